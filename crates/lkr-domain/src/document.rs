@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use crate::{DocId, Layer};
+
+/// Free metadata: string keys to string values.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The space that documents and points belong to until spaces can be chosen.
+pub const SPACE_DEFAULT: &str = "default";
+
+/// Metadata keys that only lkr itself sets: they name the stored original.
+pub const RESERVED_METADATA: [&str; 3] = ["raw_file_path", "original_filename", "original_size_bytes"];
+
+/// A document to be ingested.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewDocument {
+    /// The text; at least one character is not white space.
+    pub text: String,
+    /// The title; when blank, the first heading or line takes its place.
+    pub title: String,
+    /// Where the document comes from, in the caller's own terms.
+    pub source: String,
+    /// Free metadata.
+    pub metadata: Metadata,
+}
+
+/// How many points a document has in each layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// L1 records: 1 for a live document.
+    pub l1: u64,
+    /// L2 nodes.
+    pub l2: u64,
+    /// L3 nodes.
+    pub l3: u64,
+    /// Chunks.
+    pub chunks: u64,
+}
+
+impl Counts {
+    /// How many points the layer has.
+    #[must_use]
+    pub const fn of(self, layer: Layer) -> u64 {
+        match layer {
+            Layer::L1 => self.l1,
+            Layer::L2 => self.l2,
+            Layer::L3 => self.l3,
+            Layer::Chunks => self.chunks,
+        }
+    }
+
+    /// The sum over the layers.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.l1 + self.l2 + self.l3 + self.chunks
+    }
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+        self.l3 += other.l3;
+        self.chunks += other.chunks;
+    }
+}
+
+/// A live document as its L1 record tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its id.
+    pub doc_id: DocId,
+    /// Its space: [`SPACE_DEFAULT`] for now.
+    pub space: String,
+    /// The revision whose points and text are live.
+    pub revision: u64,
+    /// Its title.
+    pub title: String,
+    /// Where it comes from.
+    pub source: String,
+    /// The summary.
+    pub summary: String,
+    /// The keywords, the strongest first.
+    pub keywords: Vec<String>,
+    /// The category's name; empty for none.
+    pub category: String,
+    /// The ISO 639-1 code of its language; empty where it cannot be told.
+    pub language: String,
+    /// Free metadata.
+    pub metadata: Metadata,
+    /// Its points by layer.
+    pub counts: Counts,
+    /// The length of the extracted text in code points.
+    pub char_count: u32,
+    /// The SHA-256 of the extracted text as UTF-8, in lower-case hexadecimal.
+    pub content_sha256: String,
+    /// When it was first published.
+    pub created_at: OffsetDateTime,
+    /// When it last changed.
+    pub updated_at: OffsetDateTime,
+    /// The account that brought it in.
+    pub created_by: String,
+}

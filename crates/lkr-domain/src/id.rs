@@ -1,0 +1,183 @@
+//! Identifiers: 128 bits, written as 32 lower-case hexadecimal characters.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+
+use crate::Layer;
+
+/// A text that is not 32 lower-case hexadecimal characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseIdError;
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id is 32 lower-case hexadecimal characters")
+    }
+}
+
+impl std::error::Error for ParseIdError {}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// The id of these 16 bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// The 16 bytes of the id.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                parse_hex(text).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+id! {
+    /// A document. Ids made by [`DocId::new`] sort by the time of their making.
+    DocId
+}
+id! {
+    /// An ingestion task. Ids made by [`TaskId::new`] sort by the time of their making.
+    TaskId
+}
+id! {
+    /// A point of a collection: an L1 record, a node or a chunk.
+    PointId
+}
+
+impl DocId {
+    /// A new id: a version 7 UUID.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+    pub fn new() -> Self {
+        Self(uuid::Uuid::now_v7().into_bytes())
+    }
+}
+
+impl TaskId {
+    /// A new id: a version 7 UUID.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+    pub fn new() -> Self {
+        Self(uuid::Uuid::now_v7().into_bytes())
+    }
+}
+
+impl PointId {
+    /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the
+    /// SHA-256 of the four. A step that is done twice therefore writes the same points twice.
+    #[must_use]
+    pub fn derive(doc: DocId, revision: u64, layer: Layer, ordinal: u32) -> Self {
+        let digest = Sha256::new()
+            .chain_update(doc.as_bytes())
+            .chain_update(revision.to_be_bytes())
+            .chain_update(layer.name())
+            .chain_update(ordinal.to_be_bytes())
+            .finalize();
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        Self(bytes)
+    }
+}
+
+fn parse_hex(text: &str) -> Result<[u8; 16], ParseIdError> {
+    if text.len() != 32 {
+        return Err(ParseIdError);
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().as_chunks::<2>().0) {
+        let [high, low] = *pair;
+        *byte = nibble(high)? << 4 | nibble(low)?;
+    }
+    Ok(bytes)
+}
+
+fn nibble(character: u8) -> Result<u8, ParseIdError> {
+    match character {
+        b'0'..=b'9' => Ok(character - b'0'),
+        b'a'..=b'f' => Ok(character - b'a' + 10),
+        _ => Err(ParseIdError),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_back() {
+        let id = DocId::new();
+        assert_eq!(id.to_string().len(), 32);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(
+            serde_json::from_value::<DocId>(serde_json::to_value(id).unwrap()).unwrap(),
+            id
+        );
+    }
+
+    #[test]
+    fn refuses_what_is_no_id() {
+        for text in [
+            "",
+            "0",
+            &"0".repeat(33),
+            &"A".repeat(32),
+            &"g".repeat(32),
+            &"é".repeat(16),
+        ] {
+            assert_eq!(text.parse::<DocId>(), Err(ParseIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn points_of_other_revisions_have_other_ids() {
+        let doc = DocId::new();
+        let point = PointId::derive(doc, 1, Layer::Chunks, 0);
+        assert_eq!(point, PointId::derive(doc, 1, Layer::Chunks, 0));
+        assert_ne!(point, PointId::derive(doc, 2, Layer::Chunks, 0));
+        assert_ne!(point, PointId::derive(doc, 1, Layer::L3, 0));
+        assert_ne!(point, PointId::derive(doc, 1, Layer::Chunks, 1));
+    }
+}

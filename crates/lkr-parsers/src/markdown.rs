@@ -1,0 +1,35 @@
+mod html;
+mod line;
+mod mark;
+mod scan;
+mod title;
+
+use lkr_domain::Parsed;
+
+pub(crate) use line::lines;
+
+use crate::{Parser, Result, Source};
+
+/// Reads UTF-8 Markdown, keeps it as it is, and finds what it is made of. See the crate's documentation for what
+/// counts as a heading.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Markdown;
+
+impl Parser for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        let text = std::str::from_utf8(source.bytes)?.to_owned();
+        let blocks = scan::blocks(&text);
+        Ok(Parsed {
+            text,
+            blocks,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use lkr_domain::BlockKind;
+use proptest::prelude::*;
+
+use super::*;
+
+/// The blocks of `text` in short: a letter for the kind, a heading's level and title, else the text.
+fn outline(text: &str) -> Vec<String> {
+    let parsed = Markdown.parse(&text.into()).unwrap();
+    assert_eq!(parsed.text, text);
+    let describe = |block: lkr_domain::Block| match block.kind {
+        BlockKind::Heading { level, title } => format!("h{level} {title}"),
+        BlockKind::Paragraph => format!("p {}", &text[block.range]),
+        BlockKind::List => format!("l {}", &text[block.range]),
+        BlockKind::Table => format!("t {}", &text[block.range]),
+        BlockKind::Code => format!("c {}", &text[block.range]),
+    };
+    parsed.blocks.into_iter().map(describe).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(outline(text), expected);
+}
+
+#[test]
+fn headings() {
+    check("# A\n\ntext\n## B ##\n", &["h1 A", "p text", "h2 B"]);
+    check("A\n=\n\nB\nC\n---\ntext", &["h1 A", "h2 B C", "p text"]);
+    check("A\r\n===\r\ntext\r\n", &["h1 A", "p text"]);
+    check("text\n# A", &["p text", "h1 A"]);
+    check("  ## A *b*", &["h2 A b"]);
+    check("\u{feff}# A", &["h1 A"]);
+}
+
+#[test]
+fn no_headings() {
+    check(
+        "```\n# a\n```\n~~~\nb\n===\n~~~",
+        &["c ```\n# a\n```", "c ~~~\nb\n===\n~~~"],
+    );
+    check("    # a\n\n    b", &["c     # a\n\n    b"]);
+    check("> # a\n> b", &["p > # a\n> b"]);
+    check("- # a\n- b\n---\n", &["l - # a\n- b"]);
+    check(
+        "<!--\n# a\n\n# b\n-->\ntext",
+        &["c <!--\n# a\n\n# b\n-->", "p text"],
+    );
+    check("<pre>\n# a\n</pre>", &["c <pre>\n# a\n</pre>"]);
+    check("#hashtag", &["p #hashtag"]);
+    check("a\n\n---\n\nb", &["p a", "p b"]);
+    check("```\n# never closed", &["c ```\n# never closed"]);
+    let long = "word ".repeat(100);
+    check(&format!("# {long}"), &[&format!("p # {long}")]);
+    check(&format!("{long}\n---\n# A"), &[&format!("p {long}\n---"), "h1 A"]);
+}
+
+#[test]
+fn front_matter_is_no_heading() {
+    check("---\ntitle: A\n---\n\ntext", &["c ---\ntitle: A\n---", "p text"]);
+    check("+++\ntitle = 'A'\n+++\n# B", &["c +++\ntitle = 'A'\n+++", "h1 B"]);
+    check("---\ntitle: never closed", &["p title: never closed"]);
+    check("---\n\ntext\n---", &["h2 text"]);
+}
+
+#[test]
+fn lists() {
+    check("- a\n- b\n  c\n\n  d\n\ne", &["l - a\n- b\n  c\n\n  d", "p e"]);
+    check(
+        "1. a\n   ```\n   # code\n   ```\n2. b\n# H",
+        &["l 1. a\n   ```\n   # code\n   ```\n2. b", "h1 H"],
+    );
+    check("text\n- a", &["p text", "l - a"]);
+    check("in\n1990. a", &["p in\n1990. a"]);
+    check("- a\nlazy\n\n- b", &["l - a\nlazy\n\n- b"]);
+    check(
+        "* a\n    * b\n        * c\n## H",
+        &["l * a\n    * b\n        * c", "h2 H"],
+    );
+}
+
+#[test]
+fn tables() {
+    check(
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\nx",
+        &["t | a | b |\n|---|---|\n| 1 | 2 |", "p x"],
+    );
+    check(
+        "x\na | b\n--- | ---\n1 | 2",
+        &["p x", "t a | b\n--- | ---\n1 | 2"],
+    );
+}
+
+/// The top-level headings that pulldown-cmark finds: levels and byte offsets.
+fn reference(text: &str) -> Vec<(u8, usize)> {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+    let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS | Options::ENABLE_TABLES;
+    let mut depth = 0;
+    let mut found = Vec::new();
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if let (Tag::Heading { level, .. }, 0) = (tag, depth) {
+                    found.push((level as u8, range.start));
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    found
+}
+
+fn ours(text: &str) -> Vec<(u8, usize)> {
+    let indent = |at: usize| text[at..].len() - text[at..].trim_start().len();
+    let parsed = Markdown.parse(&text.into()).unwrap();
+    let heading = |block: lkr_domain::Block| match block.kind {
+        BlockKind::Heading { level, .. } => Some((level, block.range.start + indent(block.range.start))),
+        _ => None,
+    };
+    parsed.blocks.into_iter().filter_map(heading).collect()
+}
+
+#[test]
+fn agrees_with_a_full_parser_on_real_documents() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/data/gitlab_handbook/docs.jsonl"
+    );
+    let Ok(documents) = std::fs::read_to_string(path) else {
+        println!("skipped: {path} is absent");
+        return;
+    };
+    for line in documents.lines() {
+        let document: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = document["text"].as_str().unwrap();
+        assert_eq!(ours(text), reference(text), "{}", document["_id"]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_a_full_parser_on_simple_mark_up(
+        lines in prop::collection::vec(
+            prop_oneof!["#{1,7}( [a-z]{1,3})?", "[a-z]{1,4}( [a-z]{1,4})?", "={1,3}", "-{3,4}", "```", "~~~", "",
+                "> [a-z]", "[*+] [a-z]", "    [a-z]", "  [a-z]"],
+            0..12,
+        ),
+    ) {
+        let text = lines.join("\n");
+        prop_assert_eq!(ours(&text), reference(&text), "{:?}", text);
+    }
+}

@@ -1,0 +1,45 @@
+use lkr_domain::{Block, BlockKind, Parsed};
+
+use crate::{Parser, Result, Source, markdown::lines};
+
+/// Reads UTF-8 text, keeps it as it is, and finds its paragraphs: lines between blank lines.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlainText;
+
+impl Parser for PlainText {
+    fn name(&self) -> &'static str {
+        "plain-text"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        let text = std::str::from_utf8(source.bytes)?.to_owned();
+        let blocks = paragraphs(&text);
+        Ok(Parsed {
+            text,
+            blocks,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+fn paragraphs(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    for line in lines(text) {
+        if line.is_blank() {
+            open = false;
+            continue;
+        }
+        match blocks.last_mut() {
+            Some(block) if open => block.range.end = line.content.end,
+            _ => blocks.push(Block {
+                kind: BlockKind::Paragraph,
+                range: line.content.clone(),
+                page: None,
+                furniture: false,
+            }),
+        }
+        open = true;
+    }
+    blocks
+}

@@ -1,0 +1,134 @@
+use super::support::*;
+use crate::{Expect, Order, Write};
+
+async fn filled(store: &Store, keys: &[&str]) -> String {
+    let base = fresh();
+    let step = keys.iter().map(|key| Write::put(format!("{base}{key}"), Expect::Absent, (*key).to_owned()));
+    store.apply(step.collect()).await.unwrap();
+    base
+}
+
+/// Only keys that begin with the prefix, also where another prefix begins with it.
+pub async fn scan_keeps_to_the_prefix(store: Store) {
+    let all = ["doc", "doc/", "doc/1", "doc/2", "doc-x/1", "docs/1", "dod", "do", "Doc/1"];
+    let base = filled(&store, &all).await;
+    for order in [Order::Ascending, Order::Descending] {
+        for prefix in ["", "d", "do", "doc", "doc/", "doc/1", "doc/12", "docs", "z", "Doc"] {
+            let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
+            expected.sort_unstable();
+            if order == Order::Descending {
+                expected.reverse();
+            }
+            assert_eq!(keys(&store, &base, prefix, None, order).await, expected, "{prefix:?} {order:?}");
+        }
+    }
+    let found = store.scan(&format!("{base}doc/1"), None, Order::Ascending, 10).await.unwrap();
+    assert_eq!(found[0].1.value, "doc/1");
+    assert_eq!(found[0].1.version, version(&store, &format!("{base}doc/1")).await);
+}
+
+/// By the bytes of the keys, from either end; the limit cuts what comes last.
+pub async fn scan_goes_both_ways(store: Store) {
+    let base = filled(&store, &["b", "a", "é", "z", "Z", "10", "9", "a/", "日"]).await;
+    let ascending = ["10", "9", "Z", "a", "a/", "b", "z", "é", "日"];
+    let mut descending = ascending;
+    descending.reverse();
+    for limit in [0, 1, 4, 9, 10, usize::MAX] {
+        for (order, expected) in [(Order::Ascending, ascending), (Order::Descending, descending)] {
+            let found = store.scan(&base, None, order, limit).await.unwrap();
+            let found: Vec<_> = found.iter().map(|(key, _)| key.strip_prefix(&base).unwrap()).collect();
+            assert_eq!(found, expected[..limit.min(9)], "{order:?}, {limit}");
+        }
+    }
+}
+
+/// `after` is left out, need not be there, and may lie outside the prefix on either side.
+pub async fn scan_begins_beyond_after(store: Store) {
+    let base = filled(&store, &["a", "p/1", "p/3", "p/5", "q"]).await;
+    for (after, ascending, descending) in [
+        ("p/3", vec!["p/5"], vec!["p/1"]),
+        ("p/2", vec!["p/3", "p/5"], vec!["p/1"]),
+        ("p/30", vec!["p/5"], vec!["p/3", "p/1"]),
+        ("p/", vec!["p/1", "p/3", "p/5"], vec![]),
+        ("p/5", vec![], vec!["p/3", "p/1"]),
+        ("p/9", vec![], vec!["p/5", "p/3", "p/1"]),
+        ("a", vec!["p/1", "p/3", "p/5"], vec![]),
+        ("", vec!["p/1", "p/3", "p/5"], vec![]),
+        ("q", vec![], vec!["p/5", "p/3", "p/1"]),
+        ("zz", vec![], vec!["p/5", "p/3", "p/1"]),
+    ] {
+        assert_eq!(keys(&store, &base, "p/", Some(after), Order::Ascending).await, ascending, "{after}");
+        assert_eq!(keys(&store, &base, "p/", Some(after), Order::Descending).await, descending, "{after}");
+    }
+    let far = "\u{10ffff}".repeat(200);
+    assert!(store.scan(&base, Some(&far), Order::Ascending, 10).await.unwrap().is_empty());
+    assert_eq!(store.scan(&base, Some(&far), Order::Descending, 10).await.unwrap().len(), 5);
+    assert_eq!(store.scan(&base, Some(""), Order::Ascending, 10).await.unwrap().len(), 5);
+}
+
+/// Page after page, with deletes and puts between them, every record that stays comes once.
+pub async fn scan_pages_hold_every_record_once(store: Store) {
+    for order in [Order::Ascending, Order::Descending] {
+        let base = fresh();
+        let key = |n: usize| format!("{base}{n:04}");
+        store.apply((0..100).map(|n| Write::put(key(n), Expect::Any, "v")).collect()).await.unwrap();
+        let (mut seen, mut after) = (Vec::new(), None::<String>);
+        for round in 0.. {
+            let page = store.scan(&base, after.as_deref(), order, 7).await.unwrap();
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            seen.extend(page.iter().map(|(key, _)| key.clone()));
+            // The last one seen goes, unless it is one of those that stay.
+            let number = last.strip_prefix(&base).and_then(|number| number.parse::<usize>().ok());
+            if number.is_none_or(|number| !number.is_multiple_of(3)) {
+                store.apply(vec![Write::delete(last, Expect::Any)]).await.unwrap();
+            }
+            let new = Write::put(format!("{}+", key(round * 13 % 100)), Expect::Any, "new");
+            store.apply(vec![new]).await.unwrap();
+        }
+        let mut stayed: Vec<String> = (0..100).step_by(3).map(key).collect();
+        if order == Order::Descending {
+            stayed.reverse();
+        }
+        seen.retain(|key| stayed.contains(key));
+        assert_eq!(seen, stayed, "{order:?}");
+    }
+}
+
+/// Prefixes that end in the last character of all, that hold a zero, or that are longer than any key.
+pub async fn scan_of_strange_prefixes(store: Store) {
+    let all = [
+        "a",
+        "a\u{0}",
+        "a\u{0}b",
+        "m\u{10ffff}",
+        "m\u{10ffff}x",
+        "m\u{d7ff}",
+        "m\u{e000}",
+        "n",
+        "\u{10ffff}",
+    ];
+    let base = filled(&store, &all).await;
+    for prefix in ["a\u{0}", "m\u{10ffff}", "m\u{d7ff}", "\u{10ffff}", "m"] {
+        let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
+        expected.sort_unstable();
+        assert_eq!(keys(&store, &base, prefix, None, Order::Ascending).await, expected, "{prefix:?}");
+        expected.reverse();
+        assert_eq!(keys(&store, &base, prefix, None, Order::Descending).await, expected, "{prefix:?}");
+    }
+    let long = "x".repeat(1000);
+    for order in [Order::Ascending, Order::Descending] {
+        assert!(keys(&store, &base, &long, None, order).await.is_empty());
+    }
+}
+
+/// The empty prefix is every key's: a scan that begins just before a key finds it, from both sides.
+pub async fn scan_of_the_empty_prefix_is_of_everything(store: Store) {
+    let base = filled(&store, &["1", "2", "3"]).await;
+    for (after, order, first) in [("", Order::Ascending, "1"), ("4", Order::Descending, "3")] {
+        let after = format!("{base}{after}");
+        let found = store.scan("", Some(&after), order, 3).await.unwrap();
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[0].0, format!("{base}{first}"));
+    }
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod error;
+#[cfg(any(test, feature = "conformance"))]
+mod failing;
+mod memory;
+mod queue;
+mod store;
+
+pub use error::{Error, ErrorKind, Result};
+#[cfg(any(test, feature = "conformance"))]
+pub use failing::{FailingQueue, FailingState};
+pub use memory::{MemoryQueue, MemoryState};
+pub use queue::{Claim, TaskQueue};
+pub use store::{Expect, Key, Op, Order, Record, StateStore, StateStoreExt, Write};

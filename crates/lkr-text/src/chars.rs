@@ -1,0 +1,75 @@
+//! What kind of character it is, as far as finding words needs to know.
+
+use unicode_normalization::char::is_combining_mark;
+
+/// The class of a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A letter or digit of a script that parts words by spaces, or a mark on one.
+    Word,
+    /// A character of a script without spaces.
+    Dense,
+    /// A pictograph: a word of its own.
+    Symbol,
+    /// What parts words.
+    Other,
+}
+
+/// The class of `c`. Marks are [`Class::Word`] here; the scanner attaches them to whatever they follow.
+pub(crate) fn class(c: char) -> Class {
+    if c.is_ascii() {
+        return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Other };
+    }
+    if is_dense(c) {
+        Class::Dense
+    } else if is_pictograph(c) {
+        Class::Symbol
+    } else if c.is_alphanumeric() || is_mark(c) {
+        Class::Word
+    } else {
+        Class::Other
+    }
+}
+
+/// Whether `c` belongs to the character before it: a combining mark, a joiner or a variation selector.
+pub(crate) fn is_mark(c: char) -> bool {
+    !c.is_ascii()
+        && (is_combining_mark(c)
+            || matches!(c, '\u{200c}' | '\u{200d}' | '\u{ff9e}' | '\u{ff9f}' | '\u{1f3fb}'..='\u{1f3ff}'))
+}
+
+/// Chinese, Japanese and Korean letters.
+pub(crate) fn is_cjk(c: char) -> bool {
+    is_han(c) || is_kana(c) || is_hangul(c) || matches!(c, '\u{3100}'..='\u{312f}')
+}
+
+/// Chinese characters, the iteration mark and the ideographic zero included.
+pub(crate) fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{323af}' | '々' | '〆' | '〇')
+}
+
+/// Hiragana and katakana, half-width forms and the length mark included.
+pub(crate) fn is_kana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}'
+        | '\u{30fc}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9d}')
+}
+
+/// Korean syllables and letters.
+pub(crate) fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}' | '\u{a960}'..='\u{a97c}'
+        | '\u{ac00}'..='\u{d7a3}' | '\u{d7b0}'..='\u{d7fb}' | '\u{ffa0}'..='\u{ffdc}')
+}
+
+/// Scripts whose words are not parted by spaces, or, as in Korean, carry their particles with them.
+fn is_dense(c: char) -> bool {
+    // Thai, Lao, Burmese, Khmer; their marks are combining and follow their letters.
+    let south_east = matches!(c, '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{e81}'..='\u{ece}'
+        | '\u{1000}'..='\u{103f}' | '\u{1780}'..='\u{17d3}');
+    is_cjk(c) || (south_east && !is_combining_mark(c))
+}
+
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{2b50}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f300}'..='\u{1f3fa}'
+        | '\u{1f400}'..='\u{1faff}')
+}

@@ -1,0 +1,62 @@
+use std::collections::HashSet;
+
+use crate::{Analyzer, Language, QueryTerm};
+
+/// Where `text`, which is in `language`, holds terms of a query: ranges of Unicode code points, sorted, apart.
+///
+/// The text is analysed as for the index, so what is marked is what was found.
+#[must_use]
+pub fn highlights(query: &[QueryTerm], text: &str, language: Option<Language>) -> Vec<(u32, u32)> {
+    let asked: HashSet<&str> = query.iter().map(|term| term.term.as_str()).collect();
+    let mut found = Vec::new();
+    Analyzer::new(language).for_each(text, |term, range| {
+        if asked.contains(term.as_str()) {
+            found.push(range);
+        }
+    });
+    found.sort_by_key(|range| (range.start, range.end));
+    let mut merged: Vec<std::ops::Range<usize>> = Vec::with_capacity(found.len());
+    for range in found {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    in_code_points(text, &merged)
+}
+
+/// Sorted, separate byte ranges as ranges of code points.
+fn in_code_points(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<(u32, u32)> {
+    let (mut byte, mut count) = (0, 0);
+    let mut advance = |to: usize| {
+        count += text.get(byte..to).unwrap_or_default().chars().count() as u32;
+        byte = to;
+        count
+    };
+    ranges.iter().map(|range| (advance(range.start), advance(range.end))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query_terms;
+
+    #[track_caller]
+    fn check(query: &str, text: &str, language: &str, expected: &[&str]) {
+        let chars: Vec<char> = text.chars().collect();
+        let found: Vec<String> = highlights(&query_terms(query), text, Language::from_code(language))
+            .into_iter()
+            .map(|(start, end)| chars[start as usize..end as usize].iter().collect())
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn marks_what_matched() {
+        check("oceans of ice", "Über 🏔 an ocean, under ICE.", "en", &["ocean", "ICE"]);
+        check("東京タワー", "私は東京タワーに行く", "ja", &["東京タワー"]);
+        check("gitlab", "GitLab and git-lab", "en", &["GitLab"]);
+        check("nothing", "of the kind", "en", &[]);
+        check("", "of the kind", "en", &[]);
+    }
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod analyze;
+mod chars;
+mod compound;
+mod detect;
+mod estimate;
+mod fold;
+mod highlight;
+mod language;
+mod query;
+mod sentence;
+mod stem;
+mod stop;
+mod word;
+
+pub use analyze::{Analyzer, Token};
+pub use detect::detect;
+pub use estimate::{estimate_tokens, token_costs};
+pub use highlight::highlights;
+pub use language::Language;
+pub use query::{QueryTerm, query_terms};
+pub use sentence::{MAX_SENTENCE_CHARS, sentences};
+pub use stop::is_stop_word;
+pub use word::words;

@@ -1,0 +1,149 @@
+use std::{collections::BTreeMap, sync::Arc};
+
+use lkr_domain::PointId;
+
+use super::{rng::Rng, support::*};
+use crate::{Collection, Condition, Filter, Hit, MemoryVectors, Point, QueryVector, With};
+
+const IDS: u64 = 80;
+const DOCS: u64 = 8;
+const TERMS: u64 = 25;
+
+/// Seeded sequences of changes and questions: every answer equals that of [`MemoryVectors`].
+pub async fn answers_equal_the_reference(store: Store) {
+    for seed in 1..=6 {
+        let reference: Store = Arc::new(MemoryVectors::new());
+        let name = made(&store).await;
+        reference.ensure(&spec(&name, DIMS)).await.unwrap();
+        let mut rng = Rng::new(seed);
+        for step in 0..60 {
+            let context = format!("seed {seed}, step {step}");
+            change(&store, &reference, &name, &mut rng, &context).await;
+            compare(&store, &reference, &name, &mut rng, &context).await;
+        }
+        store.drop_collection(&name).await.unwrap();
+    }
+}
+
+async fn change(store: &Store, reference: &Store, name: &Collection, rng: &mut Rng, context: &str) {
+    match rng.below(10) {
+        0..6 => {
+            let points: Vec<Point> = (0..rng.below(15)).map(|_| random_point(rng)).collect();
+            reference.upsert(name, points.clone()).await.unwrap();
+            store.upsert(name, points).await.unwrap();
+        }
+        6..8 => {
+            let filter = random_filter(rng).and(Condition::Docs(vec![doc(rng.below(DOCS) as u32)]));
+            let expected = reference.delete(name, &filter).await.unwrap();
+            assert_eq!(store.delete(name, &filter).await.unwrap(), expected, "{context}: {filter:?}");
+        }
+        _ => {
+            let (filter, new) = (random_filter(rng), random_tags(rng));
+            let expected = reference.set_tags(name, &filter, &new).await.unwrap();
+            assert_eq!(store.set_tags(name, &filter, &new).await.unwrap(), expected, "{context}: {filter:?}");
+        }
+    }
+}
+
+async fn compare(store: &Store, reference: &Store, name: &Collection, rng: &mut Rng, context: &str) {
+    let filter = random_filter(rng);
+    let expected = reference.count(name, &filter).await.unwrap();
+    assert_eq!(store.count(name, &filter).await.unwrap(), expected, "{context}: {filter:?}");
+    let mut expected = scrolled(reference, name, &filter, 50).await;
+    let mut answer = scrolled(store, name, &filter, 1 + rng.below(20) as usize).await;
+    expected.sort_unstable();
+    answer.sort_unstable();
+    assert_eq!(answer, expected, "{context}: {filter:?}");
+
+    let ids: Vec<PointId> = (0..5).map(|_| id(rng.below(IDS) as u32)).collect();
+    let expected = reference.get(name, &ids, With::All).await.unwrap();
+    let answer = store.get(name, &ids, With::All).await.unwrap();
+    assert_eq!(answer.len(), expected.len(), "{context}");
+    for pair in answer.iter().zip(&expected) {
+        match pair {
+            (Some(answer), Some(expected)) => assert_same(answer, expected),
+            (answer, expected) => assert_eq!(answer, expected, "{context}"),
+        }
+    }
+    let mut batch = Vec::new();
+    for limit in [3, 200] {
+        batch.push(query(name, QueryVector::Dense(rng.dense(DIMS)), &filter, limit));
+        batch.push(query(name, QueryVector::Sparse(rng.sparse(6, TERMS)), &filter, limit));
+        batch.push(query(name, QueryVector::Sparse(rng.sparse(2, TERMS)), &Filter::all(), limit));
+    }
+    let expected = reference.query_batch(&batch).await.unwrap();
+    let answers = store.query_batch(&batch).await.unwrap();
+    assert_eq!(answers.len(), expected.len(), "{context}");
+    for ((answer, expected), query) in answers.iter().zip(&expected).zip(&batch) {
+        same_hits(answer, expected, query.limit, &format!("{context}: {query:?}"));
+    }
+}
+
+/// Equal scores in every place; equal points wherever the scores leave no doubt about the order.
+fn same_hits(answer: &[Hit], expected: &[Hit], limit: usize, context: &str) {
+    assert_eq!(answer.len(), expected.len(), "{context}");
+    let ordered = |a: &Hit, b: &Hit| a.score > b.score || (a.score == b.score && a.id < b.id);
+    assert!(answer.is_sorted_by(ordered), "{context}: {answer:?}");
+    for (a, b) in answer.iter().zip(expected) {
+        assert!((a.score - b.score).abs() <= 1e-4, "{context}: {a:?}, expected {b:?}");
+    }
+    if expected.len() < limit {
+        let origins = |hits: &[Hit]| hits.iter().map(|hit| (hit.id, hit.origin)).collect::<BTreeMap<_, _>>();
+        assert_eq!(origins(answer), origins(expected), "{context}");
+    }
+    let scores: BTreeMap<PointId, f32> = expected.iter().map(|hit| (hit.id, hit.score)).collect();
+    let least = expected.last().map_or(0.0, |hit| hit.score);
+    for hit in answer.iter().filter(|hit| hit.score > least + 1e-4) {
+        let score = scores.get(&hit.id).copied();
+        assert!(
+            score.is_some_and(|score| (score - hit.score).abs() <= 1e-4),
+            "{context}: {hit:?}, {score:?}"
+        );
+    }
+}
+
+fn random_point(rng: &mut Rng) -> Point {
+    let n = rng.below(IDS) as u32;
+    let mut point = point(n);
+    point.origin.doc_id = doc(n % DOCS as u32);
+    point.origin.revision = rng.below(3);
+    point.tags = random_tags(rng);
+    point.dense = (rng.below(8) > 0).then(|| rng.dense(DIMS));
+    let terms = rng.below(8);
+    point.sparse = rng.sparse(terms, TERMS);
+    point.payload = serde_json::json!({ "x": rng.below(1000) });
+    point
+}
+
+fn random_tags(rng: &mut Rng) -> crate::Tags {
+    let mut tags = crate::Tags::new();
+    for key in ["a", "b", "c"] {
+        if rng.below(3) > 0 {
+            tags.insert(key.to_owned(), rng.below(3).to_string());
+        }
+    }
+    tags
+}
+
+fn random_filter(rng: &mut Rng) -> Filter {
+    let mut filter = Filter::all();
+    for _ in 0..rng.below(3) {
+        filter = filter.and(random_condition(rng));
+    }
+    if rng.below(3) == 0 {
+        filter = filter.and_not(random_condition(rng));
+    }
+    filter
+}
+
+fn random_condition(rng: &mut Rng) -> Condition {
+    match rng.below(6) {
+        0 => Condition::Ids((0..rng.below(60)).map(|_| id(rng.below(IDS) as u32)).collect()),
+        1 => Condition::Docs((0..rng.below(6)).map(|_| doc(rng.below(DOCS) as u32)).collect()),
+        2 => Condition::Revision(doc(rng.below(DOCS) as u32), rng.below(3)),
+        _ => Condition::Tag {
+            key: ["a", "b", "c", "d"][rng.below(4) as usize].to_owned(),
+            any: (0..rng.below(3)).map(|_| rng.below(4).to_string()).collect(),
+        },
+    }
+}

@@ -1,0 +1,174 @@
+use std::{fmt, path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use lkr_domain::PointId;
+
+use crate::{
+    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Page, Point, Query, Result, ScrollCursor,
+    Tags, VectorStore, With,
+};
+
+/// A store that fails on demand: for tests of what becomes of a failure.
+///
+/// A closure is asked before each operation, by the operation's name, and answers the kind of error to fail with, or
+/// `None` to let it through. An operation that fails does nothing.
+pub struct FailingVectors {
+    inner: Arc<dyn VectorStore>,
+    fault: Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>,
+}
+
+impl FailingVectors {
+    /// The store `inner`, except where `fault` says otherwise.
+    pub fn new(
+        inner: Arc<dyn VectorStore>,
+        fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
+    ) -> Self {
+        Self { inner, fault: Box::new(fault) }
+    }
+
+    fn pass(&self, operation: &'static str) -> Result<()> {
+        (self.fault)(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "made to fail")))
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl VectorStore for FailingVectors {
+    async fn ensure(&self, spec: &CollectionSpec) -> Result<()> {
+        self.pass("ensure")?;
+        self.inner.ensure(spec).await
+    }
+
+    async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
+        self.pass("describe")?;
+        self.inner.describe(collection).await
+    }
+
+    async fn collections(&self) -> Result<Vec<CollectionSpec>> {
+        self.pass("collections")?;
+        self.inner.collections().await
+    }
+
+    async fn switch(&self, aliases: &[(Collection, Collection)]) -> Result<()> {
+        self.pass("switch")?;
+        self.inner.switch(aliases).await
+    }
+
+    async fn drop_collection(&self, collection: &Collection) -> Result<()> {
+        self.pass("drop_collection")?;
+        self.inner.drop_collection(collection).await
+    }
+
+    async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
+        self.pass("upsert")?;
+        self.inner.upsert(collection, points).await
+    }
+
+    async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
+        self.pass("delete")?;
+        self.inner.delete(collection, filter).await
+    }
+
+    async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64> {
+        self.pass("set_tags")?;
+        self.inner.set_tags(collection, filter, tags).await
+    }
+
+    async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        self.pass("query_batch")?;
+        self.inner.query_batch(queries).await
+    }
+
+    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+        self.pass("get")?;
+        self.inner.get(collection, ids, with).await
+    }
+
+    async fn scroll(
+        &self,
+        collection: &Collection,
+        filter: &Filter,
+        after: Option<&ScrollCursor>,
+        limit: usize,
+        with: With,
+    ) -> Result<Page> {
+        self.pass("scroll")?;
+        self.inner.scroll(collection, filter, after, limit, with).await
+    }
+
+    async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
+        self.pass("count")?;
+        self.inner.count(collection, filter).await
+    }
+
+    async fn snapshot(&self, to: &Path) -> Result<()> {
+        self.pass("snapshot")?;
+        self.inner.snapshot(to).await
+    }
+
+    async fn health(&self) -> Result<()> {
+        self.pass("health")?;
+        self.inner.health().await
+    }
+}
+
+impl fmt::Debug for FailingVectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FailingVectors").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryVectors;
+
+    async fn letting_all_through() -> (Arc<dyn VectorStore>, ()) {
+        (Arc::new(FailingVectors::new(Arc::new(MemoryVectors::new()), |_| None)), ())
+    }
+
+    crate::vector_store_suite!(letting_all_through());
+
+    #[tokio::test]
+    async fn every_operation_fails_by_its_name() {
+        let inner: Arc<dyn VectorStore> = Arc::new(MemoryVectors::new());
+        let store = FailingVectors::new(Arc::clone(&inner), |_| Some(ErrorKind::Unavailable));
+        let name = Collection::new("name").unwrap();
+        let spec = CollectionSpec { collection: name.clone(), dense: None };
+        inner.ensure(&spec).await.unwrap();
+        let (all, folder) = (Filter::all(), tempfile::tempdir().unwrap());
+        let copy = folder.path().join("copy");
+        let alias = [(Collection::new("alias").unwrap(), name.clone())];
+        let errors = [
+            store.ensure(&spec).await.unwrap_err(),
+            store.describe(&name).await.unwrap_err(),
+            store.collections().await.unwrap_err(),
+            store.switch(&alias).await.unwrap_err(),
+            store.drop_collection(&name).await.unwrap_err(),
+            store.upsert(&name, vec![]).await.unwrap_err(),
+            store.delete(&name, &all).await.unwrap_err(),
+            store.set_tags(&name, &all, &Tags::new()).await.unwrap_err(),
+            store.query_batch(&[]).await.unwrap_err(),
+            store.get(&name, &[], With::All).await.unwrap_err(),
+            store.scroll(&name, &all, None, 1, With::All).await.unwrap_err(),
+            store.count(&name, &all).await.unwrap_err(),
+            store.snapshot(&copy).await.unwrap_err(),
+            store.health().await.unwrap_err(),
+        ];
+        let names = "ensure describe collections switch drop_collection upsert delete set_tags query_batch get scroll \
+                     count snapshot health";
+        assert_eq!(errors.each_ref().map(Error::operation).join(" "), names);
+        assert!(errors.iter().all(Error::is_retryable));
+        assert_eq!(inner.describe(&name).await.unwrap(), Some(spec), "it was not dropped");
+        assert!(inner.describe(&alias[0].0).await.unwrap().is_none() && !copy.exists());
+    }
+
+    #[tokio::test]
+    async fn chosen_operations_fail() {
+        let fault = |operation| (operation == "count").then_some(ErrorKind::Internal);
+        let store = FailingVectors::new(Arc::new(MemoryVectors::new()), fault);
+        store.health().await.unwrap();
+        let error = store.count(&Collection::new("name").unwrap(), &Filter::all()).await.unwrap_err();
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::Internal, "count"));
+    }
+}

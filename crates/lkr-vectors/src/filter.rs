@@ -1,0 +1,78 @@
+use lkr_domain::{DocId, PointId};
+
+use crate::{Origin, Tags};
+
+/// Which points count: those that meet every condition of `must` and none of `must_not`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Filter {
+    /// All of these hold.
+    pub must: Vec<Condition>,
+    /// None of these holds.
+    pub must_not: Vec<Condition>,
+}
+
+/// A condition on a point.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// The point's id is one of these.
+    Ids(Vec<PointId>),
+    /// The point's document is one of these.
+    Docs(Vec<DocId>),
+    /// The point belongs to this revision of this document.
+    Revision(DocId, u64),
+    /// The point's tag `key` has one of these values.
+    Tag {
+        /// The tag's key.
+        key: String,
+        /// The values, any of which will do.
+        any: Vec<String>,
+    },
+}
+
+impl Filter {
+    /// The filter that every point passes.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The points that meet one condition.
+    #[must_use]
+    pub fn only(condition: Condition) -> Self {
+        Self { must: vec![condition], must_not: Vec::new() }
+    }
+
+    /// The same filter with one more condition to meet.
+    #[must_use]
+    pub fn and(mut self, condition: Condition) -> Self {
+        self.must.push(condition);
+        self
+    }
+
+    /// The same filter with one more condition not to meet.
+    #[must_use]
+    pub fn and_not(mut self, condition: Condition) -> Self {
+        self.must_not.push(condition);
+        self
+    }
+
+    /// Whether a point passes.
+    #[must_use]
+    pub fn matches(&self, id: PointId, origin: &Origin, tags: &Tags) -> bool {
+        self.must.iter().all(|c| c.matches(id, origin, tags))
+            && !self.must_not.iter().any(|c| c.matches(id, origin, tags))
+    }
+}
+
+impl Condition {
+    /// Whether a point meets the condition.
+    #[must_use]
+    pub fn matches(&self, id: PointId, origin: &Origin, tags: &Tags) -> bool {
+        match self {
+            Self::Ids(ids) => ids.contains(&id),
+            Self::Docs(docs) => docs.contains(&origin.doc_id),
+            Self::Revision(doc, revision) => origin.doc_id == *doc && origin.revision == *revision,
+            Self::Tag { key, any } => tags.get(key).is_some_and(|value| any.contains(value)),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod error;
+#[cfg(any(test, feature = "conformance"))]
+mod failing;
+mod filter;
+mod memory;
+mod point;
+mod store;
+
+pub use error::{Error, ErrorKind, Result};
+#[cfg(any(test, feature = "conformance"))]
+pub use failing::FailingVectors;
+pub use filter::{Condition, Filter};
+pub use memory::MemoryVectors;
+pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Origin, Point, Tags};
+pub use store::{Page, Query, QueryVector, ScrollCursor, VectorStore, With};
