@@ -1,0 +1,177 @@
+use std::ops::Range;
+
+use lkr_domain::{Chunk, Layered, Node, PageSpan, Parsed, Root};
+use lkr_text::{Language, detect};
+
+use crate::{
+    chunk::{Budget, chunks},
+    keyword::keywords,
+    offsets::Offsets,
+    outline::Outline,
+    section::{Plan, Section, sections},
+    summary::{Limits, Summaries},
+    terms::Terms,
+    title::{document_title, first_words},
+};
+
+/// The summary of a document.
+const ROOT_SUMMARY: Limits = Limits { sentences: 3, chars: 400 };
+
+/// The summary of a node.
+const NODE_SUMMARY: Limits = Limits { sentences: 2, chars: 240 };
+
+/// How documents become layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerOptions {
+    /// The estimated tokens that a chunk should have: 200 by default, at least 16. No chunk has more than 1.15 times
+    /// as many.
+    pub chunk_tokens: u32,
+}
+
+impl Default for LayerOptions {
+    fn default() -> Self {
+        Self { chunk_tokens: 200 }
+    }
+}
+
+/// The layers of a parsed document whose sender called it `title`, which may be blank.
+///
+/// A pure function, in time linear in the text. Text that is not blank has at least one L2 node, L3 node and chunk;
+/// blank text has none.
+#[must_use]
+pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
+    let target = options.chunk_tokens.clamp(16, 100_000) * 100;
+    let budget = Budget { target, most: target / 100 * 115 };
+    let text = parsed.text.as_str();
+    let outline = Outline::new(parsed, budget.most);
+    let language = detect(text);
+    let terms = Terms::new(text, &outline.units, language);
+    let writer = Writer {
+        text,
+        outline: &outline,
+        offsets: Offsets::new(text),
+        pages: pages(parsed),
+        summaries: Summaries { text, outline: &outline, terms: &terms },
+    };
+    let root = writer.root(title, language);
+    let mut layered = Layered { root, l2: Vec::new(), l3: Vec::new(), chunks: Vec::new() };
+    for section in sections(&outline, &terms) {
+        writer.section(&section, budget, &mut layered);
+    }
+    layered
+}
+
+/// Writes plans out as nodes and chunks.
+struct Writer<'a> {
+    text: &'a str,
+    outline: &'a Outline<'a>,
+    offsets: Offsets<'a>,
+    /// Where pages begin: byte and number, by byte.
+    pages: Vec<(usize, u32)>,
+    summaries: Summaries<'a>,
+}
+
+impl Writer<'_> {
+    fn root(&self, title: &str, language: Option<Language>) -> Root {
+        let title = document_title(title, self.text, self.outline);
+        Root {
+            summary: self.summaries.of(&(0..self.outline.units.len()), ROOT_SUMMARY),
+            keywords: keywords(self.text, &title, self.outline, language),
+            language: language.map_or("", Language::code).to_owned(),
+            char_count: self.offsets.char_at(self.text.len()),
+            title,
+        }
+    }
+
+    /// Appends an L2 node, its L3 nodes and their chunks.
+    fn section(&self, section: &Section, budget: Budget, layered: &mut Layered) {
+        let parent = layered.l2.len() as u32;
+        layered.l2.push(self.node(&section.node, parent, None));
+        for passage in &section.passages {
+            let ordinal = layered.l3.len() as u32;
+            layered.l3.push(self.node(passage, ordinal, Some(parent)));
+            for units in chunks(&self.outline.units, &passage.units, budget) {
+                let next = layered.chunks.len() as u32;
+                layered.chunks.extend(self.chunk(&units, next, ordinal));
+            }
+        }
+    }
+
+    fn node(&self, plan: &Plan, ordinal: u32, parent: Option<u32>) -> Node {
+        let range = self.node_range(plan);
+        let heading = plan.heading.and_then(|at| self.outline.headings.get(at));
+        let title = heading.map(|heading| heading.title.to_owned());
+        Node {
+            ordinal,
+            parent,
+            title: title.unwrap_or_else(|| first_words(self.text, self.outline, plan.units.start)),
+            summary: self.summaries.of(&plan.units, NODE_SUMMARY),
+            path: self.outline.path(plan.under),
+            span: self.offsets.span(&range),
+            pages: self.page_span(&range),
+        }
+    }
+
+    /// From the node's heading, or the lower headings right before its first text, to the end of its last text.
+    fn node_range(&self, plan: &Plan) -> Range<usize> {
+        let units = self.outline.units.get(plan.units.clone()).unwrap_or_default();
+        let (first, last) = (units.first().map_or(0, |unit| unit.range.start), units.last());
+        let before = plan.units.start.checked_sub(1).and_then(|before| self.outline.units.get(before));
+        let after = before.map_or(0, |unit| unit.range.end);
+        let start = match plan.heading.and_then(|at| self.outline.headings.get(at)) {
+            Some(heading) => heading.range.start,
+            None => self.lower_heading(plan, after).unwrap_or(first),
+        };
+        start.min(first)..last.map_or(first, |unit| unit.range.end)
+    }
+
+    /// Where the first heading that is neither title nor above the plan stands between `after` and its first unit.
+    fn lower_heading(&self, plan: &Plan, after: usize) -> Option<usize> {
+        let headings = &self.outline.headings;
+        let level = |at: usize| headings.get(at).map_or(0, |heading| heading.level);
+        let above = plan.under.map_or(0, level);
+        let from = headings.partition_point(|heading| heading.first_unit < plan.units.start);
+        let candidates = headings.iter().enumerate().skip(from);
+        candidates
+            .take_while(|(_, heading)| heading.first_unit == plan.units.start)
+            .find(|(at, heading)| {
+                Some(*at) != self.outline.title && heading.level > above && heading.range.start >= after
+            })
+            .map(|(_, heading)| heading.range.start)
+    }
+
+    fn chunk(&self, units: &Range<usize>, ordinal: u32, parent: u32) -> Option<Chunk> {
+        let units = self.outline.units.get(units.clone())?;
+        let (first, last) = (units.first()?, units.last()?);
+        let range = first.range.start..last.range.end;
+        Some(Chunk {
+            ordinal,
+            parent,
+            path: self.outline.path(first.heading),
+            span: self.offsets.span(&range),
+            pages: self.page_span(&range),
+            text: self.text.get(range)?.to_owned(),
+        })
+    }
+
+    fn page_span(&self, range: &Range<usize>) -> Option<PageSpan> {
+        let page_at = |byte: usize| {
+            let next = self.pages.partition_point(|(start, _)| *start <= byte);
+            self.pages.get(next.saturating_sub(1)).map(|(_, page)| *page)
+        };
+        let start = page_at(range.start)?;
+        Some(PageSpan { start, end: page_at(range.end.saturating_sub(1)).unwrap_or(start).max(start) })
+    }
+}
+
+/// Where each page begins, as far as the blocks tell.
+fn pages(parsed: &Parsed) -> Vec<(usize, u32)> {
+    let mut pages: Vec<(usize, u32)> = Vec::new();
+    for block in &parsed.blocks {
+        let Some(page) = block.page else { continue };
+        if pages.last().is_none_or(|(start, last)| *last != page && *start <= block.range.start) {
+            pages.push((block.range.start, page));
+        }
+    }
+    pages
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod chunk;
+mod indexed;
+mod keyword;
+mod layer;
+mod offsets;
+mod outline;
+mod passages;
+mod piece;
+mod plain;
+mod section;
+mod summary;
+mod terms;
+mod title;
+mod topic;
+mod unit;
+
+pub use indexed::indexed_text;
+pub use layer::{LayerOptions, layer};
+pub use passages::{SummarySentence, summarize_passages};

@@ -1,0 +1,39 @@
+//! The terms of every unit, as numbers.
+
+use std::collections::HashMap;
+
+use lkr_text::{Analyzer, Language};
+
+use crate::unit::Unit;
+
+/// The terms of a document's units, numbered in the order of their first occurrence.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    ids: Vec<u32>,
+    /// Where each unit's terms end in `ids`.
+    ends: Vec<usize>,
+}
+
+impl Terms {
+    pub(crate) fn new(text: &str, units: &[Unit], language: Option<Language>) -> Self {
+        let analyzer = Analyzer::new(language);
+        let mut numbers: HashMap<String, u32> = HashMap::new();
+        let mut terms = Self { ids: Vec::new(), ends: Vec::with_capacity(units.len()) };
+        for unit in units {
+            analyzer.for_each(text.get(unit.range.clone()).unwrap_or_default(), |term, _| {
+                let next = numbers.len() as u32;
+                let id = *numbers.entry(term).or_insert(next);
+                terms.ids.push(id);
+            });
+            terms.ends.push(terms.ids.len());
+        }
+        terms
+    }
+
+    /// The terms of a unit in order.
+    pub(crate) fn of(&self, unit: usize) -> &[u32] {
+        let end = self.ends.get(unit).copied().unwrap_or_default();
+        let start = unit.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+        self.ids.get(start..end).unwrap_or_default()
+    }
+}

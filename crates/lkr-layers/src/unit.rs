@@ -1,0 +1,147 @@
+//! The smallest parts that chunks are made of: sentences, list items, rows, lines.
+
+use std::ops::Range;
+
+use lkr_text::{sentences, token_costs};
+
+use crate::piece::{Body, trim};
+
+/// Shorter neighbours in one block are one unit, in hundredths of a token.
+const TINY: u32 = 800;
+
+/// A unit of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Its byte range, without white space at its ends.
+    pub(crate) range: Range<usize>,
+    /// The estimated cost in hundredths of a token.
+    pub(crate) cost: u32,
+    /// What it is part of.
+    pub(crate) body: Body,
+    /// What parts it from the unit before.
+    pub(crate) before: Boundary,
+    /// The heading that it stands under: an index of the outline's headings.
+    pub(crate) heading: Option<usize>,
+}
+
+/// What parts two units, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Boundary {
+    /// They are parts of one sentence.
+    Words,
+    /// A sentence, an item, a row or a line ends.
+    Sentence,
+    /// A block ends.
+    Block,
+    /// A heading or furniture stands between them.
+    Barrier,
+}
+
+/// Appends the units of a piece of text, none of which costs more than `max`.
+pub(crate) fn push_units(
+    units: &mut Vec<Unit>,
+    text: &str,
+    range: Range<usize>,
+    body: Body,
+    heading: Option<usize>,
+    max: u32,
+) {
+    let first = units.len();
+    for part in parts(text, &range, body) {
+        let cost = cost(text, &part);
+        let mut push = |range, cost, before| units.push(Unit { range, cost, body, before, heading });
+        if cost <= max {
+            push(part, cost, Boundary::Sentence);
+            join_tiny(units, first, max);
+        } else {
+            let mut before = Boundary::Sentence;
+            split_long(text, &part, max, |range, cost| {
+                push(range, cost, before);
+                before = Boundary::Words;
+            });
+        }
+    }
+    if let Some(unit) = units.get_mut(first) {
+        unit.before = Boundary::Block;
+    }
+}
+
+/// The estimated cost of a range in hundredths of a token.
+fn cost(text: &str, range: &Range<usize>) -> u32 {
+    token_costs(text.get(range.clone()).unwrap_or_default()).map(|(_, cost)| cost).sum()
+}
+
+fn parts(text: &str, range: &Range<usize>, body: Body) -> Vec<Range<usize>> {
+    let slice = text.get(range.clone()).unwrap_or_default();
+    let shift = |part: Range<usize>| range.start + part.start..range.start + part.end;
+    match body {
+        Body::Prose | Body::List => sentences(slice).into_iter().map(shift).collect(),
+        Body::Table | Body::Code => lines(slice).map(shift).collect(),
+    }
+}
+
+/// The lines of `text` that are not blank, without white space at their ends.
+fn lines(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = 0;
+    text.split_inclusive(['\n', '\r']).filter_map(move |line| {
+        let range = trim(text, at..at + line.len());
+        at += line.len();
+        (!range.is_empty()).then_some(range)
+    })
+}
+
+/// Joins the last unit to the one before where either is tiny.
+fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
+    if units.len() < first + 2 {
+        return;
+    }
+    let Some(last) = units.pop() else { return };
+    match units.last_mut() {
+        Some(unit) if (unit.cost < TINY || last.cost < TINY / 4) && unit.cost + last.cost <= max => {
+            unit.range.end = last.range.end;
+            unit.cost += last.cost;
+        }
+        _ => units.push(last),
+    }
+}
+
+/// Cuts a range into parts of at most `max`, between words where that is possible.
+fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(Range<usize>, u32)) {
+    let slice = text.get(range.clone()).unwrap_or_default();
+    let mut open: Option<(Range<usize>, u32)> = None;
+    let mut add = |part: Range<usize>, cost: u32| match &mut open {
+        Some((range, sum)) if *sum + cost <= max => {
+            range.end = part.end;
+            *sum += cost;
+        }
+        _ => {
+            if let Some((range, cost)) = open.replace((part, cost)) {
+                take(range, cost);
+            }
+        }
+    };
+    for (part, cost) in token_costs(slice) {
+        let part = range.start + part.start..range.start + part.end;
+        if cost <= max {
+            add(part, cost);
+        } else {
+            slices(text, &part, max).for_each(|part| add(part.clone(), self::cost(text, &part)));
+        }
+    }
+    if let Some((range, cost)) = open {
+        take(range, cost);
+    }
+}
+
+/// Cuts a word that is too long into slices of so many characters that each fits, whatever its letters are.
+fn slices<'a>(text: &'a str, word: &Range<usize>, max: u32) -> impl Iterator<Item = Range<usize>> + 'a {
+    let chars = (max / 80).max(1) as usize;
+    let Range { mut start, end } = *word;
+    std::iter::from_fn(move || {
+        let rest = text.get(start..end).filter(|rest| !rest.is_empty())?;
+        let cut = rest.char_indices().nth(chars).map_or(rest.len(), |(at, _)| at);
+        let range = start..start + cut;
+        start = range.end;
+        Some(range)
+    })
+}

@@ -1,0 +1,111 @@
+//! What has to hold, over arbitrary and over real texts.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+mod common;
+
+use common::{checked, layered};
+use lkr_domain::{Block, BlockKind, Parsed};
+use lkr_layers::{LayerOptions, layer};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn arbitrary_unicode(text in "\\PC{0,400}|(\\PC|[\n\r\t ]){0,200}") {
+        layered(&text);
+    }
+
+    #[test]
+    fn arbitrary_mark_up(
+        lines in prop::collection::vec(
+            prop_oneof![
+                "#{1,6} [a-zäß ]{0,12}", "#{1,3}", "={3}", "-{3}", "[a-zA-Z ,.]{0,300}", "- [a-z ]{1,40}", "\\| [a-z]{1,5} \\| b \\|",
+                "```", "> [a-z]{1,9}", "", "[一-龥。]{0,300}", "[\u{300}-\u{30f}🏔👍🏽a]{1,400}", "[A-Z0-9_.]{300,700}",
+            ],
+            0..30,
+        ),
+    ) {
+        layered(&lines.join("\n"));
+    }
+
+    #[test]
+    fn arbitrary_blocks(
+        text in "[a-c \n.é東]{0,120}",
+        blocks in prop::collection::vec((0_usize..130, 0_usize..40, 0_u8..5, any::<bool>(), 1_u32..4), 0..8),
+    ) {
+        let block = |(start, length, kind, furniture, page): (usize, usize, u8, bool, u32)| Block {
+            kind: match kind {
+                0 => BlockKind::Heading { level: 1 + length as u8 % 4, title: "ab".repeat(length % 3) },
+                1 => BlockKind::List,
+                2 => BlockKind::Table,
+                3 => BlockKind::Code,
+                _ => BlockKind::Paragraph,
+            },
+            range: start..start + length,
+            page: Some(page),
+            furniture,
+        };
+        let blocks = blocks.into_iter().map(block).collect();
+        // Blocks that break the port's contract do no harm.
+        let layered = layer(&Parsed { text: text.clone(), blocks, warnings: Vec::new() }, "", &LayerOptions::default());
+        for chunk in &layered.chunks {
+            let cut: String = text.chars().skip(chunk.span.start as usize).take(chunk.span.len() as usize).collect();
+            prop_assert_eq!(&cut, &chunk.text);
+        }
+        prop_assert_eq!(layered.chunks.is_empty(), text.trim().is_empty());
+    }
+
+    #[test]
+    fn equal_input_equal_output(text in "([a-zA-Z]{1,8}[ .\n#]{1,2}){0,200}") {
+        prop_assert_eq!(layered(&text), layered(&text));
+    }
+}
+
+#[test]
+fn real_documents() {
+    for (name, key) in [
+        ("gitlab_handbook/docs.jsonl", "text"),
+        ("chroma_chunking/docs.jsonl", "text"),
+        ("cmrc2018/corpus.jsonl", "text"),
+    ] {
+        let path = format!("{}/../../../shared/data/{name}", env!("CARGO_MANIFEST_DIR"));
+        let Ok(documents) = std::fs::read_to_string(&path) else {
+            println!("skipped: {path} is absent");
+            continue;
+        };
+        for line in documents.lines().take(300) {
+            let document: serde_json::Value = serde_json::from_str(line).unwrap();
+            layered(document[key].as_str().unwrap());
+        }
+    }
+}
+
+#[test]
+fn large_texts() {
+    let prose: String = (0..60_000)
+        .map(|n| format!("Sentence {n} tells of thing {} and its {}. ", n % 977, n % 31))
+        .collect();
+    let headings: String = (0..20_000).map(|n| format!("## Part {n}\n\nWords of part {n}.\n\n")).collect();
+    for text in [
+        prose,
+        headings,
+        "a\n\n".repeat(300_000),
+        "東".repeat(300_000),
+        "|a|\n".repeat(300_000),
+        " ".repeat(3_000_000) + "x",
+    ] {
+        let parsed = lkr_parsers::Parser::parse(&lkr_parsers::Markdown, &text.as_str().into()).unwrap();
+        let layered = layer(&parsed, "", &LayerOptions::default());
+        assert!(!layered.chunks.is_empty());
+    }
+    checked(&Parsed { text: "word ".repeat(100_000), ..Parsed::default() }, "");
+}

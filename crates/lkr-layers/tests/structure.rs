@@ -1,0 +1,241 @@
+//! The contract's rules of structure, by example.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+mod common;
+
+use common::{checked, layered};
+use lkr_domain::{Block, BlockKind, Layered, PageSpan, Parsed};
+
+/// L2 nodes as `title [path]`, their L3 nodes two columns in, and the chunks four: `text [path]`.
+fn tree(layered: &Layered) -> Vec<String> {
+    let mut tree = Vec::new();
+    for section in &layered.l2 {
+        tree.push(format!("{} {:?}", section.title, section.path));
+        for passage in layered.l3.iter().filter(|node| node.parent == Some(section.ordinal)) {
+            tree.push(format!("  {} {:?}", passage.title, passage.path));
+            for chunk in layered.chunks.iter().filter(|chunk| chunk.parent == passage.ordinal) {
+                tree.push(format!("    {} {:?}", chunk.text, chunk.path));
+            }
+        }
+    }
+    tree
+}
+
+#[track_caller]
+fn check(text: &str, title: &str, expected: &[&str]) {
+    let layered = layered(text);
+    assert_eq!(layered.root.title, title);
+    assert_eq!(tree(&layered), expected);
+}
+
+const MOONS: &str = "# Moons of Jupiter
+
+Jupiter has ninety-five moons with confirmed orbits; the four largest were seen by Galileo in January 1610.
+
+## Io
+
+Io is the most volcanic body of the solar system, with more than four hundred active volcanoes.
+
+### Tidal heating
+
+The orbital resonance with Europa and Ganymede kneads Io and melts its interior.
+
+## Europa
+
+Europa hides a salty ocean under a crust of ice that is some twenty kilometres thick.
+";
+
+#[test]
+fn title_sections_and_subsections() {
+    let layered = layered(MOONS);
+    let titles = |nodes: &[lkr_domain::Node]| nodes.iter().map(|node| node.title.clone()).collect::<Vec<_>>();
+    assert_eq!(layered.root.title, "Moons of Jupiter");
+    assert_eq!(layered.root.language, "en");
+    assert_eq!(titles(&layered.l2)[1..], ["Io", "Europa"]);
+    assert!(titles(&layered.l2)[0].starts_with("Jupiter has ninety-five moons"));
+    assert!(titles(&layered.l3)[1].starts_with("Io is the most volcanic"));
+    assert_eq!(titles(&layered.l3)[2..], ["Tidal heating", "Europa"]);
+    assert_eq!(layered.chunks.len(), 4);
+    assert_eq!(layered.chunks[0].path, [""; 0]);
+    assert_eq!(layered.chunks[2].path, ["Io", "Tidal heating"]);
+    assert!(layered.root.summary.contains("Jupiter has ninety-five moons"));
+    assert!(layered.root.keywords.iter().any(|word| word.contains("Europa")), "{:?}", layered.root.keywords);
+}
+
+#[test]
+fn a_title_alone_has_no_path() {
+    check("# A\n\ntext\n", "A", &["text []", "  text []", "    text []"]);
+    check(
+        "---\ntitle: X\n---\n# A\n## B\nb",
+        "A",
+        &[
+            "title: X []",
+            "  title: X []",
+            "    ---\ntitle: X\n--- []",
+            "B [\"B\"]",
+            "  B [\"B\"]",
+            "    b [\"B\"]",
+        ],
+    );
+}
+
+#[test]
+fn setext_headings() {
+    check("A\n===\n\nB\n---\nb", "A", &["B [\"B\"]", "  B [\"B\"]", "    b [\"B\"]"]);
+}
+
+#[test]
+fn headings_in_code_are_code() {
+    check("# A\n## B\n```\n# c\n```", "A", &["B [\"B\"]", "  B [\"B\"]", "    ```\n# c\n``` [\"B\"]"]);
+}
+
+#[test]
+fn several_top_headings_are_sections() {
+    check(
+        "# A\na\n# B\n## C\nc",
+        "A",
+        &[
+            "A [\"A\"]",
+            "  A [\"A\"]",
+            "    a [\"A\"]",
+            "B [\"B\"]",
+            "  C [\"B\", \"C\"]",
+            "    c [\"B\", \"C\"]",
+        ],
+    );
+}
+
+#[test]
+fn a_late_top_heading_is_a_section() {
+    check(
+        "lead\n\n# A\na\n## B\nb",
+        "A",
+        &[
+            "lead []",
+            "  lead []",
+            "    lead []",
+            "A [\"A\"]",
+            "  a [\"A\"]",
+            "    a [\"A\"]",
+            "  B [\"A\", \"B\"]",
+            "    b [\"A\", \"B\"]",
+        ],
+    );
+    check(
+        "## B\nb\n# A\na",
+        "B",
+        &["b []", "  B [\"B\"]", "    b [\"B\"]", "A [\"A\"]", "  A [\"A\"]", "    a [\"A\"]"],
+    );
+}
+
+#[test]
+fn skipped_levels() {
+    check(
+        "# A\n### B\nb\n#### C\nc\n##### D\nd",
+        "A",
+        &[
+            "B [\"B\"]",
+            "  b [\"B\"]",
+            "    b [\"B\"]",
+            "  C [\"B\", \"C\"]",
+            "    c [\"B\", \"C\"]",
+            "    d [\"B\", \"C\", \"D\"]",
+        ],
+    );
+}
+
+#[test]
+fn headings_alone() {
+    check("# A", "A", &["A []", "  A []", "    # A []"]);
+    check(
+        "# A\n## B\n## C",
+        "A",
+        &["B [\"B\"]", "  B [\"B\"]", "    ## B [\"B\"]", "C [\"C\"]", "  C [\"C\"]", "    ## C [\"C\"]"],
+    );
+    check("# A\n\n#\n", "A", &["A []", "  A []", "    # A []"]);
+    check("#", "#", &["# []", "  # []", "    # []"]);
+}
+
+#[test]
+fn small_texts() {
+    check("x", "x", &["x []", "  x []", "    x []"]);
+    check(" 🏔🌋 \n", "🏔🌋", &["🏔🌋 []", "  🏔🌋 []", "    🏔🌋 []"]);
+    check(
+        "e\u{301}\u{301}",
+        "e\u{301}\u{301}",
+        &["e\u{301}\u{301} []", "  e\u{301}\u{301} []", "    e\u{301}\u{301} []"],
+    );
+    check("***", "***", &["*** []", "  *** []", "    *** []"]);
+    assert!(layered(" \n\t").chunks.is_empty());
+    assert!(layered("").l2.is_empty());
+}
+
+#[test]
+fn chinese_and_japanese() {
+    let text = "木星有九十五颗卫星，其中最大的四颗由伽利略发现。木卫二的冰层下有海洋。".repeat(30);
+    let chinese = layered(&format!("# 木星的卫星\n\n{text}"));
+    assert_eq!(chinese.root.language, "zh");
+    assert!(chinese.chunks.len() > 3 && chinese.chunks.iter().all(|chunk| chunk.text.ends_with('。')));
+    assert!(chinese.root.keywords.iter().any(|word| word.contains("卫星")), "{:?}", chinese.root.keywords);
+    let japanese = layered(
+        "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で泣いていた。",
+    );
+    assert_eq!(japanese.root.language, "ja");
+    assert!(japanese.root.summary.ends_with('。'), "{}", japanese.root.summary);
+}
+
+#[test]
+fn titles_given_and_derived() {
+    let parsed = |text: &str| Parsed { text: text.to_owned(), ..Parsed::default() };
+    assert_eq!(checked(&parsed("First line\nsecond"), " Given ").root.title, "Given");
+    assert_eq!(checked(&parsed("\n  First line \r\nsecond"), " ").root.title, "First line");
+    assert_eq!(checked(&parsed(&"ä".repeat(130)), "").root.title, "ä".repeat(120));
+}
+
+#[test]
+fn furniture_is_in_no_chunk() {
+    let text = "First page words.\nPage 1 of 2\nSecond page words.";
+    let block = |words: &str, page, furniture| {
+        let start = text.find(words).unwrap();
+        Block { kind: BlockKind::Paragraph, range: start..start + words.len(), page: Some(page), furniture }
+    };
+    let blocks = vec![
+        block("First page words.", 1, false),
+        block("Page 1 of 2", 1, true),
+        block("Second page words.", 2, false),
+    ];
+    let layered = checked(&Parsed { text: text.to_owned(), blocks, warnings: Vec::new() }, "");
+    let texts: Vec<_> = layered.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    assert_eq!(texts, ["First page words.", "Second page words."]);
+    assert_eq!(layered.chunks[1].pages, Some(PageSpan { start: 2, end: 2 }));
+    assert_eq!(layered.l2[0].pages, Some(PageSpan { start: 1, end: 2 }));
+}
+
+#[test]
+fn long_text_without_headings_is_parted_by_topic() {
+    let sentence = |words: [&str; 4], n: usize| {
+        format!(
+            "The {} of the {} shows how a {} becomes a {} in case {n}. ",
+            words[0], words[1], words[2], words[3]
+        )
+    };
+    let topic = |words| (0..45).map(|n| sentence(words, n)).collect::<String>();
+    let text = [
+        topic(["eruption", "volcano", "crater", "lava field"]),
+        topic(["sonata", "violin", "melody", "symphony"]),
+        topic(["court", "judge", "contract", "verdict"]),
+    ];
+    let layered = layered(&text.join("\n\n"));
+    let starts: Vec<_> = layered.l2.iter().map(|node| node.span.start as usize).collect();
+    let changes = [0, text[0].len() + 2, text[0].len() + text[1].len() + 4];
+    assert_eq!(starts, changes);
+    assert!(layered.l3.len() > layered.l2.len());
+}
