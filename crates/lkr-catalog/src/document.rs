@@ -1,0 +1,82 @@
+//! The stored form of a document's record.
+
+use lkr_domain::{Counts, DocId, Document, Metadata, SPACE_DEFAULT};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use crate::{Error, Result};
+
+/// Version 1 of the record.
+#[derive(Debug, Serialize, Deserialize)]
+struct DocumentV1 {
+    space: String,
+    revision: u64,
+    title: String,
+    source: String,
+    summary: String,
+    keywords: Vec<String>,
+    category: String,
+    language: String,
+    metadata: Metadata,
+    counts: Counts,
+    char_count: u32,
+    content_sha256: String,
+    #[serde(with = "time::serde::rfc3339")]
+    created_at: OffsetDateTime,
+    #[serde(with = "time::serde::rfc3339")]
+    updated_at: OffsetDateTime,
+    created_by: String,
+}
+
+/// A record with the version that tells how to read it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "v")]
+enum Versioned {
+    #[serde(rename = "1")]
+    V1(DocumentV1),
+}
+
+pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
+    let document = document.clone();
+    let record = Versioned::V1(DocumentV1 {
+        space: document.space,
+        revision: document.revision,
+        title: document.title,
+        source: document.source,
+        summary: document.summary,
+        keywords: document.keywords,
+        category: document.category,
+        language: document.language,
+        metadata: document.metadata,
+        counts: document.counts,
+        char_count: document.char_count,
+        content_sha256: document.content_sha256,
+        created_at: document.created_at,
+        updated_at: document.updated_at,
+        created_by: document.created_by,
+    });
+    serde_json::to_vec(&record).map_err(|e| Error::corrupt("write document record", e))
+}
+
+pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
+    let Versioned::V1(record) =
+        serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))?;
+    Ok(Document {
+        doc_id,
+        space: if record.space.is_empty() { SPACE_DEFAULT.to_owned() } else { record.space },
+        revision: record.revision,
+        title: record.title,
+        source: record.source,
+        summary: record.summary,
+        keywords: record.keywords,
+        category: record.category,
+        language: record.language,
+        metadata: record.metadata,
+        counts: record.counts,
+        char_count: record.char_count,
+        content_sha256: record.content_sha256,
+        created_at: record.created_at,
+        updated_at: record.updated_at,
+        created_by: record.created_by,
+    })
+}

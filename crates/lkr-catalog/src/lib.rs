@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod catalog;
+mod document;
+mod error;
+mod listing;
+mod points;
+mod stats;
+mod task;
+mod texts;
+mod transitions;
+
+pub use catalog::{Catalog, Stored};
+pub use error::{Error, ErrorKind, Result};
+pub use listing::{ListFilter, Page};
+pub use points::{
+    NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of, tags_of,
+};
+pub use stats::{Stats, UNCATEGORIZED};
+pub use task::{Progress, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, Usage};
+pub use texts::Texts;
+pub use transitions::{Active, Deleted, Trash};

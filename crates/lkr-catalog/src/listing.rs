@@ -1,0 +1,108 @@
+use lkr_domain::{DocId, Document, TaskId};
+use lkr_state::Order;
+
+use crate::{
+    Catalog, Error, Result, Task, TaskStatus,
+    catalog::{key, read_document, read_task},
+};
+
+/// Which documents a listing shows; an empty filter shows all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// The category's name.
+    pub category: Option<String>,
+    /// The source, whole.
+    pub source: Option<String>,
+    /// How the title begins, without regard to case.
+    pub title_prefix: Option<String>,
+}
+
+impl ListFilter {
+    fn shows(&self, document: &Document) -> bool {
+        self.category.as_ref().is_none_or(|category| *category == document.category)
+            && self.source.as_ref().is_none_or(|source| *source == document.source)
+            && self.title_prefix.as_ref().is_none_or(|prefix| starts_with(&document.title, prefix))
+    }
+}
+
+/// A page of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T, K> {
+    /// What it shows.
+    pub items: Vec<T>,
+    /// The last one shown, where the next page begins; `None` where there is no further one.
+    pub next: Option<K>,
+}
+
+/// How many records a listing reads at a time.
+const BATCH: usize = 100;
+
+impl Catalog {
+    /// Documents, the newest first, beyond `after`. Every page but the last holds `limit`.
+    pub async fn list(
+        &self,
+        filter: &ListFilter,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        let keep = |document: &Document| filter.shows(document);
+        let after = after.map(key::document);
+        let page = self.page(key::DOCUMENTS, after, limit, decode_document, keep).await?;
+        Ok(Page { next: page.next.map(|document| document.doc_id), items: page.items })
+    }
+
+    /// Tasks, the newest first, beyond `after`. Every page but the last holds `limit`.
+    pub async fn tasks(
+        &self,
+        status: Option<TaskStatus>,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Page<Task, TaskId>> {
+        let keep = |task: &Task| status.is_none_or(|status| task.status == status);
+        let after = after.map(key::task);
+        let decode = |_: &str, record: &_| read_task(record);
+        let page = self.page(key::TASKS, after, limit, decode, keep).await?;
+        Ok(Page { next: page.next.map(|task| task.task_id), items: page.items })
+    }
+
+    /// Reads on until `limit` records are kept and one more is known to follow.
+    async fn page<T: Clone>(
+        &self,
+        prefix: &str,
+        mut after: Option<String>,
+        limit: usize,
+        decode: impl Fn(&str, &lkr_state::Record) -> Result<T>,
+        keep: impl Fn(&T) -> bool,
+    ) -> Result<Page<T, T>> {
+        let mut items: Vec<T> = Vec::new();
+        loop {
+            let records = self.state.scan(prefix, after.as_deref(), Order::Descending, BATCH).await?;
+            let last_batch = records.len() < BATCH;
+            for (key, record) in &records {
+                let item = decode(key, record)?;
+                if !keep(&item) {
+                    continue;
+                }
+                if items.len() == limit {
+                    return Ok(Page { next: items.last().cloned(), items });
+                }
+                items.push(item);
+            }
+            if last_batch {
+                return Ok(Page { items, next: None });
+            }
+            after = records.into_iter().next_back().map(|(key, _)| key);
+        }
+    }
+}
+
+pub(crate) fn decode_document(key: &str, record: &lkr_state::Record) -> Result<Document> {
+    let id = key.strip_prefix(key::DOCUMENTS).unwrap_or(key);
+    let id = id.parse().map_err(|e| Error::corrupt("read document key", e))?;
+    Ok(read_document(id, record)?.value)
+}
+
+fn starts_with(title: &str, prefix: &str) -> bool {
+    let mut title = title.chars().flat_map(char::to_lowercase);
+    prefix.chars().flat_map(char::to_lowercase).all(|character| title.next() == Some(character))
+}

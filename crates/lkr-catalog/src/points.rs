@@ -1,0 +1,179 @@
+//! Points of the layers: what of a document is stored in the vector store, and read back from there.
+
+use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId};
+use lkr_vectors::{Collection, Origin, Point, Tags, VectorStore, With};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Error, Result};
+
+/// A node with its ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRecord<T> {
+    /// Its id.
+    pub id: PointId,
+    /// The id of the node it lies in; none for L2.
+    pub parent_id: Option<PointId>,
+    /// The node or chunk.
+    pub value: T,
+}
+
+/// A point without its vectors, and the text that they are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointSource {
+    /// The layer it belongs to.
+    pub layer: Layer,
+    /// The point, with an empty sparse vector and no dense one.
+    pub point: Point,
+}
+
+/// What an L1 point says of its document besides the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct L1Payload {
+    title: String,
+    summary: String,
+}
+
+/// The points of a document in their layers, from L1 down, each layer in order.
+#[must_use]
+pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
+    let make = Maker { document, tags: tags_of(document) };
+    let root = L1Payload { title: layered.root.title.clone(), summary: layered.root.summary.clone() };
+    let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
+    let l1 = make.point(Layer::L1, 0, (None, None), json(&root));
+    let l2 = layered.l2.iter().map(|node| make.point(Layer::L2, node.ordinal, (None, None), json(node)));
+    let l3 = layered
+        .l3
+        .iter()
+        .map(|node| make.point(Layer::L3, node.ordinal, (node.parent, None), json(node)));
+    let chunks = layered.chunks.iter().map(|chunk| {
+        make.point(Layer::Chunks, chunk.ordinal, (section_of(chunk.parent), Some(chunk.parent)), json(chunk))
+    });
+    std::iter::once(l1).chain(l2).chain(l3).chain(chunks).collect()
+}
+
+/// The title and summary in an L1 payload.
+pub fn l1_of(payload: Value) -> Result<(String, String)> {
+    let payload: L1Payload = from_json(payload)?;
+    Ok((payload.title, payload.summary))
+}
+
+/// The node in an L2 or L3 payload.
+pub fn node_of(payload: Value) -> Result<Node> {
+    from_json(payload)
+}
+
+/// The chunk in a chunk's payload.
+pub fn chunk_of(payload: Value) -> Result<Chunk> {
+    from_json(payload)
+}
+
+/// The nodes of a live document's layer (L2 or L3), all in order.
+pub async fn nodes(
+    vectors: &dyn VectorStore,
+    document: &Document,
+    layer: Layer,
+) -> Result<Vec<NodeRecord<Node>>> {
+    let count = u32::try_from(document.counts.of(layer)).unwrap_or(u32::MAX);
+    let points = fetch(vectors, document, layer, 0, count).await?;
+    points
+        .into_iter()
+        .map(|point| Ok(NodeRecord { id: point.id, parent_id: point.origin.l2, value: node_of(point.payload)? }))
+        .collect()
+}
+
+/// Up to `limit` chunks of a live document from ordinal `from` on.
+pub async fn chunks(
+    vectors: &dyn VectorStore,
+    document: &Document,
+    from: u32,
+    limit: u32,
+) -> Result<Vec<NodeRecord<Chunk>>> {
+    let count = u32::try_from(document.counts.chunks).unwrap_or(u32::MAX);
+    let end = from.saturating_add(limit).min(count);
+    let points = fetch(vectors, document, Layer::Chunks, from, end).await?;
+    points
+        .into_iter()
+        .map(|point| Ok(NodeRecord { id: point.id, parent_id: point.origin.l3, value: chunk_of(point.payload)? }))
+        .collect()
+}
+
+/// The id of a document's L1 point.
+#[must_use]
+pub fn l1_id(doc_id: DocId, revision: u64) -> PointId {
+    PointId::derive(doc_id, revision, Layer::L1, 0)
+}
+
+async fn fetch(
+    vectors: &dyn VectorStore,
+    document: &Document,
+    layer: Layer,
+    from: u32,
+    end: u32,
+) -> Result<Vec<Point>> {
+    let ids: Vec<_> =
+        (from..end).map(|n| PointId::derive(document.doc_id, document.revision, layer, n)).collect();
+    let points = vectors.get(&Collection::from(layer), &ids, With::Payload).await?;
+    points
+        .into_iter()
+        .map(|point| point.ok_or_else(|| Error::missing_point("read points", document.doc_id)))
+        .collect()
+}
+
+struct Maker<'a> {
+    document: &'a Document,
+    tags: Tags,
+}
+
+impl Maker<'_> {
+    /// A point whose ancestors are given by their ordinals in L2 and L3.
+    fn point(
+        &self,
+        layer: Layer,
+        ordinal: u32,
+        (l2, l3): (Option<u32>, Option<u32>),
+        payload: Value,
+    ) -> PointSource {
+        let (doc_id, revision) = (self.document.doc_id, self.document.revision);
+        let id = |layer, ordinal| PointId::derive(doc_id, revision, layer, ordinal);
+        let origin = Origin {
+            doc_id,
+            revision,
+            ordinal,
+            l2: l2.map(|n| id(Layer::L2, n)),
+            l3: l3.map(|n| id(Layer::L3, n)),
+        };
+        let point = Point {
+            id: id(layer, ordinal),
+            origin,
+            tags: self.tags.clone(),
+            dense: None,
+            sparse: lkr_domain::SparseVector::default(),
+            payload,
+        };
+        PointSource { layer, point }
+    }
+}
+
+/// What the points of a document can be filtered by.
+#[must_use]
+pub fn tags_of(document: &Document) -> Tags {
+    let own = [
+        ("space", &document.space),
+        ("category", &document.category),
+        ("source", &document.source),
+        ("language", &document.language),
+    ];
+    let own = own.into_iter().map(|(key, value)| (key.to_owned(), value.clone()));
+    let metadata = document.metadata.iter().map(|(key, value)| (format!("metadata.{key}"), value.clone()));
+    own.chain(metadata).collect()
+}
+
+fn json<T: Serialize>(value: &T) -> Value {
+    // Plain structs of strings and numbers always become JSON.
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+fn from_json<T: for<'de> Deserialize<'de>>(payload: Value) -> Result<T> {
+    serde_json::from_value(payload).map_err(|e| Error::corrupt("read payload", e))
+}

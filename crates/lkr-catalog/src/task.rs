@@ -1,0 +1,198 @@
+use lkr_domain::{Counts, DocId, Metadata, TaskId};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+/// A piece of work that was accepted and will end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id.
+    pub task_id: TaskId,
+    /// The document it makes or changes.
+    pub doc_id: DocId,
+    /// What it does.
+    pub kind: TaskKind,
+    /// How it stands.
+    pub status: TaskStatus,
+    /// The stage it is in, or ended in.
+    pub stage: Stage,
+    /// How much of the stage is done.
+    pub progress: Progress,
+    /// How many times it was tried and failed by itself; an attempt cut off by the end of the process is none.
+    pub attempts: u32,
+    /// When it was accepted.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// When it last changed.
+    #[serde(with = "time::serde::rfc3339")]
+    pub updated_at: OffsetDateTime,
+    /// The account that asked for it.
+    pub created_by: String,
+    /// What it works on.
+    pub input: TaskInput,
+    /// What came of it, once it is done.
+    #[serde(default)]
+    pub result: Option<TaskResult>,
+    /// Why it failed, once it has.
+    #[serde(default)]
+    pub error: Option<TaskFailure>,
+}
+
+/// What a task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskKind {
+    /// Brings a new document in.
+    Ingest,
+}
+
+impl TaskKind {
+    /// The name in answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+        }
+    }
+}
+
+/// How a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskStatus {
+    /// Accepted, not begun, or waiting for its next try.
+    Pending,
+    /// A worker has it.
+    Running,
+    /// Its document is searchable.
+    Done,
+    /// It ended without.
+    Failed,
+}
+
+impl TaskStatus {
+    /// The name in answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub const fn has_ended(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+impl std::str::FromStr for TaskStatus {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        [Self::Pending, Self::Running, Self::Done, Self::Failed]
+            .into_iter()
+            .find(|status| status.name() == name)
+            .ok_or(())
+    }
+}
+
+/// A stage of ingestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Waiting for a worker.
+    Queued,
+    /// Reading the source into one text with blocks.
+    Parse,
+    /// Making nodes and chunks of it.
+    Layer,
+    /// Making vectors and storing points, batch by batch.
+    Embed,
+    /// Making it visible.
+    Publish,
+}
+
+impl Stage {
+    /// The name in answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Parse => "parse",
+            Self::Layer => "layer",
+            Self::Embed => "embed",
+            Self::Publish => "publish",
+        }
+    }
+}
+
+/// How much of a stage is done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Done so far.
+    pub done: u64,
+    /// In all; 0 where it is not known yet.
+    pub total: u64,
+}
+
+/// What a task works on. The text itself lies among the [`Texts`](crate::Texts), under the document and revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskInput {
+    /// The revision of the document that the task makes.
+    pub revision: u64,
+    /// The title as it was given.
+    pub title: String,
+    /// The source as it was given.
+    pub source: String,
+    /// The metadata as it was given, without reserved keys.
+    pub metadata: Metadata,
+    /// What the answer should warn of from the start.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// What came of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// The document's title.
+    pub title: String,
+    /// Its category; empty for none.
+    pub category: String,
+    /// The ISO 639-1 code of its language; empty where it cannot be told.
+    pub language: String,
+    /// Its points by layer.
+    pub counts: Counts,
+    /// How many texts were embedded.
+    pub embedded: u64,
+    /// What language models were asked.
+    pub usage: Usage,
+    /// What the person who sent it should know.
+    pub warnings: Vec<String>,
+    /// From the first stage's begin to the end, in milliseconds, waiting between tries left out.
+    pub elapsed_ms: u64,
+}
+
+/// What language models were asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Requests.
+    pub calls: u64,
+    /// Tokens in and out.
+    pub tokens: u64,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFailure {
+    /// The public error code.
+    pub code: u32,
+    /// The reason.
+    pub message: String,
+    /// The stage that failed.
+    pub stage: Stage,
+    /// Whether another try may succeed.
+    pub retryable: bool,
+}

@@ -1,0 +1,75 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use lkr_domain::DocId;
+use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use time::OffsetDateTime;
+
+use crate::{Error, Result};
+
+/// The extracted texts, by document and revision, on a blob store.
+#[derive(Debug, Clone)]
+pub struct Texts {
+    blobs: Arc<dyn ObjectStore>,
+}
+
+impl Texts {
+    /// The texts on `blobs`.
+    #[must_use]
+    pub fn new(blobs: Arc<dyn ObjectStore>) -> Self {
+        Self { blobs }
+    }
+
+    /// Keeps a text; durable when it answers.
+    pub async fn put(&self, doc_id: DocId, revision: u64, text: String) -> Result<()> {
+        self.blobs.put(&path(doc_id, revision), Bytes::from(text).into()).await?;
+        Ok(())
+    }
+
+    /// A text. That there is none is an error: a record that names a revision has its text.
+    pub async fn get(&self, doc_id: DocId, revision: u64) -> Result<String> {
+        let bytes = self.blobs.get(&path(doc_id, revision)).await?.bytes().await?;
+        String::from_utf8(bytes.into()).map_err(|e| Error::corrupt("read text", e))
+    }
+
+    /// Removes a text; nothing where there is none.
+    pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
+        match self.blobs.delete(&path(doc_id, revision)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The texts that were written before `time`, by document and revision.
+    pub async fn written_before(&self, time: OffsetDateTime) -> Result<Vec<(DocId, u64)>> {
+        let prefix = Path::from("texts");
+        let mut texts = Vec::new();
+        let mut list = self.blobs.list(Some(&prefix));
+        while let Some(meta) = list.try_next().await? {
+            let named = meta.location.filename().and_then(parse);
+            texts.extend(named.filter(|_| meta.last_modified.timestamp() < time.unix_timestamp()));
+        }
+        Ok(texts)
+    }
+
+    /// Whether the blob store answers.
+    pub async fn health(&self) -> Result<()> {
+        match self.blobs.head(&Path::from("health")).await {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// `texts/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.
+fn path(doc_id: DocId, revision: u64) -> Path {
+    let id = doc_id.to_string();
+    let fan: String = id.chars().skip(30).collect();
+    Path::from(format!("texts/{fan}/{id}-{revision}"))
+}
+
+fn parse(name: &str) -> Option<(DocId, u64)> {
+    let (doc_id, revision) = name.split_once('-')?;
+    Some((doc_id.parse().ok()?, revision.parse().ok()?))
+}

@@ -1,0 +1,114 @@
+use std::{error::Error as StdError, fmt};
+
+/// The result of ingestion.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The input cannot be ingested.
+    Invalid,
+    /// The task was overtaken: its document was deleted, or another worker has it.
+    Overtaken,
+    /// The queue is full; try again later.
+    Overloaded,
+    /// One of the service's own stores is away or full; the same call may succeed later.
+    StoreAway,
+    /// A model did not answer; the same call may succeed later.
+    ModelAway,
+    /// Anything else.
+    Internal,
+}
+
+/// A failure of ingestion: its kind, the operation, and the source.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    operation: &'static str,
+    source: Box<dyn StdError + Send + Sync>,
+}
+
+impl Error {
+    /// An error of `kind` in `operation`, caused by `source`.
+    pub fn new(
+        kind: ErrorKind,
+        operation: &'static str,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self { kind, operation, source: source.into() }
+    }
+
+    /// The kind of failure.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The operation that failed.
+    #[must_use]
+    pub const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self.kind, ErrorKind::Overloaded | ErrorKind::StoreAway | ErrorKind::ModelAway)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.operation, self.source)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(self.source.as_ref())
+    }
+}
+
+impl From<lkr_catalog::Error> for Error {
+    fn from(error: lkr_catalog::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_catalog::ErrorKind::Conflict => ErrorKind::Overtaken,
+            lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreAway,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, "catalog", error)
+    }
+}
+
+impl From<lkr_vectors::Error> for Error {
+    fn from(error: lkr_vectors::Error) -> Self {
+        let kind = if error.is_retryable() { ErrorKind::StoreAway } else { ErrorKind::Internal };
+        Self::new(kind, "vector store", error)
+    }
+}
+
+impl From<lkr_state::Error> for Error {
+    fn from(error: lkr_state::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_state::ErrorKind::Conflict | lkr_state::ErrorKind::LeaseLost => ErrorKind::Overtaken,
+            _ if error.is_retryable() => ErrorKind::StoreAway,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, "task queue", error)
+    }
+}
+
+impl From<lkr_models::Error> for Error {
+    fn from(error: lkr_models::Error) -> Self {
+        let kind = if error.is_retryable() { ErrorKind::ModelAway } else { ErrorKind::Internal };
+        Self::new(kind, "embed", error)
+    }
+}
+
+impl From<tokio::task::JoinError> for Error {
+    /// A blocking step that panicked: the document fails, the process goes on.
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::new(ErrorKind::Internal, "blocking step", error)
+    }
+}

@@ -1,0 +1,142 @@
+use std::{sync::Arc, time::Duration};
+
+use lkr_catalog::{Catalog, Deleted, Task, TaskInput, Texts};
+use lkr_domain::{DocId, NewDocument, RESERVED_METADATA};
+use lkr_models::{Embedder, SparseEncoder};
+use lkr_parsers::Parser;
+use lkr_state::TaskQueue;
+use lkr_vectors::VectorStore;
+use tokio::sync::Notify;
+
+use crate::{Error, ErrorKind, IngestOptions, Result, Workers, shelves::Shelves, worker};
+
+/// Brings documents in and takes them away. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Ingestor {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What ingestion stands on.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    /// The points.
+    pub vectors: Arc<dyn VectorStore>,
+    /// The records.
+    pub catalog: Catalog,
+    /// The tasks to be done.
+    pub queue: Arc<dyn TaskQueue>,
+    /// The texts.
+    pub texts: Texts,
+    /// The embedding model; without one, points have no dense vectors until there is one.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// What reads structure out of a text that was sent as JSON.
+    pub parser: Arc<dyn Parser>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) ports: Ports,
+    pub(crate) options: IngestOptions,
+    pub(crate) sparse: SparseEncoder,
+    pub(crate) shelves: Shelves,
+    /// Wakes the janitor.
+    pub(crate) trash: Notify,
+}
+
+/// How often a step is tried that others overtake.
+const CONTENDED_TRIES: usize = 16;
+
+impl Ingestor {
+    /// Ingestion over these ports. Makes the four collections unless they are there.
+    pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
+        let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
+        let sparse = SparseEncoder::default();
+        Ok(Self { inner: Arc::new(Inner { ports, options, sparse, shelves, trash: Notify::new() }) })
+    }
+
+    /// Accepts a document: when this answers, text and task are durable and the task will end.
+    ///
+    /// `warnings` stand in the task's result. Reserved metadata keys are dropped, with a warning.
+    ///
+    /// # Errors
+    /// `Invalid` where the text is blank, `Overloaded` where the queue is full.
+    pub async fn submit(
+        &self,
+        document: NewDocument,
+        created_by: &str,
+        warnings: Vec<String>,
+    ) -> Result<Task> {
+        if document.text.trim().is_empty() {
+            let reason = "text is blank: at least one character that is not white space is needed";
+            return Err(Error::new(ErrorKind::Invalid, "submit document", reason));
+        }
+        let queued = self.inner.ports.queue.len().await?;
+        if queued >= self.inner.options.queue_limit {
+            let reason = format!("{queued} tasks wait already");
+            return Err(Error::new(ErrorKind::Overloaded, "submit document", reason));
+        }
+        let inner = Arc::clone(&self.inner);
+        let created_by = created_by.to_owned();
+        // A caller that hangs up midway must not leave half of it.
+        tokio::spawn(async move { inner.accept(document, &created_by, warnings).await }).await?
+    }
+
+    /// Takes a document away. What is unfinished ends as cancelled, what is live is gone for every later read.
+    pub async fn delete(&self, doc_id: DocId) -> Result<Deleted> {
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move { inner.delete(doc_id).await }).await?
+    }
+
+    /// Starts the workers and the janitor, after everything that an earlier process left was queued again.
+    pub async fn start(&self) -> Result<Workers> {
+        worker::start(&self.inner).await
+    }
+}
+
+impl Inner {
+    async fn accept(&self, document: NewDocument, created_by: &str, warnings: Vec<String>) -> Result<Task> {
+        let doc_id = DocId::new();
+        let (text, input) = split(document, warnings);
+        let task = Task::ingest(doc_id, created_by, input);
+        self.ports.texts.put(doc_id, task.input.revision, text).await?;
+        self.ports.catalog.accept(&task).await?;
+        self.ports.queue.push(task.task_id, Duration::ZERO).await?;
+        Ok(task)
+    }
+
+    async fn delete(&self, doc_id: DocId) -> Result<Deleted> {
+        for _ in 0..CONTENDED_TRIES {
+            match self.try_delete(doc_id).await {
+                Err(error) if error.kind() == ErrorKind::Overtaken => {}
+                Ok(deleted) => {
+                    self.trash.notify_one();
+                    return Ok(deleted);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(ErrorKind::StoreAway, "delete document", "it kept changing meanwhile"))
+    }
+
+    /// A document is unfinished, live, or unknown; from the first to the second it goes in one step, so that
+    /// asking in this order misses none.
+    async fn try_delete(&self, doc_id: DocId) -> Result<Deleted> {
+        if let Some(active) = self.ports.catalog.active(doc_id).await? {
+            return Ok(self.ports.catalog.cancel(active).await?);
+        }
+        match self.ports.catalog.document(doc_id).await? {
+            Some(document) => Ok(self.ports.catalog.delete(&document).await?),
+            None => Ok(Deleted::default()),
+        }
+    }
+}
+
+fn split(document: NewDocument, mut warnings: Vec<String>) -> (String, TaskInput) {
+    let NewDocument { text, title, source, mut metadata } = document;
+    for key in RESERVED_METADATA {
+        if metadata.remove(key).is_some() {
+            warnings.push(format!("metadata key {key} is reserved and was dropped"));
+        }
+    }
+    (text, TaskInput { revision: 1, title, source, metadata, warnings })
+}

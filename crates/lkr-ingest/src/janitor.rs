@@ -1,0 +1,98 @@
+//! Collects what nobody shows any more, and queues again what an earlier process left.
+
+use std::{sync::Arc, time::Duration};
+
+use lkr_catalog::{Task, Trash};
+use lkr_domain::Layer;
+use lkr_vectors::{Condition, Filter};
+use time::OffsetDateTime;
+
+use crate::{Result, ingestor::Inner};
+
+/// How many records are handled at a time.
+const BATCH: usize = 100;
+
+/// How often the janitor looks around unasked.
+const ROUND: Duration = Duration::from_secs(60);
+
+/// Queues every task that has not ended; those that are queued already stay where they are.
+pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let (tasks, next) = inner.ports.catalog.unfinished(after.as_deref(), BATCH).await?;
+        for task in tasks {
+            inner.ports.queue.push(task, Duration::ZERO).await?;
+        }
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Collects for ever.
+pub(crate) async fn run(inner: Arc<Inner>) {
+    if let Err(error) = sweep_texts(&inner, OffsetDateTime::now_utc()).await {
+        tracing::warn!(%error, "texts that belong to nothing could not be collected");
+    }
+    loop {
+        if let Err(error) = round(&inner).await {
+            tracing::warn!(%error, "trash could not be collected; it will be tried again");
+        }
+        let _ = tokio::time::timeout(ROUND, inner.trash.notified()).await;
+    }
+}
+
+/// After a task that ended or was overtaken: what it stored goes, unless it is what is shown.
+pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
+    let trash = Trash { doc_id: task.doc_id, revision: task.input.revision };
+    if is_live(inner, trash).await? {
+        return Ok(());
+    }
+    collect(inner, trash).await
+}
+
+async fn round(inner: &Inner) -> Result<()> {
+    loop {
+        let trash = inner.ports.catalog.trash(BATCH).await?;
+        for &item in &trash {
+            collect(inner, item).await?;
+        }
+        if trash.len() < BATCH {
+            break;
+        }
+    }
+    let oldest = OffsetDateTime::now_utc() - inner.options.retention;
+    while inner.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
+    Ok(())
+}
+
+async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
+    let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
+    {
+        let shelf = inner.shelves.enter().await;
+        for layer in Layer::ALL {
+            shelf.delete(&inner.ports, layer, &filter).await?;
+        }
+    }
+    inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
+    Ok(inner.ports.catalog.forget_trash(trash).await?)
+}
+
+/// Removes texts, written before this process began, that neither a document nor a task knows: those of a document
+/// that was not accepted because the process ended first.
+async fn sweep_texts(inner: &Inner, started: OffsetDateTime) -> Result<()> {
+    for (doc_id, revision) in inner.ports.texts.written_before(started).await? {
+        let known = inner.ports.catalog.active(doc_id).await?.is_some()
+            || is_live(inner, Trash { doc_id, revision }).await?;
+        if !known {
+            inner.ports.texts.delete(doc_id, revision).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn is_live(inner: &Inner, trash: Trash) -> Result<bool> {
+    let document = inner.ports.catalog.document(trash.doc_id).await?;
+    Ok(document.is_some_and(|document| document.value.revision == trash.revision))
+}

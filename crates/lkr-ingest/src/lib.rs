@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod dense;
+mod error;
+mod ingestor;
+mod janitor;
+mod options;
+mod pipeline;
+mod reembed;
+mod shelves;
+mod worker;
+
+pub use error::{Error, ErrorKind, Result};
+pub use ingestor::{Ingestor, Ports};
+pub use options::IngestOptions;
+pub use worker::Workers;

@@ -1,0 +1,247 @@
+//! One document through its stages.
+
+use std::time::Instant;
+
+use lkr_catalog::{Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of};
+use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT};
+use lkr_layers::{LayerOptions, indexed_text, layer};
+use lkr_models::average_terms;
+use lkr_parsers::Source;
+use lkr_text::Language;
+use lkr_vectors::{Point, With};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+use tokio::sync::watch;
+
+use crate::{
+    Error, ErrorKind, Result,
+    dense::{embed, means_above, passage},
+    ingestor::Inner,
+    shelves::{Shelf, collection},
+};
+
+/// A document on its way: its record to be, its layers, and the points that are still without vectors.
+struct Draft {
+    document: Document,
+    layered: Layered,
+    points: Vec<PointSource>,
+}
+
+/// How a task stands, for whoever writes it down.
+pub(crate) type Report = watch::Sender<(Stage, Progress)>;
+
+/// Takes the document of `task` from its text to being visible.
+pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+    let begun = Instant::now();
+    report.send_replace((Stage::Parse, Progress::default()));
+    let text = inner.ports.texts.get(task.doc_id, task.input.revision).await?;
+    let (draft, mut warnings) = draft(inner, task, text).await?;
+    let shelf = inner.shelves.enter().await;
+    let embedded = store(inner, &shelf, &draft, report).await?;
+    report.send_replace((Stage::Publish, Progress::default()));
+    warnings.extend(inner.ports.embedder.is_none().then(|| NO_MODEL.to_owned()));
+    let mut task = task.clone();
+    task.status = TaskStatus::Done;
+    task.stage = Stage::Publish;
+    task.progress = Progress { done: 1, total: 1 };
+    task.updated_at = OffsetDateTime::now_utc();
+    task.error = None;
+    task.result = Some(TaskResult {
+        title: draft.document.title.clone(),
+        category: draft.document.category.clone(),
+        language: draft.document.language.clone(),
+        counts: draft.document.counts,
+        embedded,
+        usage: Usage::default(),
+        warnings,
+        elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    let has_dense = inner.ports.embedder.is_some();
+    inner.ports.catalog.publish(active, &draft.document, &task, has_dense).await?;
+    Ok(())
+}
+
+const NO_MODEL: &str = "no embedding model: the document is found by its words alone until there is one";
+
+/// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
+/// workers.
+async fn draft(inner: &Inner, task: &Task, text: String) -> Result<(Draft, Vec<String>)> {
+    let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse.clone(), task.clone());
+    tokio::task::spawn_blocking(move || {
+        let parsed = parser
+            .parse(&Source::from(text.as_str()))
+            .map_err(|error| Error::new(ErrorKind::Invalid, "parse", error))?;
+        let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
+        let document = document(&task, &parsed.text, &layered);
+        let mut points = points_of(&document, &layered);
+        let language = Language::from_code(&layered.root.language);
+        let texts = texts_of(&document.title, &parsed.text, &layered);
+        for (source, text) in points.iter_mut().zip(texts) {
+            source.point.sparse = sparse.passage(&text, language, average_terms(source.layer));
+        }
+        let warnings = task.input.warnings.into_iter().chain(parsed.warnings).collect();
+        Ok((Draft { document, layered, points }, warnings))
+    })
+    .await?
+}
+
+fn document(task: &Task, text: &str, layered: &Layered) -> Document {
+    let now = OffsetDateTime::now_utc();
+    let root = layered.root.clone();
+    Document {
+        doc_id: task.doc_id,
+        space: SPACE_DEFAULT.to_owned(),
+        revision: task.input.revision,
+        title: root.title,
+        source: task.input.source.clone(),
+        summary: root.summary,
+        keywords: root.keywords,
+        category: String::new(),
+        language: root.language,
+        metadata: task.input.metadata.clone(),
+        counts: Counts {
+            l1: 1,
+            l2: layered.l2.len() as u64,
+            l3: layered.l3.len() as u64,
+            chunks: layered.chunks.len() as u64,
+        },
+        char_count: root.char_count,
+        content_sha256: hex(&Sha256::digest(text)),
+        created_at: now,
+        updated_at: now,
+        created_by: task.created_by.clone(),
+    }
+}
+
+/// What the sparse vectors are made of, in the order of [`points_of`]: every point's own text, title and headings
+/// before it.
+fn texts_of<'a>(title: &'a str, text: &'a str, layered: &'a Layered) -> impl Iterator<Item = String> + 'a {
+    let bounds = CharBounds::new(text);
+    let of_node = move |node: &lkr_domain::Node| {
+        let body = bounds.cut(text, node.span);
+        indexed_text(title, &node.path, body)
+    };
+    let of_node_too = of_node.clone();
+    std::iter::once_with(move || indexed_text(title, &[], text))
+        .chain(layered.l2.iter().map(of_node))
+        .chain(layered.l3.iter().map(of_node_too))
+        .chain(layered.chunks.iter().map(move |chunk| passage(title, chunk)))
+}
+
+/// Finds the bytes of code points without walking the whole text each time: every 256th is noted.
+#[derive(Clone)]
+struct CharBounds {
+    every: Vec<usize>,
+}
+
+const STRIDE: usize = 256;
+
+impl CharBounds {
+    fn new(text: &str) -> Self {
+        Self { every: text.char_indices().step_by(STRIDE).map(|(byte, _)| byte).collect() }
+    }
+
+    fn cut<'t>(&self, text: &'t str, span: lkr_domain::CharSpan) -> &'t str {
+        let range = self.byte(text, span.start)..self.byte(text, span.end);
+        text.get(range).unwrap_or_default()
+    }
+
+    fn byte(&self, text: &str, character: u32) -> usize {
+        let character = character as usize;
+        let Some(&from) = self.every.get(character / STRIDE) else { return text.len() };
+        let rest = text.get(from..).unwrap_or_default();
+        rest.char_indices().nth(character % STRIDE).map_or(text.len(), |(byte, _)| from + byte)
+    }
+}
+
+/// Embeds what has no vector yet and stores all points: chunks by batches, then the nodes above them. Answers how
+/// many texts were embedded.
+async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report) -> Result<u64> {
+    let chunks: Vec<&PointSource> = draft.points.iter().filter(|p| p.layer == Layer::Chunks).collect();
+    let total = chunks.len() as u64;
+    let mut vectors: Vec<Option<Vec<f32>>> = Vec::with_capacity(chunks.len());
+    let mut embedded = 0;
+    report.send_replace((Stage::Embed, Progress { done: 0, total }));
+    for (batch, texts) in
+        chunks.chunks(inner.options.batch).zip(draft.layered.chunks.chunks(inner.options.batch))
+    {
+        let texts: Vec<String> = texts.iter().map(|chunk| passage(&draft.document.title, chunk)).collect();
+        let (dense, fresh) = batch_vectors(inner, batch, texts, total).await?;
+        embedded += fresh;
+        let points = batch.iter().zip(&dense).map(|(source, vector)| with_dense(source, vector.clone()));
+        shelf.upsert(&inner.ports, Layer::Chunks, points.collect()).await?;
+        vectors.extend(dense);
+        report.send_replace((Stage::Embed, Progress { done: vectors.len() as u64, total }));
+    }
+    store_nodes(inner, shelf, draft, &vectors).await?;
+    Ok(embedded)
+}
+
+/// The vectors of a batch: those that an earlier attempt stored, else fresh ones.
+async fn batch_vectors(
+    inner: &Inner,
+    batch: &[&PointSource],
+    texts: Vec<String>,
+    total: u64,
+) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
+    let Some(embedder) = &inner.ports.embedder else { return Ok((vec![None; batch.len()], 0)) };
+    // Only a document of several batches can have some behind it.
+    let model = &embedder.profile().id;
+    if total > inner.options.batch as u64
+        && let Some(stored) = stored_vectors(inner, model, batch).await?
+    {
+        return Ok((stored, 0));
+    }
+    let (vectors, fresh) = embed(&**embedder, &texts).await?;
+    Ok((vectors.into_iter().map(Some).collect(), fresh))
+}
+
+/// The vectors of `model` that are stored for these very chunks, if all of them are.
+async fn stored_vectors(
+    inner: &Inner,
+    model: &str,
+    batch: &[&PointSource],
+) -> Result<Option<Vec<Option<Vec<f32>>>>> {
+    let collection = collection(Layer::Chunks, Some(model))?;
+    let ids: Vec<PointId> = batch.iter().map(|source| source.point.id).collect();
+    let stored = match inner.ports.vectors.get(&collection, &ids, With::All).await {
+        Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(None),
+        stored => stored?,
+    };
+    let vectors: Vec<_> = batch
+        .iter()
+        .zip(stored)
+        .map(|(source, stored)| stored.filter(|point| point.payload == source.point.payload)?.dense)
+        .collect();
+    Ok(vectors.iter().all(Option::is_some).then_some(vectors))
+}
+
+async fn store_nodes(
+    inner: &Inner,
+    shelf: &Shelf<'_>,
+    draft: &Draft,
+    chunks: &[Option<Vec<f32>>],
+) -> Result<()> {
+    let of_layer = |layer| draft.points.iter().filter(move |source| source.layer == layer);
+    let origins = of_layer(Layer::Chunks).map(|source| &source.point.origin);
+    let means = means_above(origins.zip(chunks.iter().map(Option::as_ref)));
+    let points_of = |layer| {
+        let points = of_layer(layer).map(|source| with_dense(source, means.get(&source.point.id).cloned()));
+        points.collect::<Vec<_>>()
+    };
+    // L1 comes last: where it is, the others are.
+    let (l2, l3) = (points_of(Layer::L2), points_of(Layer::L3));
+    futures_util::try_join!(
+        shelf.upsert(&inner.ports, Layer::L2, l2),
+        shelf.upsert(&inner.ports, Layer::L3, l3)
+    )?;
+    shelf.upsert(&inner.ports, Layer::L1, points_of(Layer::L1)).await
+}
+
+fn with_dense(source: &PointSource, dense: Option<Vec<f32>>) -> Point {
+    Point { dense, ..source.point.clone() }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

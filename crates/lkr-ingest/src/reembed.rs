@@ -1,0 +1,151 @@
+//! Gives dense vectors to documents that came in without, or with another model's.
+
+use std::{sync::Arc, time::Duration};
+
+use lkr_domain::{DocId, Document, Layer, PointId};
+use lkr_models::Embedder;
+use lkr_vectors::{Collection, Condition, Filter, Point, With};
+
+use crate::{
+    Error, ErrorKind, Result,
+    dense::{embed, means_above, passage},
+    ingestor::Inner,
+    shelves::{Shelves, collection},
+};
+
+/// How many documents are listed at a time.
+const PAGE: usize = 100;
+
+/// The pause before what failed is tried again.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Works until every document has vectors of the embedder in use; at once where there is none.
+pub(crate) async fn run(inner: Arc<Inner>) {
+    let Some(embedder) = inner.ports.embedder.clone() else { return };
+    while let Err(error) = catch_up(&inner, &*embedder).await {
+        tracing::warn!(%error, "embedding what came in without a model failed; it will be tried again");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn catch_up(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
+    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    if live.as_deref() != Some(embedder.profile().id.as_str()) {
+        tracing::info!(model = embedder.profile().name, "embedding every document anew");
+        refill(inner, embedder).await?;
+    }
+    loop {
+        let documents = inner.ports.catalog.unembedded(PAGE).await?;
+        if documents.is_empty() {
+            return Ok(());
+        }
+        for &doc_id in &documents {
+            if let Some(document) = inner.ports.catalog.document(doc_id).await? {
+                embed_document(inner, embedder, &document.value).await?;
+            }
+        }
+        inner.ports.catalog.embedded(&documents).await?;
+    }
+}
+
+/// Fills the collections of the embedder beside the old ones, which answer searches until all is there.
+async fn refill(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
+    let vectors = &*inner.ports.vectors;
+    inner.shelves.begin_filling(vectors, embedder).await?;
+    let mut after: Option<DocId> = None;
+    loop {
+        let page = inner.ports.catalog.list(&Default::default(), after, PAGE).await?;
+        for document in &page.items {
+            embed_document(inner, embedder, document).await?;
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    inner.shelves.end_filling(vectors, embedder).await?;
+    // What was noted as lacking vectors has them now; a search that was answered without may be asked again.
+    Ok(inner.ports.catalog.embedded(&[]).await?)
+}
+
+/// Writes a document's points with vectors into the embedder's collections, L1 last: where that is, all are.
+async fn embed_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
+    let model = &embedder.profile().id;
+    let [l1] = &*points(inner, &collection(Layer::L1, Some(model))?, document, Layer::L1, 0..1).await? else {
+        return Err(internal("one L1 point was asked for"));
+    };
+    if l1.as_ref().is_some_and(|point| point.dense.is_some()) {
+        return Ok(());
+    }
+    let chunks = embed_chunks(inner, embedder, document).await?;
+    let means = means_above(chunks.iter().map(|(origin, vector)| (origin, Some(vector))));
+    for layer in [Layer::L3, Layer::L2, Layer::L1] {
+        let all = 0..count(document, layer);
+        let stored = points(inner, &layer.into(), document, layer, all).await?;
+        let renewed = stored.into_iter().flatten().map(|point| {
+            let dense = means.get(&point.id).cloned();
+            Point { dense, ..point }
+        });
+        inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
+    }
+    remove_if_gone(inner, model, document).await
+}
+
+/// Embeds the chunks by batches, and answers where each comes from with its vector.
+async fn embed_chunks(
+    inner: &Inner,
+    embedder: &dyn Embedder,
+    document: &Document,
+) -> Result<Vec<(lkr_vectors::Origin, Vec<f32>)>> {
+    let target = collection(Layer::Chunks, Some(&embedder.profile().id))?;
+    let count = count(document, Layer::Chunks);
+    let batch = u32::try_from(inner.options.batch).unwrap_or(u32::MAX).max(1);
+    let mut embedded = Vec::new();
+    for from in (0..count).step_by(batch as usize) {
+        let range = from..from.saturating_add(batch).min(count);
+        let stored = points(inner, &Layer::Chunks.into(), document, Layer::Chunks, range).await?;
+        let stored: Vec<Point> = stored.into_iter().flatten().collect();
+        let texts = stored
+            .iter()
+            .map(|point| Ok(passage(&document.title, &lkr_catalog::chunk_of(point.payload.clone())?)))
+            .collect::<Result<Vec<_>>>()?;
+        let (vectors, _) = embed(embedder, &texts).await?;
+        embedded.extend(stored.iter().map(|point| point.origin).zip(vectors.iter().cloned()));
+        let renewed = stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
+        inner.ports.vectors.upsert(&target, renewed.collect()).await?;
+    }
+    Ok(embedded)
+}
+
+/// A document that was deleted meanwhile leaves nothing behind.
+async fn remove_if_gone(inner: &Inner, model: &str, document: &Document) -> Result<()> {
+    let live = inner.ports.catalog.document(document.doc_id).await?;
+    if live.is_some_and(|live| live.value.revision == document.revision) {
+        return Ok(());
+    }
+    let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
+    for layer in Layer::ALL {
+        inner.ports.vectors.delete(&collection(layer, Some(model))?, &filter).await?;
+    }
+    Ok(())
+}
+
+async fn points(
+    inner: &Inner,
+    collection: &Collection,
+    document: &Document,
+    layer: Layer,
+    ordinals: std::ops::Range<u32>,
+) -> Result<Vec<Option<Point>>> {
+    let id = |ordinal| PointId::derive(document.doc_id, document.revision, layer, ordinal);
+    let ids: Vec<PointId> = ordinals.map(id).collect();
+    Ok(inner.ports.vectors.get(collection, &ids, With::All).await?)
+}
+
+fn count(document: &Document, layer: Layer) -> u32 {
+    u32::try_from(document.counts.of(layer)).unwrap_or(u32::MAX)
+}
+
+fn internal(reason: &str) -> Error {
+    Error::new(ErrorKind::Internal, "embed document", reason)
+}

@@ -1,0 +1,136 @@
+//! Which collections points are written to.
+
+use lkr_domain::Layer;
+use lkr_models::Embedder;
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Point, VectorStore};
+use sha2::{Digest, Sha256};
+use tokio::sync::{RwLock, RwLockReadGuard};
+
+use crate::{Error, ErrorKind, Ports, Result};
+
+/// The collections of the four layers. Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`; while
+/// the collections of a new model are being filled, writes go there too.
+///
+/// Whoever writes a document's points holds a [`Shelf`] until the document is published. Filling begins and ends
+/// only while nobody does, so that every document is either there when filling begins or written to both.
+#[derive(Debug, Default)]
+pub(crate) struct Shelves {
+    /// The model of the collections that are being filled.
+    filling: RwLock<Option<String>>,
+}
+
+/// The right to write points.
+pub(crate) struct Shelf<'a> {
+    filling: RwLockReadGuard<'a, Option<String>>,
+}
+
+/// The collections of one model.
+pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection> {
+    let name = match model {
+        None => format!("{layer}.sparse"),
+        Some(model) => {
+            let digest = Sha256::digest(model.as_bytes());
+            let tag: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+            format!("{layer}.{tag}")
+        }
+    };
+    Collection::new(name.clone())
+        .ok_or_else(|| Error::new(ErrorKind::Internal, "name collection", format!("{name} is no name")))
+}
+
+impl Shelves {
+    /// Makes the collections and aliases of a new knowledge base; leaves those of one that has them.
+    pub(crate) async fn open(vectors: &dyn VectorStore, embedder: Option<&dyn Embedder>) -> Result<Self> {
+        let mut aliases = Vec::new();
+        for layer in Layer::ALL {
+            if vectors.describe(&layer.into()).await?.is_none() {
+                let spec = spec(layer, embedder)?;
+                vectors.ensure(&spec).await?;
+                aliases.push((layer.into(), spec.collection));
+            }
+        }
+        if !aliases.is_empty() {
+            vectors.switch(&aliases).await?;
+        }
+        Ok(Self::default())
+    }
+
+    /// The model whose vectors searches use; `None` where they use none.
+    pub(crate) async fn live_model(vectors: &dyn VectorStore) -> Result<Option<String>> {
+        let spec = vectors.describe(&Layer::Chunks.into()).await?;
+        Ok(spec.and_then(|spec| spec.dense).map(|dense| dense.model))
+    }
+
+    /// From now on, writes go to the collections of `embedder` as well.
+    pub(crate) async fn begin_filling(
+        &self,
+        vectors: &dyn VectorStore,
+        embedder: &dyn Embedder,
+    ) -> Result<()> {
+        for layer in Layer::ALL {
+            vectors.ensure(&spec(layer, Some(embedder))?).await?;
+        }
+        *self.filling.write().await = Some(embedder.profile().id.clone());
+        Ok(())
+    }
+
+    /// Searches and writes use the collections of `embedder`, and the earlier ones go.
+    pub(crate) async fn end_filling(&self, vectors: &dyn VectorStore, embedder: &dyn Embedder) -> Result<()> {
+        let mut filling = self.filling.write().await;
+        let model = &embedder.profile().id;
+        let old = Self::live_model(vectors).await?;
+        let aliases = Layer::ALL
+            .into_iter()
+            .map(|layer| Ok((layer.into(), collection(layer, Some(model))?)))
+            .collect::<Result<Vec<_>>>()?;
+        vectors.switch(&aliases).await?;
+        *filling = None;
+        drop(filling);
+        for layer in Layer::ALL {
+            vectors.drop_collection(&collection(layer, old.as_deref())?).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until points may be written.
+    pub(crate) async fn enter(&self) -> Shelf<'_> {
+        Shelf { filling: self.filling.read().await }
+    }
+}
+
+impl Shelf<'_> {
+    /// Stores points whose dense vectors, if any, are of the embedder in use. Collections of another model get
+    /// them without.
+    pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
+        let vectors = &ports.vectors;
+        if let Some(filling) = &*self.filling {
+            vectors.upsert(&collection(layer, Some(filling))?, points.clone()).await?;
+        }
+        let model = ports.embedder.as_ref().map(|embedder| embedder.profile().id.as_str());
+        let live = vectors.describe(&layer.into()).await?.and_then(|spec| spec.dense);
+        let takes_them = live.is_some_and(|dense| Some(dense.model.as_str()) == model);
+        let points = if takes_them { points } else { points.into_iter().map(without_dense).collect() };
+        Ok(vectors.upsert(&layer.into(), points).await?)
+    }
+
+    /// Removes points of a layer wherever they were written.
+    pub(crate) async fn delete(&self, ports: &Ports, layer: Layer, filter: &Filter) -> Result<()> {
+        if let Some(filling) = &*self.filling {
+            ports.vectors.delete(&collection(layer, Some(filling))?, filter).await?;
+        }
+        ports.vectors.delete(&layer.into(), filter).await?;
+        Ok(())
+    }
+}
+
+fn spec(layer: Layer, embedder: Option<&dyn Embedder>) -> Result<CollectionSpec> {
+    let profile = embedder.map(Embedder::profile);
+    Ok(CollectionSpec {
+        collection: collection(layer, profile.map(|profile| profile.id.as_str()))?,
+        dense: profile.map(|profile| DenseSpec { model: profile.id.clone(), dims: profile.dims }),
+    })
+}
+
+fn without_dense(point: Point) -> Point {
+    Point { dense: None, ..point }
+}

@@ -1,0 +1,210 @@
+//! Workers: they claim tasks, keep their leases, and write down how the tasks stand and end.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use lkr_catalog::{Active, Progress, Stage, Task, TaskFailure, TaskStatus};
+use lkr_state::Claim;
+use time::OffsetDateTime;
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::{Error, ErrorKind, Result, ingestor::Inner, janitor, pipeline, reembed};
+
+/// The public codes of a task's failure.
+const CODE_INVALID: u32 = 1001;
+const CODE_INTERNAL: u32 = 2000;
+
+/// How long a worker waits for a task before it looks around.
+const CLAIM_WAIT: Duration = Duration::from_secs(5);
+
+/// How often the progress of a task is written down.
+const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+
+/// The longest pause between two attempts.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// The running workers. Dropping it ends them where they are, which loses nothing.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Workers {
+    /// Ends the workers within `patience`: documents under work are finished if that is time enough, else left to
+    /// the next start, which goes on with what they stored.
+    pub async fn shutdown(mut self, patience: Duration) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, all).await.is_err() {
+            tracing::info!("documents under work are left to the next start");
+        }
+    }
+}
+
+pub(crate) async fn start(inner: &Arc<Inner>) -> Result<Workers> {
+    janitor::requeue(inner).await?;
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    for _ in 0..inner.options.workers.max(1) {
+        tasks.spawn(work(Arc::clone(inner), stopped.clone()));
+    }
+    tasks.spawn(until(stopped.clone(), janitor::run(Arc::clone(inner))));
+    tasks.spawn(until(stopped, reembed::run(Arc::clone(inner))));
+    Ok(Workers { stop, tasks })
+}
+
+async fn until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+}
+
+async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
+    while !*stopped.borrow() {
+        let claimed = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stop| *stop) => return,
+            claimed = inner.ports.queue.claim(inner.options.lease, CLAIM_WAIT) => claimed,
+        };
+        match claimed {
+            Ok(Some(claim)) => attend(&inner, &claim).await,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the task queue is away");
+                tokio::time::sleep(inner.options.store_pause).await;
+            }
+        }
+    }
+}
+
+/// Sees one claim to its end: finished, given back, or lost.
+async fn attend(inner: &Inner, claim: &Claim) {
+    // A model or parser of the embedding program's may panic; that fails this document and no worker.
+    let outcome = AssertUnwindSafe(run(inner, claim)).catch_unwind().await.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked"))
+    });
+    let ended = match outcome {
+        Ok(()) => inner.ports.queue.finish(claim).await,
+        Err(error) => {
+            let pause = pause_after(inner, claim, &error).await;
+            match pause {
+                Some(pause) => inner.ports.queue.retry(claim, pause).await,
+                None => inner.ports.queue.finish(claim).await,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::warn!(task = %claim.task, %error, "a claim could not be ended");
+    }
+}
+
+/// Writes down what a failed attempt means, and answers the pause before the next one; `None` when there is none.
+async fn pause_after(inner: &Inner, claim: &Claim, error: &Error) -> Option<Duration> {
+    match error.kind() {
+        ErrorKind::StoreAway => {
+            tracing::warn!(task = %claim.task, %error, "a store is away; the queue pauses");
+            tokio::time::sleep(inner.options.store_pause).await;
+            Some(Duration::ZERO)
+        }
+        ErrorKind::Overtaken => {
+            // Cancelled, or done by another: the next claim sees which, and tidies up.
+            Some(Duration::ZERO)
+        }
+        _ => match write_failure(inner, claim, error).await {
+            Ok(pause) => pause,
+            Err(error) => {
+                tracing::warn!(task = %claim.task, %error, "a failure could not be written down");
+                Some(inner.options.store_pause)
+            }
+        },
+    }
+}
+
+async fn write_failure(inner: &Inner, claim: &Claim, error: &Error) -> Result<Option<Duration>> {
+    let catalog = &inner.ports.catalog;
+    let Some(mut task) = catalog.task(claim.task).await? else { return Ok(None) };
+    let Some(active) = active_of(inner, &task).await? else { return Ok(Some(Duration::ZERO)) };
+    task.attempts += 1;
+    task.updated_at = OffsetDateTime::now_utc();
+    tracing::warn!(task = %claim.task, attempt = task.attempts, %error, "ingestion failed");
+    if error.is_retryable() && task.attempts < inner.options.max_attempts {
+        task.status = TaskStatus::Pending;
+        catalog.record_progress(active, &task).await?;
+        let pause = inner.options.backoff.saturating_mul(1 << task.attempts.min(16).saturating_sub(1));
+        return Ok(Some(pause.min(MAX_BACKOFF)));
+    }
+    let code = if error.kind() == ErrorKind::Invalid { CODE_INVALID } else { CODE_INTERNAL };
+    task.status = TaskStatus::Failed;
+    task.error = Some(TaskFailure {
+        code,
+        message: error.to_string(),
+        stage: task.stage,
+        retryable: error.is_retryable(),
+    });
+    catalog.fail(active, &task).await?;
+    inner.trash.notify_one();
+    Ok(None)
+}
+
+/// The right to write for a task; `None` where it ended or was overtaken.
+async fn active_of(inner: &Inner, task: &Task) -> Result<Option<Active>> {
+    let active = inner.ports.catalog.active(task.doc_id).await?;
+    Ok(active.filter(|active| active.task_id == task.task_id))
+}
+
+async fn run(inner: &Inner, claim: &Claim) -> Result<()> {
+    let catalog = &inner.ports.catalog;
+    let Some(mut task) = catalog.task(claim.task).await? else { return Ok(()) };
+    let Some(active) = active_of(inner, &task).await? else {
+        return janitor::tidy_after(inner, &task).await;
+    };
+    task.status = TaskStatus::Running;
+    task.stage = Stage::Parse;
+    task.progress = Progress::default();
+    task.updated_at = OffsetDateTime::now_utc();
+    catalog.record_progress(active, &task).await?;
+    let (report, reports) = watch::channel((Stage::Parse, Progress::default()));
+    tokio::select! {
+        done = pipeline::ingest(inner, active, &task, &report) => done,
+        lost = keep_lease(inner, claim) => Err(lost),
+        overtaken = write_reports(inner, active, task.clone(), reports) => Err(overtaken),
+    }
+}
+
+/// Keeps the lease while the work goes on; ends when it is lost.
+async fn keep_lease(inner: &Inner, claim: &Claim) -> Error {
+    let lease = inner.options.lease;
+    loop {
+        tokio::time::sleep(lease / 3).await;
+        match inner.ports.queue.heartbeat(claim, lease).await {
+            Ok(()) => {}
+            Err(error) if error.is_retryable() => tracing::warn!(%error, "a heartbeat failed"),
+            Err(error) => return error.into(),
+        }
+    }
+}
+
+/// Writes progress down while the work goes on; ends when the task was overtaken.
+async fn write_reports(
+    inner: &Inner,
+    active: Active,
+    mut task: Task,
+    mut reports: watch::Receiver<(Stage, Progress)>,
+) -> Error {
+    loop {
+        tokio::time::sleep(PROGRESS_EVERY).await;
+        if reports.changed().await.is_err() {
+            // The work is at its end; its own result decides.
+            std::future::pending::<()>().await;
+        }
+        (task.stage, task.progress) = *reports.borrow_and_update();
+        task.updated_at = OffsetDateTime::now_utc();
+        match inner.ports.catalog.record_progress(active, &task).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => return error.into(),
+            Err(error) => tracing::warn!(%error, "progress could not be written down"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use std::sync::{Arc, Mutex};
+
+use lkr_catalog::{Catalog, Texts};
+use lkr_ingest::{IngestOptions, Ingestor, Ports};
+use lkr_models::Embedder;
+use lkr_parsers::{Markdown, Parser};
+use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
+use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
+use lkr_vectors::{MemoryVectors, VectorStore};
+use object_store::{ObjectStore, memory::InMemory};
+
+use crate::{
+    KnowledgeBase, Result,
+    error::During,
+    kb::Parts,
+};
+
+/// Puts a knowledge base together. What is not given lies in memory, and there is no embedding model.
+#[derive(Debug, Default)]
+pub struct Builder {
+    vectors: Option<Arc<dyn VectorStore>>,
+    state: Option<Arc<dyn StateStore>>,
+    queue: Option<Arc<dyn TaskQueue>>,
+    blobs: Option<Arc<dyn ObjectStore>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    parser: Option<Arc<dyn Parser>>,
+    cache: Option<Arc<dyn SearchCache>>,
+    ingest: IngestOptions,
+    search: SearchOptions,
+}
+
+impl Builder {
+    /// Where points are stored.
+    #[must_use]
+    pub fn vectors(mut self, vectors: Arc<dyn VectorStore>) -> Self {
+        self.vectors = Some(vectors);
+        self
+    }
+
+    /// Where records are stored.
+    #[must_use]
+    pub fn state(mut self, state: Arc<dyn StateStore>) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Where tasks wait.
+    #[must_use]
+    pub fn queue(mut self, queue: Arc<dyn TaskQueue>) -> Self {
+        self.queue = Some(queue);
+        self
+    }
+
+    /// Where texts are stored. What it answers to a `put` must be durable.
+    #[must_use]
+    pub fn blobs(mut self, blobs: Arc<dyn ObjectStore>) -> Self {
+        self.blobs = Some(blobs);
+        self
+    }
+
+    /// The embedding model.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
+    }
+
+    /// What reads structure out of a text; Markdown unless another is given.
+    #[must_use]
+    pub fn parser(mut self, parser: Arc<dyn Parser>) -> Self {
+        self.parser = Some(parser);
+        self
+    }
+
+    /// Where answers to searches are kept.
+    #[must_use]
+    pub fn cache(mut self, cache: Arc<dyn SearchCache>) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// How ingestion works.
+    #[must_use]
+    pub fn ingest_options(mut self, options: IngestOptions) -> Self {
+        self.ingest = options;
+        self
+    }
+
+    /// How searches work.
+    #[must_use]
+    pub fn search_options(mut self, options: SearchOptions) -> Self {
+        self.search = options;
+        self
+    }
+
+    /// Opens the knowledge base and starts its workers.
+    pub async fn build(self) -> Result<KnowledgeBase> {
+        let vectors = self.vectors.unwrap_or_else(|| Arc::new(MemoryVectors::default()));
+        let state = self.state.unwrap_or_else(|| Arc::new(MemoryState::default()));
+        let queue = self.queue.unwrap_or_else(|| Arc::new(MemoryQueue::default()));
+        let blobs = self.blobs.unwrap_or_else(|| Arc::new(InMemory::new()));
+        let parser = self.parser.unwrap_or_else(|| Arc::new(Markdown));
+        let cache = self.cache.unwrap_or_else(|| Arc::new(MemoryCache::default()));
+        let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
+        let ports = Ports {
+            vectors: Arc::clone(&vectors),
+            catalog: catalog.clone(),
+            queue: Arc::clone(&queue),
+            texts: texts.clone(),
+            embedder: self.embedder.clone(),
+            parser,
+        };
+        let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
+        let workers = ingestor.start().await.during("start workers")?;
+        let searcher = Searcher::new(
+            Arc::clone(&vectors),
+            catalog.clone(),
+            self.embedder.clone(),
+            cache,
+            self.search,
+        );
+        let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
+        let parts =
+            Parts { vectors, state, queue, catalog, texts, embedder, ingestor, searcher, workers };
+        Ok(KnowledgeBase { parts: Arc::new(parts) })
+    }
+}

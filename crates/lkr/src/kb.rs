@@ -1,0 +1,241 @@
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use lkr_catalog::{Catalog, ListFilter, NodeRecord, Page, Stats, Task, TaskStatus, Texts};
+use lkr_domain::{Chunk, Counts, DocId, Document, Layer, NewDocument, Node, TaskId};
+use lkr_ingest::{Ingestor, Workers};
+use lkr_models::Embedder;
+use lkr_retrieval::{SearchRequest, Searched, Searcher};
+use lkr_state::{StateStore, TaskQueue};
+use lkr_vectors::VectorStore;
+
+use crate::{Builder, Error, ErrorKind, Health, Result, error::During};
+
+/// A knowledge base: what goes in is found. Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct KnowledgeBase {
+    pub(crate) parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) vectors: Arc<dyn VectorStore>,
+    pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) queue: Arc<dyn TaskQueue>,
+    pub(crate) catalog: Catalog,
+    pub(crate) texts: Texts,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) ingestor: Ingestor,
+    pub(crate) searcher: Searcher,
+    pub(crate) workers: Mutex<Option<Workers>>,
+}
+
+/// A live document with its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// The record.
+    pub document: Document,
+    /// Its sections in order.
+    pub l2: Vec<NodeRecord<Node>>,
+    /// Its subsections and passages in order.
+    pub l3: Vec<NodeRecord<Node>>,
+}
+
+/// A page of a document's chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkPage {
+    /// The chunks in order.
+    pub items: Vec<NodeRecord<Chunk>>,
+    /// The ordinal that the next page begins with; `None` after the last.
+    pub next: Option<u32>,
+}
+
+/// The account that documents are brought in by where there are no accounts.
+const NOBODY: &str = "";
+
+/// How often a task that is waited for is looked at.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How often a read of several parts is tried again because the document changed in between.
+const TORN_READS: usize = 3;
+
+impl KnowledgeBase {
+    /// A knowledge base on stores and models of one's own.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Accepts a document: when this answers, it is durable and will be ingested. `warnings` stand in the task's
+    /// result.
+    pub async fn submit(&self, document: NewDocument, created_by: &str, warnings: Vec<String>) -> Result<Task> {
+        self.parts.ingestor.submit(document, created_by, warnings).await.during("submit document")
+    }
+
+    /// Brings a document in and waits until it is searchable.
+    pub async fn add(&self, document: NewDocument) -> Result<Document> {
+        let task = self.submit(document, NOBODY, Vec::new()).await?;
+        loop {
+            match self.task(task.task_id).await? {
+                Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
+                Some(Task { status: TaskStatus::Failed, error, .. }) => {
+                    let reason = error.map_or_else(String::new, |error| error.message);
+                    return Err(Error::new(ErrorKind::Internal, "add document", reason));
+                }
+                _ => break,
+            }
+        }
+        let deleted = || Error::new(ErrorKind::NotFound, "add document", "it was deleted meanwhile");
+        self.document(task.doc_id).await?.ok_or_else(deleted)
+    }
+
+    /// A task.
+    pub async fn task(&self, task_id: TaskId) -> Result<Option<Task>> {
+        self.parts.catalog.task(task_id).await.during("read task")
+    }
+
+    /// Tasks, the newest first, beyond `after`.
+    pub async fn tasks(
+        &self,
+        status: Option<TaskStatus>,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Page<Task, TaskId>> {
+        self.parts.catalog.tasks(status, after, limit).await.during("list tasks")
+    }
+
+    /// Documents, the newest first, beyond `after`.
+    pub async fn list(
+        &self,
+        filter: &ListFilter,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        self.parts.catalog.list(filter, after, limit).await.during("list documents")
+    }
+
+    /// A live document.
+    pub async fn document(&self, doc_id: DocId) -> Result<Option<Document>> {
+        let document = self.parts.catalog.document(doc_id).await.during("read document")?;
+        Ok(document.map(|document| document.value))
+    }
+
+    /// A live document with its nodes.
+    pub async fn detail(&self, doc_id: DocId) -> Result<Option<Detail>> {
+        self.whole(doc_id, "read document", async |document: Document| {
+            let vectors = &*self.parts.vectors;
+            let l2 = lkr_catalog::nodes(vectors, &document, Layer::L2).await?;
+            let l3 = lkr_catalog::nodes(vectors, &document, Layer::L3).await?;
+            Ok(Detail { document, l2, l3 })
+        })
+        .await
+    }
+
+    /// Up to `limit` chunks of a live document, from ordinal `from` on.
+    pub async fn chunks(&self, doc_id: DocId, from: u32, limit: u32) -> Result<Option<ChunkPage>> {
+        self.whole(doc_id, "read chunks", async |document: Document| {
+            let items = lkr_catalog::chunks(&*self.parts.vectors, &document, from, limit).await?;
+            let next = from.saturating_add(limit);
+            Ok(ChunkPage { items, next: (u64::from(next) < document.counts.chunks).then_some(next) })
+        })
+        .await
+    }
+
+    /// The extracted text of a live document.
+    pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
+        self.whole(doc_id, "read text", async |document: Document| {
+            self.parts.texts.get(document.doc_id, document.revision).await
+        })
+        .await
+    }
+
+    /// The account that brought a document in, live or unfinished.
+    pub async fn owner(&self, doc_id: DocId) -> Result<Option<String>> {
+        let catalog = &self.parts.catalog;
+        if let Some(active) = catalog.active(doc_id).await.during("read document")?
+            && let Some(task) = self.task(active.task_id).await?
+        {
+            return Ok(Some(task.created_by));
+        }
+        Ok(self.document(doc_id).await?.map(|document| document.created_by))
+    }
+
+    /// Takes a document away and answers how many live points went: zeros for one that is unknown or unfinished.
+    /// An unfinished one ends as cancelled.
+    pub async fn delete(&self, doc_id: DocId) -> Result<Counts> {
+        Ok(self.parts.ingestor.delete(doc_id).await.during("delete document")?.counts)
+    }
+
+    /// How much there is.
+    pub async fn stats(&self) -> Result<Stats> {
+        self.parts.catalog.stats().await.during("count")
+    }
+
+    /// Searches.
+    pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
+        self.parts.searcher.search(request).await.during("search")
+    }
+
+    /// How many tasks wait or are under work.
+    pub async fn queued(&self) -> Result<u64> {
+        self.parts.queue.len().await.map_err(lkr_ingest::Error::from).during("count tasks")
+    }
+
+    /// How the parts are.
+    pub async fn health(&self) -> Health {
+        let said = |error: &dyn std::fmt::Display| error.to_string();
+        let no_model = || "no embedding model: keyword search only".to_owned();
+        Health {
+            vectors: self.parts.vectors.health().await.map_err(|e| said(&e)),
+            state: self.parts.state.health().await.map_err(|e| said(&e)),
+            queue: self.parts.queue.health().await.map_err(|e| said(&e)),
+            blobs: self.parts.texts.health().await.map_err(|e| said(&e)),
+            embedder: self.parts.embedder.as_ref().map(|_| ()).ok_or_else(no_model),
+        }
+    }
+
+    /// The state store, for what else belongs beside the documents.
+    #[must_use]
+    pub fn state(&self) -> Arc<dyn StateStore> {
+        Arc::clone(&self.parts.state)
+    }
+
+    /// Ends the workers. Documents under work are finished within `patience`, else left to the next opening.
+    pub async fn shutdown(&self, patience: Duration) {
+        let workers = self.parts.workers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(workers) = workers {
+            workers.shutdown(patience).await;
+        }
+    }
+
+    /// Ends the workers after the documents they are at.
+    pub async fn close(self) {
+        self.shutdown(Duration::from_secs(30)).await;
+    }
+
+    /// Reads something of a live document that lies elsewhere than its record. A document that changes in between
+    /// is read again, one that goes is gone.
+    async fn whole<T>(
+        &self,
+        doc_id: DocId,
+        operation: &'static str,
+        read: impl AsyncFn(Document) -> lkr_catalog::Result<T>,
+    ) -> Result<Option<T>> {
+        let mut tries = TORN_READS;
+        loop {
+            let Some(document) = self.document(doc_id).await? else { return Ok(None) };
+            let revision = document.revision;
+            let error = match read(document).await {
+                Ok(read) => return Ok(Some(read)),
+                Err(error) => error,
+            };
+            let now = self.document(doc_id).await?;
+            tries -= 1;
+            if now.is_some_and(|now| now.revision == revision) || tries == 0 {
+                return Err(error).during(operation);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod error;
+mod health;
+mod kb;
+#[cfg(feature = "lmdb")]
+mod open;
+
+pub use builder::Builder;
+pub use error::{Error, ErrorKind, Result};
+pub use health::Health;
+pub use kb::{ChunkPage, Detail, KnowledgeBase};
+pub use lkr_catalog::{
+    ListFilter, NodeRecord, Page, Progress, Stage, Stats, Task, TaskFailure, TaskInput, TaskKind, TaskResult,
+    TaskStatus, UNCATEGORIZED, Usage,
+};
+pub use lkr_domain::*;
+pub use lkr_ingest::IngestOptions;
+pub use lkr_retrieval::{
+    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions, SearchRequest,
+    SearchResponse, SearchResult, Searched,
+};
+#[cfg(feature = "lmdb")]
+pub use open::OpenOptions;
+/// The ports, for those who bring their own stores and models.
+pub mod ports {
+    pub use lkr_models::{EmbedKind, Embedder, EmbedderProfile};
+    pub use lkr_parsers::Parser;
+    pub use lkr_state::{StateStore, TaskQueue};
+    pub use lkr_vectors::VectorStore;
+    pub use object_store::ObjectStore;
+}

@@ -1,0 +1,247 @@
+//! What ingestion promises, on stores in memory and with an embedder that does as it is told.
+
+mod common;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use common::{Ground, Scripted, document, ended, until};
+use lkr::{Layer, NewDocument, SearchRequest, TaskStatus};
+use lkr_state::{ErrorKind, FailingQueue, MemoryQueue};
+use lkr_vectors::{Filter, With};
+use object_store::ObjectStore;
+
+async fn points(ground: &Ground) -> Vec<u64> {
+    let mut counts = Vec::new();
+    for layer in Layer::ALL {
+        counts.push(ground.vectors.count(&layer.into(), &Filter::all()).await.unwrap());
+    }
+    counts
+}
+
+async fn texts(ground: &Ground) -> usize {
+    use futures_util::StreamExt as _;
+    ground.blobs.list(None).count().await
+}
+
+#[tokio::test]
+async fn what_is_done_is_searchable() {
+    let ground = Ground::default();
+    let kb = ground.open(Some(Scripted::free())).await;
+    let done = kb.add(document("basalt", 5)).await.unwrap();
+    assert_eq!(done.title, "basalt");
+    assert_eq!(points(&ground).await, [1, 5, 5, 5]);
+    assert_eq!((done.counts.l2, done.counts.chunks), (5, 5));
+    let found = kb.search(&SearchRequest::new("the basalt number 3")).await.unwrap();
+    assert!(found.response.results[0].text.contains("basalt number 3"), "{:?}", found.response.results[0]);
+    assert!(found.response.warnings.is_empty(), "{:?}", found.response.warnings);
+    let text = kb.text(done.doc_id).await.unwrap().unwrap();
+    assert_eq!(text, common::text("basalt", 5));
+}
+
+#[tokio::test]
+async fn reserved_metadata_is_dropped_with_a_warning() {
+    let kb = Ground::default().open(None).await;
+    let metadata = [("raw_file_path", "/etc/passwd"), ("kind", "stone")];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let task = kb.submit(NewDocument { metadata, ..document("gneiss", 1) }, "eva", vec![]).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    let warnings = task.result.unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("raw_file_path")), "{warnings:?}");
+    let document = kb.document(task.doc_id).await.unwrap().unwrap();
+    assert_eq!(document.metadata.keys().collect::<Vec<_>>(), ["kind"]);
+}
+
+#[tokio::test]
+async fn a_delete_leaves_nothing() {
+    let ground = Ground::default();
+    let kb = ground.open(Some(Scripted::free())).await;
+    let (gone, stays) = (kb.add(document("granite", 7)).await.unwrap(), kb.add(document("slate", 2)).await.unwrap());
+    assert_eq!(kb.delete(gone.doc_id).await.unwrap(), gone.counts);
+    assert!(kb.document(gone.doc_id).await.unwrap().is_none());
+    assert_eq!(kb.delete(gone.doc_id).await.unwrap().total(), 0);
+    let found = kb.search(&SearchRequest::new("granite")).await.unwrap();
+    assert!(found.response.results.iter().all(|result| result.doc_id == stays.doc_id));
+    until("its points are collected", async || points(&ground).await == [1, 2, 2, 2]).await;
+    until("its text is collected", async || texts(&ground).await == 1).await;
+    assert_eq!(kb.stats().await.unwrap().counts, stays.counts);
+}
+
+#[tokio::test]
+async fn a_delete_ends_the_task_that_runs() {
+    let (ground, embedder) = (Ground::default(), Scripted::new(2));
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("marble", 20), "eva", vec![]).await.unwrap();
+    until("two batches are stored", async || points(&ground).await[3] == 8).await;
+    assert_eq!(kb.delete(task.doc_id).await.unwrap().total(), 0);
+    let task = kb.task(task.task_id).await.unwrap().unwrap();
+    let error = task.error.unwrap();
+    assert_eq!((task.status, error.code, error.retryable), (TaskStatus::Failed, 1003, false));
+    assert_eq!(error.message, "cancelled");
+    embedder.permits.add_permits(1000);
+    until("nothing of it stays", async || points(&ground).await == [0; 4] && texts(&ground).await == 0).await;
+    until("it left the queue", async || kb.queued().await.unwrap() == 0).await;
+    assert_eq!(points(&ground).await, [0; 4]);
+    assert!(kb.document(task.doc_id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_attempt_that_fails_is_tried_again() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    embedder.failures.store(4, Ordering::SeqCst);
+    let kb = ground.open(Some(embedder)).await;
+    let task = kb.submit(document("tuff", 1), "eva", vec![]).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    assert_eq!((task.status, task.attempts), (TaskStatus::Done, 4));
+}
+
+#[tokio::test]
+async fn the_fifth_failed_attempt_is_the_last() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    embedder.failures.store(u64::MAX, Ordering::SeqCst);
+    let kb = ground.open(Some(embedder)).await;
+    let task = kb.submit(document("chalk", 1), "eva", vec![]).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    let error = task.error.unwrap();
+    assert_eq!((task.status, task.attempts, error.code), (TaskStatus::Failed, 5, 2000));
+    assert!(error.retryable && error.message.contains("told to fail"), "{error:?}");
+    until("nothing of it stays", async || points(&ground).await == [0; 4]).await;
+}
+
+#[tokio::test]
+async fn a_reason_that_stays_fails_at_once() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    embedder.failures.store(u64::MAX, Ordering::SeqCst);
+    embedder.retryable.store(false, Ordering::SeqCst);
+    let kb = ground.open(Some(embedder)).await;
+    let task = kb.submit(document("flint", 1), "eva", vec![]).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    assert_eq!((task.status, task.attempts), (TaskStatus::Failed, 1));
+    assert!(!task.error.unwrap().retryable);
+}
+
+#[tokio::test]
+async fn a_panic_fails_its_document_alone() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    embedder.panics.store(true, Ordering::SeqCst);
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("opal", 1), "eva", vec![]).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    assert_eq!(task.status, TaskStatus::Failed);
+    embedder.panics.store(false, Ordering::SeqCst);
+    kb.add(document("quartz", 1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_where_the_last_process_was() {
+    let (ground, embedder) = (Ground::default(), Scripted::new(3));
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let task = kb.submit(document("schist", 20), "eva", vec![]).await.unwrap();
+    until("three batches are stored", async || points(&ground).await[3] == 12).await;
+    kb.shutdown(Duration::ZERO).await;
+    assert_eq!(embedder.texts.lock().unwrap().len(), 12);
+    assert!(kb.document(task.doc_id).await.unwrap().is_none(), "half a document is none");
+
+    embedder.permits.add_permits(1000);
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let task = ended(&kb, task.task_id).await;
+    assert_eq!((task.status, task.attempts), (TaskStatus::Done, 0));
+    assert_eq!(embedder.texts.lock().unwrap().len(), 20, "what was stored is not embedded again");
+    assert_eq!(points(&ground).await, [1, 20, 20, 20]);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_uses_no_attempt() {
+    let ground = Ground::default();
+    let away = Arc::new(AtomicBool::new(true));
+    let fault = Arc::clone(&away);
+    let queue = FailingQueue::new(Arc::new(MemoryQueue::default()), move |operation| {
+        (operation == "claim" && fault.load(Ordering::SeqCst)).then_some(ErrorKind::Unavailable)
+    });
+    let kb = ground.open_with(Some(Scripted::free()), Arc::new(queue)).await;
+    let task = kb.submit(document("shale", 1), "eva", vec![]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(kb.task(task.task_id).await.unwrap().unwrap().status, TaskStatus::Pending);
+    away.store(false, Ordering::SeqCst);
+    let task = ended(&kb, task.task_id).await;
+    assert_eq!((task.status, task.attempts), (TaskStatus::Done, 0));
+}
+
+#[tokio::test]
+async fn what_came_in_without_a_model_is_embedded_when_there_is_one() {
+    let ground = Ground::default();
+    let kb = ground.open(None).await;
+    let early = kb.add(document("pumice", 9)).await.unwrap();
+    let found = kb.search(&SearchRequest::new("pumice")).await.unwrap();
+    assert!(found.response.warnings.iter().any(|w| w.contains("no embedding model")));
+    kb.close().await;
+
+    let embedder = Scripted::free();
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let late = kb.add(document("obsidian", 3)).await.unwrap();
+    until("searches use vectors", async || {
+        let found = kb.search(&SearchRequest::new("pumice")).await.unwrap();
+        found.response.warnings.is_empty() && found.response.results[0].scores.dense.is_some()
+    })
+    .await;
+    for document in [&early, &late] {
+        let id = lkr_catalog::l1_id(document.doc_id, 1);
+        let l1 = ground.vectors.get(&Layer::L1.into(), &[id], With::All).await.unwrap();
+        assert!(l1[0].as_ref().unwrap().dense.is_some());
+    }
+    assert_eq!(points(&ground).await, [2, 12, 12, 12]);
+    let collections = ground.vectors.collections().await.unwrap();
+    assert_eq!(collections.len(), 4, "the earlier collections went: {collections:?}");
+}
+
+#[tokio::test]
+async fn vectors_of_two_models_never_meet() {
+    let ground = Ground::default();
+    let kb = ground.open(Some(Scripted::named("first", 1000))).await;
+    kb.add(document("gypsum", 3)).await.unwrap();
+    kb.close().await;
+
+    let second = Scripted::named("second", 0);
+    let kb = ground.open(Some(Arc::clone(&second))).await;
+    let found = kb.search(&SearchRequest::new("gypsum")).await.unwrap();
+    assert!(found.response.results.iter().all(|result| result.scores.dense.is_none()));
+    assert!(!found.response.warnings.is_empty());
+    second.permits.add_permits(1000);
+    until("the second model's vectors serve", async || {
+        let found = kb.search(&SearchRequest::new("gypsum")).await.unwrap();
+        found.response.results[0].scores.dense.is_some()
+    })
+    .await;
+    assert_eq!(points(&ground).await, [1, 3, 3, 3]);
+}
+
+#[tokio::test]
+async fn a_text_that_belongs_to_nothing_is_collected_at_the_next_start() {
+    let ground = Ground::default();
+    let kb = ground.open(None).await;
+    let kept = kb.add(document("talc", 1)).await.unwrap();
+    kb.close().await;
+    let texts_of = lkr_catalog::Texts::new(Arc::clone(&ground.blobs));
+    texts_of.put(lkr::DocId::new(), 1, "of a process that ended".to_owned()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let kb = ground.open(None).await;
+    until("the stray text went", async || texts(&ground).await == 1).await;
+    assert!(kb.text(kept.doc_id).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn twins_in_a_document_are_embedded_once() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let text = "# Twins\n\n## One\n\nThe same words stand here.\n\n## One\n\nThe same words stand here.\n";
+    let text = text.to_owned();
+    let task = kb.submit(NewDocument { text, ..NewDocument::default() }, "eva", vec![]).await.unwrap();
+    let result = ended(&kb, task.task_id).await.result.unwrap();
+    assert_eq!((result.counts.chunks, result.embedded), (2, 1));
+    assert_eq!(embedder.texts.lock().unwrap().len(), 1);
+}
