@@ -1,6 +1,8 @@
 //! The project's automation. `cargo xtask serve` sets up and runs the service, `cargo xtask test` sets up and
 //! passes the tests, `cargo xtask lint` checks form and structure.
 
+#![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
+
 mod direction;
 mod lint;
 mod model;

@@ -22,7 +22,7 @@ use crate::{EmbedKind, Embedder};
 ///
 /// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
 ///
-/// ```ignore
+/// ```text
 /// async fn embedder() -> (Arc<dyn Embedder>, ()) { … }
 ///
 /// lkr_models::embedder_suite!(embedder());

@@ -173,18 +173,21 @@ pub async fn claim_waits_for_a_push(queue: Queue) {
         };
         tokio::time::sleep(ms(50)).await;
         assert!(!waiter.is_finished(), "there is nothing to claim");
+        let begin = Instant::now();
         match held {
             Some(held) => queue.retry(&held, NONE).await.unwrap(),
             None => queue.push(task, NONE).await.unwrap(),
         }
         let claim = waiter.await.unwrap().expect("the wait was long enough");
         assert_eq!(claim.task, task);
+        assert!(begin.elapsed() < WOKEN, "it was not woken");
         queue.finish(&claim).await.unwrap();
     }
 }
 
 /// A worker that waits gets a task whose delay or lease ends meanwhile, also where that was told while it waited.
 pub async fn claim_waits_for_a_delay_and_for_a_lease(queue: Queue) {
+    let begin = Instant::now();
     let far = TaskId::new();
     queue.push(far, LONG * 100).await.unwrap();
     let waiter = {
@@ -196,6 +199,7 @@ pub async fn claim_waits_for_a_delay_and_for_a_lease(queue: Queue) {
     queue.push(soon, ms(60)).await.unwrap();
     let first = waiter.await.unwrap().expect("the wait was long enough");
     assert_eq!(first.task, soon);
+    assert!(begin.elapsed() < WOKEN, "it slept through the end of the delay");
     let second = claim(&queue, LONG).await;
     assert_eq!(second.task, soon, "its lease has ended");
     queue.finish(&second).await.unwrap();

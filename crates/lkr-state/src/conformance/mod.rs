@@ -44,7 +44,7 @@ pub mod queue_cases {
 ///
 /// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
 ///
-/// ```ignore
+/// ```text
 /// async fn store() -> (Arc<dyn StateStore>, TempDir) { … }
 /// async fn open_copy(folder: &Path) -> (Arc<dyn StateStore>, ()) { … }
 ///
@@ -121,7 +121,7 @@ macro_rules! state_store_suite {
 ///
 /// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
 ///
-/// ```ignore
+/// ```text
 /// async fn queue() -> (Arc<dyn TaskQueue>, TempDir) { … }
 ///
 /// lkr_state::task_queue_suite!(queue());

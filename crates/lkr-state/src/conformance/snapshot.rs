@@ -73,7 +73,7 @@ pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl As
             while !stop.load(Ordering::Relaxed) || steps < 5 {
                 store.apply(pair.iter().map(|key| Write::increment(key.as_str())).collect()).await.unwrap();
                 steps += 1;
-                tokio::task::yield_now().await;
+                tokio::time::sleep(ms(2)).await;
             }
             steps
         })

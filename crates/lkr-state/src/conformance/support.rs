@@ -21,7 +21,10 @@ pub(super) type Queue = Arc<dyn TaskQueue>;
 pub(super) const NONE: Duration = Duration::ZERO;
 
 /// A wait that is never used up unless the store fails.
-pub(super) const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(30);
+
+/// Far longer than a waiter sleeps on when it has been woken, and far shorter than [`LONG`].
+pub(super) const WOKEN: Duration = Duration::from_secs(15);
 
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -38,7 +38,7 @@ pub use self::{
 ///
 /// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
 ///
-/// ```ignore
+/// ```text
 /// async fn store() -> (Arc<dyn VectorStore>, TempDir) { … }
 /// async fn open_copy(folder: &Path) -> (Arc<dyn VectorStore>, ()) { … }
 ///

@@ -4,6 +4,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use super::support::*;
@@ -72,7 +73,7 @@ pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl As
                 let range = batches * BATCH..(batches + 1) * BATCH;
                 store.upsert(&name, range.map(|n| with_sparse(n, &[(1, 1.0)])).collect()).await.unwrap();
                 batches += 1;
-                tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(2)).await;
             }
             batches
         })

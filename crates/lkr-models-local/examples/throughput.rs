@@ -1,0 +1,88 @@
+//! Measures an embedder: `throughput MODEL_DIR TEXT_FILE [LINES]`.
+//!
+//! Each line of the file is a passage; the first words of the lines are the queries. CPU time is the process's own,
+//! as Linux counts it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+use lkr_models::{EmbedKind, Embedder};
+use lkr_models_local::{LocalEmbedder, LocalOptions};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let [dir, file, rest @ ..] = args.as_slice() else {
+        anyhow::bail!("usage: throughput MODEL_DIR TEXT_FILE [LINES]")
+    };
+    let lines: usize = rest.first().map_or(Ok(256), |lines| lines.parse())?;
+    let started = Instant::now();
+    let embedder = LocalEmbedder::open(Path::new(dir), LocalOptions::default())?;
+    say(format_args!("opened in {:.0} ms: {:?}", millis(started.elapsed()), embedder.profile()));
+
+    let text = fs::read_to_string(file)?;
+    let passages: Vec<String> =
+        text.lines().filter(|line| !line.is_empty()).take(lines).map(Into::into).collect();
+    let queries: Vec<String> =
+        passages.iter().map(|line| line.split_whitespace().take(8).collect::<Vec<_>>().join(" ")).collect();
+    measure_passages(&embedder, &passages).await?;
+    measure_queries(&embedder, queries.get(..64.min(queries.len())).unwrap_or_default()).await?;
+    say(format_args!("anonymous memory {}", status("RssAnon:")?));
+    Ok(())
+}
+
+async fn measure_passages(embedder: &LocalEmbedder, passages: &[String]) -> Result<()> {
+    embedder.embed(EmbedKind::Passage, passages.get(..1).unwrap_or_default()).await?;
+    for _ in 0..3 {
+        let (wall, cpu) = (Instant::now(), cpu_seconds()?);
+        for batch in passages.chunks(64) {
+            embedder.embed(EmbedKind::Passage, batch).await?;
+        }
+        let (count, cpu) = (passages.len() as f64, cpu_seconds()? - cpu);
+        let wall = wall.elapsed().as_secs_f64();
+        say(format_args!("passages: {:.1} per CPU second, {:.1} per second", count / cpu, count / wall));
+    }
+    Ok(())
+}
+
+async fn measure_queries(embedder: &LocalEmbedder, queries: &[String]) -> Result<()> {
+    let cpu = cpu_seconds()?;
+    let mut times = Vec::new();
+    for query in queries {
+        let started = Instant::now();
+        embedder.embed(EmbedKind::Query, std::slice::from_ref(query)).await?;
+        times.push(started.elapsed());
+    }
+    times.sort();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let each = (cpu_seconds()? - cpu) * 1e3 / queries.len().max(1) as f64;
+    say(format_args!("queries: {:.1} ms median, {each:.1} ms of CPU each", millis(median)));
+    Ok(())
+}
+
+/// The seconds of CPU that this process has used, from the fields utime and stime of its stat file.
+fn cpu_seconds() -> Result<f64> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = stat.rsplit_once(')').context("no process name in stat")?;
+    let ticks: Vec<f64> =
+        fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    // Linux counts in hundredths of a second on every common architecture.
+    Ok(ticks.iter().sum::<f64>() / 100.0)
+}
+
+fn status(key: &str) -> Result<String> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).context("no such line in status")?;
+    Ok(line.trim().to_owned())
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[expect(clippy::print_stdout, reason = "an example answers on standard output")]
+fn say(line: std::fmt::Arguments<'_>) {
+    println!("{line}");
+}

@@ -1,0 +1,197 @@
+//! What the JSON files of a sentence-transformers folder say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use lkr_models::Result;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::config::{ModelConfig, RawConfig};
+use crate::error;
+
+/// How the vectors of a text's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Pooling {
+    /// The mean over all tokens. The mode `mean_sqrt_len` differs by a factor alone, which normalising removes.
+    Mean,
+    /// The first token's.
+    Cls,
+    /// The largest number of each dimension.
+    Max,
+}
+
+/// A folder, read and checked as far as its JSON files go.
+#[derive(Debug)]
+pub(crate) struct ModelFolder {
+    pub(crate) name: String,
+    pub(crate) config: ModelConfig,
+    pub(crate) pooling: Pooling,
+    /// The longest input in tokens, the special ones included.
+    pub(crate) max_tokens: usize,
+    /// Whether texts are to be lower-cased before the tokenizer sees them.
+    pub(crate) lower_case: bool,
+    pub(crate) query_prefix: String,
+    pub(crate) passage_prefix: String,
+    pub(crate) tokenizer: PathBuf,
+    pub(crate) weights: PathBuf,
+}
+
+impl ModelFolder {
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        let modules = Modules::read(dir)?;
+        let config: RawConfig = required(&modules.transformer.join("config.json"))?;
+        let config = ModelConfig::try_from(config)?;
+        let sentence = SentenceConfig::read(&modules.transformer)?;
+        let prompts: Prompts = optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        Ok(Self {
+            name: name_of(dir),
+            pooling: read_pooling(&modules.pooling.join("config.json"))?,
+            max_tokens: max_tokens(&modules.transformer, &sentence, &config)?,
+            lower_case: sentence.do_lower_case,
+            query_prefix: prompts.prefix(&["query"])?,
+            passage_prefix: prompts.prefix(&["document", "passage", "corpus"])?,
+            tokenizer: modules.transformer.join("tokenizer.json"),
+            weights: modules.transformer.join("model.safetensors"),
+            config,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct RawModule {
+    path: String,
+    #[serde(rename = "type")]
+    class: String,
+}
+
+/// Where the two modules that have files stand.
+struct Modules {
+    transformer: PathBuf,
+    pooling: PathBuf,
+}
+
+impl Modules {
+    fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join("modules.json");
+        let modules: Vec<RawModule> = required(&path)?;
+        let (mut transformer, mut pooling) = (None, None);
+        for module in &modules {
+            // Only the class's own name is stable: the packages before it were renamed more than once.
+            match module.class.rsplit('.').next().unwrap_or_default() {
+                "Transformer" => transformer = Some(dir.join(&module.path)),
+                "Pooling" => pooling = Some(dir.join(&module.path)),
+                "Normalize" => {}
+                _ => {
+                    return Err(error::file(&path, format_args!("module {} is not supported", module.class)));
+                }
+            }
+        }
+        Ok(Self {
+            transformer: transformer.ok_or_else(|| error::file(&path, "no module Transformer"))?,
+            pooling: pooling.ok_or_else(|| error::file(&path, "no module Pooling"))?,
+        })
+    }
+}
+
+/// sentence_bert_config.json, which had a name for each family once.
+#[derive(Deserialize, Default)]
+struct SentenceConfig {
+    max_seq_length: Option<usize>,
+    #[serde(default)]
+    do_lower_case: bool,
+}
+
+impl SentenceConfig {
+    fn read(transformer: &Path) -> Result<Self> {
+        for family in ["bert", "roberta", "xlm-roberta", "camembert"] {
+            if let Some(found) = optional(&transformer.join(format!("sentence_{family}_config.json")))? {
+                return Ok(found);
+            }
+        }
+        Ok(Self::default())
+    }
+}
+
+/// The folder's own limit, cut to the positions that the model has.
+fn max_tokens(transformer: &Path, sentence: &SentenceConfig, config: &ModelConfig) -> Result<usize> {
+    /// Written as a huge float where the tokenizer knows no limit.
+    #[derive(Deserialize)]
+    struct TokenizerConfig {
+        model_max_length: Option<f64>,
+    }
+    let tokenizer: Option<TokenizerConfig> = optional(&transformer.join("tokenizer_config.json"))?;
+    let stated = sentence.max_seq_length.or_else(|| {
+        // The cast saturates, and what is above the positions is cut anyway.
+        tokenizer.and_then(|tokenizer| tokenizer.model_max_length).map(|length| length as usize)
+    });
+    let positions = config.usable_positions();
+    Ok(stated.map_or(positions, |stated| stated.min(positions)))
+}
+
+#[derive(Deserialize, Default)]
+struct Prompts {
+    #[serde(default)]
+    prompts: BTreeMap<String, Option<String>>,
+    default_prompt_name: Option<String>,
+}
+
+impl Prompts {
+    /// The first of `names` that has a prompt, else the default prompt, else nothing.
+    fn prefix(&self, names: &[&str]) -> Result<String> {
+        let named = names.iter().find_map(|&name| self.prompts.get(name));
+        let prompt = match (named, &self.default_prompt_name) {
+            (Some(prompt), _) => prompt,
+            (None, None) => &None,
+            (None, Some(name)) => self.prompts.get(name).ok_or_else(|| {
+                error::config(format_args!("default_prompt_name {name} is none of the prompts"))
+            })?,
+        };
+        Ok(prompt.clone().unwrap_or_default())
+    }
+}
+
+/// The mode, written either as a name (`pooling_mode`) or as one flag for each mode.
+fn read_pooling(path: &Path) -> Result<Pooling> {
+    let config: BTreeMap<String, Value> = required(path)?;
+    if config.get("include_prompt") == Some(&Value::Bool(false)) {
+        return Err(error::file(path, "include_prompt false is not supported"));
+    }
+    let modes: Vec<&str> = match config.get("pooling_mode") {
+        Some(Value::String(mode)) => vec![mode],
+        Some(other) => {
+            return Err(error::file(path, format_args!("pooling_mode {other} is not supported")));
+        }
+        None => config
+            .iter()
+            .filter(|&(_, value)| value == &Value::Bool(true))
+            .filter_map(|(key, _)| key.strip_prefix("pooling_mode_"))
+            .collect(),
+    };
+    match modes.as_slice() {
+        ["mean" | "mean_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::Mean),
+        ["cls" | "cls_token"] => Ok(Pooling::Cls),
+        ["max" | "max_tokens"] => Ok(Pooling::Max),
+        other => Err(error::file(path, format_args!("pooling mode {other:?} is not supported"))),
+    }
+}
+
+fn required<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    optional(path)?.ok_or_else(|| error::file(path, "the file is missing"))
+}
+
+fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|why| error::file(path, why)),
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(error::file(path, why)),
+    }
+}
+
+fn name_of(dir: &Path) -> String {
+    let full = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    full.file_name().map_or_else(|| "local".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,126 @@
+//! Texts to token ids, and how well a vocabulary covers a text.
+
+use std::path::Path;
+
+use lkr_models::Result;
+use serde::Deserialize;
+use tokenizers::Tokenizer;
+
+use crate::error;
+
+/// A first cut of a text, in characters a token of the model's limit: enough for nearly every text.
+const FIRST_CUT: usize = 16;
+/// Beyond so many characters a token of the model's limit nothing of a text is seen.
+const LAST_CUT: usize = 256;
+/// So many tokens behind the limit lie between what is kept and what a cut may have changed.
+const MARGIN: usize = 128;
+/// How many characters of a text say how well the vocabulary covers it.
+const COVERAGE_SAMPLE: usize = 4096;
+
+/// A model's tokenizer.
+#[derive(Debug)]
+pub(crate) struct TextTokenizer {
+    inner: Tokenizer,
+    lower_case: bool,
+    /// How many tokens of the text itself fit beside the special ones.
+    room: usize,
+    /// The special tokens before and after a text.
+    around: [Vec<u32>; 2],
+    unknown: Option<u32>,
+}
+
+impl TextTokenizer {
+    /// Reads tokenizer.json from `bytes`; `path` is for messages.
+    pub(crate) fn load(path: &Path, bytes: &[u8], max_tokens: usize, lower_case: bool) -> Result<Self> {
+        let mut inner = Tokenizer::from_bytes(bytes).map_err(|why| error::file(path, why))?;
+        // The folder's own limit is applied by `ids`, and nothing is padded.
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|why| error::file(path, why))?;
+        let around = special_tokens(&inner).map_err(|why| error::file(path, why))?;
+        let specials: usize = around.iter().map(Vec::len).sum();
+        if specials == 0 {
+            return Err(error::file(path, "a tokenizer without special tokens is not supported"));
+        }
+        if max_tokens <= specials {
+            return Err(error::file(path, format_args!("no text fits the limit of {max_tokens} tokens")));
+        }
+        let unknown = unknown_token(&inner, bytes).map_err(|why| error::file(path, why))?;
+        Ok(Self { inner, lower_case, room: max_tokens - specials, around, unknown })
+    }
+
+    /// The token ids of `text`, cut at its end to the model's limit, with the special tokens around them.
+    pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        let text = self.prepare(text);
+        let mut characters = self.room.saturating_mul(FIRST_CUT);
+        let last = self.room.saturating_mul(LAST_CUT);
+        loop {
+            let cut = prefix(&text, characters);
+            let encoding = self.inner.encode_fast(cut, false).map_err(error::internal)?;
+            let whole = cut.len() == text.len() || characters >= last;
+            if whole || encoding.len() >= self.room + MARGIN {
+                let kept = encoding.get_ids().iter().take(self.room);
+                let [before, after] = &self.around;
+                return Ok(before.iter().chain(kept).chain(after).copied().collect());
+            }
+            characters = characters.saturating_mul(4).min(last);
+        }
+    }
+
+    /// Letters per word piece of the first [`COVERAGE_SAMPLE`] characters. An unknown token counts as a piece for
+    /// each character that it stands for: else a text of unknown words would look well covered.
+    pub(crate) fn letters_per_piece(&self, text: &str) -> Option<f32> {
+        let text = prefix(text, COVERAGE_SAMPLE);
+        let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+        let encoding = self.inner.encode_char_offsets(self.prepare(text), false).ok()?;
+        let pieces: usize = encoding
+            .get_ids()
+            .iter()
+            .zip(encoding.get_offsets())
+            .map(|(&id, &(start, end))| match self.unknown {
+                Some(unknown) if id == unknown => end.saturating_sub(start).max(1),
+                _ => 1,
+            })
+            .sum();
+        (letters > 0).then(|| letters as f32 / pieces.max(1) as f32)
+    }
+
+    /// What the reference does to a text before it is tokenized.
+    fn prepare(&self, text: &str) -> String {
+        if self.lower_case { text.trim().to_lowercase() } else { text.trim().to_owned() }
+    }
+}
+
+/// The first `characters` characters of `text`.
+fn prefix(text: &str, characters: usize) -> &str {
+    let end = text.char_indices().nth(characters).map_or(text.len(), |(index, _)| index);
+    text.get(..end).unwrap_or(text)
+}
+
+/// What the tokenizer puts before and after a text, seen from a text of one letter.
+fn special_tokens(tokenizer: &Tokenizer) -> tokenizers::Result<[Vec<u32>; 2]> {
+    let bare = tokenizer.encode_fast("a", false)?;
+    let full = tokenizer.encode_fast("a", true)?;
+    let (bare, full) = (bare.get_ids(), full.get_ids());
+    let start = full.windows(bare.len().max(1)).position(|window| window == bare);
+    let parts = start.and_then(|start| {
+        let (before, rest) = full.split_at_checked(start)?;
+        let (_, after) = rest.split_at_checked(bare.len())?;
+        Some([before.to_vec(), after.to_vec()])
+    });
+    parts.ok_or_else(|| "the post-processor is not supported".into())
+}
+
+/// The id of the unknown token, which WordPiece names and Unigram numbers.
+fn unknown_token(tokenizer: &Tokenizer, bytes: &[u8]) -> serde_json::Result<Option<u32>> {
+    #[derive(Deserialize)]
+    struct File {
+        model: Model,
+    }
+    #[derive(Deserialize)]
+    struct Model {
+        unk_token: Option<String>,
+        unk_id: Option<u32>,
+    }
+    let File { model } = serde_json::from_slice(bytes)?;
+    Ok(model.unk_id.or_else(|| tokenizer.token_to_id(&model.unk_token?)))
+}

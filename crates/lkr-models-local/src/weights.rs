@@ -1,0 +1,178 @@
+//! The weights, used where they lie in the mapped file.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use lkr_models::Result;
+use memmap2::{Advice, Mmap};
+use safetensors::{Dtype, SafeTensors};
+
+use crate::error;
+
+/// How the name of the table of tokens ends; what stands before it, stands before every name.
+const ANCHOR: &str = "embeddings.word_embeddings.weight";
+
+/// A mapped safetensors file.
+#[derive(Debug)]
+pub(crate) struct WeightsFile {
+    path: PathBuf,
+    map: Arc<Mmap>,
+    prefix: String,
+}
+
+impl WeightsFile {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|why| error::file(path, why))?;
+        #[expect(unsafe_code, reason = "mapping a file has no safe form")]
+        // SAFETY: the map is read-only and only read as plain numbers, any bytes of which are valid. A model's folder
+        // is not written to while it is in use; the documentation of `LocalEmbedder::open` asks for that.
+        let map = unsafe { Mmap::map(&file) }.map_err(|why| error::file(path, why))?;
+        // Reading ahead only saves the first queries some page faults: that it may fail does not matter.
+        let _ = map.advise(Advice::WillNeed);
+        let tensors = SafeTensors::deserialize(&map).map_err(|why| error::file(path, why))?;
+        let prefix = tensors
+            .names()
+            .into_iter()
+            .filter_map(|name| name.strip_suffix(ANCHOR))
+            .min_by_key(|prefix| prefix.len())
+            .ok_or_else(|| error::file(path, format_args!("no tensor {ANCHOR}")))?
+            .to_owned();
+        Ok(Self { path: path.to_owned(), map: Arc::new(map), prefix })
+    }
+
+    /// The bytes of the whole file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// The tensors by name. The header is parsed anew: hold the answer while many are taken.
+    pub(crate) fn tensors(&self) -> Result<Tensors<'_>> {
+        let parsed = SafeTensors::deserialize(&self.map).map_err(|why| error::file(&self.path, why))?;
+        Ok(Tensors { file: self, parsed })
+    }
+}
+
+/// The tensors of a file.
+#[derive(Debug)]
+pub(crate) struct Tensors<'a> {
+    file: &'a WeightsFile,
+    parsed: SafeTensors<'a>,
+}
+
+impl Tensors<'_> {
+    /// The table `name`, of the shape given, its rows read one at a time.
+    pub(crate) fn table(&self, name: &str, rows: usize, columns: usize) -> Result<Table> {
+        self.take(name, &[rows, columns]).map(|numbers| Table { numbers, columns })
+    }
+
+    /// The tensor `name`, of the shape given. It is copied only where it is not float 32 or not aligned.
+    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Floats> {
+        let numbers = self.take(name, shape)?;
+        if cfg!(target_endian = "little")
+            && numbers.format == Format::F32
+            && bytemuck::try_cast_slice::<u8, f32>(numbers.bytes()).is_ok()
+        {
+            return Ok(Floats::Mapped(numbers));
+        }
+        let mut owned = vec![0.0; shape.iter().product()];
+        numbers.read(0, &mut owned);
+        Ok(Floats::Owned(owned))
+    }
+
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Numbers> {
+        let fail = |why: String| error::file(&self.file.path, why);
+        let name = format!("{}{name}", self.file.prefix);
+        let tensor = self.parsed.tensor(&name).map_err(|_| fail(format!("tensor {name} is missing")))?;
+        if tensor.shape() != shape {
+            return Err(fail(format!("tensor {name} has shape {:?}, not {shape:?}", tensor.shape())));
+        }
+        let format = match tensor.dtype() {
+            Dtype::F32 => Format::F32,
+            Dtype::F16 => Format::F16,
+            Dtype::BF16 => Format::Bf16,
+            other => {
+                return Err(fail(format!("tensor {name} has type {other:?}, which is not supported")));
+            }
+        };
+        let map = Arc::clone(&self.file.map);
+        // The tensor's bytes are a part of the map: the distance of their addresses is where they start in it.
+        let start = tensor.data().as_ptr().addr().wrapping_sub(map.as_ptr().addr());
+        let range = start..start.saturating_add(tensor.data().len());
+        if map.get(range.clone()).is_none() {
+            return Err(fail(format!("tensor {name} lies outside the file")));
+        }
+        Ok(Numbers { map, range, format })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    F32,
+    F16,
+    Bf16,
+}
+
+/// Numbers in a mapped file, little-endian as safetensors has them.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    map: Arc<Mmap>,
+    range: Range<usize>,
+    format: Format,
+}
+
+impl Numbers {
+    fn bytes(&self) -> &[u8] {
+        self.map.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// Copies the numbers from the `start`th on into `out`, as many as there are for it.
+    fn read(&self, start: usize, out: &mut [f32]) {
+        let bytes = self.bytes();
+        match self.format {
+            Format::F32 => convert(bytes, start, out, f32::from_le_bytes),
+            Format::F16 => convert(bytes, start, out, |raw| f16::from_le_bytes(raw).to_f32()),
+            Format::Bf16 => convert(bytes, start, out, |raw| bf16::from_le_bytes(raw).to_f32()),
+        }
+    }
+}
+
+fn convert<const N: usize>(bytes: &[u8], start: usize, out: &mut [f32], to_f32: impl Fn([u8; N]) -> f32) {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    for (out, &raw) in out.iter_mut().zip(numbers.iter().skip(start)) {
+        *out = to_f32(raw);
+    }
+}
+
+/// A matrix of which single rows are asked: a table of embeddings stays in the file, whatever its type.
+#[derive(Debug)]
+pub(crate) struct Table {
+    numbers: Numbers,
+    columns: usize,
+}
+
+impl Table {
+    /// Copies a row into `out`; the caller knows that the row is there.
+    pub(crate) fn row(&self, row: usize, out: &mut [f32]) {
+        self.numbers.read(row * self.columns, out);
+    }
+}
+
+/// A tensor of float 32, mapped or owned.
+#[derive(Debug)]
+pub(crate) enum Floats {
+    Mapped(Numbers),
+    Owned(Vec<f32>),
+}
+
+impl Floats {
+    pub(crate) fn as_slice(&self) -> &[f32] {
+        match self {
+            // The cast was tried when the tensor was taken.
+            Self::Mapped(numbers) => bytemuck::try_cast_slice(numbers.bytes()).unwrap_or_default(),
+            Self::Owned(owned) => owned,
+        }
+    }
+}

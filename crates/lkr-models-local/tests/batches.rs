@@ -1,0 +1,101 @@
+//! A text's vector does not depend on what it is embedded with.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "the helpers of tests may fail as the tests do"
+)]
+
+mod common;
+
+use common::{assert_unit, fixture, open};
+use futures_util::FutureExt;
+use lkr_models::{EmbedKind, Embedder};
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+const WORDS: [&str; 8] = ["council", "東京は", "Bücher", "symptoms", "?", "évidence", "zebra", "two weeks"];
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(WORDS.as_slice()), 0..60).prop_map(|words| words.join(" "))
+}
+
+fn assert_close(a: &[f32], b: &[f32]) {
+    let worst = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+    assert!(a.len() == b.len() && worst < 1e-5, "differ by {worst}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_composition_gives_the_same_vectors(
+        texts in prop::collection::vec(text(), 0..140),
+        name in prop::sample::select(["tiny-bert-mean", "tiny-xlm-roberta-mean"].as_slice()),
+    ) {
+        let embedder = open(&fixture(name));
+        let runtime = Runtime::new().unwrap();
+        let embed = |texts: &[String]| runtime.block_on(embedder.embed(EmbedKind::Passage, texts)).unwrap();
+        let together = embed(&texts);
+        prop_assert_eq!(together.len(), texts.len());
+        let reversed: Vec<String> = texts.iter().rev().cloned().collect();
+        for (a, b) in together.iter().zip(embed(&reversed).iter().rev()) {
+            assert_close(a, b);
+        }
+        for (text, vector) in texts.iter().zip(&together).take(5) {
+            assert_unit(&embedder, vector);
+            assert_close(&embed(std::slice::from_ref(text))[0], vector);
+        }
+    }
+}
+
+#[tokio::test]
+async fn equal_texts_have_equal_vectors() {
+    let embedder = open(&fixture("tiny-bert-mean"));
+    let texts = ["a", "two weeks", "a", "", "a", ""].map(String::from);
+    let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
+    assert_eq!(vectors[0], vectors[2]);
+    assert_eq!(vectors[0], vectors[4]);
+    assert_eq!(vectors[3], vectors[5]);
+    assert_ne!(vectors[0], vectors[1]);
+}
+
+#[tokio::test]
+async fn no_texts_have_no_vectors() {
+    let embedder = open(&fixture("tiny-bert-cls"));
+    assert!(embedder.embed(EmbedKind::Query, &[]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_lies_beyond_the_limit_is_not_seen() {
+    for name in ["tiny-bert-mean", "tiny-xlm-roberta-mean"] {
+        let embedder = open(&fixture(name));
+        let start = "the council approved the budget ".repeat(40);
+        let texts = [start.clone(), format!("{start} zebra"), format!("{start}{}", "zebra ".repeat(200_000))];
+        let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
+        assert_close(&vectors[0], &vectors[1]);
+        assert_close(&vectors[0], &vectors[2]);
+    }
+}
+
+#[tokio::test]
+async fn texts_of_blanks_or_one_endless_word_are_embedded() {
+    for name in ["tiny-bert-mean", "tiny-xlm-roberta-mean"] {
+        let embedder = open(&fixture(name));
+        let texts =
+            [" ".repeat(3_000_000), "x".repeat(3_000_000), "京".repeat(1_000_000), "\u{0}\u{301}".into()];
+        for vector in embedder.embed(EmbedKind::Passage, &texts).await.unwrap() {
+            assert_unit(&embedder, &vector);
+        }
+    }
+}
+
+#[test]
+fn without_a_runtime_the_call_fails_and_nothing_more() {
+    let embedder = open(&fixture("tiny-bert-mean"));
+    let texts = ["a".to_owned()];
+    let error = embedder.embed(EmbedKind::Query, &texts).now_or_never().unwrap().unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+}

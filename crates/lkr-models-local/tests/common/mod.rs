@@ -1,0 +1,44 @@
+//! What the tests share: the folders of models, and how vectors are compared.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::path::{Path, PathBuf};
+
+use lkr_models::Embedder;
+use lkr_models_local::{LocalEmbedder, LocalOptions};
+
+/// A folder beside the tests.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+pub(crate) fn open(dir: &Path) -> LocalEmbedder {
+    LocalEmbedder::open(dir, LocalOptions::default()).unwrap()
+}
+
+/// The folder of all-MiniLM-L6-v2. Without it the test is skipped, which in CI is a failure.
+pub(crate) fn minilm() -> Option<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let dir = std::env::var_os("LKR_MODEL_DIR")
+        .map_or_else(|| workspace.join("models/all-MiniLM-L6-v2"), PathBuf::from);
+    if dir.join("model.safetensors").is_file() {
+        return Some(dir);
+    }
+    assert!(std::env::var_os("CI").is_none(), "no model in {}", dir.display());
+    println!("skipped: no model; set LKR_MODEL_DIR or run cargo xtask model");
+    None
+}
+
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// The vectors of `profile().dims` numbers and length 1 that the port promises.
+pub(crate) fn assert_unit(embedder: &LocalEmbedder, vector: &[f32]) {
+    assert_eq!(vector.len(), embedder.profile().dims);
+    assert!((cosine(vector, vector) - 1.0).abs() < 1e-6, "not finite");
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    assert!((length - 1.0).abs() < 1e-5, "length {length}");
+}

@@ -1,0 +1,121 @@
+//! The vectors are those of the reference library; `fixtures/make.py` made what they are compared with.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "the helpers of tests may fail as the tests do"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{assert_unit, cosine, fixture, minilm, open};
+use lkr_models::{EmbedKind, Embedder};
+use lkr_models_local::LocalEmbedder;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct MiniLmCase {
+    text: String,
+    vector: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    text: String,
+    query: Vec<f32>,
+    passage: Vec<f32>,
+}
+
+async fn check(embedder: &LocalEmbedder, kind: EmbedKind, texts: &[String], expected: &[&[f32]]) {
+    let vectors = embedder.embed(kind, texts).await.unwrap();
+    assert_eq!(vectors.len(), expected.len());
+    for ((text, vector), expected) in texts.iter().zip(&vectors).zip(expected) {
+        assert_unit(embedder, vector);
+        let cosine = cosine(vector, expected);
+        assert!(cosine >= 0.9999, "{kind:?} {text:?}: cosine {cosine}");
+    }
+}
+
+async fn check_family(name: &str) {
+    let folder = fixture(name);
+    let cases: Vec<Case> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
+    let embedder = open(&folder);
+    let queries: Vec<&[f32]> = cases.iter().map(|case| case.query.as_slice()).collect();
+    let passages: Vec<&[f32]> = cases.iter().map(|case| case.passage.as_slice()).collect();
+    check(&embedder, EmbedKind::Query, &texts, &queries).await;
+    check(&embedder, EmbedKind::Passage, &texts, &passages).await;
+    // The comparison means something: different texts are far apart.
+    let [first, others @ ..] = passages.as_slice() else { panic!("no cases") };
+    let nearest = others.iter().map(|other| cosine(first, other)).fold(-1.0, f64::max);
+    assert!(nearest < 0.98, "{nearest}");
+}
+
+#[tokio::test]
+async fn minilm_gives_the_reference_vectors() {
+    let Some(dir) = minilm() else { return };
+    let cases: Vec<MiniLmCase> =
+        serde_json::from_slice(&fs::read(fixture("all-MiniLM-L6-v2.json")).unwrap()).unwrap();
+    let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
+    let expected: Vec<&[f32]> = cases.iter().map(|case| case.vector.as_slice()).collect();
+    let embedder = open(&dir);
+    assert_eq!((embedder.profile().dims, embedder.profile().max_tokens), (384, 256));
+    assert_eq!(embedder.profile().cosine_scale, 30.5);
+    check(&embedder, EmbedKind::Passage, &texts, &expected).await;
+    check(&embedder, EmbedKind::Query, &texts, &expected).await;
+}
+
+#[tokio::test]
+async fn bert_with_mean_pooling_gives_the_reference_vectors() {
+    check_family("tiny-bert-mean").await;
+}
+
+#[tokio::test]
+async fn bert_with_cls_pooling_and_prompts_gives_the_reference_vectors() {
+    check_family("tiny-bert-cls").await;
+}
+
+#[tokio::test]
+async fn xlm_roberta_gives_the_reference_vectors() {
+    check_family("tiny-xlm-roberta-mean").await;
+}
+
+#[test]
+fn profiles_come_from_the_folders() {
+    let profiles = ["tiny-bert-mean", "tiny-bert-cls", "tiny-xlm-roberta-mean"].map(|name| {
+        let profile = open(&fixture(name)).profile().clone();
+        assert_eq!((profile.name.as_str(), profile.dims), (name, 32));
+        profile
+    });
+    // Cut by sentence_bert_config.json; by tokenizer_config.json; by sentence_bert_config.json.
+    assert_eq!(profiles.each_ref().map(|profile| profile.max_tokens), [32, 40, 40]);
+    let [a, b, c] = profiles.map(|profile| profile.id);
+    assert!(a != b && b != c && a != c);
+    assert_eq!(open(Path::new(&fixture("tiny-bert-mean"))).profile().id, a);
+}
+
+#[test]
+fn letters_per_piece_tell_how_well_the_vocabulary_covers_a_text() {
+    let Some(dir) = minilm() else { return };
+    let embedder = open(&dir);
+    let of = |text: &str| embedder.letters_per_piece(text).unwrap();
+    let english = of("How do I reset the password of my account, and who can help me with it?");
+    assert!(english >= 2.4, "English {english}");
+    let medical =
+        of("Immunohistochemical analysis of glioblastoma xenografts after temozolomide chemotherapy");
+    assert!(medical >= 1.6, "medical {medical}");
+    let chinese = of("知识检索服务把文档分成四层,每一层都有自己的向量。");
+    assert!((0.9..1.2).contains(&chinese), "Chinese {chinese}");
+    let japanese = of("検索は文書を見つけます。東京は日本の首都です。");
+    assert!((0.9..1.2).contains(&japanese), "Japanese {japanese}");
+    // Beyond a hundred characters a word is unknown: it counts by its characters, not as one piece.
+    let unknown = of(&"q".repeat(150));
+    assert_eq!(unknown, 1.0);
+    assert_eq!(embedder.letters_per_piece("12:30, 4 + 4 = 8 🙂"), None);
+    assert_eq!(embedder.letters_per_piece(""), None);
+}
