@@ -1,0 +1,129 @@
+//! From what was found to the response.
+
+use lkr_catalog::{chunk_of, node_of};
+use lkr_domain::{Document, Layer};
+use lkr_text::{Language, QueryTerm, highlights};
+use lkr_vectors::Point;
+
+use crate::{
+    Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, Result, SearchRequest, SearchResponse,
+    SearchResult,
+    find::{Found, Shown},
+    live::Documents,
+    rank::{Candidate, Lead, Ranked},
+    summary, warning,
+};
+
+/// Makes the response, all but its time. Work for a blocking thread: it analyses every result's text.
+pub(crate) fn assemble(
+    request: SearchRequest,
+    found: &mut Found,
+    words: &[QueryTerm],
+    mut warnings: Vec<String>,
+) -> Result<SearchResponse> {
+    let layers = layers(found)?;
+    let explain = request.explain.then(|| explain(found));
+    let results = results(found, words)?;
+    let summary = request.summarize.then(|| summary::extractive(&request.query, &results));
+    if summary.is_some() {
+        warnings.push(warning::EXTRACTIVE.to_owned());
+    }
+    Ok(SearchResponse { query: request.query, results, layers, summary, warnings, took_ms: 0, explain })
+}
+
+fn results(found: &mut Found, words: &[QueryTerm]) -> Result<Vec<SearchResult>> {
+    let Found { ranked, shown, documents, .. } = found;
+    let points = shown.chunks.drain(..);
+    let pairs = ranked.candidates.iter().zip(points);
+    pairs
+        .filter_map(|(candidate, point)| Some((candidate, point?, documents.get(&candidate.origin.doc_id)?)))
+        .map(|(candidate, point, document)| result(candidate, point, document, words))
+        .collect()
+}
+
+fn result(
+    candidate: &Candidate,
+    point: Point,
+    document: &Document,
+    words: &[QueryTerm],
+) -> Result<SearchResult> {
+    let chunk = chunk_of(point.payload)?;
+    let language = Language::from_code(&document.language);
+    Ok(SearchResult {
+        chunk_id: candidate.id,
+        doc_id: document.doc_id,
+        title: document.title.clone(),
+        source: document.source.clone(),
+        category: document.category.clone(),
+        path: chunk.path,
+        page_start: chunk.pages.map(|pages| pages.start),
+        page_end: chunk.pages.map(|pages| pages.end),
+        char_start: chunk.span.start,
+        char_end: chunk.span.end,
+        highlights: highlights(words, &chunk.text, language),
+        text: chunk.text,
+        score: candidate.score,
+        scores: candidate.scores,
+    })
+}
+
+fn layers(found: &mut Found) -> Result<Layers> {
+    let Found { ranked, shown: Shown { l2, l3, .. }, documents, .. } = found;
+    Ok(Layers {
+        l1: ranked.led_from(Layer::L1).into_iter().filter_map(|lead| root(lead, documents)).collect(),
+        l2: nodes(ranked, Layer::L2, l2)?,
+        l3: nodes(ranked, Layer::L3, l3)?,
+    })
+}
+
+/// An L1 hit as its record tells it: the record may have changed since its point was written.
+fn root(lead: Lead, documents: &Documents) -> Option<LayerHit> {
+    let document = documents.get(&lead.doc_id)?;
+    Some(LayerHit {
+        id: lead.id,
+        doc_id: lead.doc_id,
+        title: document.title.clone(),
+        summary: document.summary.clone(),
+        score: lead.score,
+    })
+}
+
+fn nodes(ranked: &Ranked, layer: Layer, points: &mut Vec<Option<Point>>) -> Result<Vec<LayerHit>> {
+    let pairs = ranked.led_from(layer).into_iter().zip(points.drain(..));
+    pairs.filter_map(|(lead, point)| Some((lead, point?))).map(|(lead, point)| node(lead, point)).collect()
+}
+
+fn node(lead: Lead, point: Point) -> Result<LayerHit> {
+    let node = node_of(point.payload)?;
+    Ok(LayerHit {
+        id: lead.id,
+        doc_id: lead.doc_id,
+        title: node.title,
+        summary: node.summary,
+        score: lead.score,
+    })
+}
+
+fn explain(found: &Found) -> Explain {
+    let ms = found.legs.took.as_secs_f64() * 1_000.0;
+    let weight = |layer, kind: LegKind| {
+        found
+            .ranked
+            .layers
+            .iter()
+            .find(|ranked| ranked.layer == layer)
+            .map_or(0.0, |ranked| ranked.weight(kind))
+    };
+    let legs = found.legs.all.iter().map(|leg| LegReport {
+        layer: leg.layer,
+        kind: leg.kind,
+        weight: weight(leg.layer, leg.kind),
+        candidates: leg.hits.len(),
+        ms: if leg.asked { ms } else { 0.0 },
+    });
+    let ranked = found.ranked.candidates.iter().zip(found.ranked.ranks()).zip(&found.shown.chunks);
+    let results = ranked
+        .filter(|(_, point)| point.is_some())
+        .map(|((candidate, ranks), _)| ExplainedResult { chunk_id: candidate.id, ranks });
+    Explain { legs: legs.collect(), results: results.collect() }
+}

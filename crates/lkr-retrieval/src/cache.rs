@@ -1,0 +1,120 @@
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use crate::{Result, SearchRequest, SearchResponse};
+
+/// Keeps responses. A failure of a cache never fails a search.
+///
+/// An entry lives 5 minutes at the most. Whether it still holds need not concern a cache: the key tells.
+#[async_trait]
+pub trait SearchCache: Debug + Send + Sync + 'static {
+    /// The response kept under `key`.
+    async fn get(&self, key: &CacheKey) -> Result<Option<Arc<SearchResponse>>>;
+
+    /// Keeps a response under `key`.
+    async fn put(&self, key: &CacheKey, response: Arc<SearchResponse>) -> Result<()>;
+}
+
+/// Everything that an answer depends on. Keys are compared whole, never by a hash alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    /// The request in its normal form.
+    pub request: SearchRequest,
+    /// The catalog's generation, read before the retrieval began: it grows with every change that a search could
+    /// show.
+    pub generation: u64,
+    /// The id of the embedding model; `None` without one.
+    pub model: Option<String>,
+    /// How many candidates each leg lists.
+    pub candidates: usize,
+}
+
+/// Whether a response came from the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheStatus {
+    /// It did.
+    Hit,
+    /// It was made for this request.
+    Miss,
+}
+
+/// A cache in the memory of this process.
+#[derive(Debug, Clone)]
+pub struct MemoryCache {
+    entries: moka::sync::Cache<CacheKey, Arc<SearchResponse>>,
+}
+
+impl MemoryCache {
+    /// The longest that an entry may live.
+    pub const MAX_TIME_TO_LIVE: Duration = Duration::from_mins(5);
+
+    /// A cache of about `max_bytes`, whose entries live for `time_to_live`, but no longer than
+    /// [`MAX_TIME_TO_LIVE`](Self::MAX_TIME_TO_LIVE).
+    #[must_use]
+    pub fn new(max_bytes: u64, time_to_live: Duration) -> Self {
+        let entries = moka::sync::Cache::builder()
+            .max_capacity(max_bytes)
+            .weigher(|key: &CacheKey, response: &Arc<SearchResponse>| weight(key, response))
+            .time_to_live(time_to_live.min(Self::MAX_TIME_TO_LIVE))
+            .build();
+        Self { entries }
+    }
+}
+
+impl Default for MemoryCache {
+    /// 16 MiB for 5 minutes.
+    fn default() -> Self {
+        Self::new(16 << 20, Self::MAX_TIME_TO_LIVE)
+    }
+}
+
+#[async_trait]
+impl SearchCache for MemoryCache {
+    async fn get(&self, key: &CacheKey) -> Result<Option<Arc<SearchResponse>>> {
+        Ok(self.entries.get(key))
+    }
+
+    async fn put(&self, key: &CacheKey, response: Arc<SearchResponse>) -> Result<()> {
+        self.entries.insert(key.clone(), response);
+        Ok(())
+    }
+}
+
+/// What an entry takes in memory, about.
+fn weight(key: &CacheKey, response: &SearchResponse) -> u32 {
+    let bytes = request_bytes(&key.request) + response_bytes(response);
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+fn request_bytes(request: &SearchRequest) -> usize {
+    let filters = &request.filters;
+    let texts = [&filters.category, &filters.source, &filters.language];
+    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+    let metadata: usize =
+        filters.metadata.iter().map(|(k, v)| k.len() + v.len() + 2 * size_of::<String>()).sum();
+    let ids = filters.doc_ids.as_ref().map_or(0, |ids| size_of_val(ids.as_slice()));
+    size_of::<CacheKey>() + request.query.len() + texts + metadata + ids
+}
+
+fn response_bytes(response: &SearchResponse) -> usize {
+    let results: usize = response
+        .results
+        .iter()
+        .map(|r| {
+            let path: usize = r.path.iter().map(|heading| heading.len() + size_of::<String>()).sum();
+            let texts = r.title.len() + r.source.len() + r.category.len() + r.text.len();
+            size_of_val(r) + texts + path + size_of_val(r.highlights.as_slice())
+        })
+        .sum();
+    let layers = &response.layers;
+    let hits = layers.l1.iter().chain(&layers.l2).chain(&layers.l3);
+    let layers: usize = hits.map(|hit| size_of_val(hit) + hit.title.len() + hit.summary.len()).sum();
+    let summary = response.summary.as_ref().map_or(0, |s| s.text.len() + 64 * s.citations.len());
+    let explain = response
+        .explain
+        .as_ref()
+        .map_or(0, |e| size_of_val(e.legs.as_slice()) + size_of_val(e.results.as_slice()));
+    let warnings: usize = response.warnings.iter().map(String::len).sum();
+    size_of::<SearchResponse>() + response.query.len() + results + layers + summary + explain + warnings
+}

@@ -1,0 +1,57 @@
+//! Which hits a live document's record vouches for.
+
+use std::collections::{BTreeSet, HashMap};
+
+use lkr_catalog::{Catalog, Result};
+use lkr_domain::{DocId, Document};
+use lkr_vectors::Origin;
+
+use crate::legs::{Leg, Legs};
+
+/// The records of the documents that the hits come from.
+pub(crate) type Documents = HashMap<DocId, Document>;
+
+/// What became of the hits of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    /// The live documents among those that were hit.
+    pub(crate) documents: Documents,
+    /// The revisions that hits were dropped for.
+    pub(crate) dead: BTreeSet<(DocId, u64)>,
+    /// Whether a full leg lost more than half of its hits, so that live points may wait behind the dead.
+    pub(crate) starved: bool,
+    /// Whether a document that was hit is live in another revision than the one that was hit.
+    pub(crate) replaced: bool,
+}
+
+/// Drops the hits that are not of a live document's recorded revision. The records are read after the hits, so that
+/// what a finished delete took away is never shown.
+pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live> {
+    let ids: BTreeSet<DocId> = hits(legs).map(|origin| origin.doc_id).collect();
+    let ids: Vec<DocId> = ids.into_iter().collect();
+    let records = catalog.documents(&ids).await?;
+    let documents: Documents =
+        ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?))).collect();
+    let dead: BTreeSet<_> = hits(legs)
+        .filter(|origin| !is_live(&documents, origin))
+        .map(|origin| (origin.doc_id, origin.revision))
+        .collect();
+    let replaced = dead.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
+    let starved = legs.all.iter_mut().map(|leg| drop_dead(leg, &documents)).fold(false, |any, one| any | one);
+    Ok(Live { documents, dead, starved, replaced })
+}
+
+fn hits(legs: &Legs) -> impl Iterator<Item = Origin> {
+    legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| hit.origin)
+}
+
+fn is_live(documents: &Documents, origin: &Origin) -> bool {
+    documents.get(&origin.doc_id).is_some_and(|document| document.revision == origin.revision)
+}
+
+/// Drops a leg's dead hits, and answers whether it may have been starved by them.
+fn drop_dead(leg: &mut Leg, documents: &Documents) -> bool {
+    let listed = leg.hits.len();
+    leg.hits.retain(|hit| is_live(documents, &hit.origin));
+    leg.full && leg.hits.len() * 2 < listed
+}

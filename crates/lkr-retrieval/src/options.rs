@@ -1,0 +1,25 @@
+use std::time::Duration;
+
+/// How a searcher works, whatever it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchOptions {
+    /// How many candidates each leg lists; twice the results asked for where that is more.
+    pub candidates: usize,
+    /// How many searches run at once. Answers from the cache do not count.
+    pub max_concurrent: usize,
+    /// How long a search waits for its turn before it is refused.
+    pub admission_wait: Duration,
+    /// How long a search waits for the cache before it goes on without.
+    pub cache_wait: Duration,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            candidates: 100,
+            max_concurrent: 64,
+            admission_wait: Duration::from_millis(500),
+            cache_wait: Duration::from_millis(50),
+        }
+    }
+}

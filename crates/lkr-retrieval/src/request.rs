@@ -1,0 +1,224 @@
+use std::{collections::BTreeMap, ops::RangeInclusive};
+
+use lkr_domain::{DocId, SPACE_DEFAULT};
+use lkr_vectors::{Condition, Filter};
+
+use crate::{Error, Result};
+
+/// The length of a query in code points, white space around it not counted.
+const QUERY_CHARS: RangeInclusive<usize> = 1..=2_000;
+const TOP_K: RangeInclusive<usize> = 1..=100;
+const MAX_DOC_IDS: usize = 1_000;
+const MAX_METADATA: usize = 64;
+
+/// What is searched for, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SearchRequest {
+    /// The query: 1 to 2,000 code points, white space around it not counted.
+    pub query: String,
+    /// How many results at the most: 1 to 100.
+    pub top_k: usize,
+    /// Whether a summary of the results is wanted.
+    pub summarize: bool,
+    /// Which documents count.
+    pub filters: SearchFilters,
+    /// Which layers take part.
+    pub mode: Mode,
+    /// What a result is.
+    pub group_by: GroupBy,
+    /// Whether the legs and ranks are to be reported.
+    pub explain: bool,
+    /// How the legs are fused.
+    pub fusion: Fusion,
+}
+
+/// Which documents count; without any, all do. What is given must hold together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct SearchFilters {
+    /// The category's name; empty for documents without one.
+    pub category: Option<String>,
+    /// The source, whole.
+    pub source: Option<String>,
+    /// The documents: 1,000 at the most. An empty list leaves none.
+    pub doc_ids: Option<Vec<DocId>>,
+    /// The ISO 639-1 code of the documents' language.
+    pub language: Option<String>,
+    /// Metadata keys and their values: 64 at the most.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Which layers take part in a search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// All four.
+    #[default]
+    Layered,
+    /// Chunks alone.
+    Flat,
+}
+
+/// What a result is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum GroupBy {
+    /// A chunk.
+    #[default]
+    Chunk,
+    /// A document, by its best chunk.
+    Document,
+}
+
+/// How the legs of a search are fused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Fusion {
+    /// Reciprocal-rank fusion over graded ranks, weighted by query.
+    #[default]
+    Graded,
+    /// Reciprocal-rank fusion over plain ranks, k = 60, all legs alike.
+    Rrf,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            top_k: 10,
+            summarize: false,
+            filters: SearchFilters::default(),
+            mode: Mode::default(),
+            group_by: GroupBy::default(),
+            explain: false,
+            fusion: Fusion::default(),
+        }
+    }
+}
+
+impl SearchRequest {
+    /// A request for `query`, with everything else as it is by default.
+    #[must_use]
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..Self::default() }
+    }
+
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the first key that is out of bounds.
+    pub fn validate(&self) -> Result<()> {
+        let length = self.query.trim().chars().count();
+        if length == 0 {
+            return Err(Error::invalid("query is blank".to_owned()));
+        }
+        within("query", "characters", length, &QUERY_CHARS)?;
+        within("top_k", "results", self.top_k, &TOP_K)?;
+        let doc_ids = self.filters.doc_ids.as_ref().map_or(0, Vec::len);
+        within("filters.doc_ids", "ids", doc_ids, &(0..=MAX_DOC_IDS))?;
+        within("filters.metadata", "keys", self.filters.metadata.len(), &(0..=MAX_METADATA))
+    }
+
+    /// The same request in the one form that stands for all that mean the same: the query without white space
+    /// around it, document ids in order and once each.
+    pub(crate) fn normalised(&self) -> Self {
+        let mut request = self.clone();
+        request.query = self.query.trim().to_owned();
+        if let Some(ids) = &mut request.filters.doc_ids {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        request
+    }
+}
+
+impl SearchFilters {
+    /// The filter that the vector store understands, within the default space.
+    pub(crate) fn to_filter(&self) -> Filter {
+        let own = [("category", &self.category), ("source", &self.source), ("language", &self.language)];
+        let own = own.into_iter().filter_map(|(key, value)| Some(tag(key.to_owned(), value.as_ref()?)));
+        let metadata = self.metadata.iter().map(|(key, value)| tag(format!("metadata.{key}"), value));
+        let docs = self.doc_ids.iter().map(|ids| Condition::Docs(ids.clone()));
+        let space = std::iter::once(tag("space".to_owned(), SPACE_DEFAULT));
+        Filter { must: space.chain(own).chain(metadata).chain(docs).collect(), must_not: Vec::new() }
+    }
+}
+
+fn tag(key: String, value: &str) -> Condition {
+    Condition::Tag { key, any: vec![value.to_owned()] }
+}
+
+fn within(key: &str, unit: &str, value: usize, bounds: &RangeInclusive<usize>) -> Result<()> {
+    if bounds.contains(&value) {
+        return Ok(());
+    }
+    let (low, high) = (bounds.start(), bounds.end());
+    Err(Error::invalid(format!("{key} is out of bounds: {value} {unit}, {low} to {high} are allowed")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn refused(request: &SearchRequest) -> String {
+        let error = request.validate().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        error.to_string()
+    }
+
+    #[test]
+    fn bounds_of_the_query_count_code_points() {
+        assert_eq!(refused(&SearchRequest::new(" \n\u{3000}")), "search request: query is blank");
+        assert!(SearchRequest::new(format!(" {}\t", "語".repeat(2_000))).validate().is_ok());
+        let message = refused(&SearchRequest::new("語".repeat(2_001)));
+        assert!(message.contains("2001 characters, 1 to 2000"), "{message}");
+    }
+
+    #[test]
+    fn bounds_of_numbers_and_filters() {
+        for top_k in [0, 101, usize::MAX] {
+            let message = refused(&SearchRequest { top_k, ..SearchRequest::new("q") });
+            assert!(message.contains(&format!("top_k is out of bounds: {top_k}")), "{message}");
+        }
+        for top_k in [1, 100] {
+            assert!(SearchRequest { top_k, ..SearchRequest::new("q") }.validate().is_ok());
+        }
+        let mut request = SearchRequest::new("q");
+        request.filters.doc_ids = Some(vec![DocId::from_bytes([1; 16]); 1_001]);
+        assert!(refused(&request).contains("filters.doc_ids"));
+        request.filters.doc_ids = None;
+        request.filters.metadata = (0..65).map(|n| (n.to_string(), String::new())).collect();
+        assert!(refused(&request).contains("filters.metadata"));
+    }
+
+    #[test]
+    fn normal_form_keeps_what_differs() {
+        let (a, b) = (DocId::from_bytes([1; 16]), DocId::from_bytes([2; 16]));
+        let with = |query: &str, ids: &[DocId]| {
+            let mut request = SearchRequest::new(query);
+            request.filters.doc_ids = Some(ids.to_vec());
+            request.normalised()
+        };
+        assert_eq!(with(" q ", &[b, a, b]), with("q", &[a, b]));
+        assert_ne!(with("q", &[a]), with("q", &[a, b]));
+        assert_ne!(with("q", &[]), SearchRequest::new("q").normalised());
+    }
+
+    #[test]
+    fn every_filter_becomes_a_condition() {
+        let filters = SearchFilters {
+            category: Some(String::new()),
+            source: Some("s".to_owned()),
+            doc_ids: Some(Vec::new()),
+            language: Some("en".to_owned()),
+            metadata: BTreeMap::from([("k".to_owned(), "v".to_owned())]),
+        };
+        let expected = [
+            tag("space".to_owned(), "default"),
+            tag("category".to_owned(), ""),
+            tag("source".to_owned(), "s"),
+            tag("language".to_owned(), "en"),
+            tag("metadata.k".to_owned(), "v"),
+            Condition::Docs(Vec::new()),
+        ];
+        assert_eq!(filters.to_filter().must, expected);
+        assert_eq!(SearchFilters::default().to_filter().must.len(), 1);
+    }
+}

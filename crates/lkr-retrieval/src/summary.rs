@@ -1,0 +1,122 @@
+//! Summaries that are picked from the results, sentence by sentence.
+
+use lkr_layers::summarize_passages;
+
+use crate::{Citation, SearchResult, Summary, SummaryKind};
+
+/// How long a summary may be, in code points, markers not counted.
+const MAX_CHARS: usize = 800;
+
+/// The sentences of the results that answer the query best, each followed by its marker: `One. [1] Other. [2]`.
+/// Markers count the chunks that are cited, in the order in which they are first cited. Without results the text is
+/// empty.
+pub(crate) fn extractive(query: &str, results: &[SearchResult]) -> Summary {
+    let passages: Vec<_> = results.iter().map(|result| result.text.as_str()).collect();
+    let mut citations: Vec<Citation> = Vec::new();
+    let mut parts = Vec::new();
+    for sentence in summarize_passages(query, &passages, MAX_CHARS) {
+        let Some(result) = results.get(sentence.passage) else { continue };
+        parts.push(without_markers(&sentence.text));
+        parts.push(marker(&mut citations, result));
+    }
+    Summary { text: parts.join(" "), citations, model: None, kind: SummaryKind::Extractive }
+}
+
+/// The marker of a result, which is cited with it from now on.
+fn marker(citations: &mut Vec<Citation>, result: &SearchResult) -> String {
+    if let Some(citation) = citations.iter().find(|citation| citation.chunk_id == result.chunk_id) {
+        return citation.marker.clone();
+    }
+    let marker = format!("[{}]", citations.len() + 1);
+    citations.push(Citation { marker: marker.clone(), chunk_id: result.chunk_id, doc_id: result.doc_id });
+    marker
+}
+
+/// A sentence without what looks like a marker: a reference such as `[1]` of the document's own would be taken for
+/// one of the summary's.
+fn without_markers(sentence: &str) -> String {
+    let mut kept = String::with_capacity(sentence.len());
+    let mut rest = sentence;
+    while let Some((before, after)) = rest.split_once('[') {
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, beyond) = after.split_at_checked(end).unwrap_or((after, ""));
+        kept.push_str(before);
+        rest = match beyond.strip_prefix(']') {
+            Some(beyond) if !number.is_empty() => {
+                if !beyond.starts_with(char::is_alphanumeric) {
+                    kept.truncate(kept.trim_end().len());
+                }
+                beyond
+            }
+            _ => {
+                kept.push('[');
+                after
+            }
+        };
+    }
+    kept.push_str(rest);
+    kept.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_domain::{DocId, PointId};
+
+    use super::*;
+    use crate::Scores;
+
+    fn result(n: u8, text: &str) -> SearchResult {
+        SearchResult {
+            chunk_id: PointId::from_bytes([n; 16]),
+            doc_id: DocId::from_bytes([n; 16]),
+            title: String::new(),
+            source: String::new(),
+            category: String::new(),
+            path: Vec::new(),
+            page_start: None,
+            page_end: None,
+            char_start: 0,
+            char_end: 0,
+            text: text.to_owned(),
+            highlights: Vec::new(),
+            score: 1.0,
+            scores: Scores::default(),
+        }
+    }
+
+    #[test]
+    fn every_sentence_is_cited() {
+        let results = [
+            result(7, "Unrelated words stand here. Europa hides an ocean [3] under a crust of ice."),
+            result(
+                8,
+                "The ice of Europa is twenty kilometres thick. Nobody has drilled through the ice yet.",
+            ),
+        ];
+        let summary = extractive("how thick is the ice above the ocean of Europa", &results);
+        assert!(summary.text.contains("Europa hides an ocean under a crust of ice. [1]"), "{}", summary.text);
+        assert!(
+            summary.text.contains("The ice of Europa is twenty kilometres thick. [2]"),
+            "{}",
+            summary.text
+        );
+        let cited: Vec<_> = summary.citations.iter().map(|c| (c.marker.as_str(), c.chunk_id)).collect();
+        assert_eq!(cited, [("[1]", results[0].chunk_id), ("[2]", results[1].chunk_id)]);
+        assert_eq!((summary.model, summary.kind), (None, SummaryKind::Extractive));
+    }
+
+    #[test]
+    fn nothing_found_is_an_empty_summary() {
+        let summary = extractive("anything", &[]);
+        assert_eq!((summary.text.as_str(), summary.citations.len()), ("", 0));
+    }
+
+    #[test]
+    fn only_what_looks_like_a_marker_goes() {
+        let check = |sentence: &str, expected: &str| assert_eq!(without_markers(sentence), expected);
+        check("so it is.[12]", "so it is.");
+        check("a[i] and a[] and [x] and [1", "a[i] and a[] and [x] and [1");
+        check("[[1]]", "[]");
+        check("語[3]語", "語語");
+    }
+}

@@ -1,0 +1,66 @@
+//! What a query says to the legs: its vector and its terms.
+
+use lkr_domain::SparseVector;
+use lkr_models::{EmbedKind, Embedder};
+
+use crate::warning;
+
+/// Below so many letters a word piece, the model does not speak the query's language: English has 2.4 and more,
+/// medical English 1.6, Chinese and Japanese about 1.05 with an English model. Found by experiment, see docs.
+const MIN_LETTERS_PER_PIECE: f32 = 1.5;
+
+/// What a query says to the legs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Voice {
+    /// What the dense legs are asked; `None` where they have no vote.
+    pub(crate) dense: Option<Dense>,
+    /// What the sparse legs are asked; empty where the query has no words.
+    pub(crate) sparse: SparseVector,
+    /// What the reader should know.
+    pub(crate) warnings: Vec<String>,
+    /// Whether the same query might say more a moment later.
+    pub(crate) passing: bool,
+}
+
+/// A query's vector.
+#[derive(Debug, Clone)]
+pub(crate) struct Dense {
+    /// The vector.
+    pub(crate) vector: Vec<f32>,
+    /// The id of the model that made it.
+    pub(crate) model: String,
+    /// How far the model's cosines spread.
+    pub(crate) cosine_scale: f32,
+}
+
+/// Gives `query` its voice. A model that fails leaves the keywords.
+pub(crate) async fn voice(query: &str, sparse: SparseVector, embedder: Option<&dyn Embedder>) -> Voice {
+    let silent = Voice { sparse, ..Voice::default() };
+    let Some(embedder) = embedder else {
+        return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent };
+    };
+    if !speaks(embedder, query) {
+        return silent;
+    }
+    match embed(embedder, query).await {
+        Ok(dense) => Voice { dense: Some(dense), ..silent },
+        Err(error) => {
+            tracing::warn!(%error, "the query could not be embedded");
+            Voice { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
+        }
+    }
+}
+
+fn speaks(embedder: &dyn Embedder, query: &str) -> bool {
+    embedder.letters_per_piece(query).is_none_or(|letters| letters >= MIN_LETTERS_PER_PIECE)
+}
+
+async fn embed(embedder: &dyn Embedder, query: &str) -> lkr_models::Result<Dense> {
+    let profile = embedder.profile();
+    let mut vectors = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?;
+    let vector = vectors.pop().filter(|vector| vector.len() == profile.dims).ok_or_else(|| {
+        let reason = format!("the model answered no vector of {} dimensions", profile.dims);
+        lkr_models::Error::new(lkr_models::ErrorKind::Internal, "embed query", reason)
+    })?;
+    Ok(Dense { vector, model: profile.id.clone(), cosine_scale: profile.cosine_scale })
+}

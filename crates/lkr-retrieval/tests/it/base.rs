@@ -1,0 +1,227 @@
+//! A knowledge base in memory, filled as ingestion fills one.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use lkr_catalog::{Catalog, Stored, Task, TaskInput, l1_id, points_of};
+use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SPACE_DEFAULT};
+use lkr_layers::{LayerOptions, indexed_text, layer};
+use lkr_models::{
+    EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result, SparseEncoder, average_terms, term_id,
+};
+use lkr_parsers::{Markdown, Parser, Source};
+use lkr_retrieval::{MemoryCache, SearchOptions, SearchRequest, SearchResponse, Searcher};
+use lkr_state::MemoryState;
+use lkr_text::{Analyzer, Language};
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, MemoryVectors, Point, VectorStore};
+use time::OffsetDateTime;
+
+const DIMS: usize = 256;
+
+/// Embeds words as directions of their own, except that some words mean the same.
+#[derive(Debug)]
+pub(crate) struct WordEmbedder {
+    profile: EmbedderProfile,
+    pub(crate) fails: AtomicBool,
+}
+
+impl WordEmbedder {
+    pub(crate) fn new(id: &str) -> Arc<Self> {
+        let profile = EmbedderProfile {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            dims: DIMS,
+            max_tokens: 256,
+            cosine_scale: 30.5,
+        };
+        Arc::new(Self { profile, fails: AtomicBool::new(false) })
+    }
+}
+
+#[async_trait]
+impl Embedder for WordEmbedder {
+    fn profile(&self) -> &EmbedderProfile {
+        &self.profile
+    }
+
+    async fn embed(&self, _: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Unavailable, "embed", "made to fail"));
+        }
+        Ok(texts.iter().map(|text| direction(text)).collect())
+    }
+
+    fn letters_per_piece(&self, text: &str) -> Option<f32> {
+        Some(if text.is_ascii() { 4.0 } else { 1.0 })
+    }
+}
+
+fn direction(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.01; DIMS];
+    for token in Analyzer::new(Some(Language::ENGLISH)).analyze(text) {
+        let meaning = match token.term.as_str() {
+            "felin" => "cat",
+            "physician" => "doctor",
+            other => other,
+        };
+        vector[term_id(meaning) as usize % DIMS] += 1.0;
+    }
+    normalise(vector)
+}
+
+fn normalise(vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
+    vector.into_iter().map(|v| v / length).collect()
+}
+
+/// What a document is made of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) source: &'a str,
+    pub(crate) category: &'a str,
+    pub(crate) metadata: &'a [(&'a str, &'a str)],
+}
+
+/// The stores.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    pub(crate) vectors: Arc<MemoryVectors>,
+    pub(crate) catalog: Catalog,
+    pub(crate) embedder: Option<Arc<WordEmbedder>>,
+}
+
+impl Base {
+    /// An empty base; `embedder` made its vectors.
+    pub(crate) async fn new(embedder: Option<Arc<WordEmbedder>>) -> Self {
+        let vectors = Arc::new(MemoryVectors::new());
+        for layer in Layer::ALL {
+            let collection = Collection::new(format!("{layer}.first")).unwrap();
+            let dense = embedder.as_ref().map(|e| DenseSpec { model: e.profile.id.clone(), dims: DIMS });
+            vectors.ensure(&CollectionSpec { collection: collection.clone(), dense }).await.unwrap();
+            vectors.switch(&[(layer.into(), collection)]).await.unwrap();
+        }
+        Self { vectors, catalog: Catalog::new(Arc::new(MemoryState::new())), embedder }
+    }
+
+    /// An empty base with an embedder.
+    pub(crate) async fn embedded() -> Self {
+        Self::new(Some(WordEmbedder::new("words"))).await
+    }
+
+    /// A searcher with a cache of its own.
+    pub(crate) fn searcher(&self) -> Searcher {
+        self.searcher_over(self.vectors.clone())
+    }
+
+    /// A searcher that sees the points through `vectors`.
+    pub(crate) fn searcher_over(&self, vectors: Arc<dyn VectorStore>) -> Searcher {
+        let embedder = self.embedder.clone().map(|e| e as Arc<dyn Embedder>);
+        let cache = Arc::new(MemoryCache::default());
+        Searcher::new(vectors, self.catalog.clone(), embedder, cache, SearchOptions::default())
+    }
+
+    /// Writes a document's points; nothing shows them yet.
+    pub(crate) async fn write(&self, doc_id: DocId, revision: u64, given: &Given<'_>) -> (Document, Layered) {
+        let parsed = Markdown.parse(&Source::from(given.text)).unwrap();
+        let layered = layer(&parsed, given.title, &LayerOptions { chunk_tokens: 40 });
+        let document = document(doc_id, revision, given, &layered);
+        let points = self.points(&document, &layered, given.text);
+        for (layer, points) in points {
+            self.vectors.upsert(&layer.into(), points).await.unwrap();
+        }
+        (document, layered)
+    }
+
+    /// Makes written points visible.
+    pub(crate) async fn publish(&self, document: &Document) {
+        let input = TaskInput {
+            revision: document.revision,
+            title: String::new(),
+            source: String::new(),
+            metadata: Metadata::new(),
+            warnings: Vec::new(),
+        };
+        let task = Task::ingest(document.doc_id, "tester", input);
+        self.catalog.accept(&task).await.unwrap();
+        let active = self.catalog.active(document.doc_id).await.unwrap().unwrap();
+        self.catalog.publish(active, document, &task, self.embedder.is_some()).await.unwrap();
+    }
+
+    /// Brings a document in.
+    pub(crate) async fn add(&self, given: Given<'_>) -> (Document, Layered) {
+        let (document, layered) = self.write(DocId::new(), 1, &given).await;
+        self.publish(&document).await;
+        (document, layered)
+    }
+
+    /// Takes a document away; its points stay behind, as they do until they are collected.
+    pub(crate) async fn delete(&self, doc_id: DocId) {
+        let stored: Stored<Document> = self.catalog.document(doc_id).await.unwrap().unwrap();
+        self.catalog.delete(&stored).await.unwrap();
+    }
+
+    fn points(&self, document: &Document, layered: &Layered, text: &str) -> HashMap<Layer, Vec<Point>> {
+        let sources = points_of(document, layered);
+        let chars: Vec<char> = text.chars().collect();
+        let cut = |start: u32, end: u32| chars[start as usize..end as usize].iter().collect::<String>();
+        let whole = std::iter::once(indexed_text(&document.title, &[], text));
+        let nodes = layered.l2.iter().chain(&layered.l3);
+        let nodes = nodes.map(|n| indexed_text(&document.title, &n.path, &cut(n.span.start, n.span.end)));
+        let chunks = layered.chunks.iter().map(|c| indexed_text(&document.title, &c.path, &c.text));
+        let language = Language::from_code(&document.language);
+        let mut by_layer: HashMap<Layer, Vec<Point>> = HashMap::new();
+        for (source, text) in sources.into_iter().zip(whole.chain(nodes).chain(chunks)) {
+            let mut point = source.point;
+            point.sparse = SparseEncoder::default().passage(&text, language, average_terms(source.layer));
+            point.dense = self.embedder.is_some().then(|| direction(&text));
+            by_layer.entry(source.layer).or_default().push(point);
+        }
+        assert_eq!(by_layer[&Layer::L1][0].id, l1_id(document.doc_id, document.revision));
+        by_layer
+    }
+}
+
+fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) -> Document {
+    let count = |len: usize| len as u64;
+    Document {
+        doc_id,
+        space: SPACE_DEFAULT.to_owned(),
+        revision,
+        title: layered.root.title.clone(),
+        source: given.source.to_owned(),
+        summary: layered.root.summary.clone(),
+        keywords: layered.root.keywords.clone(),
+        category: given.category.to_owned(),
+        language: layered.root.language.clone(),
+        metadata: given.metadata.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        counts: Counts {
+            l1: 1,
+            l2: count(layered.l2.len()),
+            l3: count(layered.l3.len()),
+            chunks: count(layered.chunks.len()),
+        },
+        char_count: layered.root.char_count,
+        content_sha256: String::new(),
+        created_at: OffsetDateTime::UNIX_EPOCH,
+        updated_at: OffsetDateTime::UNIX_EPOCH,
+        created_by: "tester".to_owned(),
+    }
+}
+
+/// The response to a request that must succeed.
+pub(crate) async fn respond(searcher: &Searcher, request: &SearchRequest) -> Arc<SearchResponse> {
+    searcher.search(request).await.unwrap().response
+}
+
+/// The titles of the results, in order.
+pub(crate) fn titles(response: &SearchResponse) -> Vec<&str> {
+    response.results.iter().map(|result| result.title.as_str()).collect()
+}

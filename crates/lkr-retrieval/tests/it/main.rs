@@ -1,0 +1,10 @@
+//! Search end to end, over stores in memory.
+
+#[cfg(test)]
+mod base;
+#[cfg(test)]
+mod changes;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
+mod results;

@@ -1,0 +1,348 @@
+//! What is found, and how it is shown.
+
+use std::collections::{BTreeMap, HashSet};
+
+use lkr_domain::Layer;
+use lkr_retrieval::{
+    ErrorKind, Fusion, GroupBy, LegKind, LegReport, Mode, SearchFilters, SearchRequest, SearchResponse,
+    SummaryKind,
+};
+
+use crate::base::{Base, Given, respond, titles};
+
+const MOONS: &str = "# Moons\n\n## Europa\n\nEuropa hides a salty ocean under a crust of ice. The ice is twenty \
+    kilometres thick. Probes will fly past it.\n\n## Io\n\nIo is covered by volcanoes. Lava lakes glow on its night \
+    side. Tidal heating melts its mantle.\n\n## Titan\n\nTitan has lakes of methane. Its haze is orange.\n";
+
+const PETS: &str = "# Pets\n\n## Cats\n\nA cat sleeps most of the day. It hunts at dusk and drinks little.\n\n\
+    ## Dogs\n\nA dog wants company. It barks at strangers.\n";
+
+const RECIPES: &str = "# Recipes\n\n## Soup\n\nBoil the lentils with cumin until they are soft.\n\n## Bread\n\n\
+    Knead the dough for ten minutes and let it rise.\n";
+
+async fn library() -> Base {
+    let base = Base::embedded().await;
+    base.add(Given {
+        title: "Moons of the outer planets",
+        text: MOONS,
+        source: "https://example.org/moons",
+        category: "astronomy",
+        metadata: &[("kind", "article"), ("year", "2024")],
+    })
+    .await;
+    base.add(Given {
+        title: "Pets",
+        text: PETS,
+        source: "pets.md",
+        category: "",
+        metadata: &[("kind", "guide")],
+    })
+    .await;
+    base.add(Given {
+        title: "Recipes",
+        text: RECIPES,
+        source: "recipes.md",
+        category: "food",
+        ..Given::default()
+    })
+    .await;
+    base
+}
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest::new(query)
+}
+
+fn check_order(response: &SearchResponse) {
+    assert!(
+        response
+            .results
+            .is_sorted_by(|a, b| a.score > b.score || (a.score == b.score && a.chunk_id < b.chunk_id))
+    );
+    let chunks: HashSet<_> = response.results.iter().map(|result| result.chunk_id).collect();
+    assert_eq!(chunks.len(), response.results.len());
+}
+
+#[tokio::test]
+async fn finds_shows_and_cites() {
+    let base = library().await;
+    let response = respond(&base.searcher(), &request("  how thick is the ice of Europa\n")).await;
+    check_order(&response);
+    assert_eq!(response.query, "how thick is the ice of Europa");
+    assert!(response.warnings.is_empty() && response.summary.is_none() && response.explain.is_none());
+    let best = &response.results[0];
+    assert_eq!(best.title, "Moons of the outer planets");
+    assert_eq!((best.source.as_str(), best.category.as_str()), ("https://example.org/moons", "astronomy"));
+    assert_eq!(best.path.last().map(String::as_str), Some("Europa"));
+    let chars: Vec<char> = MOONS.chars().collect();
+    for result in response.results.iter().filter(|result| result.doc_id == best.doc_id) {
+        let cut: String = chars[result.char_start as usize..result.char_end as usize].iter().collect();
+        assert_eq!(cut, result.text);
+    }
+    assert!(best.scores.dense.is_some() && best.scores.sparse.is_some());
+    assert!(best.scores.l1.is_some() && best.scores.l2.is_some() && best.scores.l3.is_some());
+}
+
+#[tokio::test]
+async fn layers_are_those_of_the_results_and_say_what_the_nodes_say() {
+    let base = library().await;
+    let response = respond(&base.searcher(), &request("volcanoes and lava on Io")).await;
+    let best = &response.results[0];
+    let layers = &response.layers;
+    assert_eq!(layers.l1[0].doc_id, best.doc_id);
+    assert_eq!(layers.l1[0].title, "Moons of the outer planets");
+    assert!(!layers.l1[0].summary.is_empty());
+    assert_eq!(layers.l2[0].title, "Io");
+    assert!(layers.l2[0].summary.contains("Io is covered by volcanoes"), "{}", layers.l2[0].summary);
+    assert_eq!(layers.l3[0].doc_id, best.doc_id);
+    let docs: HashSet<_> = response.results.iter().map(|result| result.doc_id).collect();
+    for hits in [&layers.l1, &layers.l2, &layers.l3] {
+        assert!(hits.is_sorted_by(|a, b| a.score > b.score || (a.score == b.score && a.id < b.id)));
+        assert!(hits.iter().all(|hit| docs.contains(&hit.doc_id)));
+    }
+}
+
+#[tokio::test]
+async fn meaning_finds_what_words_do_not() {
+    let base = library().await;
+    let response = respond(&base.searcher(), &request("feline")).await;
+    let best = &response.results[0];
+    assert_eq!((best.title.as_str(), best.scores.sparse), ("Pets", None));
+    assert!(best.text.contains("cat"));
+    assert!(best.highlights.is_empty());
+}
+
+#[tokio::test]
+async fn highlights_count_code_points() {
+    let base = Base::embedded().await;
+    base.add(Given {
+        title: "Über",
+        text: "🏔 Über dem Ozean — ein océan, l’océan 𝔘 of ice.",
+        ..Given::default()
+    })
+    .await;
+    base.add(Given {
+        title: "塔", text: "私は東京タワーに行く。とても高い。", ..Given::default()
+    })
+    .await;
+    let searcher = base.searcher();
+    let marked = |response: &SearchResponse| -> Vec<String> {
+        let result = &response.results[0];
+        let chars: Vec<char> = result.text.chars().collect();
+        let cut = |&(start, end): &(u32, u32)| chars[start as usize..end as usize].iter().collect();
+        result.highlights.iter().map(cut).collect()
+    };
+    assert!(marked(&*respond(&searcher, &request("océan")).await).contains(&"océan".to_owned()));
+    assert_eq!(marked(&*respond(&searcher, &request("東京タワー")).await), ["東京タワー"]);
+}
+
+#[tokio::test]
+async fn every_filter_narrows() {
+    let base = library().await;
+    let searcher = base.searcher();
+    let all = respond(&searcher, &request("it")).await;
+    let of = |title: &str| all.results.iter().find(|result| result.title == title).unwrap().doc_id;
+    let some = |text: &str| Some(text.to_owned());
+    let metadata = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+    };
+    let moons = "Moons of the outer planets";
+    let none = SearchFilters::default;
+    let cases = [
+        (SearchFilters { category: some("astronomy"), ..none() }, vec![moons]),
+        (SearchFilters { category: some(""), ..none() }, vec!["Pets"]),
+        (SearchFilters { source: some("recipes.md"), ..none() }, vec!["Recipes"]),
+        (SearchFilters { doc_ids: Some(vec![of("Pets"), of("Recipes")]), ..none() }, vec!["Pets", "Recipes"]),
+        (SearchFilters { doc_ids: Some(Vec::new()), ..none() }, vec![]),
+        (SearchFilters { language: some("en"), ..none() }, vec![moons, "Pets", "Recipes"]),
+        (SearchFilters { language: some("de"), ..none() }, vec![]),
+        (SearchFilters { metadata: metadata(&[("kind", "article")]), ..none() }, vec![moons]),
+        (SearchFilters { metadata: metadata(&[("kind", "article"), ("year", "1999")]), ..none() }, vec![]),
+        (
+            SearchFilters { category: some("food"), metadata: metadata(&[("kind", "guide")]), ..none() },
+            vec![],
+        ),
+    ];
+    for (filters, expected) in cases {
+        for mode in [Mode::Layered, Mode::Flat] {
+            let request = SearchRequest { filters: filters.clone(), mode, ..request("it") };
+            let response = respond(&searcher, &request).await;
+            let found: HashSet<_> = titles(&response).into_iter().collect();
+            assert_eq!(found, expected.iter().copied().collect(), "{filters:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn group_by_document_shows_each_once_by_its_best_chunk() {
+    let base = library().await;
+    let searcher = base.searcher();
+    let chunks = respond(&searcher, &request("the ice of Europa, a cat, bread")).await;
+    let by_document =
+        SearchRequest { group_by: GroupBy::Document, ..request("the ice of Europa, a cat, bread") };
+    let documents = respond(&searcher, &by_document).await;
+    let mut seen = HashSet::new();
+    let best: Vec<_> = chunks.results.iter().filter(|result| seen.insert(result.doc_id)).collect();
+    assert_eq!(documents.results.iter().collect::<Vec<_>>(), best);
+    assert_eq!(documents.results.len(), 3);
+}
+
+#[tokio::test]
+async fn documents_behind_one_large_one_are_still_found() {
+    let base = Base::embedded().await;
+    let lines: String =
+        (0..400).map(|n| format!("## Part {n}\n\nThe whale number {n} sings to the whale.\n\n")).collect();
+    let (large, _) = base.add(Given { title: "Whale whale whale", text: &lines, ..Given::default() }).await;
+    assert!(large.counts.chunks >= 400);
+    base.add(Given {
+        title: "Ships",
+        text: "A ship was sunk by a whale once, it is said.",
+        ..Given::default()
+    })
+    .await;
+    let request = SearchRequest { group_by: GroupBy::Document, mode: Mode::Flat, ..request("whale") };
+    assert_eq!(titles(&*respond(&base.searcher(), &request).await), ["Whale whale whale", "Ships"]);
+}
+
+#[tokio::test]
+async fn top_k_is_kept() {
+    let base = library().await;
+    for (top_k, group_by, expected) in
+        [(1, GroupBy::Chunk, 1), (2, GroupBy::Document, 2), (100, GroupBy::Document, 3)]
+    {
+        let request = SearchRequest { top_k, group_by, ..request("it") };
+        assert_eq!(respond(&base.searcher(), &request).await.results.len(), expected);
+    }
+}
+
+#[tokio::test]
+async fn lesson_10_explain_tells_legs_ranks_and_time() {
+    let base = library().await;
+    let explained = SearchRequest { explain: true, ..request("volcanoes on Io") };
+    let response = respond(&base.searcher(), &explained).await;
+    let explain = response.explain.as_ref().unwrap();
+    let legs: Vec<_> = explain.legs.iter().map(|leg| (leg.layer, leg.kind)).collect();
+    let expected: Vec<_> = Layer::ALL
+        .into_iter()
+        .flat_map(|layer| [(layer, LegKind::Dense), (layer, LegKind::Sparse)])
+        .collect();
+    assert_eq!(legs, expected);
+    for leg in &explain.legs {
+        assert!(leg.weight > 0.0 && leg.candidates > 0 && leg.ms >= 0.0, "{leg:?}");
+    }
+    let weight =
+        |layer| explain.legs.iter().filter(|leg| leg.layer == layer).map(|leg| leg.weight).sum::<f32>();
+    let weights = Layer::ALL.map(weight);
+    for (weight, expected) in weights.into_iter().zip([0.4, 0.2, 0.2, 2.0]) {
+        assert!((weight - expected).abs() < 1e-5, "{weights:?}");
+    }
+    let ids: Vec<_> = explain.results.iter().map(|result| result.chunk_id).collect();
+    assert_eq!(ids, response.results.iter().map(|result| result.chunk_id).collect::<Vec<_>>());
+    assert_eq!(explain.results[0].ranks.named().map(|(_, rank)| rank), [Some(1); 8]);
+    let flat = respond(&base.searcher(), &SearchRequest { mode: Mode::Flat, ..explained }).await;
+    let explain = flat.explain.as_ref().unwrap();
+    assert_eq!(explain.legs.len(), 2);
+    assert_eq!(explain.results[0].ranks.l1_dense, None);
+    assert_eq!(explain.results[0].ranks.chunks_sparse, Some(1));
+    assert!(flat.layers.l1.is_empty() && flat.layers.l2.is_empty() && flat.layers.l3.is_empty());
+}
+
+#[tokio::test]
+async fn lesson_15_no_chunk_is_hidden_by_its_parents() {
+    let base = library().await;
+    base.add(Given {
+        title: "Ledger",
+        text: "# Ledger\n\nInvoices and receipts of the year. Rent was paid. Zyzzyva was seen. Taxes are due.",
+        ..Given::default()
+    })
+    .await;
+    let searcher = base.searcher();
+    for query in ["zyzzyva", "it", "a cat on Europa", "ice"] {
+        for fusion in [Fusion::Graded, Fusion::Rrf] {
+            let layered = SearchRequest { top_k: 100, fusion, ..request(query) };
+            let flat = SearchRequest { mode: Mode::Flat, ..layered.clone() };
+            let ids = |response: &SearchResponse| -> HashSet<_> {
+                response.results.iter().map(|result| result.chunk_id).collect()
+            };
+            let (layered, flat) = (respond(&searcher, &layered).await, respond(&searcher, &flat).await);
+            assert_eq!(ids(&layered), ids(&flat));
+            for result in &layered.results {
+                let own = flat.results.iter().find(|other| other.chunk_id == result.chunk_id).unwrap();
+                assert!(result.score >= own.score);
+            }
+        }
+    }
+    assert_eq!(titles(&*respond(&searcher, &request("zyzzyva")).await)[0], "Ledger");
+}
+
+#[tokio::test]
+async fn plain_fusion_counts_ranks_of_all_legs_alike() {
+    let base = library().await;
+    let request = SearchRequest { fusion: Fusion::Rrf, explain: true, ..request("volcanoes on Io") };
+    let response = respond(&base.searcher(), &request).await;
+    check_order(&response);
+    let explain = response.explain.as_ref().unwrap();
+    assert!(explain.legs.iter().all(|leg| leg.weight == 1.0));
+    for (result, explained) in response.results.iter().zip(&explain.results) {
+        let ranks = explained.ranks.named().into_iter().filter_map(|(_, rank)| rank);
+        let expected: f64 = ranks.map(|rank| 1.0 / (60.0 + f64::from(rank))).sum();
+        assert!((f64::from(result.score) - expected).abs() < 1e-6);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_speak_the_language_has_no_vote() {
+    let base = library().await;
+    base.add(Given {
+        title: "東京", text: "東京タワーは高い。私は東京に行く。", ..Given::default()
+    })
+    .await;
+    let request = SearchRequest { explain: true, ..request("東京タワー") };
+    let response = respond(&base.searcher(), &request).await;
+    assert_eq!(titles(&response), ["東京"]);
+    assert!(response.warnings.is_empty());
+    let legs = &response.explain.as_ref().unwrap().legs;
+    let (dense, sparse): (Vec<&LegReport>, Vec<_>) = legs.iter().partition(|leg| leg.kind == LegKind::Dense);
+    assert!(dense.iter().all(|leg| leg.weight == 0.0 && leg.candidates == 0 && leg.ms == 0.0));
+    assert!(sparse.iter().all(|leg| leg.weight > 0.0));
+}
+
+#[tokio::test]
+async fn a_summary_cites_the_chunks_it_is_picked_from() {
+    let base = library().await;
+    let request = SearchRequest { summarize: true, ..request("how thick is the ice of Europa") };
+    let response = respond(&base.searcher(), &request).await;
+    let summary = response.summary.as_ref().unwrap();
+    assert_eq!((summary.kind, summary.model.as_ref()), (SummaryKind::Extractive, None));
+    assert_eq!(response.warnings, ["no language model configured: the summary is extractive"]);
+    assert!(summary.text.contains("The ice is twenty kilometres thick. ["), "{}", summary.text);
+    for citation in &summary.citations {
+        assert!(summary.text.contains(&citation.marker));
+        let chunk = response.results.iter().find(|result| result.chunk_id == citation.chunk_id).unwrap();
+        assert_eq!(chunk.doc_id, citation.doc_id);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_base_and_a_query_without_words() {
+    let base = Base::embedded().await;
+    let asked = SearchRequest { summarize: true, explain: true, ..request("anything") };
+    let response = respond(&base.searcher(), &asked).await;
+    assert!(response.results.is_empty() && response.layers.l1.is_empty());
+    assert_eq!(response.summary.as_ref().unwrap().text, "");
+    let base = Base::new(None).await;
+    let response = respond(&base.searcher(), &request("?!")).await;
+    assert_eq!(
+        response.warnings,
+        ["no embedding model: keyword search only", "the query holds nothing that can be searched for"]
+    );
+}
+
+#[tokio::test]
+async fn wrong_requests_are_refused_before_anything_is_asked() {
+    let base = library().await;
+    for wrong in [request(" "), SearchRequest { top_k: 0, ..request("q") }] {
+        let error = base.searcher().search(&wrong).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+}
