@@ -1,0 +1,89 @@
+use std::fmt;
+
+use lkr_state::{Expect, StateStoreExt, Write};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use crate::{
+    Account, Auth, Error, Result,
+    records::{AccountV1, SessionV1, account_key, decode, encode, session_key},
+};
+
+/// The random bytes of a token: 256 bits.
+const TOKEN_BYTES: usize = 32;
+
+/// A session that was begun. Its token is shown here and nowhere else.
+#[derive(Clone)]
+pub struct Login {
+    /// The credential: 64 lower-case hexadecimal characters.
+    pub token: String,
+    /// How long it is good for.
+    pub expires_in: std::time::Duration,
+    /// Whose it is.
+    pub account: Account,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl Auth {
+    /// The account whose session `token` names.
+    ///
+    /// # Errors
+    /// `Unauthenticated` where the token is malformed or unknown, the session has ended or expired, or the account
+    /// is disabled.
+    pub async fn authenticate(&self, token: &str) -> Result<Account> {
+        let ended = || Error::unauthenticated("the access token is unknown or has expired");
+        let hash = token_hash(token).ok_or_else(ended)?;
+        let session = self.state.get(&session_key(&hash)).await?.ok_or_else(ended)?;
+        let session: SessionV1 = decode(&session.value)?;
+        if session.expires_at <= OffsetDateTime::now_utc() {
+            return Err(ended());
+        }
+        let account = self.state.get(&account_key(&session.username)).await?.ok_or_else(ended)?;
+        let account: AccountV1 = decode(&account.value)?;
+        if account.id != session.account_id || account.epoch != session.epoch || account.disabled {
+            return Err(ended());
+        }
+        Ok(Account::from(&account))
+    }
+
+    /// Ends the session that `token` names; nothing where there is none.
+    pub async fn logout(&self, token: &str) -> Result<()> {
+        let Some(hash) = token_hash(token) else { return Ok(()) };
+        Ok(self.state.apply(vec![Write::delete(session_key(&hash), Expect::Any)]).await?)
+    }
+
+    /// A new token of `account`, and the write that makes it good.
+    pub(crate) fn begin_session(&self, account: &AccountV1) -> Result<(Login, Write)> {
+        let token = hex(&rand::random::<[u8; TOKEN_BYTES]>());
+        let hash = token_hash(&token).ok_or_else(|| Error::internal("begin session", "no token"))?;
+        let session = SessionV1 {
+            username: account.username.clone(),
+            account_id: account.id.clone(),
+            epoch: account.epoch,
+            expires_at: OffsetDateTime::now_utc() + self.session_ttl,
+        };
+        let put = Write::put_for(session_key(&hash), Expect::Absent, encode(session)?, self.session_ttl);
+        Ok((Login { token, expires_in: self.session_ttl, account: Account::from(account) }, put))
+    }
+}
+
+/// The SHA-256 of a token in hexadecimal; `None` where the text cannot be a token.
+fn token_hash(token: &str) -> Option<String> {
+    let well_formed =
+        token.len() == 2 * TOKEN_BYTES && token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    well_formed.then(|| hex(&Sha256::digest(token)))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
