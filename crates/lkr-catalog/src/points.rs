@@ -42,10 +42,8 @@ pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
     let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
     let l1 = make.point(Layer::L1, 0, (None, None), json(&root));
     let l2 = layered.l2.iter().map(|node| make.point(Layer::L2, node.ordinal, (None, None), json(node)));
-    let l3 = layered
-        .l3
-        .iter()
-        .map(|node| make.point(Layer::L3, node.ordinal, (node.parent, None), json(node)));
+    let l3 =
+        layered.l3.iter().map(|node| make.point(Layer::L3, node.ordinal, (node.parent, None), json(node)));
     let chunks = layered.chunks.iter().map(|chunk| {
         make.point(Layer::Chunks, chunk.ordinal, (section_of(chunk.parent), Some(chunk.parent)), json(chunk))
     });
@@ -78,7 +76,9 @@ pub async fn nodes(
     let points = fetch(vectors, document, layer, 0, count).await?;
     points
         .into_iter()
-        .map(|point| Ok(NodeRecord { id: point.id, parent_id: point.origin.l2, value: node_of(point.payload)? }))
+        .map(|point| {
+            Ok(NodeRecord { id: point.id, parent_id: point.origin.l2, value: node_of(point.payload)? })
+        })
         .collect()
 }
 
@@ -94,7 +94,9 @@ pub async fn chunks(
     let points = fetch(vectors, document, Layer::Chunks, from, end).await?;
     points
         .into_iter()
-        .map(|point| Ok(NodeRecord { id: point.id, parent_id: point.origin.l3, value: chunk_of(point.payload)? }))
+        .map(|point| {
+            Ok(NodeRecord { id: point.id, parent_id: point.origin.l3, value: chunk_of(point.payload)? })
+        })
         .collect()
 }
 

@@ -151,22 +151,12 @@ mod tests {
         let id = DocId::new();
         assert_eq!(id.to_string().len(), 32);
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_eq!(
-            serde_json::from_value::<DocId>(serde_json::to_value(id).unwrap()).unwrap(),
-            id
-        );
+        assert_eq!(serde_json::from_value::<DocId>(serde_json::to_value(id).unwrap()).unwrap(), id);
     }
 
     #[test]
     fn refuses_what_is_no_id() {
-        for text in [
-            "",
-            "0",
-            &"0".repeat(33),
-            &"A".repeat(32),
-            &"g".repeat(32),
-            &"é".repeat(16),
-        ] {
+        for text in ["", "0", &"0".repeat(33), &"A".repeat(32), &"g".repeat(32), &"é".repeat(16)] {
             assert_eq!(text.parse::<DocId>(), Err(ParseIdError), "{text}");
         }
     }

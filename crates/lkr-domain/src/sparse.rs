@@ -103,14 +103,8 @@ mod tests {
     fn what_is_read_is_made_valid() {
         let read = |json| serde_json::from_str::<SparseVector>(json).unwrap();
         let same = read(r#"{"indices":[1,4],"values":[1.0,2.0]}"#);
-        assert_eq!(
-            serde_json::to_string(&same).unwrap(),
-            r#"{"indices":[1,4],"values":[1.0,2.0]}"#
-        );
-        assert_eq!(
-            read(r#"{"indices":[4,1,4],"values":[1.0,2.0,3.0]}"#).indices(),
-            [1, 4]
-        );
+        assert_eq!(serde_json::to_string(&same).unwrap(), r#"{"indices":[1,4],"values":[1.0,2.0]}"#);
+        assert_eq!(read(r#"{"indices":[4,1,4],"values":[1.0,2.0,3.0]}"#).indices(), [1, 4]);
         assert_eq!(read(r#"{"indices":[4,1,4],"values":[1.0]}"#).indices(), [4]);
     }
 }

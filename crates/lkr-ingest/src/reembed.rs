@@ -111,7 +111,8 @@ async fn embed_chunks(
             .collect::<Result<Vec<_>>>()?;
         let (vectors, _) = embed(embedder, &texts).await?;
         embedded.extend(stored.iter().map(|point| point.origin).zip(vectors.iter().cloned()));
-        let renewed = stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
+        let renewed =
+            stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
         inner.ports.vectors.upsert(&target, renewed.collect()).await?;
     }
     Ok(embedded)

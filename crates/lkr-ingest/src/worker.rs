@@ -82,9 +82,10 @@ async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
 /// Sees one claim to its end: finished, given back, or lost.
 async fn attend(inner: &Inner, claim: &Claim) {
     // A model or parser of the embedding program's may panic; that fails this document and no worker.
-    let outcome = AssertUnwindSafe(run(inner, claim)).catch_unwind().await.unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked"))
-    });
+    let outcome = AssertUnwindSafe(run(inner, claim))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
     let ended = match outcome {
         Ok(()) => inner.ports.queue.finish(claim).await,
         Err(error) => {

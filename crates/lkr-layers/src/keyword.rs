@@ -97,7 +97,9 @@ pub(crate) fn keywords(
         counts.add(heading.title, HEADING);
     }
     let step = outline.units.len().div_ceil(MAX_UNITS).max(1);
-    for unit in outline.units.iter().step_by(step).filter(|unit| unit.body != Body::Code) {
+    for unit in
+        outline.units.iter().step_by(step).filter(|unit| !matches!(unit.body, Body::Code | Body::FrontMatter))
+    {
         counts.add(&plain(text.get(unit.range.clone()).unwrap_or_default()), 1.0);
     }
     counts.strongest()
@@ -245,10 +247,20 @@ fn tells_apart(stems: &[String], entry: &Entry, known: &[String], other: &Entry)
             whole.iter().any(|other| stem == other || (is_east_asian(stem) && other.contains(stem.as_str())))
         })
     };
-    // A part of a phrase that mostly occurs in it, a phrase of a chosen word and little else.
+    // A part of a phrase that mostly occurs in it, and a phrase of a chosen word and little else, add nothing; nor do
+    // phrases that overlap.
     let part = inside(stems, known) && entry.times < 3 * other.times;
     let whole = inside(known, stems);
-    !part && !whole
+    let phrases = stems.len() > 1 && known.len() > 1 && stems.iter().any(|stem| known.contains(stem));
+    !part && !whole && !phrases && !overlap(stems, known)
+}
+
+/// Whether two stretches of characters share all but one.
+fn overlap(stems: &[String], known: &[String]) -> bool {
+    let ([stem], [known]) = (stems, known) else { return false };
+    let chars: Vec<char> = stem.chars().collect();
+    let shared = |part: &[char]| known.contains(&part.iter().collect::<String>());
+    is_east_asian(stem) && chars.len() > 2 && chars.windows(chars.len() - 1).any(shared)
 }
 
 fn is_east_asian(stem: &str) -> bool {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod chunk;
+mod front_matter;
 mod indexed;
 mod keyword;
 mod layer;

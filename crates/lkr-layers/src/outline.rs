@@ -5,7 +5,7 @@ use std::ops::Range;
 use lkr_domain::Parsed;
 
 use crate::{
-    piece::{Body, Piece, PieceKind, is_front_matter, pieces, trim},
+    piece::{Body, Piece, PieceKind, pieces, trim},
     unit::{Boundary, Unit, push_units},
 };
 
@@ -37,7 +37,7 @@ impl<'a> Outline<'a> {
     /// Takes `parsed` apart into units of at most `max` hundredths of a token.
     pub(crate) fn new(parsed: &'a Parsed, max: u32) -> Self {
         let pieces = pieces(parsed);
-        let title = title(&parsed.text, &pieces);
+        let title = title(&pieces);
         let mut outline = Self { headings: Vec::new(), title: None, units: Vec::new() };
         let mut stack: Vec<usize> = Vec::new();
         let mut barrier = false;
@@ -120,7 +120,7 @@ impl<'a> Outline<'a> {
 }
 
 /// The piece that is the document's title: the only heading of the highest level, before any text but front matter.
-fn title(text: &str, pieces: &[Piece<'_>]) -> Option<usize> {
+fn title(pieces: &[Piece<'_>]) -> Option<usize> {
     let level = |piece: &Piece<'_>| match piece.kind {
         PieceKind::Heading { level, title } if !title.is_empty() => Some(level),
         _ => None,
@@ -132,7 +132,7 @@ fn title(text: &str, pieces: &[Piece<'_>]) -> Option<usize> {
     let first = before.all(|piece| match piece.kind {
         PieceKind::Heading { title, .. } => title.is_empty(),
         PieceKind::Furniture => true,
-        PieceKind::Body(_) => is_front_matter(text, piece),
+        PieceKind::Body(body) => body == Body::FrontMatter,
     });
     (first && tops.next().is_none()).then_some(at)
 }

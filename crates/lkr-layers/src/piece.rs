@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use lkr_domain::{Block, BlockKind, Parsed};
 
+use crate::front_matter::is_fenced;
+
 /// A stretch of text that is not blank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
@@ -29,6 +31,8 @@ pub(crate) enum Body {
     List,
     Table,
     Code,
+    /// Keys and values before the text.
+    FrontMatter,
 }
 
 /// The pieces of `parsed` in order, apart, on character boundaries. Blocks that break their contract are left out,
@@ -46,6 +50,7 @@ pub(crate) fn pieces(parsed: &Parsed) -> Vec<Piece<'_>> {
         end = block.range.end;
     }
     push(&mut pieces, text, end..text.len(), PieceKind::Body(Body::Prose));
+    mark_front_matter(text, &mut pieces);
     pieces
 }
 
@@ -56,13 +61,15 @@ pub(crate) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + slice.trim().len()
 }
 
-/// Whether a piece at the start of a text is its front matter.
-pub(crate) fn is_front_matter(text: &str, piece: &Piece<'_>) -> bool {
-    let words = text.get(piece.range.clone()).unwrap_or_default();
-    let before = text.get(..piece.range.start).unwrap_or_default();
-    piece.kind == PieceKind::Body(Body::Code)
-        && (words.starts_with("---") || words.starts_with("+++"))
-        && before.chars().all(|c| c == '\u{feff}')
+/// Tells the front matter from other code: it stands at the very start.
+fn mark_front_matter(text: &str, pieces: &mut [Piece<'_>]) {
+    let Some(first) = pieces.first_mut() else { return };
+    let words = text.get(first.range.clone()).unwrap_or_default();
+    let before = text.get(..first.range.start).unwrap_or_default();
+    let at_start = before.chars().all(|c| c == '\u{feff}');
+    if first.kind == PieceKind::Body(Body::Code) && at_start && is_fenced(words) {
+        first.kind = PieceKind::Body(Body::FrontMatter);
+    }
 }
 
 fn push<'a>(pieces: &mut Vec<Piece<'a>>, text: &str, range: Range<usize>, kind: PieceKind<'a>) {

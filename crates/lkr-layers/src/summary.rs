@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use crate::{
+    front_matter::value,
     outline::Outline,
     piece::Body,
     plain::{plain, shorten},
@@ -109,15 +110,24 @@ impl Summaries<'_> {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The first words, where no sentence will do.
+    /// The description that front matter gives, else the first words, where no sentence will do.
     fn beginning(&self, units: &Range<usize>, max_chars: usize) -> String {
-        let ranges = self.outline.units.get(units.clone()).unwrap_or_default().iter().take(40);
-        let texts = || ranges.clone().filter_map(|unit| self.text.get(unit.range.clone()));
+        let units = self.outline.units.get(units.clone()).unwrap_or_default();
+        let raw = |unit: &Unit| self.text.get(unit.range.clone()).unwrap_or_default();
+        let matter = units.iter().filter(|unit| unit.body == Body::FrontMatter).map(raw);
+        if let Some(description) = matter.into_iter().find_map(|raw| value(raw, "description")) {
+            return shorten(description, max_chars);
+        }
         let reach =
             |raw: &str| raw.get(..raw.floor_char_boundary(8 * max_chars)).unwrap_or_default().to_owned();
-        let joined = texts().map(|raw| plain(&reach(raw))).filter(|words| !words.is_empty());
-        let words = joined.collect::<Vec<_>>().join(" ");
-        let words = if words.is_empty() { texts().next().map(reach).unwrap_or_default() } else { words };
+        let words =
+            units.iter().take(40).map(|unit| plain(&reach(raw(unit)))).filter(|words| !words.is_empty());
+        let words = words.collect::<Vec<_>>().join(" ");
+        let words = if words.is_empty() {
+            units.first().map(|unit| reach(raw(unit))).unwrap_or_default()
+        } else {
+            words
+        };
         shorten(words.trim(), max_chars)
     }
 }

@@ -1,4 +1,12 @@
-use crate::{outline::Outline, piece::Body, plain::shorten};
+use std::ops::Range;
+
+use crate::{
+    front_matter::{is_fenced, value},
+    outline::Outline,
+    piece::Body,
+    plain::{plain, shorten},
+    unit::Unit,
+};
 
 /// The longest derived title of a document, in Unicode code points.
 const MAX_TITLE: usize = 120;
@@ -6,7 +14,7 @@ const MAX_TITLE: usize = 120;
 /// The longest title of a node without a heading, in Unicode code points.
 const MAX_NODE_TITLE: usize = 80;
 
-/// The title given, else the first heading, else the first line that is not front matter.
+/// The title given, else the first heading, else the first line after the front matter.
 pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> String {
     if !given.trim().is_empty() {
         return given.trim().to_owned();
@@ -17,26 +25,27 @@ pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> 
     cut.trim().to_owned()
 }
 
+/// The first line with words; of a document that is front matter alone, the title that this gives.
 fn first_line<'a>(text: &'a str, outline: &Outline<'_>) -> &'a str {
-    let units = &outline.units;
-    let is_fence = |line: &str| line.starts_with("---") || line.starts_with("+++");
-    let matter = units
-        .first()
-        .is_some_and(|unit| unit.body == Body::Code && text.get(unit.range.clone()).is_some_and(is_fence));
-    let after = units
-        .iter()
-        .skip_while(|unit| matter && unit.body == Body::Code)
-        .find_map(|unit| text.get(unit.range.start..));
-    let lines = after.unwrap_or(text).split(['\n', '\r']).map(str::trim);
-    lines.filter(|line| !line.is_empty()).find(|line| after.is_some() || !is_fence(line)).unwrap_or_default()
+    let first = outline.units.iter().find(|unit| unit.body != Body::FrontMatter);
+    if let Some(unit) = first {
+        return text.get(unit.range.start..).and_then(|text| text.lines().next()).unwrap_or_default();
+    }
+    let line = || text.lines().map(str::trim).find(|line| !line.is_empty() && !is_fenced(line));
+    value(text, "title").or_else(line).unwrap_or_else(|| text.trim())
 }
 
-/// The first words of a node that has no heading.
-pub(crate) fn first_words(text: &str, outline: &Outline<'_>, first_unit: usize) -> String {
-    let unit =
-        outline.units.get(first_unit).and_then(|unit| text.get(unit.range.clone())).unwrap_or_default();
-    // Front matter begins with its fence.
-    let plain = crate::plain::plain(unit.trim_matches(['-', '+', '\r', '\n']));
-    let words = if plain.is_empty() { unit.trim() } else { &plain };
-    shorten(words, MAX_NODE_TITLE)
+/// The first words of a node that has no heading, from the first of its units that has any.
+pub(crate) fn first_words(text: &str, outline: &Outline<'_>, units: &Range<usize>) -> String {
+    let units = outline.units.get(units.clone()).unwrap_or_default();
+    let raw = |unit: &Unit| text.get(unit.range.clone()).unwrap_or_default();
+    let words = units.iter().take(8).map(|unit| match unit.body {
+        Body::FrontMatter => value(raw(unit), "title").unwrap_or_default().to_owned(),
+        _ => plain(raw(unit)),
+    });
+    let first = words.into_iter().find(|words| words.chars().any(char::is_alphanumeric));
+    shorten(
+        &first.unwrap_or_else(|| units.first().map(raw).unwrap_or_default().trim().to_owned()),
+        MAX_NODE_TITLE,
+    )
 }

@@ -1,14 +1,5 @@
 //! What has to hold, over arbitrary and over real texts.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::panic,
-    clippy::print_stdout
-)]
-
 mod common;
 
 use common::{checked, layered};

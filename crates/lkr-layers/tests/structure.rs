@@ -1,14 +1,5 @@
 //! The contract's rules of structure, by example.
 
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::panic,
-    clippy::print_stdout
-)]
-
 mod common;
 
 use common::{checked, layered};
@@ -76,14 +67,7 @@ fn a_title_alone_has_no_path() {
     check(
         "---\ntitle: X\n---\n# A\n## B\nb",
         "A",
-        &[
-            "title: X []",
-            "  title: X []",
-            "    ---\ntitle: X\n--- []",
-            "B [\"B\"]",
-            "  B [\"B\"]",
-            "    b [\"B\"]",
-        ],
+        &["X []", "  X []", "    ---\ntitle: X\n--- []", "B [\"B\"]", "  B [\"B\"]", "    b [\"B\"]"],
     );
 }
 
@@ -198,6 +182,16 @@ fn titles_given_and_derived() {
     assert_eq!(checked(&parsed("First line\nsecond"), " Given ").root.title, "Given");
     assert_eq!(checked(&parsed("\n  First line \r\nsecond"), " ").root.title, "First line");
     assert_eq!(checked(&parsed(&"ä".repeat(130)), "").root.title, "ä".repeat(120));
+}
+
+#[test]
+fn front_matter_alone() {
+    let layered = layered("---\ntitle: \"The entity\"\ndescription: A list of what it has.\n---\n");
+    assert_eq!(
+        (layered.root.title.as_str(), layered.root.summary.as_str()),
+        ("The entity", "A list of what it has.")
+    );
+    assert_eq!(layered.chunks.len(), 1);
 }
 
 #[test]

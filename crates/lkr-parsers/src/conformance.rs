@@ -26,22 +26,11 @@ macro_rules! parser_conformance {
 pub fn assert_well_formed(parsed: &Parsed) {
     let mut end = 0;
     for block in &parsed.blocks {
-        assert!(
-            block.range.start >= end,
-            "blocks overlap or are out of order at byte {end}"
-        );
-        assert!(
-            block.range.end <= parsed.text.len(),
-            "a block ends beyond the text: {:?}",
-            block.range
-        );
+        assert!(block.range.start >= end, "blocks overlap or are out of order at byte {end}");
+        assert!(block.range.end <= parsed.text.len(), "a block ends beyond the text: {:?}", block.range);
         let text = parsed.text.get(block.range.clone());
         assert!(text.is_some(), "a block cuts a character: {:?}", block.range);
-        assert!(
-            text.is_some_and(|text| !text.trim().is_empty()),
-            "a block is blank: {:?}",
-            block.range
-        );
+        assert!(text.is_some_and(|text| !text.trim().is_empty()), "a block is blank: {:?}", block.range);
         if let BlockKind::Heading { level, title } = &block.kind {
             assert!(*level >= 1, "levels count from 1");
             assert_eq!(title.trim(), title, "a title has white space at its ends");
@@ -66,10 +55,7 @@ pub fn empty_input(parser: &dyn Parser) {
 /// White space has no blocks.
 pub fn blank_input(parser: &dyn Parser) {
     for blank in [" ", "\n", "\r\n\t \r\n", "\u{3000}\n\u{a0}"] {
-        assert!(
-            parse(parser, blank.as_bytes()).is_none_or(|parsed| parsed.blocks.is_empty()),
-            "{blank:?}"
-        );
+        assert!(parse(parser, blank.as_bytes()).is_none_or(|parsed| parsed.blocks.is_empty()), "{blank:?}");
     }
 }
 
@@ -80,10 +66,7 @@ pub fn plain_words(parser: &dyn Parser) {
     };
     for words in ["One fine day.", "Another one."] {
         let at = parsed.text.find(words).unwrap_or(usize::MAX);
-        assert!(
-            parsed.blocks.iter().any(|block| block.range.contains(&at)),
-            "no block holds {words:?}"
-        );
+        assert!(parsed.blocks.iter().any(|block| block.range.contains(&at)), "no block holds {words:?}");
     }
 }
 
@@ -97,11 +80,9 @@ pub fn line_ends(parser: &dyn Parser) {
 /// A heading of any length is read.
 pub fn huge_heading(parser: &dyn Parser) {
     let words = "very long ".repeat(100_000);
-    for text in [
-        format!("# {words}\n\ntext"),
-        format!("{words}\n===\n\ntext"),
-        format!("<h1>{words}</h1>text"),
-    ] {
+    for text in
+        [format!("# {words}\n\ntext"), format!("{words}\n===\n\ntext"), format!("<h1>{words}</h1>text")]
+    {
         parse(parser, text.as_bytes());
     }
 }
@@ -162,19 +143,11 @@ pub fn hostile_mark_up(parser: &dyn Parser) {
 
 /// Nesting that has ended the stacks of other parsers.
 pub fn deep_nesting(parser: &dyn Parser) {
-    let quotes: String = (1..500)
-        .map(|depth| format!("{}x\n", "> ".repeat(depth)))
-        .collect();
-    let lists: String = (0..500)
-        .map(|depth| format!("{}- x\n", "  ".repeat(depth)))
-        .collect();
-    for text in [
-        quotes,
-        lists,
-        "<div>".repeat(50_000),
-        "(".repeat(100_000),
-        "[".repeat(50_000) + &"]".repeat(50_000),
-    ] {
+    let quotes: String = (1..500).map(|depth| format!("{}x\n", "> ".repeat(depth))).collect();
+    let lists: String = (0..500).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
+    for text in
+        [quotes, lists, "<div>".repeat(50_000), "(".repeat(100_000), "[".repeat(50_000) + &"]".repeat(50_000)]
+    {
         parse(parser, text.as_bytes());
     }
 }
@@ -182,19 +155,10 @@ pub fn deep_nesting(parser: &dyn Parser) {
 /// Bytes that are no text are refused or read, never a panic.
 pub fn not_a_text(parser: &dyn Parser) {
     let all: Vec<u8> = (0..=255).cycle().take(4096).collect();
-    let stirred: Vec<u8> = (0_u32..4096)
-        .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
-    for bytes in [
-        &all[..],
-        &stirred,
-        b"\xff",
-        b"\xef\xbb",
-        b"\xfe\xff\0a",
-        b"# \xc3\x28",
-        b"%PDF-1.7",
-        b"PK\x03\x04",
-    ] {
+    let stirred: Vec<u8> = (0_u32..4096).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for bytes in
+        [&all[..], &stirred, b"\xff", b"\xef\xbb", b"\xfe\xff\0a", b"# \xc3\x28", b"%PDF-1.7", b"PK\x03\x04"]
+    {
         parse(parser, bytes);
     }
 }

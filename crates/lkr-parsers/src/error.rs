@@ -30,11 +30,7 @@ impl Error {
         operation: &'static str,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self {
-            kind,
-            operation,
-            source: source.into(),
-        }
+        Self { kind, operation, source: source.into() }
     }
 
     /// The kind of failure.

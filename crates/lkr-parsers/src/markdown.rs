@@ -1,5 +1,6 @@
 mod html;
 mod line;
+mod list;
 mod mark;
 mod scan;
 mod title;
@@ -22,12 +23,9 @@ impl Parser for Markdown {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let text = std::str::from_utf8(source.bytes)?.to_owned();
-        let blocks = scan::blocks(&text);
-        Ok(Parsed {
-            text,
-            blocks,
-            warnings: Vec::new(),
-        })
+        let (blocks, cut) = scan::blocks(&text);
+        let warning = || format!("more than {} headings: the rest is read as text", scan::MAX_HEADINGS);
+        Ok(Parsed { text, blocks, warnings: cut.then(warning).into_iter().collect() })
     }
 }
 

@@ -19,11 +19,7 @@ impl<'a> Source<'a> {
     /// A source without name and type.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            file_name: None,
-            media_type: None,
-        }
+        Self { bytes, file_name: None, media_type: None }
     }
 }
 

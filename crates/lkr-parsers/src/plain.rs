@@ -14,11 +14,7 @@ impl Parser for PlainText {
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let text = std::str::from_utf8(source.bytes)?.to_owned();
         let blocks = paragraphs(&text);
-        Ok(Parsed {
-            text,
-            blocks,
-            warnings: Vec::new(),
-        })
+        Ok(Parsed { text, blocks, warnings: Vec::new() })
     }
 }
 

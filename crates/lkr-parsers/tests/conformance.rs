@@ -1,6 +1,6 @@
 //! The parsers of this crate against the suite, and against arbitrary text.
 
-use lkr_parsers::{Markdown, Parser as _, PlainText, conformance::assert_well_formed};
+use lkr_parsers::{Markdown, PlainText, conformance::assert_well_formed};
 use proptest::prelude::*;
 
 mod plain_text {

@@ -2,11 +2,12 @@ use std::ops::Range;
 
 use crate::{
     Language,
+    chars::is_han,
     compound::{Piece, pieces},
     fold::{lower, strip_accents},
     stem,
     stop::{self, Mask},
-    word::{Kind, cut, segments},
+    word::{Kind, cut, segments, units},
 };
 
 /// Terms are cut after this many bytes, on both sides of a search.
@@ -48,10 +49,15 @@ impl Analyzer {
 
     /// Hands every term and its byte range to `take`, in the order of [`analyze`](Self::analyze).
     pub fn for_each(&self, text: &str, mut take: impl FnMut(String, Range<usize>)) {
-        forms(text, |form, range| match form {
-            Form::Word(word) if stop::languages_of(&word) & self.stops != 0 => {}
-            Form::Word(word) => take(clip(stem::term(&word, self.language)), range),
-            Form::Fixed(term) => take(term, range),
+        forms(text, Side::Document, |form, range| {
+            let term = match form {
+                Form::Word(word) if stop::languages_of(&word) & self.stops != 0 => return,
+                Form::Word(word) => clip(stem::term(&word, self.language)),
+                Form::Fixed(term) => term,
+            };
+            if !term.is_empty() {
+                take(term, range);
+            }
         });
     }
 }
@@ -65,8 +71,16 @@ pub(crate) enum Form {
     Fixed(String),
 }
 
+/// Which side of a search a text is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Chinese characters are terms of their own beside their pairs, so that a query of one character finds them.
+    Document,
+    Query,
+}
+
 /// Hands every form of `text` and its byte range to `take`.
-pub(crate) fn forms(text: &str, mut take: impl FnMut(Form, Range<usize>)) {
+pub(crate) fn forms(text: &str, side: Side, mut take: impl FnMut(Form, Range<usize>)) {
     for segment in segments(text) {
         match segment.kind {
             Kind::Word => pieces(text, &segment.range, &mut |piece| match piece {
@@ -75,7 +89,7 @@ pub(crate) fn forms(text: &str, mut take: impl FnMut(Form, Range<usize>)) {
                     give(Form::Word(clip(lower(cut(text, &range)).into_owned())), range, &mut take);
                 }
             }),
-            Kind::Dense => pairs(text, &segment.range, &mut take),
+            Kind::Dense => pairs(text, &segment.range, side, &mut take),
             Kind::Symbol => give(Form::Fixed(bare(cut(text, &segment.range))), segment.range, &mut take),
         }
     }
@@ -102,17 +116,19 @@ fn give(form: Form, range: Range<usize>, take: &mut impl FnMut(Form, Range<usize
 }
 
 /// Overlapping pairs of characters of a run; a single character as it is. Marks stay with their character.
-fn pairs(text: &str, run: &Range<usize>, take: &mut impl FnMut(Form, Range<usize>)) {
-    let mut units = crate::word::units(text, run);
-    let Some(mut last) = units.next() else { return };
-    let mut single = true;
-    for unit in units {
-        single = false;
-        let pair = last.start..unit.end;
-        give(Form::Fixed(clip(lower(cut(text, &pair)).into_owned())), pair, take);
-        last = unit;
-    }
-    if single {
-        give(Form::Fixed(clip(lower(cut(text, &last)).into_owned())), last, take);
+fn pairs(text: &str, run: &Range<usize>, side: Side, take: &mut impl FnMut(Form, Range<usize>)) {
+    let mut fixed = |range: Range<usize>| {
+        give(Form::Fixed(clip(lower(cut(text, &range)).into_owned())), range, take);
+    };
+    let mut last: Option<Range<usize>> = None;
+    for unit in units(text, run) {
+        let alone = unit == *run || (side == Side::Document && cut(text, &unit).starts_with(is_han));
+        if let Some(last) = last {
+            fixed(last.start..unit.end);
+        }
+        if alone {
+            fixed(unit.clone());
+        }
+        last = Some(unit);
     }
 }

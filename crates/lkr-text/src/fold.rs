@@ -48,9 +48,10 @@ fn push_stripped(to: &mut String, c: char) {
     }
 }
 
-/// Characters that show nothing and only steer how their neighbours look.
+/// Characters that show nothing and only steer how their neighbours look, and the spaces that NFKC gives lone marks.
 fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use crate::{
     Language,
-    analyze::{Form, bare, clip, forms},
+    analyze::{Form, Side, bare, clip, forms},
     detect, stem,
     stop::{self, Mask},
 };
@@ -38,7 +38,7 @@ pub fn query_terms(text: &str) -> Vec<QueryTerm> {
 
 fn collect(text: &str, language: Option<Language>, stops: Mask) -> Vec<QueryTerm> {
     let mut terms = Vec::new();
-    forms(text, |form, range| match form {
+    forms(text, Side::Query, |form, range| match form {
         Form::Word(word) if stop::languages_of(&word) & stops != 0 => {}
         Form::Word(word) => {
             let from = terms.len();
@@ -102,6 +102,7 @@ mod tests {
         check("eleves", "fr", "les élèves");
         check("книга", "ru", "много книг");
         check("東京", "ja", "東京タワー");
+        check("猫", "ja", "吾輩は猫である");
         check("1.2.3", "", "since v1.2.3 of foo_bar");
         check("FOO_BAR", "", "since v1.2.3 of foo_bar");
         check("bar", "", "since v1.2.3 of foo_bar");

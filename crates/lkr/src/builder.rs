@@ -9,11 +9,7 @@ use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
-use crate::{
-    KnowledgeBase, Result,
-    error::During,
-    kb::Parts,
-};
+use crate::{KnowledgeBase, Result, error::During, kb::Parts};
 
 /// Puts a knowledge base together. What is not given lies in memory, and there is no embedding model.
 #[derive(Debug, Default)]
@@ -112,16 +108,10 @@ impl Builder {
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
         let workers = ingestor.start().await.during("start workers")?;
-        let searcher = Searcher::new(
-            Arc::clone(&vectors),
-            catalog.clone(),
-            self.embedder.clone(),
-            cache,
-            self.search,
-        );
+        let searcher =
+            Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search);
         let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
-        let parts =
-            Parts { vectors, state, queue, catalog, texts, embedder, ingestor, searcher, workers };
+        let parts = Parts { vectors, state, queue, catalog, texts, embedder, ingestor, searcher, workers };
         Ok(KnowledgeBase { parts: Arc::new(parts) })
     }
 }

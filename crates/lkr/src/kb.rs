@@ -70,7 +70,12 @@ impl KnowledgeBase {
 
     /// Accepts a document: when this answers, it is durable and will be ingested. `warnings` stand in the task's
     /// result.
-    pub async fn submit(&self, document: NewDocument, created_by: &str, warnings: Vec<String>) -> Result<Task> {
+    pub async fn submit(
+        &self,
+        document: NewDocument,
+        created_by: &str,
+        warnings: Vec<String>,
+    ) -> Result<Task> {
         self.parts.ingestor.submit(document, created_by, warnings).await.during("submit document")
     }
 

@@ -18,8 +18,8 @@ pub use lkr_catalog::{
 pub use lkr_domain::*;
 pub use lkr_ingest::IngestOptions;
 pub use lkr_retrieval::{
-    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions, SearchRequest,
-    SearchResponse, SearchResult, Searched,
+    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
+    SearchRequest, SearchResponse, SearchResult, Searched,
 };
 #[cfg(feature = "lmdb")]
 pub use open::OpenOptions;

@@ -61,7 +61,8 @@ async fn reserved_metadata_is_dropped_with_a_warning() {
 async fn a_delete_leaves_nothing() {
     let ground = Ground::default();
     let kb = ground.open(Some(Scripted::free())).await;
-    let (gone, stays) = (kb.add(document("granite", 7)).await.unwrap(), kb.add(document("slate", 2)).await.unwrap());
+    let (gone, stays) =
+        (kb.add(document("granite", 7)).await.unwrap(), kb.add(document("slate", 2)).await.unwrap());
     assert_eq!(kb.delete(gone.doc_id).await.unwrap(), gone.counts);
     assert!(kb.document(gone.doc_id).await.unwrap().is_none());
     assert_eq!(kb.delete(gone.doc_id).await.unwrap().total(), 0);

@@ -1,4 +1,5 @@
 //! What has to hold of every document's layers.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests call this")]
 
 use lkr_domain::{BlockKind, CharSpan, Layered, Parsed};
 use lkr_layers::{LayerOptions, layer};
@@ -86,8 +87,8 @@ fn covers(layered: &Layered, parsed: &Parsed, chars: &[char]) {
     }
     let mut outside_blocks = vec![None; chars.len()];
     for block in &parsed.blocks {
-        let start = parsed.text[..block.range.start].chars().count();
-        let end = start + parsed.text[block.range.clone()].chars().count();
+        let start = parsed.text.get(..block.range.start).unwrap().chars().count();
+        let end = start + parsed.text.get(block.range.clone()).unwrap().chars().count();
         let role = if block.furniture {
             Some('f')
         } else {

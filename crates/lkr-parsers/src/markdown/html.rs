@@ -67,10 +67,8 @@ pub(super) fn html_block(line: &str) -> Option<HtmlEnd> {
     if !line.starts_with('<') {
         return None;
     }
-    let starts = |prefix: &str| {
-        line.get(..prefix.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(prefix))
-    };
+    let starts =
+        |prefix: &str| line.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
     let whole = |prefix: &str| {
         let next = line.get(prefix.len()..).and_then(|tail| tail.chars().next());
         prefix == "<!--" || next.is_none_or(|c| c.is_whitespace() || c == '>')
@@ -79,10 +77,7 @@ pub(super) fn html_block(line: &str) -> Option<HtmlEnd> {
         return Some(HtmlEnd::Mark(end));
     }
     let name = line.trim_start_matches(['<', '/']);
-    let name = name
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .next()
-        .unwrap_or_default();
+    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name));
     known.then_some(HtmlEnd::Blank)
 }
@@ -99,9 +94,7 @@ impl HtmlEnd {
 
 /// Whether `line` holds `mark`, however its letters are written.
 fn holds(line: &str, mark: &str) -> bool {
-    line.as_bytes()
-        .windows(mark.len())
-        .any(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
+    line.as_bytes().windows(mark.len()).any(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
 #[cfg(test)]

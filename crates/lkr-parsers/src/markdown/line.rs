@@ -35,22 +35,13 @@ impl Line<'_> {
 
 /// The lines of `text`, which end with LF, CR LF or CR. A byte order mark at the start is part of no line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut at = if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    };
+    let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     std::iter::from_fn(move || {
         let tail = text.get(at..).filter(|tail| !tail.is_empty())?;
         let length = tail.find(['\n', '\r']).unwrap_or(tail.len());
         let (line, end) = tail.split_at_checked(length)?;
         let content = at..at + length;
-        at = content.end
-            + if end.starts_with("\r\n") {
-                2
-            } else {
-                usize::from(!end.is_empty())
-            };
+        at = content.end + if end.starts_with("\r\n") { 2 } else { usize::from(!end.is_empty()) };
         Some(Line { text: line, content })
     })
 }
@@ -62,7 +53,7 @@ mod tests {
     #[test]
     fn line_ends() {
         let check = |text: &str, expected: &[&str]| {
-            let found: Vec<_> = lines(text).map(|line| &text[line.content]).collect();
+            let found: Vec<_> = lines(text).map(|line| line.text).collect();
             assert_eq!(found, expected);
         };
         check("", &[]);

@@ -25,9 +25,7 @@ impl Fence {
 /// Level and raw words of an ATX heading.
 pub(super) fn atx(line: &str) -> Option<(u8, &str)> {
     let words = line.trim_start_matches('#');
-    let level = u8::try_from(line.len() - words.len())
-        .ok()
-        .filter(|level| matches!(level, 1..=6))?;
+    let level = u8::try_from(line.len() - words.len()).ok().filter(|level| matches!(level, 1..=6))?;
     if !words.is_empty() && !words.starts_with([' ', '\t']) {
         return None;
     }
@@ -49,11 +47,7 @@ pub(super) fn setext(line: &str) -> Option<u8> {
 
 /// Whether a trimmed line is a thematic break: three or more of one mark, spaces between them.
 pub(super) fn is_break(line: &str) -> bool {
-    let Some(mark) = line
-        .bytes()
-        .next()
-        .filter(|mark| matches!(mark, b'*' | b'-' | b'_'))
-    else {
+    let Some(mark) = line.bytes().next().filter(|mark| matches!(mark, b'*' | b'-' | b'_')) else {
         return false;
     };
     let mut count = 0;
@@ -89,10 +83,7 @@ pub(super) fn item(line: &str) -> Option<Item> {
     let first = digits == 0 || line.get(..digits) == Some("1");
     // Five columns and more after the marker are one, and code follows.
     let width = marker + if text.is_empty() || gap > 4 { 1 } else { gap };
-    Some(Item {
-        width,
-        interrupts: first && !text.is_empty(),
-    })
+    Some(Item { width, interrupts: first && !text.is_empty() })
 }
 
 /// The fence that the text of an item opens on the item's own line.
@@ -104,10 +95,7 @@ pub(super) fn fence_in_item(line: &str) -> Option<Fence> {
 /// Whether a trimmed line is the second one of a table: cells of dashes, at least one bar.
 pub(super) fn is_delimiter_row(line: &str) -> bool {
     let dashes = line.contains('-') && line.contains('|');
-    dashes
-        && line
-            .bytes()
-            .all(|byte| matches!(byte, b'-' | b'|' | b':' | b' ' | b'\t'))
+    dashes && line.bytes().all(|byte| matches!(byte, b'-' | b'|' | b':' | b' ' | b'\t'))
 }
 
 #[cfg(test)]
@@ -124,10 +112,7 @@ mod tests {
         check("#", Some((1, "")));
         check("## ##", Some((2, "")));
         check("# C#", Some((1, "C#")));
-        assert_eq!(
-            (setext("==="), setext("-"), setext("- -"), setext("=-")),
-            (Some(1), Some(2), None, None)
-        );
+        assert_eq!((setext("==="), setext("-"), setext("- -"), setext("=-")), (Some(1), Some(2), None, None));
     }
 
     #[test]
@@ -143,11 +128,7 @@ mod tests {
     #[test]
     fn items() {
         let check = |line, expected: Option<(usize, bool)>| {
-            assert_eq!(
-                item(line).map(|item| (item.width, item.interrupts)),
-                expected,
-                "{line}"
-            );
+            assert_eq!(item(line).map(|item| (item.width, item.interrupts)), expected, "{line}");
         };
         check("- a", Some((2, true)));
         check("10) a", Some((4, false)));

@@ -7,30 +7,34 @@ use lkr_domain::{Block, BlockKind};
 use super::{
     html::{HtmlEnd, html_block},
     line::{Line, lines},
+    list::List,
     mark::{self, Fence},
     title,
 };
 
-/// The blocks of a Markdown text.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
-    let mut scan = Scan {
-        text,
-        blocks: Vec::new(),
-        open: Open::Nothing,
-    };
+/// Headings beyond this many are read as text, so that a small text cannot make millions of sections.
+pub(super) const MAX_HEADINGS: usize = 20_000;
+
+/// Beyond this many blocks, paragraphs that follow each other are one.
+const MAX_BLOCKS: usize = 200_000;
+
+/// The blocks of a Markdown text, and whether it has more headings than are read as such.
+pub(super) fn blocks(text: &str) -> (Vec<Block>, bool) {
+    let mut scan = Scan { text, blocks: Vec::new(), headings: 0, open: Open::Nothing };
     let mut lines = lines(text).peekable();
     scan.front_matter(&mut lines);
     for line in lines {
         scan.line(&line);
     }
     scan.close();
-    scan.blocks
+    (scan.blocks, scan.headings > MAX_HEADINGS)
 }
 
 #[derive(Debug)]
 struct Scan<'a> {
     text: &'a str,
     blocks: Vec<Block>,
+    headings: usize,
     open: Open,
 }
 
@@ -64,17 +68,6 @@ enum Open {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct List {
-    range: Range<usize>,
-    /// The column of the text of the last outermost item.
-    column: usize,
-    /// Whether the last line was blank.
-    paused: bool,
-    /// A fence that is open inside an item.
-    fence: Option<Fence>,
-}
-
 impl<'a> Scan<'a> {
     /// Takes the front matter, if the text begins with one.
     fn front_matter(&mut self, lines: &mut Peekable<impl Iterator<Item = Line<'a>>>) {
@@ -101,9 +94,7 @@ impl<'a> Scan<'a> {
                 }
                 true
             }
-            Open::Html {
-                end: HtmlEnd::Blank, ..
-            } if line.is_blank() => {
+            Open::Html { end: HtmlEnd::Blank, .. } if line.is_blank() => {
                 self.close();
                 true
             }
@@ -145,10 +136,7 @@ impl<'a> Scan<'a> {
         if mark::is_delimiter_row(trimmed) && self.tabulate(line) {
             return;
         }
-        self.words(line, |range| Open::Paragraph {
-            last: range.start,
-            range,
-        });
+        self.words(line, |range| Open::Paragraph { last: range.start, range });
     }
 
     /// Breaks, fences, HTML, quotes, items and rows, which end a paragraph.
@@ -170,13 +158,7 @@ impl<'a> Scan<'a> {
             }
         } else if let Some(item) = mark::item(trimmed).filter(|item| item.interrupts || !self.is_paragraph())
         {
-            let column = line.indent() + item.width;
-            self.open(Open::List(List {
-                range,
-                column,
-                paused: false,
-                fence: mark::fence_in_item(trimmed),
-            }));
+            self.open(Open::List(List::new(line, item)));
         } else if trimmed.starts_with('|') {
             match &mut self.open {
                 Open::Table { range } => range.end = line.content.end,
@@ -199,9 +181,9 @@ impl<'a> Scan<'a> {
 
     fn heading(&mut self, level: u8, raw: &str, range: Range<usize>) {
         self.close();
-        let kind =
-            title::plain(raw).map_or(BlockKind::Paragraph, |title| BlockKind::Heading { level, title });
-        self.push(kind, range);
+        let title = if self.headings < MAX_HEADINGS { title::plain(raw) } else { None };
+        self.headings += 1;
+        self.push(title.map_or(BlockKind::Paragraph, |title| BlockKind::Heading { level, title }), range);
     }
 
     /// Makes a heading of the open paragraph.
@@ -226,9 +208,7 @@ impl<'a> Scan<'a> {
             let before = self.text.get(start..last).unwrap_or_default().trim_end().len();
             self.push(BlockKind::Paragraph, start..start + before);
         }
-        self.open = Open::Table {
-            range: last..line.content.end,
-        };
+        self.open = Open::Table { range: last..line.content.end };
         true
     }
 
@@ -248,64 +228,17 @@ impl<'a> Scan<'a> {
             Open::Table { range } => self.push(BlockKind::Table, range),
             Open::List(list) => self.push(BlockKind::List, list.range),
             Open::Indented { range } | Open::Fenced { range, .. } => self.push(BlockKind::Code, range),
-            Open::Html {
-                range,
-                end: HtmlEnd::Blank,
-            } => self.push(BlockKind::Paragraph, range),
+            Open::Html { range, end: HtmlEnd::Blank } => self.push(BlockKind::Paragraph, range),
             Open::Html { range, .. } => self.push(BlockKind::Code, range),
         }
     }
 
     fn push(&mut self, kind: BlockKind, range: Range<usize>) {
-        self.blocks.push(Block {
-            kind,
-            range,
-            page: None,
-            furniture: false,
-        });
-    }
-}
-
-impl List {
-    /// Whether a line belongs to this list; if so, it is taken in.
-    fn takes(&mut self, line: &Line<'_>) -> bool {
-        if line.is_blank() {
-            self.paused = true;
-            return true;
+        let many = self.blocks.len() >= MAX_BLOCKS && kind == BlockKind::Paragraph;
+        match self.blocks.last_mut().filter(|last| many && last.kind == kind) {
+            Some(last) => last.range.end = range.end,
+            None => self.blocks.push(Block { kind, range, page: None, furniture: false }),
         }
-        let trimmed = line.trimmed();
-        let inside = line.indent() >= self.column;
-        let taken = inside || self.takes_outside(line, trimmed);
-        if taken {
-            self.follow_fence(trimmed);
-            self.paused = false;
-            self.range.end = line.content.end;
-        }
-        taken
-    }
-
-    /// A next item, or words that go on lazily with the last one.
-    fn takes_outside(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
-        if line.indent() < 4 && (mark::is_break(trimmed) || mark::atx(trimmed).is_some()) {
-            return false;
-        }
-        if let Some(item) = mark::item(trimmed) {
-            self.column = line.indent() + item.width;
-            self.fence = None;
-            return true;
-        }
-        let begins_other = trimmed.starts_with(['>', '|']) || mark::fence(trimmed).is_some();
-        let lazy = !self.paused && self.fence.is_none() && !begins_other && html_block(trimmed).is_none();
-        self.fence = None;
-        lazy
-    }
-
-    fn follow_fence(&mut self, trimmed: &str) {
-        self.fence = match self.fence {
-            Some(fence) if fence.is_closed_by(trimmed) => None,
-            Some(fence) => Some(fence),
-            None => mark::fence(trimmed).or_else(|| mark::fence_in_item(trimmed)),
-        };
     }
 }
 

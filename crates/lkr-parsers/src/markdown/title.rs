@@ -25,11 +25,7 @@ pub(super) fn plain(raw: &str) -> Option<String> {
         }
     }
     let title = collapse(&words);
-    let title = if title.is_empty() {
-        collapse(&alternatives)
-    } else {
-        title
-    };
+    let title = if title.is_empty() { collapse(&alternatives) } else { title };
     (title.chars().count() <= MAX_TITLE_CHARS).then_some(title)
 }
 
@@ -45,10 +41,7 @@ mod tests {
     fn titles() {
         let check = |raw: &str, expected: &str| assert_eq!(plain(raw).as_deref(), Some(expected));
         check("Plain words", "Plain words");
-        check(
-            "**Bold** and `code` [link](https://example.com/a_b)",
-            "Bold and code link",
-        );
+        check("**Bold** and `code` [link](https://example.com/a_b)", "Bold and code link");
         check("1. First", "1. First");
         check("- not a list", "- not a list");
         check("Setup {#set-up}", "Setup");

@@ -1,0 +1,31 @@
+//! What the front matter of a document says of it.
+
+/// The value of a key in front matter, without quotes; none where it is not on the key's own line.
+pub(crate) fn value<'a>(front_matter: &'a str, key: &str) -> Option<&'a str> {
+    let values = front_matter.lines().filter_map(|line| {
+        let value = line.strip_prefix(key)?.trim_start();
+        value.strip_prefix([':', '=']).map(str::trim)
+    });
+    let unquoted = values.map(|value| value.trim_matches(['"', '\'']).trim());
+    unquoted.into_iter().find(|value| value.chars().any(char::is_alphanumeric))
+}
+
+/// Whether `text` begins as front matter does.
+pub(crate) fn is_fenced(text: &str) -> bool {
+    text.starts_with("---") || text.starts_with("+++")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        let yaml = "---\ntitle: \"The Handbook\"\ndescription: 'How we work: all of it'\ntags:\n- a\n---";
+        assert_eq!(value(yaml, "title"), Some("The Handbook"));
+        assert_eq!(value(yaml, "description"), Some("How we work: all of it"));
+        assert_eq!(value(yaml, "tags"), None);
+        assert_eq!(value(yaml, "tit"), None);
+        assert_eq!(value("+++\ntitle = \"A\"\n+++", "title"), Some("A"));
+    }
+}

@@ -1,0 +1,109 @@
+//! What has to hold of any text.
+
+use std::ops::Range;
+
+use lkr_text::{
+    Analyzer, Language, detect, estimate_tokens, highlights, query_terms, sentences, token_costs, words,
+};
+use proptest::prelude::*;
+
+/// Texts of any characters, and of those that the functions look for.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,200}",
+        "[a-zA-Z0-9 .!?…_:@,'’\n-]{0,200}",
+        "[一-龥ぁ-んァ-ヶ。！？；…「」a1 \n]{0,120}",
+        "([A-Za-zäöüßéèñçøåıİж-яα-ω]{1,30}[ .,\n]{1,2}){0,30}",
+        "[ก-๙ក-៹က-႟\u{300}-\u{30f}🏔👍🏽\u{200d}a ]{0,80}",
+        "[\u{600}-\u{6ff}\u{590}-\u{5ff} ]{0,120}",
+    ]
+}
+
+fn in_order(ranges: impl IntoIterator<Item = Range<usize>>, text: &str) {
+    let mut end = 0;
+    for range in ranges {
+        assert!(end <= range.start && range.start < range.end, "{range:?} begins before {end} or is empty");
+        assert!(text.get(range.clone()).is_some(), "{range:?} cuts a character");
+        end = range.end;
+    }
+}
+
+proptest! {
+    #[test]
+    fn sentences_hold_all_but_white_space(text in text()) {
+        let found = sentences(&text);
+        in_order(found.iter().cloned(), &text);
+        let mut rest = text.clone();
+        for range in found.iter().rev() {
+            let sentence = text.get(range.clone()).unwrap();
+            prop_assert_eq!(sentence.trim(), sentence);
+            prop_assert!(sentence.chars().count() <= lkr_text::MAX_SENTENCE_CHARS);
+            rest.replace_range(range.clone(), "");
+        }
+        prop_assert!(rest.trim().is_empty(), "{:?} is in no sentence", rest);
+    }
+
+    #[test]
+    fn words_and_costs_are_in_order(text in text()) {
+        in_order(words(&text), &text);
+        in_order(token_costs(&text).map(|(range, _)| range), &text);
+        let covered: usize = token_costs(&text).map(|(range, _)| range.len()).sum();
+        prop_assert_eq!(covered, text.chars().filter(|c| !c.is_whitespace()).map(char::len_utf8).sum::<usize>());
+        prop_assert!(estimate_tokens(&text) <= 2 * text.chars().count() + 1);
+    }
+
+    #[test]
+    fn terms_stand_where_they_say(text in text(), code in prop_oneof!["en|de|fr|ru|tr|el|ar|zh|ja|pl|fi|ro|hu|no|sv|da|nl|it|es|pt|ta"]) {
+        for language in [None, Language::from_code(&code), detect(&text)] {
+            for token in Analyzer::new(language).analyze(&text) {
+                prop_assert!(!token.term.is_empty() && token.term.len() <= 96 && !token.term.contains(char::is_whitespace));
+                prop_assert!(text.get(token.range.clone()).is_some_and(|word| !word.is_empty()), "{:?}", token);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_finds_itself(text in text()) {
+        let language = detect(&text);
+        let document = Analyzer::new(language).analyze(&text);
+        let query = query_terms(&text);
+        for term in &query {
+            prop_assert!(text.get(term.range.clone()).is_some() && term.weight > 0.0 && term.weight <= 1.0);
+        }
+        // Every term of the document is asked for, except English stop words in other languages, and single Chinese
+        // characters, which pairs stand for.
+        for token in &document {
+            let word = text.get(token.range.clone()).unwrap();
+            prop_assert!(
+                query.iter().any(|term| term.term == token.term) || lkr_text::is_stop_word(word, Language::ENGLISH)
+                    || word.starts_with(|c| ('一'..='龥').contains(&c)),
+                "{:?}", token
+            );
+        }
+    }
+
+    #[test]
+    fn highlights_are_sorted_and_apart(query in text(), text in text()) {
+        let length = text.chars().count() as u32;
+        let mut end = None;
+        for (from, to) in highlights(&query_terms(&query), &text, detect(&text)) {
+            prop_assert!(end.is_none_or(|end| end < from) && from < to && to <= length);
+            end = Some(to);
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_end() {
+    let units = [
+        ".", "a.", ". ", "?!", "_", "a_", "a:", "::", "1,", "é", "\u{301}", "東", "。", "a\n", "- ", "🏔",
+        "A", "aA", "'", "…", "a. b ", "\u{200d}", "(", "1.", "x@",
+    ];
+    for unit in units {
+        let text = unit.repeat(200_000 / unit.len());
+        in_order(sentences(&text), &text);
+        in_order(words(&text), &text);
+        assert!(estimate_tokens(&text) > 0, "{unit:?}");
+        Analyzer::new(detect(&text)).for_each(&text, |term, _| assert!(!term.is_empty()));
+    }
+}
