@@ -66,7 +66,7 @@ const NO_MODEL: &str = "no embedding model: the document is found by its words a
 /// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
 /// workers.
 async fn draft(inner: &Inner, task: &Task, text: String) -> Result<(Draft, Vec<String>)> {
-    let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse.clone(), task.clone());
+    let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
         let parsed = parser
             .parse(&Source::from(text.as_str()))

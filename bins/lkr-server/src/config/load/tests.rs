@@ -1,0 +1,147 @@
+use std::{ffi::OsString, fs, path::Path};
+
+use super::*;
+use crate::{config::show, one_line};
+
+fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Loaded> {
+    let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();
+    let environment = environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect();
+    load(&Sources { folder: folder.to_owned(), environment, arguments })
+}
+
+fn refusal(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+    let line = one_line(&load_with(folder, environment, arguments).unwrap_err());
+    assert!(!line.contains('\n'));
+    line
+}
+
+#[test]
+fn without_anything_the_defaults_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load_with(folder.path(), &[], &[]).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    assert_eq!(loaded.config.model_dir(), Path::new("./lkr-data/models/default"));
+    assert!(loaded.warnings.is_empty() && !loaded.check_only);
+}
+
+#[test]
+fn flags_over_environment_over_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lkr.toml"), "listen = \"a:1\"\ndata_dir = \"f\"\nupload_max_size_mb = 7")
+        .unwrap();
+    let loaded = load_with(
+        folder.path(),
+        &[("LKR_LISTEN", "b:2"), ("LKR_DATA_DIR", "e"), ("PATH", "/bin")],
+        &["--listen", "c:3", "--require-login-for-reads"],
+    );
+    let config = loaded.unwrap().config;
+    assert_eq!((config.listen.as_str(), config.upload_max_size_mb), ("c:3", 7));
+    assert_eq!(config.data_dir, Path::new("e"));
+    assert!(config.require_login_for_reads);
+}
+
+#[test]
+fn another_file_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("other.toml"), "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
+    let config = load_with(folder.path(), &[], &["--config", "other.toml"]).unwrap().config;
+    assert_eq!(config.trusted_proxies, ["10.0.0.0/8", "::1"]);
+    assert!(refusal(folder.path(), &[], &["--config=absent.toml"]).contains("absent.toml"));
+}
+
+#[test]
+fn unknown_keys_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load_with(folder.path(), &[("LKR_NOPE", "1")], &[]).unwrap();
+    assert_eq!(loaded.warnings, ["unknown key LKR_NOPE in the environment"]);
+    assert!(refusal(folder.path(), &[], &["--nope", "1"]).contains("--nope"));
+    assert!(refusal(folder.path(), &[], &["nope"]).contains("nope"));
+    fs::write(folder.path().join("lkr.toml"), "nope = 1").unwrap();
+    assert!(refusal(folder.path(), &[], &[]).contains("unknown key nope"));
+}
+
+#[test]
+fn bad_values_are_named_wherever_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in [
+        ("LKR_LISTEN", "8080"),
+        ("LKR_LISTEN", "host:99999"),
+        ("LKR_DATA_DIR", ""),
+        ("LKR_ADMIN_PASSWORD", "short"),
+        ("LKR_SECRET_KEY", "abc"),
+        ("LKR_VECTORS", "faiss"),
+        ("LKR_QDRANT_URL", "nowhere"),
+        ("LKR_STATE", "Redis"),
+        ("LKR_BLOBS", "ftp://x"),
+        ("LKR_ROLE", "boss"),
+        ("LKR_REQUIRE_LOGIN_FOR_READS", "maybe"),
+        ("LKR_SECOND_ROUND", ""),
+        ("LKR_OUTGOING_HOSTS", "http://a"),
+        ("LKR_TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("LKR_CORS_ORIGINS", "*"),
+        ("LKR_UPLOAD_ALLOWED_EXTENSIONS", ".exe"),
+        ("LKR_UPLOAD_MAX_SIZE_MB", "0"),
+        ("LKR_UPLOAD_MAX_SIZE_MB", "1.5"),
+        ("LKR_AUTH_REGISTER_ENABLED", "2"),
+    ] {
+        let line = refusal(folder.path(), &[(name, value)], &[]);
+        assert!(line.contains(&format!("bad value for {name}: expected")), "{line}");
+        let flag = format!("--{}", name.trim_start_matches("LKR_").to_lowercase().replace('_', "-"));
+        let line = refusal(folder.path(), &[], &[&format!("{flag}={value}")]);
+        assert!(line.contains(&flag), "{line}");
+    }
+    for toml in [
+        "listen = 1",
+        "upload_max_size_mb = \"1\"",
+        "second_round = 1",
+        "cors_origins = [1]",
+        "= 1",
+        "[listen]",
+    ] {
+        fs::write(folder.path().join("lkr.toml"), toml).unwrap();
+        assert!(refusal(folder.path(), &[], &[]).contains("lkr.toml"), "{toml}");
+    }
+}
+
+#[test]
+fn what_is_not_built_in_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in [
+        ("LKR_VECTORS", "qdrant"),
+        ("LKR_QDRANT_URL", "http://q:6334"),
+        ("LKR_STATE", "redis"),
+        ("LKR_REDIS_URL", "redis://r"),
+        ("LKR_BLOBS", "s3://bucket"),
+        ("LKR_ROLE", "worker"),
+        ("LKR_SECOND_ROUND", "true"),
+        ("LKR_CORS_ORIGINS", "https://a.example"),
+        ("LKR_AUTH_REGISTER_ENABLED", "true"),
+        ("LKR_TAXONOMY_PATH", "t.yaml"),
+    ] {
+        assert!(refusal(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
+    }
+}
+
+#[test]
+fn secrets_are_masked_and_what_is_shown_can_be_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = "5".repeat(64);
+    let environment = [("LKR_ADMIN_PASSWORD", "hush-hush-hush"), ("LKR_SECRET_KEY", secret.as_str())];
+    let loaded = load_with(folder.path(), &environment, &["--check-config"]).unwrap();
+    assert!(loaded.check_only);
+    let text = show(&loaded.config);
+    assert!(!text.contains("hush") && !text.contains("555"), "{text}");
+    let shown: toml::Table = text.parse().unwrap();
+    assert_eq!(shown["admin_password"].as_str(), Some("********"));
+    assert_eq!(shown["upload_max_size_mb"].as_integer(), Some(50));
+
+    let config = Config { redis_url: Some("redis://user:hush@host:1".to_owned()), ..Config::default() };
+    assert!(show(&config).contains("redis://********@host:1"));
+}
+
+#[test]
+fn help_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = load_with(folder.path(), &[], &["--help"]).unwrap().print.unwrap();
+    assert!(help.contains("--upload-max-size-mb") && help.contains("--check-config"));
+}

@@ -1,0 +1,157 @@
+//! Who may call what. Each right is a type that handlers take as their first argument, so that none can forget it.
+
+use actix_web::{HttpRequest, http::header};
+use lkr_auth::{Account, Role};
+
+use crate::{
+    error::{ApiError, Code},
+    state::Services,
+};
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody; a credential is not looked at.
+    Open,
+    /// Anybody, whatever is configured; a credential must be good.
+    Unlisted,
+    /// Anybody, unless reading needs a login; a credential must be good.
+    Reader,
+    /// Any account.
+    Member,
+    /// Any account, also one that must change its password.
+    Flagged,
+}
+
+/// Who called, and with which credential.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) account: Account,
+    pub(crate) token: String,
+}
+
+impl Caller {
+    pub(crate) fn is_admin(&self) -> bool {
+        self.account.role == Role::Admin
+    }
+}
+
+/// A right: what a route asks for, and what its handler gets.
+pub(crate) trait Right: Sized + 'static {
+    const ACCESS: Access;
+
+    /// `None` where the right needs a caller and there is none.
+    fn granted(caller: Option<Caller>) -> Option<Self>;
+}
+
+/// Stands for [`Access::Open`].
+#[derive(Debug)]
+pub(crate) struct Open;
+
+/// Stands for [`Access::Unlisted`].
+#[derive(Debug)]
+pub(crate) struct Unlisted;
+
+/// Stands for [`Access::Reader`].
+#[derive(Debug)]
+pub(crate) struct Reader;
+
+/// Stands for [`Access::Member`].
+#[derive(Debug)]
+pub(crate) struct Member(pub(crate) Caller);
+
+/// Stands for [`Access::Flagged`].
+#[derive(Debug)]
+pub(crate) struct Flagged(pub(crate) Caller);
+
+impl Right for Open {
+    const ACCESS: Access = Access::Open;
+
+    fn granted(_: Option<Caller>) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+impl Right for Unlisted {
+    const ACCESS: Access = Access::Unlisted;
+
+    fn granted(_: Option<Caller>) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+impl Right for Reader {
+    const ACCESS: Access = Access::Reader;
+
+    fn granted(_: Option<Caller>) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+impl Right for Member {
+    const ACCESS: Access = Access::Member;
+
+    fn granted(caller: Option<Caller>) -> Option<Self> {
+        caller.map(Self)
+    }
+}
+
+impl Right for Flagged {
+    const ACCESS: Access = Access::Flagged;
+
+    fn granted(caller: Option<Caller>) -> Option<Self> {
+        caller.map(Self)
+    }
+}
+
+/// Admits a request or refuses it. The caller is answered where the right is theirs by their account; who needs
+/// no login is served as anybody is.
+pub(crate) async fn admit(
+    access: Access,
+    request: &HttpRequest,
+    services: &Services,
+    login_for_reads: bool,
+) -> Result<Option<Caller>, ApiError> {
+    let needs_login = match access {
+        Access::Open => return Ok(None),
+        Access::Unlisted => false,
+        Access::Reader => login_for_reads,
+        Access::Member | Access::Flagged => true,
+    };
+    let caller = authenticate(request, services).await?;
+    if !needs_login {
+        return Ok(None);
+    }
+    let caller = caller
+        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this needs a login: no credential was sent"))?;
+    if caller.account.must_change_password && access != Access::Flagged {
+        return Err(ApiError::new(
+            Code::PasswordChangeRequired,
+            "the password must be changed first: POST /api/v1/auth/password",
+        ));
+    }
+    Ok(Some(caller))
+}
+
+/// Whose credential a request carries. One that is no good is refused wherever it is sent.
+async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Option<Caller>, ApiError> {
+    let mut credentials = request.headers().get_all(header::AUTHORIZATION);
+    let Some(credential) = credentials.next() else { return Ok(None) };
+    let malformed = || {
+        ApiError::new(
+            Code::Unauthenticated,
+            "the credential is malformed: Bearer and an access token are needed",
+        )
+    };
+    if credentials.next().is_some() {
+        return Err(malformed());
+    }
+    let (scheme, token) =
+        credential.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(malformed());
+    }
+    let token = token.trim().to_owned();
+    let account = services.auth.authenticate(&token).await?;
+    Ok(Some(Caller { account, token }))
+}

@@ -1,0 +1,178 @@
+//! Bodies: read under a limit, in bounded time, out of a bounded total, and parsed strictly.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use actix_web::{
+    HttpRequest,
+    http::header::{self, HeaderMap},
+    web::Payload,
+};
+use futures_util::StreamExt;
+use serde::{Deserialize, Deserializer, de};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::error::{ApiError, Code};
+
+/// How long a body may stand still.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The granularity of the budget.
+const UNIT: usize = 64 * 1024;
+
+/// The memory that the bodies of all requests together may take.
+#[derive(Debug)]
+pub(crate) struct BodyBudget {
+    units: Arc<Semaphore>,
+}
+
+impl BodyBudget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { units: Arc::new(Semaphore::new(bytes / UNIT)) }
+    }
+
+    /// Takes what `bytes` more need beyond the units already `held`.
+    fn grow(&self, held: &mut Vec<OwnedSemaphorePermit>, bytes: usize) -> Result<(), ApiError> {
+        while held.len() < bytes / UNIT {
+            let permit = Arc::clone(&self.units).try_acquire_owned();
+            let busy = |_| ApiError::new(Code::Overloaded, "too many large requests at once");
+            held.push(permit.map_err(busy)?);
+        }
+        Ok(())
+    }
+}
+
+/// A body and its share of the budget, which it gives back when it goes.
+pub(crate) struct Body {
+    bytes: Vec<u8>,
+    _share: Vec<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(super) async fn read(
+    request: &HttpRequest,
+    payload: Option<Payload>,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<Body, ApiError> {
+    let too_large = || ApiError::too_large(format!("the body is larger than {limit} bytes"));
+    if content_length(request.headers()).is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut body = Body { bytes: Vec::new(), _share: Vec::new() };
+    let Some(mut payload) = payload else { return Ok(body) };
+    loop {
+        let chunk = match timeout(PATIENCE, payload.next()).await {
+            Err(_) => return Err(ApiError::invalid("the body did not arrive in time")),
+            Ok(None) => return Ok(body),
+            Ok(Some(Err(error))) => {
+                return Err(ApiError::invalid(format!("the body cannot be read: {error}")));
+            }
+            Ok(Some(Ok(chunk))) => chunk,
+        };
+        let length = body.bytes.len() + chunk.len();
+        if length > limit {
+            return Err(too_large());
+        }
+        budget.grow(&mut body._share, length)?;
+        body.bytes.extend_from_slice(&chunk);
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Refuses a body that does not say that it is JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::wrong_content_type(format!(
+            "the content type is application/json here, not {essence:?}"
+        )));
+    }
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    match encoding {
+        None | Some("identity") => Ok(()),
+        Some(other) => {
+            Err(ApiError::wrong_content_type(format!("content encoding {other:?} is not supported")))
+        }
+    }
+}
+
+/// Parses a JSON object. Serde takes an array for a struct as well, which nobody means.
+pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let malformed = |error: serde_json::Error| match error.classify() {
+        serde_json::error::Category::Data => ApiError::invalid(error.to_string()),
+        _ => ApiError::invalid(format!("the body is not JSON: {error}")),
+    };
+    match first {
+        Some(b'{') => serde_json::from_slice(bytes).map_err(malformed),
+        _ => {
+            let whole: de::IgnoredAny = serde_json::from_slice(bytes).map_err(malformed)?;
+            let _ = whole;
+            Err(ApiError::invalid("the body is not a JSON object"))
+        }
+    }
+}
+
+/// An object without keys.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Deserialises an optional struct from an object or null, and from nothing else.
+pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    struct Visitor<T>(std::marker::PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(de::value::MapAccessDeserializer::new(map)).map(Some)
+        }
+    }
+
+    deserializer.deserialize_any(Visitor(std::marker::PhantomData))
+}
+
+/// A text that no message and no log may repeat.
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("********")
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    /// Serde's own message would quote a value of another type.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => Ok(Self(text)),
+            _ => Err(de::Error::custom("a password is a string")),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use actix_web::{
+    HttpRequest,
+    web::{Data, Payload},
+};
+use lkr_domain::{DocId, TaskId};
+use serde::de::DeserializeOwned;
+
+use super::{Query, body};
+use crate::{
+    error::{ApiError, Code},
+    state::{AppState, Services},
+};
+
+/// A request on its way through a handler.
+pub(crate) struct Cx {
+    request: HttpRequest,
+    payload: Option<Payload>,
+    state: Data<AppState>,
+}
+
+impl Cx {
+    pub(crate) fn new(request: HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let state = request.app_data::<Data<AppState>>().cloned();
+        let state =
+            state.ok_or_else(|| ApiError::new(Code::Internal, "the service is put together wrongly"))?;
+        Ok(Self { request, payload: Some(payload), state })
+    }
+
+    pub(crate) fn request(&self) -> &HttpRequest {
+        &self.request
+    }
+
+    pub(crate) fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    /// The stores behind the service.
+    pub(crate) fn services(&self) -> Result<&Services, ApiError> {
+        self.state.services()
+    }
+
+    /// The query's parameters.
+    pub(crate) fn query(&self) -> Result<Query, ApiError> {
+        Query::parse(self.request.query_string())
+    }
+
+    /// Refuses any query parameter.
+    pub(crate) fn no_query(&self) -> Result<(), ApiError> {
+        self.query()?.finish()
+    }
+
+    /// The body as a JSON object, of at most `limit` bytes.
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self, limit: usize) -> Result<T, ApiError> {
+        self.no_query()?;
+        body::check_content_type(self.request.headers())?;
+        let bytes = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
+        body::parse(bytes.as_ref())
+    }
+
+    /// Refuses a body that says anything: it may be absent, or an empty JSON object.
+    pub(crate) async fn no_body(&mut self) -> Result<(), ApiError> {
+        self.no_query()?;
+        let bytes = body::read(&self.request, self.payload.take(), 1024, &self.state.bodies).await?;
+        if bytes.as_ref().is_empty() {
+            Ok(())
+        } else {
+            body::parse::<body::Nothing>(bytes.as_ref()).map(drop)
+        }
+    }
+
+    /// The document that the path names. What cannot be an id is the id of no document.
+    pub(crate) fn doc_id(&self) -> Result<DocId, ApiError> {
+        self.part("doc_id").parse().map_err(|_| unknown_document())
+    }
+
+    /// The task that the path names.
+    pub(crate) fn task_id(&self) -> Result<TaskId, ApiError> {
+        self.part("task_id").parse().map_err(|_| unknown_task())
+    }
+
+    fn part(&self, name: &str) -> &str {
+        self.request.match_info().get(name).unwrap_or_default()
+    }
+}
+
+pub(crate) fn unknown_document() -> ApiError {
+    ApiError::not_found("no such document")
+}
+
+pub(crate) fn unknown_task() -> ApiError {
+    ApiError::not_found("no such task")
+}

@@ -1,0 +1,19 @@
+//! What every route is made of: reading a request, admitting its caller, answering in the envelope.
+
+mod access;
+mod body;
+mod cx;
+mod endpoint;
+mod outer;
+mod query;
+mod reply;
+
+pub use access::Access;
+pub(crate) use access::{Flagged, Member, Open, Reader, Unlisted};
+pub(crate) use body::{BodyBudget, Secret, object};
+pub(crate) use cx::{Cx, unknown_document, unknown_task};
+pub use endpoint::Endpoint;
+pub(crate) use endpoint::{refuse, refuse_method};
+pub(crate) use outer::{InFlight, outer};
+pub(crate) use query::{Query, cursor};
+pub(crate) use reply::{Answer, Reply, RequestId};

@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+mod app;
+pub mod config;
+mod error;
+mod first_admin;
+mod http;
+mod metrics;
+mod openapi;
+mod routes;
+mod run;
+mod state;
+mod wire;
+
+pub use app::create_app;
+pub use error::Code;
+pub use http::{Access, Endpoint};
+pub use routes::endpoints;
+pub use run::run;
+pub use state::{AppOptions, AppState, Services};
+
+/// What a start that fails says, in one line.
+#[must_use]
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    // An error of a library tells its source's reason itself.
+    for reason in error.chain().map(ToString::to_string) {
+        if !line.contains(&reason) {
+            let colon = if line.is_empty() { "" } else { ": " };
+            line = format!("{line}{colon}{reason}");
+        }
+    }
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}

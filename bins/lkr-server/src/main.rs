@@ -1,0 +1,56 @@
+//! `lkr-server`: reads the configuration and runs the server.
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result};
+use lkr_server::{
+    config::{Loaded, Sources, load, show},
+    one_line, run,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed stderr leaves nobody to tell.
+            let _ = writeln!(std::io::stderr(), "lkr-server: {}", one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start() -> Result<()> {
+    let Loaded { config, warnings, check_only, print } = load(&Sources::of_process())?;
+    log();
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if let Some(text) = print.or_else(|| check_only.then(|| show(&config))) {
+        return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        run(config, async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+        .await
+    })
+}
+
+/// Logs to stderr, as much as `RUST_LOG` says, else what matters.
+fn log() {
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,actix_http=off,actix_server=warn"));
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+}

@@ -1,0 +1,96 @@
+//! Metrics in Prometheus' text format.
+
+use std::time::Duration;
+
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
+
+use crate::error::ApiError;
+
+/// Bounds of the durations' buckets in seconds.
+const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+/// What is counted. A metric that cannot be registered is left out, and said so in the log.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Option<IntCounterVec>,
+    durations: Option<HistogramVec>,
+    searches: Option<Histogram>,
+    cache: Option<IntCounterVec>,
+    queued: Option<IntGauge>,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let registry = Registry::new();
+        let durations = HistogramOpts::new("lkr_http_request_duration_seconds", "Time to answer, by route")
+            .buckets(BUCKETS.to_vec());
+        let searches =
+            HistogramOpts::new("lkr_search_duration_seconds", "Time of searches that were not cached")
+                .buckets(BUCKETS.to_vec());
+        let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
+        let cache = Opts::new("lkr_search_cache_total", "Searches by what the cache had");
+        Self {
+            requests: register(&registry, IntCounterVec::new(requests, &["method", "route", "status"])),
+            durations: register(&registry, HistogramVec::new(durations, &["route"])),
+            searches: register(&registry, Histogram::with_opts(searches)),
+            cache: register(&registry, IntCounterVec::new(cache, &["cache"])),
+            queued: register(
+                &registry,
+                IntGauge::new("lkr_ingest_queue_tasks", "Tasks that wait or are under work"),
+            ),
+            registry,
+        }
+    }
+
+    /// Counts a request. `method` is taken for one of the usual ones, so that nobody makes labels up.
+    pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+        let method = known.into_iter().find(|known| *known == method).unwrap_or("other");
+        if let Some(requests) = &self.requests {
+            requests.with_label_values(&[method, route, &status.to_string()]).inc();
+        }
+        if let Some(durations) = &self.durations {
+            durations.with_label_values(&[route]).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Counts a search.
+    pub(crate) fn search(&self, hit: bool, took: Duration) {
+        if let Some(cache) = &self.cache {
+            cache.with_label_values(&[if hit { "hit" } else { "miss" }]).inc();
+        }
+        if let (Some(searches), false) = (&self.searches, hit) {
+            searches.observe(took.as_secs_f64());
+        }
+    }
+
+    /// Sets how many tasks wait or are under work.
+    pub(crate) fn queued(&self, tasks: u64) {
+        if let Some(queued) = &self.queued {
+            queued.set(i64::try_from(tasks).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// All of it as text.
+    pub(crate) fn text(&self) -> Result<String, ApiError> {
+        let mut text = String::new();
+        TextEncoder::new()
+            .encode_utf8(&self.registry.gather(), &mut text)
+            .map_err(|error| ApiError::internal(&error))?;
+        Ok(text)
+    }
+}
+
+fn register<T: prometheus::core::Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<T>,
+) -> Option<T> {
+    let registered = metric.and_then(|metric| {
+        registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    });
+    registered.inspect_err(|error| tracing::error!(%error, "a metric is left out")).ok()
+}

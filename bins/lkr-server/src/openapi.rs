@@ -1,0 +1,283 @@
+//! The OpenAPI document, made of the same table that the routes are registered from.
+
+use actix_web::http::{Method, StatusCode};
+use serde_json::json;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        ComponentsBuilder, Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
+        RefOr, Required, ResponseBuilder,
+        path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
+        request_body::RequestBodyBuilder,
+        response::Response,
+        schema::{Object, ObjectBuilder, Ref, Schema, SchemaType, Type},
+        security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+    },
+};
+
+use crate::{
+    error::Code,
+    http::{Access, Endpoint},
+};
+
+const BEARER: &str = "bearer";
+
+/// A schema under its name, with those it refers to.
+pub(crate) struct Named {
+    name: String,
+    own: RefOr<Schema>,
+    others: Vec<(String, RefOr<Schema>)>,
+}
+
+/// The schema of a type.
+pub(crate) fn schema<T: ToSchema>() -> Box<Named> {
+    let mut others = Vec::new();
+    T::schemas(&mut others);
+    Box::new(Named { name: T::name().into_owned(), own: <T as PartialSchema>::schema(), others })
+}
+
+/// What a successful answer holds.
+pub(crate) enum Shape {
+    /// The envelope around a payload.
+    Envelope(Box<Named>),
+    /// A body of this content type, as it is.
+    Bare(&'static str),
+}
+
+/// What is said of a route.
+pub(crate) struct Doc {
+    tag: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    status: StatusCode,
+    shape: Shape,
+    body: Option<Box<Named>>,
+    query: Vec<Parameter>,
+    errors: Vec<Code>,
+}
+
+impl Doc {
+    pub(crate) fn new(tag: &'static str, id: &'static str, summary: &'static str, shape: Shape) -> Self {
+        let (status, body, query) = (StatusCode::OK, None, Vec::new());
+        Self { tag, id, summary, status, shape, body, query, errors: Vec::new() }
+    }
+
+    /// The schema of the body it takes.
+    pub(crate) fn body<T: ToSchema>(self) -> Self {
+        Self { body: Some(schema::<T>()), ..self }
+    }
+
+    /// The status of success where it is not 200.
+    pub(crate) fn status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Codes it may answer besides those that follow from who may call it and what it takes.
+    pub(crate) fn errors(self, errors: &[Code]) -> Self {
+        Self { errors: errors.to_vec(), ..self }
+    }
+
+    /// A query parameter that is a text.
+    pub(crate) fn text(self, name: &str, description: &str) -> Self {
+        self.parameter(query_parameter(
+            name,
+            description,
+            ObjectBuilder::new().schema_type(Type::String).build(),
+        ))
+    }
+
+    /// `limit` and `offset`.
+    pub(crate) fn paged(self) -> Self {
+        let limit = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(100))
+            .default(Some(json!(20)))
+            .build();
+        self.parameter(query_parameter("limit", "How many items a page has.", limit))
+            .text("offset", "Where the page begins: next_offset of the one before.")
+    }
+
+    fn parameter(mut self, parameter: Parameter) -> Self {
+        self.query.push(parameter);
+        self
+    }
+}
+
+/// The document.
+pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
+    let mut paths = PathsBuilder::new().build();
+    let mut components = ComponentsBuilder::new()
+        .schema("ErrorEnvelope", error_envelope())
+        .security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    for endpoint in endpoints {
+        let Some(method) = http_method(&endpoint.method) else { continue };
+        let item = PathItem::new(method, operation(endpoint));
+        match paths.paths.get_mut(endpoint.path) {
+            Some(known) => known.merge_operations(item),
+            None => drop(paths.paths.insert(endpoint.path.to_owned(), item)),
+        }
+        for named in names(&endpoint.doc) {
+            components = components.schema(named.name.clone(), named.own.clone());
+            components = components.schemas_from_iter(named.others.iter().cloned());
+        }
+    }
+    OpenApiBuilder::new().info(info()).paths(paths).components(Some(components.build())).build()
+}
+
+fn info() -> utoipa::openapi::Info {
+    let description = "A knowledge-base service: documents in, four layers, layered search out. Every JSON answer \
+        has the keys code, message, data and request_id; code 0 stands for success.";
+    InfoBuilder::new()
+        .title("lkr")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(description))
+        .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").build()))
+        .build()
+}
+
+fn names(doc: &Doc) -> impl Iterator<Item = &Named> {
+    let answer = match &doc.shape {
+        Shape::Envelope(named) => Some(&**named),
+        Shape::Bare(_) => None,
+    };
+    answer.into_iter().chain(doc.body.as_deref())
+}
+
+fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
+    let doc = &endpoint.doc;
+    let mut operation = OperationBuilder::new()
+        .tag(doc.tag)
+        .operation_id(Some(doc.id))
+        .summary(Some(doc.summary))
+        .response(doc.status.as_str(), success(&doc.shape));
+    for parameter in path_parameters(endpoint.path).chain(doc.query.iter().cloned()) {
+        operation = operation.parameter(parameter);
+    }
+    if let Some(body) = &doc.body {
+        let content = Content::new(Some(Ref::from_schema_name(&body.name)));
+        let body =
+            RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+        operation = operation.request_body(Some(body.build()));
+    }
+    for (status, codes) in refusals(endpoint) {
+        operation = operation.response(status.as_str(), refusal(&codes));
+    }
+    match endpoint.access {
+        Access::Open => operation,
+        Access::Unlisted | Access::Reader => {
+            operation.security(SecurityRequirement::default()).security(bearer())
+        }
+        Access::Member | Access::Flagged => operation.security(bearer()),
+    }
+    .build()
+}
+
+fn bearer() -> SecurityRequirement {
+    SecurityRequirement::new(BEARER, Vec::<String>::new())
+}
+
+/// The errors of a route by HTTP status: what follows from its rights, its input and what it says itself.
+fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
+    let doc = &endpoint.doc;
+    let mut all: Vec<(StatusCode, Code)> = doc.errors.iter().map(|code| (code.status(), *code)).collect();
+    if endpoint.path.starts_with("/api/v1") {
+        all.extend([Code::Invalid, Code::Overloaded, Code::Internal].map(|code| (code.status(), code)));
+    }
+    if doc.body.is_some() {
+        let statuses = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNSUPPORTED_MEDIA_TYPE];
+        all.extend(statuses.map(|status| (status, Code::Invalid)));
+    }
+    if endpoint.access != Access::Open {
+        all.push((Code::Unauthenticated.status(), Code::Unauthenticated));
+    }
+    if matches!(endpoint.access, Access::Member | Access::Reader) {
+        all.push((Code::PasswordChangeRequired.status(), Code::PasswordChangeRequired));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all.chunk_by(|a, b| a.0 == b.0)
+        .filter_map(|same| Some((same.first()?.0, same.iter().map(|(_, code)| *code).collect())))
+        .collect()
+}
+
+fn refusal(codes: &[Code]) -> Response {
+    let codes: Vec<_> = codes.iter().map(|code| format!("{} {}", code.number(), code.name())).collect();
+    let content = Content::new(Some(Ref::from_schema_name("ErrorEnvelope")));
+    ResponseBuilder::new().description(codes.join(", ")).content("application/json", content).build()
+}
+
+fn success(shape: &Shape) -> Response {
+    let response = ResponseBuilder::new().description("ok");
+    match shape {
+        Shape::Envelope(named) => {
+            let data = RefOr::Ref(Ref::from_schema_name(&named.name));
+            response.content("application/json", Content::new(Some(envelope(json!(0), data))))
+        }
+        Shape::Bare(content_type) => {
+            let text = ObjectBuilder::new().schema_type(Type::String).build();
+            response.content(*content_type, Content::new(Some(Schema::Object(text))))
+        }
+    }
+    .build()
+}
+
+fn envelope(code: serde_json::Value, data: RefOr<Schema>) -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let code = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([code]));
+    let object = ObjectBuilder::new()
+        .property("code", code)
+        .property("message", text())
+        .property("data", data)
+        .property("request_id", text());
+    let required = ["code", "message", "data", "request_id"];
+    Schema::Object(required.into_iter().fold(object, ObjectBuilder::required).build())
+}
+
+fn error_envelope() -> Schema {
+    let said: Vec<_> = Code::all().map(|code| format!("{} {}", code.number(), code.name())).collect();
+    let codes = ObjectBuilder::new().schema_type(Type::Integer).description(Some(said.join(", "))).build();
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let nothing = ObjectBuilder::new().schema_type(SchemaType::new(Type::Null));
+    let object = ObjectBuilder::new()
+        .property("code", codes)
+        .property("message", text())
+        .property("data", nothing)
+        .property("request_id", text());
+    let required = ["code", "message", "data", "request_id"];
+    Schema::Object(required.into_iter().fold(object, ObjectBuilder::required).build())
+}
+
+fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names.map(|name| {
+        let id = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[0-9a-f]{32}$")).build();
+        ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True)
+            .schema(Some(Schema::Object(id)))
+            .build()
+    })
+}
+
+fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(Schema::Object(schema)))
+        .build()
+}
+
+fn http_method(method: &Method) -> Option<HttpMethod> {
+    match *method {
+        Method::GET => Some(HttpMethod::Get),
+        Method::POST => Some(HttpMethod::Post),
+        Method::DELETE => Some(HttpMethod::Delete),
+        Method::PUT => Some(HttpMethod::Put),
+        Method::PATCH => Some(HttpMethod::Patch),
+        _ => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! The life of the server: bind, open, serve, stop.
+
+use std::{future::Future, net::SocketAddr, time::Duration};
+
+use actix_web::{HttpServer, dev::ServerHandle, web::Data};
+use anyhow::{Context, Result, anyhow};
+use lkr::{KnowledgeBase, OpenOptions};
+use lkr_auth::{Auth, AuthOptions};
+
+use crate::{
+    app::create_app,
+    config::Config,
+    first_admin,
+    state::{AppOptions, AppState, Services},
+};
+
+/// How long requests in flight may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long documents under work may take to end. What is not done by then goes on at the next start.
+const TASK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an idle connection is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How long the last bytes of the last answers may take on their way.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Runs the server until `stop` is done.
+///
+/// It listens at once, and refuses requests as long as the stores are not open.
+///
+/// # Errors
+/// What keeps the server from starting: an address or a data folder in use, a store or model that cannot be opened.
+pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
+    let password_file = first_admin::password_file(&config.data_dir);
+    let state = Data::new(AppState::new(AppOptions {
+        require_login_for_reads: config.require_login_for_reads,
+        initial_password_file: Some(password_file.clone()),
+    }));
+    let (handle, addresses) = serve(&config, &state)?;
+    tokio::pin!(stop);
+    let services = tokio::select! {
+        services = open(&config, &password_file) => services,
+        () = &mut stop => {
+            handle.stop(false).await;
+            return Ok(());
+        }
+    };
+    let services = match services {
+        Ok(services) => services,
+        Err(error) => {
+            handle.stop(false).await;
+            return Err(error);
+        }
+    };
+    state.open(services.clone());
+    for address in addresses {
+        tracing::info!("ready at http://{address}");
+    }
+    stop.await;
+    tracing::info!("stopping");
+    finish(&state, &handle).await;
+    services.kb.shutdown(TASK_PATIENCE).await;
+    Ok(())
+}
+
+/// Binds and serves on threads of their own.
+fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<SocketAddr>)> {
+    let shared = state.clone();
+    let server = HttpServer::new(move || create_app(shared.clone()))
+        .client_request_timeout(HEAD_TIMEOUT)
+        .client_disconnect_timeout(Duration::from_secs(5))
+        .keep_alive(KEEP_ALIVE)
+        .shutdown_timeout(PATIENCE.as_secs())
+        .disable_signals()
+        .bind(&config.listen)
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let addresses = server.addrs();
+    let server = server.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    Ok((handle, addresses))
+}
+
+/// Opens the stores and makes the first admin.
+async fn open(config: &Config, password_file: &std::path::Path) -> Result<Services> {
+    tokio::fs::create_dir_all(&config.data_dir)
+        .await
+        .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
+    let mut options = OpenOptions::new(&config.data_dir);
+    options.blobs_dir = config.blobs_dir();
+    options.model_dir = config.model_dir();
+    let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
+        lkr::ErrorKind::Conflict => {
+            let folder = config.data_dir.display();
+            anyhow!(error).context(format!("the data folder {folder} is in use by another process"))
+        }
+        _ => anyhow!(error),
+    })?;
+    let auth = Auth::new(kb.state(), &AuthOptions::default())?;
+    first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
+    Ok(Services { kb, auth })
+}
+
+/// Takes no more requests and waits for those in flight. Connections that are merely open are not waited for.
+async fn finish(state: &AppState, handle: &ServerHandle) {
+    state.stop();
+    let graceful = handle.stop(true);
+    let drained = async {
+        while state.in_flight() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(GRACE).await;
+    };
+    let done = async {
+        tokio::select! {
+            () = graceful => {}
+            () = drained => {}
+        }
+    };
+    if tokio::time::timeout(PATIENCE, done).await.is_err() {
+        tracing::warn!(in_flight = state.in_flight(), "requests were cut off");
+    }
+}

@@ -1,0 +1,91 @@
+//! What all requests share.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use lkr::KnowledgeBase;
+use lkr_auth::Auth;
+
+use crate::{
+    error::{ApiError, Code},
+    http::{BodyBudget, InFlight},
+    metrics::Metrics,
+};
+
+/// The memory that bodies may take together: two of the largest, and a crowd of usual ones.
+const BODIES_BYTES: usize = 256 * 1024 * 1024;
+
+/// The stores behind the service.
+#[derive(Debug, Clone)]
+pub struct Services {
+    /// Documents and searches.
+    pub kb: KnowledgeBase,
+    /// Accounts and sessions.
+    pub auth: Auth,
+}
+
+/// What of the configuration requests depend on.
+#[derive(Debug, Clone, Default)]
+pub struct AppOptions {
+    /// Whether reading needs a login too.
+    pub require_login_for_reads: bool,
+    /// The file with the first admin's password, which goes with that password.
+    pub initial_password_file: Option<PathBuf>,
+}
+
+/// What all requests share: the options, and the services once they are open.
+#[derive(Debug)]
+pub struct AppState {
+    pub(crate) options: AppOptions,
+    pub(crate) metrics: Metrics,
+    pub(crate) bodies: BodyBudget,
+    pub(crate) in_flight: InFlight,
+    services: OnceLock<Services>,
+    stopping: AtomicBool,
+}
+
+impl AppState {
+    /// A state whose services are not open yet.
+    #[must_use]
+    pub fn new(options: AppOptions) -> Self {
+        Self {
+            options,
+            metrics: Metrics::new(),
+            bodies: BodyBudget::new(BODIES_BYTES),
+            in_flight: InFlight::default(),
+            services: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Puts the services in place; from now on requests are answered. The first ones stay.
+    pub fn open(&self, services: Services) {
+        if self.services.set(services).is_err() {
+            tracing::error!("services were opened twice");
+        }
+    }
+
+    /// How many requests are in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
+    }
+
+    /// Takes no more requests: those that still come over open connections are refused.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn services(&self) -> Result<&Services, ApiError> {
+        self.services.get().ok_or_else(|| ApiError::new(Code::Overloaded, "the service is starting"))
+    }
+}

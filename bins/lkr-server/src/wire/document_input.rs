@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+
+use lkr::{NewDocument, RESERVED_METADATA};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// The longest text: 16 MiB of UTF-8.
+pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The longest title and source in code points.
+const MAX_LINE_CHARS: usize = 4_096;
+const MAX_METADATA_KEYS: usize = 64;
+
+/// The most that title, source and metadata may come to together, in bytes of UTF-8.
+const MAX_RECORD_BYTES: usize = 256 * 1024;
+
+/// A document to be ingested.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DocumentInput {
+    /// The text, at most 16 MiB of UTF-8; at least one character is not white space.
+    #[schema(min_length = 1)]
+    text: String,
+    /// The title, at most 4,096 characters; when blank, the first heading or line takes its place.
+    title: Option<String>,
+    /// Where the document comes from, at most 4,096 characters.
+    source: Option<String>,
+    /// Free metadata: at most 64 keys. Title, source and metadata together have at most 256 KiB.
+    metadata: Option<BTreeMap<String, String>>,
+}
+
+impl DocumentInput {
+    /// The document, checked, and what its sender should know.
+    pub(crate) fn check(self) -> Result<(NewDocument, Vec<String>), ApiError> {
+        let Self { text, title, source, metadata } = self;
+        let (title, source) = (title.unwrap_or_default(), source.unwrap_or_default());
+        if text.trim().is_empty() {
+            return Err(ApiError::invalid(
+                "text is blank: at least one character other than white space is needed",
+            ));
+        }
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(ApiError::too_large(format!(
+                "text has {} bytes of UTF-8, at most {MAX_TEXT_BYTES} are allowed",
+                text.len()
+            )));
+        }
+        check_line("title", &title)?;
+        check_line("source", &source)?;
+        let (metadata, warnings) = without_reserved(metadata.unwrap_or_default());
+        if metadata.len() > MAX_METADATA_KEYS {
+            let keys = metadata.len();
+            return Err(ApiError::invalid(format!(
+                "metadata has {keys} keys, at most {MAX_METADATA_KEYS} are allowed"
+            )));
+        }
+        let bytes: usize = metadata.iter().map(|(key, value)| key.len() + value.len()).sum();
+        if title.len() + source.len() + bytes > MAX_RECORD_BYTES {
+            return Err(ApiError::too_large(format!(
+                "title, source and metadata have more than {MAX_RECORD_BYTES} bytes together"
+            )));
+        }
+        Ok((NewDocument { text, title, source, metadata }, warnings))
+    }
+}
+
+fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
+    let length = line.chars().count();
+    if length <= MAX_LINE_CHARS {
+        return Ok(());
+    }
+    Err(ApiError::invalid(format!("{name} has {length} characters, at most {MAX_LINE_CHARS} are allowed")))
+}
+
+/// Takes away the keys that only the service itself sets.
+fn without_reserved(mut metadata: BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>) {
+    let taken = RESERVED_METADATA.iter().filter(|key| metadata.remove(**key).is_some());
+    let warnings = taken.map(|key| format!("metadata key {key} is reserved and was dropped")).collect();
+    (metadata, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::StatusCode;
+
+    use super::*;
+
+    fn input(text: &str) -> DocumentInput {
+        DocumentInput { text: text.to_owned(), title: None, source: None, metadata: None }
+    }
+
+    fn keys(count: usize) -> BTreeMap<String, String> {
+        (0..count).map(|n| (n.to_string(), String::new())).collect()
+    }
+
+    #[test]
+    fn reserved_keys_are_dropped_and_do_not_count() {
+        let mut metadata = keys(64);
+        metadata.insert("raw_file_path".to_owned(), "/etc/passwd".to_owned());
+        let (document, warnings) = DocumentInput { metadata: Some(metadata), ..input("x") }.check().unwrap();
+        assert_eq!(document.metadata, keys(64));
+        assert_eq!(warnings, ["metadata key raw_file_path is reserved and was dropped"]);
+    }
+
+    #[test]
+    fn bounds() {
+        let status = |input: DocumentInput| input.check().unwrap_err().status;
+        assert_eq!(status(input(" \n\u{3000}")), StatusCode::BAD_REQUEST);
+        assert_eq!(status(DocumentInput { metadata: Some(keys(65)), ..input("x") }), StatusCode::BAD_REQUEST);
+        assert_eq!(
+            status(DocumentInput { title: Some("t".repeat(4_097)), ..input("x") }),
+            StatusCode::BAD_REQUEST
+        );
+        assert_eq!(status(input(&"é".repeat(MAX_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(input(&"é".repeat(MAX_TEXT_BYTES / 2)).check().is_ok());
+        let metadata = BTreeMap::from([("k".to_owned(), "v".repeat(MAX_RECORD_BYTES))]);
+        assert_eq!(
+            status(DocumentInput { metadata: Some(metadata), ..input("x") }),
+            StatusCode::PAYLOAD_TOO_LARGE
+        );
+    }
+}

@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+
+use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::moment;
+
+/// A document as its L1 record tells it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct L1Item {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    title: String,
+    source: String,
+    summary: String,
+    /// The strongest first.
+    keywords: Vec<String>,
+    /// Empty for none.
+    category: String,
+    /// ISO 639-1; empty where it cannot be told.
+    language: String,
+    metadata: BTreeMap<String, String>,
+    chunk_count: u64,
+    /// Code points of the extracted text.
+    char_count: u32,
+    /// Of the extracted text as UTF-8.
+    content_sha256: String,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    created_by: String,
+}
+
+impl From<Document> for L1Item {
+    fn from(document: Document) -> Self {
+        Self {
+            doc_id: document.doc_id,
+            title: document.title,
+            source: document.source,
+            summary: document.summary,
+            keywords: document.keywords,
+            category: document.category,
+            language: document.language,
+            metadata: document.metadata,
+            chunk_count: document.counts.chunks,
+            char_count: document.char_count,
+            content_sha256: document.content_sha256,
+            created_at: moment(document.created_at),
+            updated_at: moment(document.updated_at),
+            created_by: document.created_by,
+        }
+    }
+}
+
+/// A page of documents, the newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentList {
+    items: Vec<L1Item>,
+    /// Where the next page begins; null after the last.
+    next_offset: Option<String>,
+}
+
+impl DocumentList {
+    pub(crate) fn new(items: Vec<Document>, next_offset: Option<String>) -> Self {
+        Self { items: items.into_iter().map(L1Item::from).collect(), next_offset }
+    }
+}
+
+/// A section (L2) or a subsection or passage (L3).
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeItem {
+    node_id: String,
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    /// The L2 node that an L3 node lies in; null for L2.
+    parent_id: Option<String>,
+    /// l2 or l3
+    layer: &'static str,
+    /// The position within the layer of the document, from 0.
+    ordinal: u32,
+    title: String,
+    summary: String,
+    /// The headings that lead here, below the document's title.
+    path: Vec<String>,
+    /// The first code point in the extracted text.
+    char_start: u32,
+    /// The code point after the last.
+    char_end: u32,
+    page_start: Option<u32>,
+    page_end: Option<u32>,
+}
+
+impl NodeItem {
+    fn new(doc_id: DocId, layer: &'static str, record: NodeRecord<Node>) -> Self {
+        let NodeRecord { id, parent_id, value: node } = record;
+        Self {
+            node_id: id.to_string(),
+            doc_id,
+            parent_id: parent_id.map(|id| id.to_string()),
+            layer,
+            ordinal: node.ordinal,
+            title: node.title,
+            summary: node.summary,
+            path: node.path,
+            char_start: node.span.start,
+            char_end: node.span.end,
+            page_start: node.pages.map(|pages| pages.start),
+            page_end: node.pages.map(|pages| pages.end),
+        }
+    }
+}
+
+/// A document with its nodes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentDetail {
+    l1: L1Item,
+    l2: Vec<NodeItem>,
+    l3: Vec<NodeItem>,
+    chunk_count: u64,
+    /// The stored original; null where there is none.
+    file: Option<FileInfo>,
+}
+
+/// A stored original.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileInfo {
+    original_filename: String,
+    size_bytes: u64,
+    content_type: String,
+    available: bool,
+}
+
+impl From<Detail> for DocumentDetail {
+    fn from(Detail { document, l2, l3 }: Detail) -> Self {
+        let doc_id = document.doc_id;
+        Self {
+            l2: l2.into_iter().map(|node| NodeItem::new(doc_id, "l2", node)).collect(),
+            l3: l3.into_iter().map(|node| NodeItem::new(doc_id, "l3", node)).collect(),
+            chunk_count: document.counts.chunks,
+            l1: L1Item::from(document),
+            file: None,
+        }
+    }
+}
+
+/// A passage of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChunkItem {
+    chunk_id: String,
+    /// The L3 node that it lies in.
+    parent_id: Option<String>,
+    /// The position within the document, from 0.
+    ordinal: u32,
+    /// The extracted text cut at char_start and char_end.
+    text: String,
+    path: Vec<String>,
+    char_start: u32,
+    char_end: u32,
+    page_start: Option<u32>,
+    page_end: Option<u32>,
+}
+
+impl From<NodeRecord<Chunk>> for ChunkItem {
+    fn from(NodeRecord { id, parent_id, value: chunk }: NodeRecord<Chunk>) -> Self {
+        Self {
+            chunk_id: id.to_string(),
+            parent_id: parent_id.map(|id| id.to_string()),
+            ordinal: chunk.ordinal,
+            text: chunk.text,
+            path: chunk.path,
+            char_start: chunk.span.start,
+            char_end: chunk.span.end,
+            page_start: chunk.pages.map(|pages| pages.start),
+            page_end: chunk.pages.map(|pages| pages.end),
+        }
+    }
+}
+
+/// A page of chunks, in order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChunkList {
+    pub(crate) items: Vec<ChunkItem>,
+    /// Where the next page begins; null after the last.
+    pub(crate) next_offset: Option<String>,
+}
+
+/// The extracted text of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentText {
+    #[schema(value_type = String)]
+    pub(crate) doc_id: DocId,
+    pub(crate) text: String,
+}
+
+/// Numbers by layer.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct ByLayer {
+    l1: u64,
+    l2: u64,
+    l3: u64,
+    chunks: u64,
+}
+
+impl From<Counts> for ByLayer {
+    fn from(Counts { l1, l2, l3, chunks }: Counts) -> Self {
+        Self { l1, l2, l3, chunks }
+    }
+}
+
+/// What a delete took away.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedDocument {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    /// The live points that went.
+    deleted: ByLayer,
+    deleted_total: u64,
+}
+
+impl DeletedDocument {
+    pub(crate) fn new(doc_id: DocId, counts: Counts) -> Self {
+        Self { doc_id, deleted: counts.into(), deleted_total: counts.total() }
+    }
+}

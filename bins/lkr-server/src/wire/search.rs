@@ -1,0 +1,235 @@
+use std::collections::BTreeMap;
+
+use lkr_retrieval::{
+    Explain, ExplainedResult, LayerHit, Layers, LegReport, SearchResponse, SearchResult, Summary, SummaryKind,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The answer to a search.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchAnswer {
+    query: String,
+    /// The best first.
+    results: Vec<ResultItem>,
+    layers: LayersItem,
+    /// Null unless asked for.
+    summary: Option<SummaryItem>,
+    warnings: Vec<String>,
+    took_ms: u64,
+    /// Present when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    explain: Option<ExplainItem>,
+}
+
+impl SearchAnswer {
+    pub(crate) fn new(response: &SearchResponse, extra_warnings: Vec<String>) -> Self {
+        let mut warnings = response.warnings.clone();
+        warnings.extend(extra_warnings);
+        Self {
+            query: response.query.clone(),
+            results: response.results.iter().map(ResultItem::from).collect(),
+            layers: LayersItem::from(&response.layers),
+            summary: response.summary.as_ref().map(SummaryItem::from),
+            warnings,
+            took_ms: response.took_ms,
+            explain: response.explain.as_ref().map(ExplainItem::from),
+        }
+    }
+
+    /// Takes the summary away.
+    pub(crate) fn take_summary(&mut self) -> Option<SummaryItem> {
+        self.summary.take()
+    }
+}
+
+/// A chunk that was found.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SearchResultItem)]
+pub(crate) struct ResultItem {
+    chunk_id: String,
+    doc_id: String,
+    title: String,
+    source: String,
+    category: String,
+    /// The headings that lead to the chunk.
+    path: Vec<String>,
+    page_start: Option<u32>,
+    page_end: Option<u32>,
+    /// The first code point in the document's extracted text.
+    char_start: u32,
+    char_end: u32,
+    text: String,
+    /// Ranges of `text` in code points that the query's words match.
+    highlights: Vec<[u32; 2]>,
+    score: f32,
+    scores: ScoresItem,
+}
+
+/// What a score is made of; null where a leg did not list the chunk.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ScoresItem {
+    l1: Option<f32>,
+    l2: Option<f32>,
+    l3: Option<f32>,
+    dense: Option<f32>,
+    sparse: Option<f32>,
+}
+
+impl From<&SearchResult> for ResultItem {
+    fn from(result: &SearchResult) -> Self {
+        let scores = result.scores;
+        Self {
+            chunk_id: result.chunk_id.to_string(),
+            doc_id: result.doc_id.to_string(),
+            title: result.title.clone(),
+            source: result.source.clone(),
+            category: result.category.clone(),
+            path: result.path.clone(),
+            page_start: result.page_start,
+            page_end: result.page_end,
+            char_start: result.char_start,
+            char_end: result.char_end,
+            text: result.text.clone(),
+            highlights: result.highlights.iter().map(|&(start, end)| [start, end]).collect(),
+            score: result.score,
+            scores: ScoresItem {
+                l1: scores.l1,
+                l2: scores.l2,
+                l3: scores.l3,
+                dense: scores.dense,
+                sparse: scores.sparse,
+            },
+        }
+    }
+}
+
+/// The hits of the upper layers that led to the results.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LayersItem {
+    l1: Vec<LayerHitItem>,
+    l2: Vec<LayerHitItem>,
+    l3: Vec<LayerHitItem>,
+}
+
+/// A hit of an upper layer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LayerHitItem {
+    id: String,
+    doc_id: String,
+    title: String,
+    summary: String,
+    score: f32,
+}
+
+impl From<&Layers> for LayersItem {
+    fn from(layers: &Layers) -> Self {
+        let items = |hits: &[LayerHit]| hits.iter().map(LayerHitItem::from).collect();
+        Self { l1: items(&layers.l1), l2: items(&layers.l2), l3: items(&layers.l3) }
+    }
+}
+
+impl From<&LayerHit> for LayerHitItem {
+    fn from(hit: &LayerHit) -> Self {
+        Self {
+            id: hit.id.to_string(),
+            doc_id: hit.doc_id.to_string(),
+            title: hit.title.clone(),
+            summary: hit.summary.clone(),
+            score: hit.score,
+        }
+    }
+}
+
+/// A summary of the results.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SummaryItem {
+    pub(crate) text: String,
+    citations: Vec<CitationItem>,
+    /// The language model that wrote it; null where sentences were picked.
+    model: Option<String>,
+    /// generated or extractive
+    kind: &'static str,
+}
+
+/// What a marker stands for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CitationItem {
+    marker: String,
+    chunk_id: String,
+    doc_id: String,
+}
+
+impl From<&Summary> for SummaryItem {
+    fn from(summary: &Summary) -> Self {
+        let citations = summary.citations.iter().map(|citation| CitationItem {
+            marker: citation.marker.clone(),
+            chunk_id: citation.chunk_id.to_string(),
+            doc_id: citation.doc_id.to_string(),
+        });
+        Self {
+            text: summary.text.clone(),
+            citations: citations.collect(),
+            model: summary.model.clone(),
+            kind: match summary.kind {
+                SummaryKind::Generated => "generated",
+                SummaryKind::Extractive => "extractive",
+            },
+        }
+    }
+}
+
+/// How the results came about.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExplainItem {
+    legs: Vec<LegItem>,
+    results: Vec<RanksItem>,
+}
+
+/// What a leg contributed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LegItem {
+    /// l1, l2, l3 or chunks
+    layer: &'static str,
+    /// dense or sparse
+    kind: &'static str,
+    weight: f32,
+    candidates: usize,
+    ms: f64,
+}
+
+/// A result's ranks by leg (`l1_dense`, …), from 1; null where a leg did not list it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RanksItem {
+    chunk_id: String,
+    #[schema(value_type = BTreeMap<String, Option<u32>>)]
+    ranks: BTreeMap<&'static str, Option<u32>>,
+}
+
+impl From<&Explain> for ExplainItem {
+    fn from(explain: &Explain) -> Self {
+        Self {
+            legs: explain.legs.iter().map(LegItem::from).collect(),
+            results: explain.results.iter().map(RanksItem::from).collect(),
+        }
+    }
+}
+
+impl From<&LegReport> for LegItem {
+    fn from(leg: &LegReport) -> Self {
+        Self {
+            layer: leg.layer.name(),
+            kind: leg.kind.name(),
+            weight: leg.weight,
+            candidates: leg.candidates,
+            ms: leg.ms,
+        }
+    }
+}
+
+impl From<&ExplainedResult> for RanksItem {
+    fn from(result: &ExplainedResult) -> Self {
+        Self { chunk_id: result.chunk_id.to_string(), ranks: BTreeMap::from(result.ranks.named()) }
+    }
+}

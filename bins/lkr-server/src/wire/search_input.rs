@@ -1,0 +1,107 @@
+use std::collections::BTreeMap;
+
+use lkr::{DocId, Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::{error::ApiError, http::object};
+
+/// What is searched for, and how.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchInput {
+    /// 1 to 2,000 characters, white space around them not counted.
+    #[schema(min_length = 1, max_length = 2000)]
+    query: String,
+    /// How many results at the most.
+    #[schema(minimum = 1, maximum = 100, default = 10)]
+    top_k: Option<u32>,
+    /// Whether a summary of the results is wanted.
+    #[schema(default = false)]
+    summarize: Option<bool>,
+    /// Which documents count.
+    #[serde(default, deserialize_with = "object")]
+    filters: Option<FiltersInput>,
+    /// layered (default), or flat for chunks alone
+    mode: Option<String>,
+    /// chunk (default), or document for each document once, by its best chunk
+    group_by: Option<String>,
+    /// Whether legs and ranks are to be reported.
+    #[schema(default = false)]
+    explain: Option<bool>,
+    /// graded (default), or rrf
+    fusion: Option<String>,
+    /// Whether the results are to be ranked again by a reranker. None can be configured yet: asked for, it is
+    /// answered with a warning.
+    rerank: Option<bool>,
+}
+
+/// Which documents count. What is given must hold together.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FiltersInput {
+    /// The category's name; empty for documents without one.
+    category: Option<String>,
+    /// The source, whole.
+    source: Option<String>,
+    /// At most 1,000 documents.
+    #[schema(value_type = Option<Vec<String>>)]
+    doc_ids: Option<Vec<DocId>>,
+    /// ISO 639-1.
+    language: Option<String>,
+    /// Metadata keys and their values, at most 64.
+    metadata: Option<BTreeMap<String, String>>,
+}
+
+/// A request, and what is to be said of it besides the answer.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: SearchRequest,
+    pub(crate) warnings: Vec<String>,
+}
+
+const NO_RERANKER: &str = "no reranker is configured: the results are not reranked";
+
+impl SearchInput {
+    pub(crate) fn check(self) -> Result<Asked, ApiError> {
+        let default = SearchRequest::default();
+        let request = SearchRequest {
+            query: self.query,
+            top_k: self.top_k.map_or(default.top_k, |top_k| top_k as usize),
+            summarize: self.summarize.unwrap_or(default.summarize),
+            filters: self.filters.unwrap_or_default().into(),
+            mode: choose("mode", self.mode, &[("layered", Mode::Layered), ("flat", Mode::Flat)])?,
+            group_by: choose(
+                "group_by",
+                self.group_by,
+                &[("chunk", GroupBy::Chunk), ("document", GroupBy::Document)],
+            )?,
+            explain: self.explain.unwrap_or(default.explain),
+            fusion: choose("fusion", self.fusion, &[("graded", Fusion::Graded), ("rrf", Fusion::Rrf)])?,
+        };
+        request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
+        let warnings = if self.rerank == Some(true) { vec![NO_RERANKER.to_owned()] } else { Vec::new() };
+        Ok(Asked { request, warnings })
+    }
+}
+
+/// The choice of this name; the first where none is named.
+fn choose<T: Copy + Default>(key: &str, name: Option<String>, choices: &[(&str, T)]) -> Result<T, ApiError> {
+    let Some(name) = name else { return Ok(T::default()) };
+    choices.iter().find(|(known, _)| *known == name).map(|&(_, choice)| choice).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
+        ApiError::invalid(format!("{key} is wrong: {name:?}, expected {}", names.join(" or ")))
+    })
+}
+
+impl From<FiltersInput> for SearchFilters {
+    fn from(input: FiltersInput) -> Self {
+        Self {
+            category: input.category,
+            source: input.source,
+            doc_ids: input.doc_ids,
+            language: input.language,
+            metadata: input.metadata.unwrap_or_default(),
+        }
+    }
+}

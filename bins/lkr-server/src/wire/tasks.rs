@@ -1,0 +1,159 @@
+use lkr::{DocId, Task, TaskFailure, TaskId, TaskResult, TaskStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{documents::ByLayer, moment};
+
+/// That a task was accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Accepted {
+    #[schema(value_type = String)]
+    pub(crate) task_id: TaskId,
+    /// pending
+    pub(crate) status: &'static str,
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskItem {
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    /// ingest
+    kind: &'static str,
+    /// pending, running, done or failed
+    status: &'static str,
+    /// The stage it is in, or ended in.
+    stage: &'static str,
+    progress: ProgressItem,
+    /// How many times it was tried and failed by itself.
+    attempts: u32,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    created_by: String,
+    /// Present when the task is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    result: Option<ResultItem>,
+    /// Present when the task has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<FailureItem>,
+}
+
+/// How much of a stage is done.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProgressItem {
+    done: u64,
+    /// 0 where it is not known yet.
+    total: u64,
+}
+
+/// What came of a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ResultItem {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    title: String,
+    category: String,
+    language: String,
+    /// The earlier document that this one is a duplicate of; null where it is none.
+    duplicate_of: Option<Duplicate>,
+    counts: ByLayer,
+    /// How many texts were embedded.
+    embedded: u64,
+    usage: UsageItem,
+    warnings: Vec<String>,
+    elapsed_ms: u64,
+}
+
+/// An earlier document of the same content.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Duplicate {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    distance: u32,
+}
+
+/// What language models were asked.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UsageItem {
+    calls: u64,
+    tokens: u64,
+}
+
+/// Why a task failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FailureItem {
+    code: u32,
+    message: String,
+    stage: &'static str,
+    /// Whether another try may succeed.
+    retryable: bool,
+}
+
+impl From<Task> for TaskItem {
+    fn from(task: Task) -> Self {
+        let (done, failed) = (task.status == TaskStatus::Done, task.status == TaskStatus::Failed);
+        let doc_id = task.doc_id;
+        Self {
+            task_id: task.task_id,
+            doc_id,
+            kind: task.kind.name(),
+            status: task.status.name(),
+            stage: task.stage.name(),
+            progress: ProgressItem { done: task.progress.done, total: task.progress.total },
+            attempts: task.attempts,
+            created_at: moment(task.created_at),
+            updated_at: moment(task.updated_at),
+            created_by: task.created_by,
+            result: task.result.filter(|_| done).map(|result| ResultItem::new(doc_id, result)),
+            error: task.error.filter(|_| failed).map(FailureItem::from),
+        }
+    }
+}
+
+impl ResultItem {
+    fn new(doc_id: DocId, result: TaskResult) -> Self {
+        Self {
+            doc_id,
+            title: result.title,
+            category: result.category,
+            language: result.language,
+            duplicate_of: None,
+            counts: result.counts.into(),
+            embedded: result.embedded,
+            usage: UsageItem { calls: result.usage.calls, tokens: result.usage.tokens },
+            warnings: result.warnings,
+            elapsed_ms: result.elapsed_ms,
+        }
+    }
+}
+
+impl From<TaskFailure> for FailureItem {
+    fn from(failure: TaskFailure) -> Self {
+        Self {
+            code: failure.code,
+            message: failure.message,
+            stage: failure.stage.name(),
+            retryable: failure.retryable,
+        }
+    }
+}
+
+/// A page of tasks, the newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaskList {
+    items: Vec<TaskItem>,
+    /// Where the next page begins; null after the last.
+    next_offset: Option<String>,
+}
+
+impl TaskList {
+    pub(crate) fn new(items: Vec<Task>, next_offset: Option<String>) -> Self {
+        Self { items: items.into_iter().map(TaskItem::from).collect(), next_offset }
+    }
+}

@@ -1,0 +1,12 @@
+//! The service over HTTP, through the application that the server runs, on stores in memory.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
+
+mod accounts;
+mod documents;
+mod envelope;
+mod failures;
+mod openapi;
+mod operations;
+mod rights;
+mod search;
+mod support;

@@ -1,0 +1,101 @@
+//! The OpenAPI document against the table of routes.
+
+use std::collections::BTreeSet;
+
+use lkr_server::{Access, endpoints};
+use serde_json::Value;
+
+use crate::support::api;
+
+async fn document() -> Value {
+    let api = api().await;
+    let answer = api.get("/api/v1/openapi.json").await;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    answer.json()
+}
+
+#[actix_web::test]
+async fn it_names_the_routes_that_are_registered_and_no_others() {
+    let document = document().await;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut said = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys() {
+            said.insert((method.to_uppercase(), path.clone()));
+        }
+    }
+    let registered: BTreeSet<_> =
+        endpoints().iter().map(|row| (row.method.to_string(), row.path.to_owned())).collect();
+    assert_eq!(said, registered);
+    assert_eq!(registered.len(), endpoints().len(), "no route stands there twice");
+}
+
+#[actix_web::test]
+async fn every_registered_route_is_served() {
+    let api = api().await;
+    let id = "0".repeat(32);
+    for row in endpoints() {
+        let path = row.path.replace("{doc_id}", &id).replace("{task_id}", &id);
+        let answer = api.call(row.method.clone(), &path, "", None).await;
+        assert_ne!(answer.status.as_u16(), 405, "{row:?}");
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(!body.contains("no such path"), "{row:?}");
+    }
+}
+
+#[actix_web::test]
+async fn references_lead_somewhere_and_ids_are_unique() {
+    let document = document().await;
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(references.len() > 20);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+    let operations = || {
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values())
+    };
+    let ids: BTreeSet<_> = operations().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), operations().count());
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::String(reference)) = map.get("$ref") {
+                references.push(reference.clone());
+            }
+            map.values().for_each(|value| collect(value, references));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
+        _ => {}
+    }
+}
+
+#[actix_web::test]
+async fn rights_and_errors_are_said() {
+    let document = document().await;
+    for row in endpoints() {
+        let operation = &document["paths"][row.path][row.method.as_str().to_lowercase()];
+        let security = operation["security"].as_array();
+        match row.access {
+            Access::Open => assert!(security.is_none(), "{row:?}"),
+            Access::Unlisted | Access::Reader => assert_eq!(security.unwrap().len(), 2, "{row:?}"),
+            Access::Member | Access::Flagged => assert_eq!(security.unwrap().len(), 1, "{row:?}"),
+        }
+        let responses = operation["responses"].as_object().unwrap();
+        assert_eq!(
+            responses.contains_key("401"),
+            row.access != Access::Open || row.path.ends_with("/login"),
+            "{row:?}"
+        );
+        if row.path.starts_with("/api/v1/") {
+            assert!(responses["500"]["description"].as_str().unwrap().contains("2000"), "{row:?}");
+        }
+        if row.path.contains('{') {
+            assert_eq!(operation["parameters"][0]["in"], "path", "{row:?}");
+        }
+    }
+    assert!(document["components"]["securitySchemes"]["bearer"].is_object());
+}

@@ -1,0 +1,96 @@
+//! The root paths, and the time before the service is open.
+
+use actix_web::http::Method;
+use serde_json::json;
+
+use crate::support::{Setting, api, api_with};
+
+#[actix_web::test]
+async fn alive_and_ready() {
+    let api = api().await;
+    assert_eq!(api.get("/healthz").await.data(), json!({ "status": "ok" }));
+    let ready = api.get("/readyz").await.data();
+    let dependencies =
+        json!({ "vectors": "ok", "state": "ok", "blobs": "ok", "embedder": "degraded", "queue": "ok" });
+    assert_eq!(ready, json!({ "status": "degraded", "dependencies": dependencies }));
+}
+
+#[actix_web::test]
+async fn before_it_is_open_it_is_alive_and_refuses() {
+    let api = api_with(Setting { starting: true, ..Setting::default() }).await;
+    assert!(api.get("/healthz").await.status.is_success());
+    let ready = api.get("/readyz").await;
+    assert_eq!((ready.status.as_u16(), ready.json()["code"].as_u64()), (503, Some(1010)));
+    assert_eq!(ready.json()["data"]["status"], "down");
+    for (method, path) in [
+        (Method::GET, "/api/v1/documents"),
+        (Method::GET, "/api/v1/auth/me"),
+        (Method::POST, "/api/v1/documents"),
+        (Method::GET, "/api/v1/nope"),
+    ] {
+        let answer = api.call(method, path, "", None).await;
+        answer.refused(1010, 503);
+        assert!(answer.header("retry-after").is_some());
+    }
+    let login = api.post("/api/v1/auth/login", "", json!({ "username": "admin", "password": "x" })).await;
+    login.refused(1010, 503);
+}
+
+#[actix_web::test]
+async fn while_it_stops_it_takes_no_more() {
+    let api = api().await;
+    api.app_state.stop();
+    let answer = api.get("/api/v1/documents").await;
+    answer.refused(1010, 503);
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(api.get("/readyz").await.status.as_u16(), 503);
+}
+
+#[actix_web::test]
+async fn nothing_stays_in_flight() {
+    let api = api().await;
+    api.get("/api/v1/documents").await;
+    api.get("/nope").await;
+    api.post("/api/v1/search/stream", "", json!({ "query": "x" })).await;
+    assert_eq!(api.app_state.in_flight(), 0);
+}
+
+#[actix_web::test]
+async fn metrics_count_by_route_and_not_by_path() {
+    let api = api().await;
+    api.get("/api/v1/documents/abc").await;
+    api.get("/made/up").await;
+    api.post("/api/v1/search", "", json!({ "query": "x" })).await;
+    let answer = api.get("/metrics").await;
+    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
+    let text = String::from_utf8(answer.body).unwrap();
+    for line in [
+        r#"lkr_http_requests_total{method="GET",route="/api/v1/documents/{doc_id}",status="404"} 1"#,
+        r#"lkr_http_requests_total{method="GET",route="unknown",status="404"} 1"#,
+        r#"lkr_search_cache_total{cache="miss"} 1"#,
+        "lkr_search_duration_seconds_count 1",
+        "lkr_ingest_queue_tasks 0",
+    ] {
+        assert!(text.contains(line), "{line} is missing in {text}");
+    }
+    assert!(!text.contains("/made/up"));
+}
+
+#[actix_web::test]
+async fn lesson_29_pages_have_a_strict_policy() {
+    let api = api().await;
+    for path in ["/", "/docs"] {
+        let answer = api.get(path).await;
+        assert!(answer.status.is_success());
+        assert!(answer.header("content-type").unwrap().starts_with("text/html"));
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+        let html = String::from_utf8(answer.body).unwrap();
+        assert!(!html.contains("<script") && !html.contains("//"), "nothing comes from elsewhere");
+    }
+    let docs = String::from_utf8(api.get("/docs").await.body).unwrap();
+    assert!(docs.contains("/api/v1/search/stream"));
+}

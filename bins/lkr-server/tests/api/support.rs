@@ -1,0 +1,228 @@
+//! An application on stores in memory, and a client for it.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use actix_web::{
+    body::{BoxBody, MessageBody, to_bytes},
+    dev::{Service, ServiceResponse},
+    http::{Method, StatusCode, header::HeaderMap},
+    test,
+    web::Data,
+};
+use lkr::{KnowledgeBase, TaskStatus};
+use lkr_auth::{Auth, AuthOptions};
+use lkr_server::{AppOptions, AppState, Services, create_app};
+use lkr_state::{
+    Expect, FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore, StateStoreExt, Write,
+};
+use lkr_vectors::{FailingVectors, MemoryVectors};
+use serde_json::{Value, json};
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+pub(crate) const TEXT: &str = "# Moons\n\nJupiter has many moons.\n\n## Io\n\nIo has volcanoes. They never rest.\n\n\
+    ## Europa\n\nEuropa hides an ocean under its ice.\n";
+
+/// Which operation of which store fails, if any, and how.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults(Arc<Mutex<Option<Fault>>>);
+
+/// A store, an operation, and whether another try may succeed.
+type Fault = (&'static str, &'static str, bool);
+
+impl Faults {
+    /// From now on `operation` of `store` fails; for good, or so that another try may succeed.
+    pub(crate) fn set(&self, store: &'static str, operation: &'static str, retryable: bool) {
+        *self.0.lock().unwrap() = Some((store, operation, retryable));
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+
+    fn find(&self, store: &str, operation: &str) -> Option<bool> {
+        let fault = *self.0.lock().unwrap();
+        fault.filter(|fault| fault.0 == store && fault.1 == operation).map(|fault| fault.2)
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|_| panic!("no JSON: {:?}", String::from_utf8_lossy(&self.body)))
+    }
+
+    pub(crate) fn data(&self) -> Value {
+        assert!(self.status.is_success(), "{} {}", self.status, self.json());
+        self.json()["data"].clone()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Asserts that it is a refusal in the envelope, and answers its message.
+    #[track_caller]
+    pub(crate) fn refused(&self, code: u32, status: u16) -> String {
+        let json = self.json();
+        let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["code", "data", "message", "request_id"]);
+        assert_eq!((json["code"].as_u64(), self.status.as_u16()), (Some(code.into()), status), "{json}");
+        assert_eq!(json["data"], Value::Null);
+        assert_eq!(json["request_id"].as_str(), self.header("x-request-id"));
+        json["message"].as_str().unwrap().to_owned()
+    }
+}
+
+/// What a test can set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setting {
+    pub(crate) require_login_for_reads: bool,
+    pub(crate) must_change_password: bool,
+    pub(crate) starting: bool,
+}
+
+/// The application with its stores.
+pub(crate) struct Api<S> {
+    app: S,
+    pub(crate) kb: KnowledgeBase,
+    pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) app_state: Data<AppState>,
+    pub(crate) faults: Faults,
+}
+
+pub(crate) trait App:
+    Service<actix_http::Request, Response = ServiceResponse<BoxBody>, Error = actix_web::Error>
+{
+}
+
+impl<S> App for S where
+    S: Service<actix_http::Request, Response = ServiceResponse<BoxBody>, Error = actix_web::Error>
+{
+}
+
+pub(crate) async fn api() -> Api<impl App> {
+    api_with(Setting::default()).await
+}
+
+pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
+    let faults = Faults::default();
+    let (kb, state) = knowledge_base(&faults).await;
+    let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
+    let auth = Auth::new(Arc::clone(&state), &options).unwrap();
+    auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
+    let app_options =
+        AppOptions { require_login_for_reads: setting.require_login_for_reads, ..AppOptions::default() };
+    let app_state = Data::new(AppState::new(app_options));
+    if !setting.starting {
+        app_state.open(Services { kb: kb.clone(), auth });
+    }
+    let app = test::init_service(create_app(app_state.clone())).await;
+    Api { app, kb, state, app_state, faults }
+}
+
+async fn knowledge_base(faults: &Faults) -> (KnowledgeBase, Arc<dyn StateStore>) {
+    let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
+        let (away, broken) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
+        f1.find("vectors", operation).map(|retryable| if retryable { away } else { broken })
+    });
+    let state: Arc<dyn StateStore> =
+        Arc::new(FailingState::new(Arc::new(MemoryState::default()), move |operation| {
+            f2.find("state", operation).map(state_error)
+        }));
+    let queue = FailingQueue::new(Arc::new(MemoryQueue::default()), move |operation| {
+        f3.find("queue", operation).map(state_error)
+    });
+    let builder =
+        KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
+    (builder.build().await.unwrap(), state)
+}
+
+fn state_error(retryable: bool) -> lkr_state::ErrorKind {
+    if retryable { lkr_state::ErrorKind::Unavailable } else { lkr_state::ErrorKind::Internal }
+}
+
+impl<S: App> Api<S> {
+    pub(crate) async fn send(&self, request: test::TestRequest) -> Answer {
+        let response = self.app.call(request.to_request()).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = to_bytes(response.into_body().boxed()).await.unwrap().to_vec();
+        Answer { status, headers, body }
+    }
+
+    pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
+        let mut request = test::TestRequest::with_uri(path).method(method);
+        if !token.is_empty() {
+            request = request.insert_header(("authorization", format!("Bearer {token}")));
+        }
+        if let Some(body) = body {
+            request = request.set_json(body);
+        }
+        self.send(request).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, "", None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.call(Method::POST, path, token, Some(body)).await
+    }
+
+    /// A new session's token.
+    pub(crate) async fn login(&self, username: &str) -> String {
+        let body = json!({ "username": username, "password": PASSWORD });
+        let answer = self.post("/api/v1/auth/login", "", body).await;
+        answer.data()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn admin(&self) -> String {
+        self.login("admin").await
+    }
+
+    /// A session of a new account of role user, made of the admin's record.
+    pub(crate) async fn user(&self, username: &str) -> String {
+        let record = self.state.get("auth/account/admin").await.unwrap().unwrap();
+        let mut account: Value = serde_json::from_slice(&record.value).unwrap();
+        account["username"] = username.into();
+        account["id"] = username.into();
+        account["admin"] = false.into();
+        let key = format!("auth/account/{username}");
+        self.state.apply(vec![Write::put(key, Expect::Absent, account.to_string())]).await.unwrap();
+        self.login(username).await
+    }
+
+    /// Adds a document, waits until it is searchable and answers its id.
+    pub(crate) async fn add(&self, token: &str, body: Value) -> String {
+        let accepted = self.post("/api/v1/documents", token, body).await;
+        assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.json());
+        let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
+        let task = self.ended(&task_id).await;
+        assert_eq!(task["status"], "done", "{task}");
+        task["doc_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The task once it has ended.
+    pub(crate) async fn ended(&self, task_id: &str) -> Value {
+        loop {
+            let task = self.kb.task(task_id.parse().unwrap()).await.unwrap().unwrap();
+            if matches!(task.status, TaskStatus::Done | TaskStatus::Failed) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.get(&format!("/api/v1/documents/tasks/{task_id}")).await.data()
+    }
+}
