@@ -1,0 +1,66 @@
+//! `lkr bench`: how much the service adds to what it stands on.
+
+mod base;
+mod ingest;
+mod quiet;
+mod report;
+mod search;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::collection::{Gold, collection};
+use base::Base;
+use report::Report;
+
+/// What `lkr bench` is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Bench {
+    /// Ingestion against the embedding engine alone, search against its legs alone, in this process.
+    Speed(Speed),
+}
+
+#[derive(Debug, clap::Args)]
+struct Speed {
+    /// Where to make the knowledge base: an empty folder, or none yet.
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: PathBuf,
+    /// The folder of the embedding model.
+    #[arg(long, value_name = "FOLDER")]
+    model: PathBuf,
+    /// The folder of the collection.
+    dir: PathBuf,
+    /// Take the first documents only, as many as this.
+    #[arg(long, value_name = "N")]
+    documents: Option<usize>,
+}
+
+/// Runs a bench and prints its figures.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let Bench::Speed(speed) = &args.bench;
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    let report = runtime.block_on(measure(speed))?;
+    write!(std::io::stdout(), "{report}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn measure(speed: &Speed) -> Result<Report> {
+    let mut inputs = collection(&speed.dir)?;
+    inputs.truncate(speed.documents.unwrap_or(usize::MAX));
+    let gold = Gold::read(&speed.dir)?;
+    if speed.data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty", speed.data_dir.display());
+    }
+    let base = Base::open(&speed.data_dir, &speed.model).await?;
+    let ingestion = ingest::measure(&base, inputs).await?;
+    let search = search::measure(&base, &gold.queries).await?;
+    base.kb.close().await;
+    Ok(Report { ingestion, search })
+}

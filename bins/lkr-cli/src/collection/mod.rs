@@ -1,0 +1,21 @@
+//! What is read from disk: collections of documents with queries and judgements, and plain files.
+
+mod documents;
+mod files;
+mod gold;
+mod lines;
+
+pub(crate) use documents::{Input, collection};
+pub(crate) use files::{is_collection, texts_below};
+pub(crate) use gold::{Gold, Query};
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// The name of a folder, which a document's `source` begins with.
+pub(crate) fn name_of(dir: &Path) -> Result<String> {
+    let dir = dir.canonicalize().with_context(|| format!("open {}", dir.display()))?;
+    let name = dir.file_name().with_context(|| format!("{} has no name", dir.display()))?;
+    Ok(name.to_string_lossy().into_owned())
+}

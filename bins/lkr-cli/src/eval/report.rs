@@ -1,0 +1,69 @@
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{
+    eval::{Judged, citations::Outcome, metrics::Scores},
+    ingest,
+    stats::{Latency, mean},
+};
+
+/// The figures of an evaluation.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    collection: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingested: Option<ingest::Report>,
+    queries: usize,
+    /// The means over the queries.
+    #[serde(flatten)]
+    scores: Scores,
+    latency: Latency,
+    citations: Outcome,
+    by_query: Vec<Judged>,
+}
+
+impl Report {
+    pub(super) fn new(
+        collection: &str,
+        ingested: Option<ingest::Report>,
+        judged: Vec<Judged>,
+        latency: Latency,
+        citations: Outcome,
+    ) -> Self {
+        let of = |score: fn(&Scores) -> f64| mean(judged.iter().map(|judged| score(&judged.scores)));
+        let scores = Scores {
+            ndcg_at_10: of(|s| s.ndcg_at_10),
+            mrr_at_10: of(|s| s.mrr_at_10),
+            recall_at_10: of(|s| s.recall_at_10),
+            recall_at_100: of(|s| s.recall_at_100),
+        };
+        let (collection, queries) = (collection.to_owned(), judged.len());
+        Self { collection, ingested, queries, scores, latency, citations, by_query: judged }
+    }
+
+    /// Whether everything that was asked for went in, and every result says what its document says.
+    pub(super) fn is_sound(&self) -> bool {
+        self.citations.mismatches == 0 && self.ingested.as_ref().is_none_or(|report| report.failed.is_empty())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "collection {}", self.collection)?;
+        if let Some(ingested) = &self.ingested {
+            write!(f, "{ingested}")?;
+        }
+        let Scores { ndcg_at_10, mrr_at_10, recall_at_10, recall_at_100 } = self.scores;
+        writeln!(f, "queries    {}, documents judged", self.queries)?;
+        writeln!(f, "nDCG@10    {ndcg_at_10:.4}")?;
+        writeln!(f, "MRR@10     {mrr_at_10:.4}")?;
+        writeln!(f, "recall@10  {recall_at_10:.4}")?;
+        writeln!(f, "recall@100 {recall_at_100:.4}")?;
+        let Latency { mean_ms, p50_ms, p99_ms } = self.latency;
+        writeln!(f, "latency    {mean_ms:.1} ms mean, {p50_ms:.1} p50, {p99_ms:.1} p99")?;
+        let Outcome { checked, mismatches, examples } = &self.citations;
+        writeln!(f, "citations  {checked} checked, {mismatches} do not hold")?;
+        examples.iter().try_for_each(|example| writeln!(f, "mismatch   {example}"))
+    }
+}

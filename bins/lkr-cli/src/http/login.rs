@@ -1,0 +1,46 @@
+use std::{fs, path::PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::http::Client;
+
+/// Which server, and as whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Login {
+    /// The address of the server.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    server: String,
+    /// The account to log in as.
+    #[arg(long, value_name = "NAME", default_value = "admin")]
+    user: String,
+    /// The file that holds the account's password.
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    password_file: Option<PathBuf>,
+    /// An access token or API key, instead of a password.
+    #[arg(long)]
+    token: Option<String>,
+}
+
+impl Login {
+    /// A client for what needs no login.
+    pub(crate) fn anonymous(&self) -> Client {
+        Client::new(&self.server)
+    }
+
+    /// A client that is logged in.
+    pub(crate) fn log_in(&self) -> Result<Client> {
+        let client = self.anonymous();
+        if let Some(token) = &self.token {
+            return Ok(client.with_bearer(token));
+        }
+        let Some(file) = &self.password_file else {
+            bail!("adding documents needs a login: give --password-file or --token");
+        };
+        let password = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+        let body = json!({"username": self.user, "password": password.trim_end_matches(['\r', '\n'])});
+        let answer = client.post("/auth/login", &body)?;
+        let token = answer.data.get("access_token").and_then(|token| token.as_str());
+        Ok(client.with_bearer(token.context("the server's answer to the login holds no access_token")?))
+    }
+}

@@ -1,0 +1,42 @@
+#![doc = include_str!("../README.md")]
+
+mod bench;
+mod collection;
+mod eval;
+mod http;
+mod ingest;
+mod stats;
+
+use std::{io::Write, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// The command line of lkr.
+#[derive(Debug, Parser)]
+#[command(name = "lkr", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Send documents to a server and wait until they are searchable.
+    Ingest(ingest::Args),
+    /// Run the queries of a collection and measure the answers against its judgements.
+    Eval(eval::Args),
+    /// Measure in this process, without a server.
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Ingest(args) => ingest::run(&args),
+        Command::Eval(args) => eval::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "lkr: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,118 @@
+//! Bytes: checksums, keys, and a reader that refuses what is too short.
+
+use crate::error::{Done, Failure};
+
+/// `payload` behind its CRC-32C. LMDB has no checksums, so every record carries its own.
+pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(4 + payload.len());
+    sealed.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+    sealed.extend_from_slice(payload);
+    sealed
+}
+
+/// The payload of what [`seal`] made; `Corrupt`, naming it, where it is something else.
+pub(crate) fn unseal(sealed: &[u8], name: impl FnOnce() -> String) -> Done<&[u8]> {
+    match sealed.split_first_chunk::<4>() {
+        Some((crc, payload)) if u32::from_le_bytes(*crc) == crc32c::crc32c(payload) => Ok(payload),
+        _ => Err(damaged(name)),
+    }
+}
+
+pub(crate) fn damaged(name: impl FnOnce() -> String) -> Failure {
+    Failure::corrupt(format!("{} is damaged", name()))
+}
+
+/// Reads numbers and bytes from the front of a slice.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn f32(&mut self) -> Option<f32> {
+        self.array().map(f32::from_le_bytes)
+    }
+
+    pub(crate) fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// A number of at most 32 bits, seven of them a byte, the lowest first.
+    pub(crate) fn varint(&mut self) -> Option<u32> {
+        let mut value = 0;
+        for shift in [0, 7, 14, 21, 28] {
+            let byte = self.u8()?;
+            value |= u32::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+/// Appends what [`Fields::varint`] reads.
+pub(crate) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn varints_read_back(values in proptest::collection::vec(any::<u32>(), 0..20)) {
+            let mut bytes = Vec::new();
+            values.iter().for_each(|value| put_varint(&mut bytes, *value));
+            let mut fields = Fields(&bytes);
+            for value in values {
+                prop_assert_eq!(fields.varint(), Some(value));
+            }
+            prop_assert!(fields.0.is_empty());
+        }
+
+        #[test]
+        fn any_flipped_bit_is_seen(payload in proptest::collection::vec(any::<u8>(), 0..64), at: usize, bit in 0u8..8) {
+            let mut sealed = seal(&payload);
+            prop_assert_eq!(unseal(&sealed, || "it".into()).unwrap(), &payload[..]);
+            let at = at % sealed.len();
+            sealed[at] ^= 1u8 << bit;
+            prop_assert!(unseal(&sealed, || "it".into()).is_err());
+        }
+    }
+
+    #[test]
+    fn too_short_is_no_number() {
+        assert_eq!(Fields(&[1, 2, 3]).u32(), None);
+        assert_eq!(Fields(&[0x80]).varint(), None);
+        assert_eq!(Fields(&[0xff; 6]).varint(), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! The LMDB environments, and the tables of `kb`.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+};
+
+use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes};
+
+use crate::{
+    codec::{damaged, seal, unseal},
+    error::{Done, Error, ErrorKind, Failure, Result},
+};
+
+/// A table: bytes to bytes, in the order of the keys' bytes.
+pub(crate) type Table = Database<'static, Bytes, Bytes>;
+/// An environment. Its read transactions belong to themselves, not to a thread.
+pub(crate) type Environment = Env<WithoutTls>;
+/// A read transaction that owns its environment.
+pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
+
+/// The version of the stored form.
+const FORMAT: u32 = 1;
+const SMALLEST_MAP: usize = 1 << 30;
+const MAX_READERS: u32 = 2_048;
+
+/// The truth: records, tasks, vectors, postings, bitmaps.
+#[derive(Debug, Clone)]
+pub(crate) struct Kb {
+    pub(crate) env: Environment,
+    pub(crate) tables: Tables,
+}
+
+macro_rules! tables {
+    ($count:literal: $($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// The tables of `kb`.
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) struct Tables { $($(#[$doc])* pub(crate) $name: Table),* }
+
+        const NAMES: [&str; $count] = [$(stringify!($name)),*];
+
+        impl From<[Table; $count]> for Tables {
+            fn from([$($name),*]: [Table; $count]) -> Self {
+                Self { $($name),* }
+            }
+        }
+    };
+}
+
+tables! { 15:
+    /// Single values by name: the format, counters.
+    meta,
+    /// Key → expiry, version, value.
+    state,
+    /// Expiry and key → nothing: what to remove when.
+    expiries,
+    /// Task → due time, place in the order, lease.
+    tasks,
+    /// Due time and place → task.
+    due,
+    /// Name → number and specification of a collection.
+    collections,
+    /// Alias → name.
+    aliases,
+    /// Number of a collection → the next internal id. Numbers and ids are never given twice.
+    counters,
+    /// Numbers of dropped collections whose rows are still being removed.
+    dropped,
+    /// Collection and point id → internal id.
+    ids,
+    /// Collection and internal id → point id and origin.
+    origins,
+    /// Collection and internal id → tags, sparse vector, payload.
+    bodies,
+    /// Collection and internal id → dense vector.
+    dense,
+    /// Collection, term, base id → block of a posting list.
+    postings,
+    /// Collection, field, value, high bits → bitmap of the ids that have the value, and of those that are there.
+    bitmaps,
+}
+
+impl Kb {
+    /// Opens or makes the environment in `dir`.
+    pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
+        let failed = |failure| Error::failure("open", failure);
+        let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        refuse_newer(&env)?;
+        let tables = create_tables(&env, NAMES).map_err(failed)?.into();
+        let kb = Self { env, tables };
+        kb.mark_format().map_err(failed)?;
+        Ok(kb)
+    }
+
+    /// A read transaction that may outlive the borrow and change threads.
+    pub(crate) fn snapshot(&self) -> Done<Snapshot> {
+        Ok(self.env.clone().static_read_txn()?)
+    }
+
+    /// Writes the format into a new store.
+    fn mark_format(&self) -> Done<()> {
+        let mut txn = self.env.write_txn()?;
+        if self.tables.meta.get(&txn, b"format")?.is_none() {
+            self.tables.meta.put(&mut txn, b"format", &seal(&FORMAT.to_le_bytes()))?;
+            txn.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The counter `name`; 0 where it was never counted.
+    pub(crate) fn counter(&self, txn: &RoTxn, name: &str) -> Done<u64> {
+        let Some(sealed) = self.tables.meta.get(txn, name.as_bytes())? else { return Ok(0) };
+        let described = || format!("the counter {name}");
+        let bytes = unseal(sealed, described)?.try_into().map_err(|_| damaged(described))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Adds one to the counter `name`, and answers what it is then.
+    pub(crate) fn count(&self, txn: &mut RwTxn, name: &str) -> Done<u64> {
+        let next = self.counter(txn, name)? + 1;
+        self.tables.meta.put(txn, name.as_bytes(), &seal(&next.to_le_bytes()))?;
+        Ok(next)
+    }
+
+    /// Writes a compacted copy, consistent while reads and writes go on, into the new folder `to`, which
+    /// [`LmdbStore::open`](crate::LmdbStore::open) opens.
+    pub(crate) fn copy(&self, to: &Path) -> Done<()> {
+        fs::create_dir(to)?;
+        let copied = self.copy_into(to);
+        if copied.is_err() {
+            // Half a copy is of no use; that it cannot be removed either adds nothing to the failure.
+            let _ = fs::remove_dir_all(to);
+        }
+        copied
+    }
+
+    fn copy_into(&self, to: &Path) -> Done<()> {
+        let dir = to.join("kb");
+        fs::create_dir(&dir)?;
+        let file = self.env.copy_to_path(dir.join("data.mdb"), heed::CompactionOption::Enabled)?;
+        file.sync_all()?;
+        File::open(dir)?.sync_all()?;
+        Ok(File::open(to)?.sync_all()?)
+    }
+}
+
+/// Opens the environment in `dir`, which is made where it is not there.
+pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environment> {
+    fs::create_dir_all(dir)?;
+    let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
+    let env = loop {
+        match open_at_size(dir, size, tables) {
+            Err(heed::Error::Io(error)) if out_of_space(&error) && size / 2 >= SMALLEST_MAP => size /= 2,
+            opened => break opened?,
+        }
+    };
+    env.clear_stale_readers()?;
+    back_lock_with_disk(dir)?;
+    back_with_file(&env)?;
+    Ok(env)
+}
+
+fn open_at_size(dir: &Path, size: usize, tables: u32) -> heed::Result<Environment> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.map_size(size).max_dbs(tables).max_readers(MAX_READERS);
+    // SAFETY: the file is mapped read-only, and the lock on the folder keeps every other process of this program
+    // away from it. The file never shrinks while it is open, because LMDB never truncates and nothing else writes.
+    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
+    unsafe {
+        options.open(dir)
+    }
+}
+
+/// Whether the address space for the map was refused.
+fn out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::InvalidInput)
+        || error.kind() == io::ErrorKind::FileTooLarge
+}
+
+/// Makes sure that the whole table of readers is on the disk. It is mapped and written to through the map, so that a
+/// part of it for which a full disk has no room would end the process. Nobody else reads or writes it yet.
+fn back_lock_with_disk(dir: &Path) -> Done<()> {
+    let path = dir.join("lock.mdb");
+    let bytes = fs::read(&path)?;
+    let mut file = File::options().write(true).open(&path)?;
+    file.write_all(&bytes)?;
+    Ok(file.sync_all()?)
+}
+
+/// Lengthens the file to the last page that the environment knows. A page that was freed before it was ever written
+/// may lie beyond the end of the file, and so may pages that were cut off: read as zeros they are an error to LMDB,
+/// whereas behind the end of the file the system would stop the process.
+fn back_with_file(env: &Environment) -> Done<()> {
+    let pages = env.info().last_page_number as u64 + 1;
+    let needed = pages * u64::from(env.unnamed_database_stat().page_size);
+    let file = env.try_clone_inner_file()?;
+    if file.metadata()?.len() < needed {
+        file.set_len(needed)?;
+    }
+    Ok(())
+}
+
+/// Makes the tables that are not there, and opens all.
+pub(crate) fn create_tables<const N: usize>(env: &Environment, names: [&str; N]) -> Done<[Table; N]> {
+    let txn = env.write_txn()?;
+    let created = env.create_databases_and_commit(txn, |opener, txn| {
+        let mut tables = Vec::with_capacity(N);
+        for name in names {
+            tables.push(opener.create_database::<Bytes, Bytes>(txn, Some(name))?);
+        }
+        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(tables.first_chunk::<N>().copied()))
+    })?;
+    created.commit().flatten().ok_or_else(|| Failure::internal("the tables were not opened"))
+}
+
+/// Refuses a store that a newer version has written, before anything is written to it.
+fn refuse_newer(env: &Environment) -> Result<()> {
+    let found = stored_format(env).map_err(|failure| Error::failure("open", failure))?;
+    if found > FORMAT {
+        let message = format!(
+            "{} has format {found}, which a newer version wrote; this version reads up to {FORMAT}",
+            env.path().display()
+        );
+        return Err(Error::new(ErrorKind::NewerVersion, "open", message));
+    }
+    Ok(())
+}
+
+/// The format that stands in the store; 0 in a new one.
+fn stored_format(env: &Environment) -> Done<u32> {
+    let txn = env.read_txn()?;
+    let opened = env.open_databases_and_commit(txn, |opener, txn| {
+        let meta = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
+        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(meta))
+    })?;
+    let Some(meta) = opened.commit().flatten() else { return Ok(0) };
+    let txn = env.read_txn()?;
+    let Some(sealed) = meta.get(&txn, b"format")? else { return Ok(0) };
+    let described = || "the format record".to_owned();
+    let bytes = unseal(sealed, described)?.try_into().map_err(|_| damaged(described))?;
+    Ok(u32::from_le_bytes(bytes))
+}

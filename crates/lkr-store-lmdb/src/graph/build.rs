@@ -1,0 +1,288 @@
+//! The thread that feeds the graphs.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use heed::{RoTxn, RwTxn};
+use rand::{SeedableRng, rngs::StdRng};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use roaring::RoaringBitmap;
+
+use super::{
+    Graphs, Known, folder,
+    table::{Graph, GraphEnv, Row},
+};
+use crate::{
+    env::Kb,
+    error::{Done, Failure, Kind},
+    state,
+    vectors::{Field, read_bitmap, read_vector, registry},
+    writer::Writer,
+};
+
+/// Links a point has at the most, above the lowest layer and in it.
+const LINKS: usize = 16;
+const LINKS_LOWEST: usize = 32;
+/// How long the thread sleeps where nothing changes, and where something failed.
+const IDLE: Duration = Duration::from_secs(10);
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// Rounds come no faster than this, so that single writes do not keep the thread busy.
+const BETWEEN: Duration = Duration::from_millis(50);
+/// What a batch does not exceed on its own account: closing the store waits for its end.
+const LARGEST_BATCH: u64 = 4_000;
+/// How many rows one cleaning job removes.
+const CLEANED: usize = 2_000;
+
+pub(super) struct Builder {
+    pub(super) graphs: Arc<Graphs>,
+    pub(super) kb: Kb,
+    pub(super) writer: Writer,
+}
+
+/// A collection's points, as `kb` has them.
+struct Points {
+    collection: u16,
+    dims: usize,
+    live: RoaringBitmap,
+    next_id: u32,
+}
+
+impl Builder {
+    pub(super) const fn new(graphs: Arc<Graphs>, kb: Kb, writer: Writer) -> Self {
+        Self { graphs, kb, writer }
+    }
+
+    pub(super) fn run(&self, known: &Known) {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(self.graphs.options.build_threads.max(1))
+            .thread_name(|_| "lkr-graph-build".to_owned())
+            .build();
+        let pool = match pool {
+            Ok(pool) => pool,
+            Err(error) => {
+                tracing::error!(%error, "no threads to build vector graphs; searches look at every vector");
+                return;
+            }
+        };
+        self.trying("open the vector graph", || self.load(known));
+        while !self.graphs.stopped() {
+            self.trying("clean up", || self.clean());
+            if let Some(failure) = self.trying("build the vector graph", || self.feed_all(&pool)) {
+                self.graphs.report_failure(&failure);
+            }
+            self.graphs.wait(IDLE);
+            self.graphs.pause(BETWEEN);
+        }
+        self.seal();
+    }
+
+    /// Does `work`; where it fails, says so, waits and does without: the next round tries again.
+    fn trying(&self, what: &str, work: impl FnOnce() -> Done<()>) -> Option<Failure> {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        let failure = done.unwrap_or_else(|_| Err(Failure::corrupt("the builder panicked"))).err()?;
+        tracing::warn!(%failure, "could not {what}");
+        self.graphs.pause(AFTER_FAILURE);
+        Some(failure)
+    }
+
+    /// Removes what has expired or was dropped.
+    fn clean(&self) -> Done<()> {
+        loop {
+            let txn = self.kb.env.read_txn()?;
+            let (expired, dropped) =
+                (state::any_expired(&self.kb, &txn)?, registry::any_dropped(&self.kb, &txn)?);
+            drop(txn);
+            if self.graphs.stopped() || !(expired || dropped) {
+                return Ok(());
+            }
+            let kb = self.kb.clone();
+            self.writer.write_blocking(move |txn| {
+                state::purge(&kb, txn, CLEANED)?;
+                registry::purge_dropped(&kb, txn, CLEANED)
+            })?;
+        }
+    }
+
+    /// Feeds all graphs until each has what it should have.
+    fn feed_all(&self, pool: &ThreadPool) -> Done<()> {
+        if self.graphs.damaged.load(Ordering::Relaxed) || self.graphs.current().is_none() {
+            self.graphs.publish(None);
+            self.start_anew()?;
+        }
+        let Some(env) = self.graphs.current() else { return Ok(()) };
+        self.drop_strangers(&env)?;
+        let collections = self.collections().map_err(of_kb)?;
+        for known in collections {
+            let Some(dims) = known.dims() else { continue };
+            while !self.graphs.stopped() && self.feed(&env, pool, known.number, dims)? {}
+        }
+        self.seal();
+        Ok(())
+    }
+
+    /// Drops the graphs of collections that are no more.
+    fn drop_strangers(&self, env: &GraphEnv) -> Done<()> {
+        let rows = env.all_rows(&*env.env.read_txn()?)?;
+        let known = self.collections().map_err(of_kb)?;
+        for (collection, row) in rows {
+            if known.iter().all(|known| known.number != collection) {
+                folder::unseal_folder(&env.path)?;
+                let mut txn = env.env.write_txn()?;
+                for index in row.indexes() {
+                    env.writer(&Graph::empty(index), 0).clear(&mut txn).map_err(failure)?;
+                }
+                env.rows.delete(&mut txn, &super::row_key(collection))?;
+                txn.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Feeds one batch to a collection's graph, or to the one that will take its place. `false` where there was
+    /// nothing to do.
+    fn feed(&self, env: &GraphEnv, pool: &ThreadPool, collection: u16, dims: usize) -> Done<bool> {
+        let rows = env.all_rows(&*env.env.read_txn()?)?;
+        let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
+        let kb_txn = self.kb.env.read_txn()?;
+        let points = self.points(&kb_txn, collection, dims).map_err(of_kb)?;
+        let Some((row, target)) = self.plan(&rows, present, &points) else { return Ok(false) };
+        let batch = self.batch(&points, target.watermark);
+        folder::unseal_folder(&env.path)?;
+        let mut txn = env.env.write_txn()?;
+        let fed = self.insert(env, &mut txn, &kb_txn, &points, target, &batch)?;
+        drop(kb_txn);
+        if fed.items > target.items {
+            build(env, &mut txn, pool, fed.index, dims, self.graphs.options.ef_construction)?;
+        }
+        let row = settle(env, &mut txn, row, fed, dims)?;
+        env.put_row(&mut txn, collection, &row)?;
+        txn.commit()?;
+        Ok(true)
+    }
+
+    fn collections(&self) -> Done<Vec<registry::Known>> {
+        registry::all(&self.kb, &*self.kb.env.read_txn()?)
+    }
+
+    fn points(&self, txn: &RoTxn, collection: u16, dims: usize) -> Done<Points> {
+        let live = read_bitmap(&self.kb, txn, collection, Field::Live)?;
+        let next_id = registry::next_id(&self.kb, txn, collection)?;
+        Ok(Points { collection, dims, live, next_id })
+    }
+
+    /// Which graph is fed next, if any, and the row that it stands in.
+    fn plan(&self, rows: &[(u16, Row)], present: Option<Row>, points: &Points) -> Option<(Row, Graph)> {
+        let Some(row) = present else {
+            let worth_it = points.live.len() > self.graphs.options.linear_below;
+            let current = Graph::empty(free_index(rows)?);
+            return worth_it.then_some((Row { current, next: None }, current));
+        };
+        if let Some(next) = row.next {
+            return Some((row, next));
+        }
+        let waiting = points.live.range_cardinality(row.current.watermark..);
+        let dead = u64::from(row.current.items)
+            .saturating_sub(points.live.range_cardinality(..row.current.watermark));
+        if dead * 3 > row.current.items.into() && points.live.len() > self.graphs.options.linear_below {
+            let next = Graph::empty(free_index(rows)?);
+            return Some((Row { next: Some(next), ..row }, next));
+        }
+        let enough = u64::from(self.graphs.options.graph_batch).max(points.live.len() / 100);
+        (waiting >= enough).then_some((row, row.current))
+    }
+
+    /// The ids that are fed next: the more there are, the more at once, because each build also costs in proportion
+    /// to the graph.
+    fn batch(&self, points: &Points, watermark: u32) -> Vec<u32> {
+        let smallest = u64::from(self.graphs.options.graph_batch);
+        let size = smallest.max((points.live.len() / 50).min(LARGEST_BATCH)) as usize;
+        let mut ids = points.live.iter();
+        ids.advance_to(watermark);
+        ids.take(size).collect()
+    }
+
+    /// Gives the vectors of the batch to a graph, and answers what it has then.
+    fn insert(
+        &self,
+        env: &GraphEnv,
+        txn: &mut RwTxn,
+        kb_txn: &RoTxn,
+        points: &Points,
+        graph: Graph,
+        batch: &[u32],
+    ) -> Done<Graph> {
+        let writer = env.writer(&graph, points.dims);
+        let mut items = graph.items;
+        for id in batch {
+            match read_vector(&self.kb, kb_txn, points.collection, *id, points.dims) {
+                Ok(Some(vector)) => {
+                    writer.add_item(txn, *id, &vector).map_err(failure)?;
+                    items += 1;
+                }
+                Ok(None) => {}
+                Err(failure) if failure.kind() == Kind::Corrupt => {
+                    tracing::error!(%failure, "not in the graph");
+                }
+                Err(failure) => return Err(of_kb(failure)),
+            }
+        }
+        let rest = batch.last().is_none_or(|last| points.live.max() == Some(*last));
+        let watermark =
+            if rest { points.next_id } else { batch.last().map_or(graph.watermark, |last| last + 1) };
+        Ok(Graph { items, watermark, ..graph })
+    }
+
+    /// Seals the folder, where anything was written since.
+    fn seal(&self) {
+        if let Some(env) = self.graphs.current()
+            && let Err(error) = folder::seal_folder(&env.path)
+        {
+            tracing::warn!(%error, "the vector graph could not be sealed");
+        }
+    }
+}
+
+/// The smallest number that no graph has.
+fn free_index(rows: &[(u16, Row)]) -> Option<u16> {
+    let taken: Vec<u16> = rows.iter().flat_map(|(_, row)| row.indexes()).collect();
+    (0..=u16::MAX).find(|index| !taken.contains(index))
+}
+
+/// Builds the links of what was inserted.
+fn build(env: &GraphEnv, txn: &mut RwTxn, pool: &ThreadPool, index: u16, dims: usize, ef: usize) -> Done<()> {
+    let writer = env.writer(&Graph::empty(index), dims);
+    let mut rng = StdRng::from_rng(&mut rand::rng());
+    pool.install(|| {
+        let mut builder = writer.builder(&mut rng);
+        builder.ef_construction(ef).build::<LINKS, LINKS_LOWEST>(txn)
+    })
+    .map_err(failure)
+}
+
+/// The row with the graph as it was fed. One that was built beside another takes its place when it knows as much.
+fn settle(env: &GraphEnv, txn: &mut RwTxn, row: Row, fed: Graph, dims: usize) -> Done<Row> {
+    if row.current.index == fed.index {
+        return Ok(Row { current: fed, ..row });
+    }
+    if fed.watermark < row.current.watermark {
+        return Ok(Row { next: Some(fed), ..row });
+    }
+    env.writer(&row.current, dims).clear(txn).map_err(failure)?;
+    Ok(Row { current: fed, next: None })
+}
+
+/// A failure to read `kb`, whatever its kind, is none of the graph.
+fn of_kb(failure: Failure) -> Failure {
+    failure.into_kind(Kind::Unavailable)
+}
+
+fn failure(error: hannoy::Error) -> Failure {
+    match error {
+        hannoy::Error::Heed(error) => error.into(),
+        hannoy::Error::Io(error) => error.into(),
+        other => Failure::corrupt(other.to_string()),
+    }
+}

@@ -1,0 +1,84 @@
+//! Asking a graph.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use hannoy::{Reader, distances::Cosine};
+use heed::RoTxn;
+use roaring::RoaringBitmap;
+
+use super::{
+    Graphs,
+    table::{Graph, GraphEnv},
+};
+use crate::env::Snapshot;
+
+/// A graph in the state that a read transaction sees.
+pub(crate) struct OpenGraph<'g> {
+    graphs: &'g Graphs,
+    env: Arc<GraphEnv>,
+    txn: Snapshot,
+    graph: Graph,
+}
+
+impl<'g> OpenGraph<'g> {
+    pub(super) fn open(graphs: &'g Graphs, env: Arc<GraphEnv>, collection: u16) -> Option<Self> {
+        let opened = env.env.clone().static_read_txn().map_err(Into::into).and_then(|txn| {
+            let row = env.row(&txn, collection)?;
+            Ok((txn, row))
+        });
+        match opened {
+            Ok((txn, Some(row))) if row.current.items > 0 => {
+                Some(Self { graphs, env, txn, graph: row.current })
+            }
+            Ok(_) => None,
+            Err(failure) => {
+                graphs.report_failure(&failure);
+                None
+            }
+        }
+    }
+
+    /// The id from which on the graph knows nothing.
+    pub(crate) const fn watermark(&self) -> u32 {
+        self.graph.watermark
+    }
+
+    /// How many points the graph holds, dead ones among them.
+    pub(crate) fn items(&self) -> u64 {
+        self.graph.items.into()
+    }
+
+    /// About the `limit` nearest of the candidates that the graph holds; `None` where it is damaged.
+    pub(crate) fn nearest(
+        &self,
+        vector: &[f32],
+        candidates: &RoaringBitmap,
+        limit: usize,
+    ) -> Option<Vec<u32>> {
+        // What is read off damaged pages may be anything, and makes the graph's code panic here and there.
+        let found = catch_unwind(AssertUnwindSafe(|| self.walk(vector, candidates, limit)));
+        match found {
+            Ok(Ok(found)) => Some(found),
+            Ok(Err(error)) => {
+                self.graphs.report_damage(&error.to_string());
+                None
+            }
+            Err(_) => {
+                self.graphs.report_damage("a search panicked");
+                None
+            }
+        }
+    }
+
+    fn walk(&self, vector: &[f32], candidates: &RoaringBitmap, limit: usize) -> hannoy::Result<Vec<u32>> {
+        let txn: &RoTxn = &self.txn;
+        let reader = Reader::<Cosine>::open(txn, self.graph.index, self.env.graphs)?;
+        let ef = self.graphs.options.ef_search.max(limit.saturating_mul(2));
+        let mut query = reader.nns(limit);
+        query.ef_search(ef).linear_below(0).candidates(candidates);
+        Ok(query.by_vector(txn, vector)?.into_nns().into_iter().map(|(id, _)| id).collect())
+    }
+}

@@ -1,0 +1,116 @@
+//! The graph environment and what it says of each collection's graph.
+
+use std::path::{Path, PathBuf};
+
+use hannoy::distances::Cosine;
+use heed::{CommitOrAbort, RoTxn, RwTxn};
+
+use super::row_key;
+use crate::{
+    codec::{Fields, damaged, seal, unseal},
+    env::{Environment, Table, create_tables, open_env},
+    error::{Done, Failure},
+};
+
+/// The graphs of all collections, in one environment, each under a number of hannoy's.
+#[derive(Debug)]
+pub(crate) struct GraphEnv {
+    pub(crate) env: Environment,
+    /// Collection → [`Row`].
+    pub(crate) rows: Table,
+    pub(crate) graphs: hannoy::Database<'static, Cosine>,
+    pub(crate) path: PathBuf,
+}
+
+impl GraphEnv {
+    pub(crate) fn open(path: &Path, map_size: usize) -> Done<Self> {
+        let env = open_env(path, map_size, 2)?;
+        let [rows] = create_tables(&env, ["rows"])?;
+        let txn = env.write_txn()?;
+        let created = env.create_databases_and_commit(txn, |opener, txn| {
+            opener.create_database(txn, Some("graphs")).map(CommitOrAbort::<_, ()>::Commit)
+        })?;
+        let graphs = created.commit().ok_or_else(|| Failure::internal("the graphs were not opened"))?;
+        Ok(Self { env, rows, graphs, path: path.to_owned() })
+    }
+
+    pub(crate) fn row(&self, txn: &RoTxn, collection: u16) -> Done<Option<Row>> {
+        let sealed = self.rows.get(txn, &row_key(collection))?;
+        sealed.map(|sealed| Row::decode(collection, sealed)).transpose()
+    }
+
+    pub(crate) fn put_row(&self, txn: &mut RwTxn, collection: u16, row: &Row) -> Done<()> {
+        Ok(self.rows.put(txn, &row_key(collection), &seal(&row.encode()))?)
+    }
+
+    pub(crate) fn all_rows(&self, txn: &RoTxn) -> Done<Vec<(u16, Row)>> {
+        let mut rows = Vec::new();
+        for row in self.rows.iter(txn)? {
+            let (key, sealed) = row?;
+            let collection = key.try_into().map(u16::from_be_bytes);
+            let collection = collection.map_err(|_| damaged(|| "a row of the graphs".to_owned()))?;
+            rows.push((collection, Row::decode(collection, sealed)?));
+        }
+        Ok(rows)
+    }
+
+    /// Whether `row` is of the graphs that a reader may ask.
+    pub(crate) fn writer(&self, graph: &Graph, dims: usize) -> hannoy::Writer<'static, Cosine> {
+        hannoy::Writer::new(self.graphs, graph.index, dims)
+    }
+}
+
+/// The graphs of a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The one that answers.
+    pub(crate) current: Graph,
+    /// The one that is being built to take its place.
+    pub(crate) next: Option<Graph>,
+}
+
+/// A graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Graph {
+    /// Its number in hannoy.
+    pub(crate) index: u16,
+    /// It has been given all points below this id that were there at the time.
+    pub(crate) watermark: u32,
+    /// How many it was given.
+    pub(crate) items: u32,
+}
+
+impl Graph {
+    pub(crate) const fn empty(index: u16) -> Self {
+        Self { index, watermark: 0, items: 0 }
+    }
+
+    fn encode(self) -> Vec<u8> {
+        let mut bytes = self.index.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.watermark.to_le_bytes());
+        bytes.extend_from_slice(&self.items.to_le_bytes());
+        bytes
+    }
+
+    fn decode(fields: &mut Fields) -> Option<Self> {
+        Some(Self { index: fields.u16()?, watermark: fields.u32()?, items: fields.u32()? })
+    }
+}
+
+impl Row {
+    /// The numbers that its graphs have in hannoy.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = u16> {
+        [Some(self.current.index), self.next.map(|next| next.index)].into_iter().flatten()
+    }
+
+    fn encode(self) -> Vec<u8> {
+        [self.current.encode(), self.next.map(Graph::encode).unwrap_or_default()].concat()
+    }
+
+    fn decode(collection: u16, sealed: &[u8]) -> Done<Self> {
+        let name = || format!("the row of the graph of collection number {collection}");
+        let mut fields = Fields(unseal(sealed, name)?);
+        let current = Graph::decode(&mut fields).ok_or_else(|| damaged(name))?;
+        Ok(Self { current, next: Graph::decode(&mut fields) })
+    }
+}

@@ -1,0 +1,41 @@
+//! What kind of file system a folder lies on.
+
+use std::{fs, path::Path};
+
+/// File systems that lie on other machines, as Linux calls them.
+const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs"];
+
+/// The kind of the network file system that `dir` lies on; `None` where it is another kind, or unknown.
+pub(crate) fn network_file_system(dir: &Path) -> Option<&'static str> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    network_mount(&mounts, &dir.canonicalize().ok()?)
+}
+
+/// Of the mounts that `dir` lies below, the longest and last one counts. The fields of a line: the mount's place is
+/// the fifth, its kind the first behind a dash.
+fn network_mount(mounts: &str, dir: &Path) -> Option<&'static str> {
+    let above = mounts.lines().filter_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let place = Path::new(place.split(' ').nth(4)?);
+        dir.starts_with(place).then_some((place.components().count(), kind.split(' ').next()?))
+    });
+    let (_, kind) = above.max_by_key(|(depth, _)| *depth)?;
+    NETWORK.into_iter().find(|network| *network == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_mount_counts() {
+        let mounts = "21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n\
+                      30 21 0:44 / /srv rw - nfs4 host:/srv rw\n\
+                      31 30 8:2 / /srv/local rw - xfs /dev/sdb rw";
+        let kind = |dir| network_mount(mounts, Path::new(dir));
+        assert_eq!(kind("/srv/kb"), Some("nfs4"));
+        assert_eq!(kind("/srv/local/kb"), None);
+        assert_eq!(kind("/srvother"), None);
+        assert_eq!(network_mount("", Path::new("/")), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! What all handles of a store share.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::JoinHandle,
+};
+
+use tokio::sync::{Notify, Semaphore};
+
+use crate::{
+    LmdbOptions,
+    env::Kb,
+    error::{Done, Error, Failure, Result},
+    graph::{self, Graphs},
+    lock::FolderLock,
+    writer::Writer,
+};
+
+/// How many batches of queries are answered at a time.
+const SEARCHES: usize = 32;
+
+/// An open store. Dropping it ends its threads.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) writer: Writer,
+    pub(crate) graphs: Arc<Graphs>,
+    pub(crate) options: LmdbOptions,
+    /// Wakes the workers that wait for a task.
+    pub(crate) tasks: Notify,
+    /// How many batches of queries may be answered at a time. They wait here rather than with transactions open.
+    pub(crate) searches: Semaphore,
+    pub(crate) kb: Kb,
+    threads: Vec<JoinHandle<()>>,
+    /// Last, so that the folder is given up when everything in it is closed.
+    _lock: FolderLock,
+}
+
+impl Shared {
+    pub(crate) fn start(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<Self> {
+        let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
+        let known = graph::Known::read(&kb).map_err(|failure| Error::failure("open", failure))?;
+        let signalled = Arc::clone(&graphs);
+        let (writer, writing) = Writer::start(kb.env.clone(), move || signalled.wake())
+            .map_err(|error| Error::io("start a thread", error))?;
+        let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), known)
+            .map_err(|error| Error::io("start a thread", error))?;
+        let threads = vec![builder, writing];
+        let (tasks, searches) = (Notify::new(), Semaphore::new(SEARCHES));
+        Ok(Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock })
+    }
+
+    /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.
+    pub(crate) async fn blocking<T, F>(shared: &Arc<Self>, work: F) -> Done<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Self) -> Done<T> + Send + 'static,
+    {
+        let shared = Arc::clone(shared);
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|error| Err(Failure::internal(error)))
+    }
+
+    pub(crate) async fn snapshot(shared: &Arc<Self>, to: &Path) -> Done<()> {
+        let to: PathBuf = to.to_owned();
+        Self::blocking(shared, move |shared| shared.kb.copy(&to)).await
+    }
+
+    pub(crate) async fn health(shared: &Arc<Self>) -> Done<()> {
+        if !shared.writer.is_alive() {
+            return Err(Failure::unavailable("the writing thread is gone"));
+        }
+        let read = |shared: &Self| {
+            let txn = shared.kb.env.read_txn()?;
+            shared.kb.tables.meta.get(&txn, b"format")?;
+            Ok(())
+        };
+        Self::blocking(shared, read).await
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.graphs.stop();
+        // The builder hands jobs to the writer, which ends when nobody can do so any more.
+        self.writer = Writer::closed();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store had panicked");
+            }
+        }
+    }
+}

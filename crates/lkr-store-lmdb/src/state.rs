@@ -1,0 +1,284 @@
+//! The port `StateStore`.
+
+mod scan;
+
+use std::{collections::HashSet, ops::Bound, path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use heed::{RoTxn, RwTxn};
+use lkr_state::{Expect, Key, Op, Order, Record, Result, StateStore, Write};
+
+use crate::{
+    clock,
+    codec::{Fields, damaged, seal, unseal},
+    env::Kb,
+    error::{Done, Failure},
+    shared::Shared,
+};
+
+const LONGEST_KEY: usize = 400;
+const LARGEST_VALUE: usize = 1 << 20;
+/// The expiry of what is kept for ever.
+const NEVER: u64 = u64::MAX;
+/// The counter that versions are taken from. One for all keys, so that a key that comes back has a new one.
+const VERSIONS: &str = "versions";
+
+/// The records of a store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LmdbState {
+    shared: Arc<Shared>,
+}
+
+impl LmdbState {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+    {
+        let work = move |shared: &Shared| work(&shared.kb, &*shared.kb.env.read_txn()?);
+        Shared::blocking(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
+    }
+}
+
+#[async_trait]
+impl StateStore for LmdbState {
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
+        let keys = keys.to_vec();
+        self.read("get_many", move |kb, txn| {
+            keys.iter().try_for_each(|key| check_key(key))?;
+            let now = clock::now();
+            keys.iter().map(|key| Ok(find(kb, txn, key, now)?.map(Stored::into_record))).collect()
+        })
+        .await
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> Result<()> {
+        let applied = async {
+            check(&writes)?;
+            let kb = self.shared.kb.clone();
+            self.shared.writer.write(move |txn| apply(&kb, txn, &writes)).await
+        };
+        applied.await.map_err(|failure| failure.into_state("apply"))
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<(Key, Record)>> {
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
+        self.read("scan", move |kb, txn| scan::scan(kb, txn, &prefix, after.as_deref(), order, limit)).await
+    }
+
+    async fn snapshot(&self, to: &Path) -> Result<()> {
+        Shared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_state("snapshot"))
+    }
+
+    async fn health(&self) -> Result<()> {
+        Shared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
+    }
+}
+
+/// A record as it is stored: expiry in microseconds since 1970, version, value.
+struct Stored<'t> {
+    expires: u64,
+    version: u64,
+    value: &'t [u8],
+}
+
+impl<'t> Stored<'t> {
+    fn decode(sealed: &'t [u8], key: &str) -> Done<Self> {
+        let name = || format!("the record {key}");
+        let mut fields = Fields(unseal(sealed, name)?);
+        let parts = fields.u64().zip(fields.u64());
+        let (expires, version) = parts.ok_or_else(|| damaged(name))?;
+        Ok(Self { expires, version, value: fields.0 })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(16 + self.value.len());
+        bytes.extend_from_slice(&self.expires.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(self.value);
+        seal(&bytes)
+    }
+
+    fn into_record(self) -> Record {
+        Record { value: Bytes::copy_from_slice(self.value), version: self.version }
+    }
+}
+
+fn check_key(key: &str) -> Done<()> {
+    if (1..=LONGEST_KEY).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Failure::invalid(format!("a key of {} bytes; 1 to {LONGEST_KEY} are possible", key.len())))
+}
+
+fn check(writes: &[Write]) -> Done<()> {
+    let mut keys = HashSet::with_capacity(writes.len());
+    for Write { key, op, .. } in writes {
+        check_key(key)?;
+        if !keys.insert(key) {
+            return Err(Failure::invalid(format!("the key {key} stands twice in one step")));
+        }
+        if let Op::Put { value, .. } = op
+            && value.len() > LARGEST_VALUE
+        {
+            let message = format!("a value of {} bytes for {key}; {LARGEST_VALUE} are possible", value.len());
+            return Err(Failure::invalid(message));
+        }
+    }
+    Ok(())
+}
+
+/// The record of `key`, unless it has expired.
+fn find<'t>(kb: &Kb, txn: &'t RoTxn, key: &str, now: u64) -> Done<Option<Stored<'t>>> {
+    Ok(stored(kb, txn, key)?.filter(|stored| stored.expires > now))
+}
+
+fn stored<'t>(kb: &Kb, txn: &'t RoTxn, key: &str) -> Done<Option<Stored<'t>>> {
+    kb.tables.state.get(txn, key.as_bytes())?.map(|sealed| Stored::decode(sealed, key)).transpose()
+}
+
+/// Checks every expectation, then writes.
+fn apply(kb: &Kb, txn: &mut RwTxn, writes: &[Write]) -> Done<()> {
+    let now = clock::now();
+    for Write { key, expect, .. } in writes {
+        let version = find(kb, txn, key, now)?.map(|stored| stored.version);
+        let holds = match expect {
+            Expect::Any => true,
+            Expect::Absent => version.is_none(),
+            Expect::Version(expected) => version == Some(*expected),
+        };
+        if !holds {
+            return Err(Failure::conflict(format!("{key} has version {version:?}, expected {expect:?}")));
+        }
+    }
+    writes.iter().try_for_each(|Write { key, op, .. }| match op {
+        Op::Put { value, ttl } => {
+            let expires = ttl.map_or(NEVER, |ttl| clock::after(now, ttl));
+            put(kb, txn, key, value, expires)
+        }
+        Op::Delete => remove(kb, txn, key),
+        Op::Increment => increment(kb, txn, key, now),
+        Op::Check => Ok(()),
+    })
+}
+
+fn put(kb: &Kb, txn: &mut RwTxn, key: &str, value: &[u8], expires: u64) -> Done<()> {
+    forget_expiry(kb, txn, key)?;
+    let version = kb.count(txn, VERSIONS)?;
+    let record = Stored { expires, version, value }.encode();
+    kb.tables.state.put(txn, key.as_bytes(), &record)?;
+    if expires != NEVER {
+        kb.tables.expiries.put(txn, &expiry_key(expires, key.as_bytes()), &[])?;
+    }
+    Ok(())
+}
+
+fn remove(kb: &Kb, txn: &mut RwTxn, key: &str) -> Done<()> {
+    forget_expiry(kb, txn, key)?;
+    kb.tables.state.delete(txn, key.as_bytes())?;
+    Ok(())
+}
+
+/// Counts one more, and keeps the expiry that the counter has.
+fn increment(kb: &Kb, txn: &mut RwTxn, key: &str, now: u64) -> Done<()> {
+    let present = find(kb, txn, key, now)?;
+    let expires = present.as_ref().map_or(NEVER, |stored| stored.expires);
+    let count = present.map_or(0, |stored| stored.into_record().as_counter());
+    put(kb, txn, key, count.saturating_add(1).to_string().as_bytes(), expires)
+}
+
+/// Takes the key's entry out of the list of what expires when.
+fn forget_expiry(kb: &Kb, txn: &mut RwTxn, key: &str) -> Done<()> {
+    let expires = stored(kb, txn, key)?.map_or(NEVER, |stored| stored.expires);
+    if expires != NEVER {
+        kb.tables.expiries.delete(txn, &expiry_key(expires, key.as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn expiry_key(expires: u64, key: &[u8]) -> Vec<u8> {
+    [&expires.to_be_bytes(), key].concat()
+}
+
+/// Removes up to `limit` records that have expired, and answers how many there were.
+pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<usize> {
+    let end = clock::now().to_be_bytes();
+    let range = (Bound::Unbounded, Bound::Excluded(end.as_slice()));
+    let mut expired = Vec::new();
+    for entry in kb.tables.expiries.range(txn, &range)?.take(limit) {
+        expired.push(entry?.0.to_vec());
+    }
+    for entry in &expired {
+        kb.tables.expiries.delete(txn, entry)?;
+        if let Some((_, key)) = entry.split_first_chunk::<8>() {
+            kb.tables.state.delete(txn, key)?;
+        }
+    }
+    Ok(expired.len())
+}
+
+/// Whether anything has expired and is still there.
+pub(crate) fn any_expired(kb: &Kb, txn: &RoTxn) -> Done<bool> {
+    let now = clock::now().to_be_bytes();
+    Ok(kb.tables.expiries.first(txn)?.is_some_and(|(entry, _)| entry < now.as_slice()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_has_expired_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+        let mut txn = kb.env.write_txn().unwrap();
+        let put = |key: &str, ttl| Write::put_for(key, Expect::Any, "value", ttl);
+        let long = Duration::from_secs(1_000);
+        let writes = [
+            put("gone", Duration::ZERO),
+            put("kept", long),
+            Write::put("for ever", Expect::Any, "value"),
+            put("put again", Duration::ZERO),
+            put("deleted", Duration::ZERO),
+        ];
+        apply(&kb, &mut txn, &writes).unwrap();
+        apply(&kb, &mut txn, &[put("put again", long), Write::delete("deleted", Expect::Any)]).unwrap();
+        txn.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+
+        assert!(any_expired(&kb, &kb.env.read_txn().unwrap()).unwrap());
+        let mut txn = kb.env.write_txn().unwrap();
+        assert_eq!(purge(&kb, &mut txn, 100).unwrap(), 1);
+        txn.commit().unwrap();
+        let txn = kb.env.read_txn().unwrap();
+        assert!(!any_expired(&kb, &txn).unwrap());
+        assert_eq!((kb.tables.state.len(&txn).unwrap(), kb.tables.expiries.len(&txn).unwrap()), (3, 2));
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+        let mut txn = kb.env.write_txn().unwrap();
+        apply(&kb, &mut txn, &[Write::put("a/key", Expect::Any, "value")]).unwrap();
+        let mut sealed = kb.tables.state.get(&txn, b"a/key").unwrap().unwrap().to_vec();
+        *sealed.last_mut().unwrap() ^= 1;
+        kb.tables.state.put(&mut txn, b"a/key", &sealed).unwrap();
+        let failure = find(&kb, &txn, "a/key", 0).err().unwrap();
+        assert_eq!(failure.kind(), crate::error::Kind::Corrupt);
+        assert_eq!(failure.to_string(), "the record a/key is damaged");
+    }
+}

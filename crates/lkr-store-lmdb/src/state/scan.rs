@@ -1,0 +1,79 @@
+//! Records by prefix, in the order of their keys.
+
+use std::ops::Bound;
+
+use heed::RoTxn;
+use lkr_state::{Key, Order, Record};
+
+use super::Stored;
+use crate::{clock, codec::damaged, env::Kb, error::Done};
+
+/// Up to `limit` records whose key begins with `prefix`, beyond `after`.
+pub(super) fn scan(
+    kb: &Kb,
+    txn: &RoTxn,
+    prefix: &str,
+    after: Option<&str>,
+    order: Order,
+    limit: usize,
+) -> Done<Vec<(Key, Record)>> {
+    let range = bounds(prefix.as_bytes(), after.map(str::as_bytes), order);
+    let Some(range) = range else { return Ok(Vec::new()) };
+    let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
+    match order {
+        Order::Ascending => collect(kb.tables.state.range(txn, &range)?, limit),
+        Order::Descending => collect(kb.tables.state.rev_range(txn, &range)?, limit),
+    }
+}
+
+fn collect<'t>(
+    entries: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+    limit: usize,
+) -> Done<Vec<(Key, Record)>> {
+    let now = clock::now();
+    let mut records = Vec::new();
+    for entry in entries {
+        if records.len() == limit {
+            break;
+        }
+        let (key, sealed) = entry?;
+        let key = std::str::from_utf8(key).map_err(|_| damaged(|| "the key of a record".to_owned()))?;
+        let stored = Stored::decode(sealed, key)?;
+        if stored.expires > now {
+            records.push((key.to_owned(), stored.into_record()));
+        }
+    }
+    Ok(records)
+}
+
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The keys that begin with `prefix` and lie beyond `after`; `None` where there can be none.
+fn bounds(prefix: &[u8], after: Option<&[u8]>, order: Order) -> Option<Bounds> {
+    let first = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.to_vec()) };
+    let end = successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    let Some(after) = after.filter(|after| !after.is_empty()) else {
+        // Nothing lies below the empty key, everything above it.
+        return (after.is_none() || order == Order::Ascending).then_some((first, end));
+    };
+    let beyond = Bound::Excluded(after.to_vec());
+    let past_all = after > prefix && !after.starts_with(prefix);
+    match order {
+        Order::Ascending if past_all => None,
+        Order::Ascending => Some((if after < prefix { first } else { beyond }, end)),
+        Order::Descending if after <= prefix => None,
+        Order::Descending => Some((first, if past_all { end } else { beyond })),
+    }
+}
+
+/// The smallest key above all that begin with `prefix`; `None` where there is no such key.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut key = prefix.to_vec();
+    while let Some(last) = key.pop() {
+        if last < u8::MAX {
+            key.push(last + 1);
+            return Some(key);
+        }
+    }
+    None
+}

@@ -1,0 +1,58 @@
+use std::{path::Path, sync::Arc};
+
+use crate::{
+    LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
+    env::Kb,
+    error::{Error, Result},
+    lock::FolderLock,
+    mount, queue,
+    shared::Shared,
+};
+
+/// A store in a folder, which it has for itself.
+///
+/// It is closed when it and all the handles that it gave are dropped. That waits for the writes that were handed in
+/// and for the batch of vectors that is being built into a graph, some seconds at the most. A process that just ends
+/// loses nothing.
+#[derive(Debug, Clone)]
+pub struct LmdbStore {
+    shared: Arc<Shared>,
+}
+
+impl LmdbStore {
+    /// Opens the store in `dir`, which is made where it is not there. Blocks on the file system, for milliseconds.
+    ///
+    /// Tasks that were claimed when the store was last closed are claimable again.
+    ///
+    /// # Errors
+    /// `Locked` where another process, or another store of this process, has the folder; `NewerVersion`, `Corrupt`,
+    /// `Unavailable` and `Io` as they say.
+    pub fn open(dir: &Path, options: LmdbOptions) -> Result<Self> {
+        let lock = FolderLock::take(dir)?;
+        if let Some(kind) = mount::network_file_system(dir) {
+            tracing::warn!(dir = %dir.display(), kind, "the store lies on a network file system, where LMDB is not safe");
+        }
+        let kb = Kb::open(&dir.join("kb"), options.map_size)?;
+        queue::clear_leases(&kb).map_err(|failure| Error::failure("open", failure))?;
+        let shared = Shared::start(kb, dir, options, lock)?;
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The vectors.
+    #[must_use]
+    pub fn vectors(&self) -> LmdbVectors {
+        LmdbVectors::new(Arc::clone(&self.shared))
+    }
+
+    /// The records.
+    #[must_use]
+    pub fn state(&self) -> LmdbState {
+        LmdbState::new(Arc::clone(&self.shared))
+    }
+
+    /// The tasks.
+    #[must_use]
+    pub fn queue(&self) -> LmdbQueue {
+        LmdbQueue::new(Arc::clone(&self.shared))
+    }
+}

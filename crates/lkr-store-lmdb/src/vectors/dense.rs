@@ -1,0 +1,124 @@
+//! Dense queries: the graph for the points that it has, an exact scan for the others.
+
+use std::ops::Bound;
+
+use heed::RoTxn;
+use roaring::RoaringBitmap;
+
+use super::{
+    bitmap::{self, Field},
+    kernel, keys,
+    record::decode_dense,
+    registry,
+    top::Top,
+};
+use crate::{
+    codec::{damaged, unseal},
+    env::Kb,
+    error::Done,
+    graph::Graphs,
+};
+
+/// Candidates beyond the limit: products of single precision choose them, and their order may differ from that of
+/// the exact cosines by a place or two.
+const MARGIN: usize = 16;
+/// Of so many rows at least one must be wanted for reading all of them to be faster than looking each up.
+const LOOK_UP: u64 = 8;
+/// A dense query of a collection.
+pub(crate) struct DenseQuery<'q> {
+    pub(crate) collection: u16,
+    pub(crate) vector: &'q [f32],
+    pub(crate) selected: Option<&'q RoaringBitmap>,
+    pub(crate) limit: usize,
+}
+
+/// The points of the highest cosine, with those that tie with the last.
+pub(crate) fn search(kb: &Kb, txn: &RoTxn, graphs: &Graphs, query: &DenseQuery) -> Done<Vec<(f32, u32)>> {
+    if query.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let (mut found, from) = walk(kb, txn, graphs, query)?.unwrap_or_default();
+    found.extend(scan(kb, txn, query, from)?);
+    rescore(kb, txn, query, found)
+}
+
+/// What the graph finds, and the id from which on it knows nothing; `None` where an exact scan is the better way.
+fn walk(kb: &Kb, txn: &RoTxn, graphs: &Graphs, query: &DenseQuery) -> Done<Option<(Vec<u32>, u32)>> {
+    let Some(graph) = graphs.open(query.collection) else { return Ok(None) };
+    let live;
+    let candidates = match query.selected {
+        Some(selected) => selected,
+        None => {
+            live = bitmap::read(kb, txn, query.collection, Field::Live)?;
+            &live
+        }
+    };
+    if !graphs.worth_walking(candidates.len(), graph.items()) {
+        return Ok(None);
+    }
+    let limit = query.limit.saturating_add(MARGIN);
+    Ok(graph.nearest(query.vector, candidates, limit).map(|found| (found, graph.watermark())))
+}
+
+/// The nearest of the points from the id `from` on, by looking at each.
+fn scan(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Done<Vec<u32>> {
+    let end = registry::next_id(kb, txn, query.collection)?;
+    let mut top = Top::new(query.limit.saturating_add(MARGIN));
+    let mut score = |id, sealed: &[u8]| {
+        // The checksum is left for those that come out best.
+        let inverse =
+            sealed.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0.0, f32::from_le_bytes);
+        let values = sealed.get(8..).unwrap_or_default();
+        top.push(kernel::dot(query.vector, values) * inverse, id);
+    };
+    match query.selected {
+        Some(selected)
+            if selected.range_cardinality(from..) * LOOK_UP < u64::from(end.saturating_sub(from)) =>
+        {
+            for id in selected.iter().skip_while(|id| *id < from) {
+                if let Some(sealed) = kb.tables.dense.get(txn, &keys::row(query.collection, id))? {
+                    score(id, sealed);
+                }
+            }
+        }
+        selected => {
+            let (first, last) = (keys::row(query.collection, from), keys::row(query.collection, u32::MAX));
+            let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+            for row in kb.tables.dense.range(txn, &range)? {
+                let (key, sealed) = row?;
+                let id = keys::row_id(key).unwrap_or_default();
+                if selected.is_none_or(|selected| selected.contains(id)) {
+                    score(id, sealed);
+                }
+            }
+        }
+    }
+    Ok(top.into_best().into_iter().map(|(_, id)| id).collect())
+}
+
+/// The exact cosines of the candidates, from checked vectors, cut to the limit.
+fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Done<Vec<(f32, u32)>> {
+    let mut top = Top::new(query.limit);
+    for id in found {
+        if let Some(vector) = vector(kb, txn, query.collection, id, query.vector.len())? {
+            top.push(cosine(query.vector, &vector), id);
+        }
+    }
+    Ok(top.into_best())
+}
+
+/// The cosine of two vectors; 0 where one of them has no length.
+fn cosine(query: &[f32], vector: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let length = (dot(query, query) * dot(vector, vector)).sqrt();
+    let cosine = if length > 0.0 { dot(query, vector) / length } else { 0.0 };
+    // Zero is added so that −0 and 0, which are equal, tie.
+    cosine as f32 + 0.0
+}
+
+/// The dense vector of a point, where it has one.
+pub(crate) fn vector(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, dims: usize) -> Done<Option<Vec<f32>>> {
+    let Some(sealed) = kb.tables.dense.get(txn, &keys::row(collection, id))? else { return Ok(None) };
+    let name = || super::named(kb, txn, collection, id, "the dense vector");
+    decode_dense(unseal(sealed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
+}

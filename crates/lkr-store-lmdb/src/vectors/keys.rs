@@ -1,0 +1,47 @@
+//! The keys of the tables that hold points. Numbers stand with their high bytes first, so that keys sort as they do.
+
+use lkr_domain::PointId;
+
+pub(crate) fn collection(number: u16) -> [u8; 2] {
+    number.to_be_bytes()
+}
+
+/// The key of an internal id.
+pub(crate) fn row(number: u16, id: u32) -> [u8; 6] {
+    let [a, b] = number.to_be_bytes();
+    let [c, d, e, f] = id.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// The internal id of a row's key.
+pub(crate) fn row_id(key: &[u8]) -> Option<u32> {
+    key.last_chunk().copied().map(u32::from_be_bytes)
+}
+
+/// The key of a point id.
+pub(crate) fn point(number: u16, id: PointId) -> [u8; 18] {
+    let mut key = [0; 18];
+    let (head, tail) = key.split_at_mut(2);
+    head.copy_from_slice(&number.to_be_bytes());
+    tail.copy_from_slice(id.as_bytes());
+    key
+}
+
+/// The point id of such a key.
+pub(crate) fn point_id(key: &[u8]) -> Option<PointId> {
+    key.last_chunk().copied().map(PointId::from_bytes)
+}
+
+/// What the keys of a term's posting blocks begin with.
+pub(crate) fn term(number: u16, term: u32) -> [u8; 6] {
+    row(number, term)
+}
+
+/// The key of the posting block whose ids begin at `base`.
+pub(crate) fn block(number: u16, term: u32, base: u32) -> [u8; 10] {
+    let mut key = [0; 10];
+    let (head, tail) = key.split_at_mut(6);
+    head.copy_from_slice(&row(number, term));
+    tail.copy_from_slice(&base.to_be_bytes());
+    key
+}

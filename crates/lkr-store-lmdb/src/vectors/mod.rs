@@ -1,0 +1,200 @@
+//! The port `VectorStore`.
+
+mod bitmap;
+mod dense;
+mod filter;
+mod kernel;
+pub(crate) mod keys;
+mod postings;
+mod query;
+mod read;
+mod record;
+pub(crate) mod registry;
+mod sparse;
+mod top;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, sync::Arc};
+
+use async_trait::async_trait;
+use heed::{RoTxn, RwTxn};
+use lkr_domain::PointId;
+use lkr_vectors::{
+    Collection, CollectionSpec, Filter, Hit, Page, Point, Query, Result, ScrollCursor, Tags, VectorStore,
+    With,
+};
+
+pub(crate) use self::{
+    bitmap::{Field, read as read_bitmap},
+    dense::vector as read_vector,
+};
+use crate::{
+    env::Kb,
+    error::{Done, Failure},
+    shared::Shared,
+};
+
+/// The vectors of a store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LmdbVectors {
+    shared: Arc<Shared>,
+}
+
+impl LmdbVectors {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// How many points of a collection its graph has not seen yet. They are found all the same, by looking at each.
+    ///
+    /// # Errors
+    /// `NotFound` where the collection is not there.
+    pub async fn graph_lag(&self, collection: &Collection) -> Result<u64> {
+        let (name, graphs) = (collection.clone(), Arc::clone(&self.shared.graphs));
+        self.read("graph_lag", move |kb, txn| {
+            let number = registry::require(kb, txn, &name)?.number;
+            let live = read_bitmap(kb, txn, number, Field::Live)?;
+            let watermark = graphs.open(number).map_or(0, |graph| graph.watermark());
+            Ok(live.range_cardinality(watermark..))
+        })
+        .await
+    }
+
+    async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+    {
+        let work = move |shared: &Shared| work(&shared.kb, &*shared.kb.env.read_txn()?);
+        Shared::blocking(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
+    }
+
+    async fn write<T, F>(&self, operation: &'static str, mut work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
+    {
+        let kb = self.shared.kb.clone();
+        let written = self.shared.writer.write(move |txn| work(&kb, txn)).await;
+        written.map_err(|failure| failure.into_vectors(operation))
+    }
+}
+
+#[async_trait]
+impl VectorStore for LmdbVectors {
+    async fn ensure(&self, spec: &CollectionSpec) -> Result<()> {
+        let spec = spec.clone();
+        self.write("ensure", move |kb, txn| registry::ensure(kb, txn, &spec)).await
+    }
+
+    async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
+        let name = collection.clone();
+        self.read("describe", move |kb, txn| Ok(registry::resolve(kb, txn, &name)?.map(|known| known.spec)))
+            .await
+    }
+
+    async fn collections(&self) -> Result<Vec<CollectionSpec>> {
+        self.read("collections", |kb, txn| {
+            Ok(registry::all(kb, txn)?.into_iter().map(|known| known.spec).collect())
+        })
+        .await
+    }
+
+    async fn switch(&self, aliases: &[(Collection, Collection)]) -> Result<()> {
+        let aliases = aliases.to_vec();
+        self.write("switch", move |kb, txn| registry::switch(kb, txn, &aliases)).await
+    }
+
+    async fn drop_collection(&self, collection: &Collection) -> Result<()> {
+        let name = collection.clone();
+        self.write("drop_collection", move |kb, txn| registry::remove(kb, txn, &name)).await
+    }
+
+    async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
+        // Encoding is work, so it is done neither on the runtime nor by the one who writes.
+        let prepared = Shared::blocking(&self.shared, move |_| write::prepare(points)).await;
+        let prepared = prepared.map_err(|failure: Failure| failure.into_vectors("upsert"))?;
+        let name = collection.clone();
+        self.write("upsert", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            write::upsert(kb, txn, &known, &prepared)
+        })
+        .await
+    }
+
+    async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
+        let (name, filter) = (collection.clone(), filter.clone());
+        self.write("delete", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            write::delete(kb, txn, &known, &filter)
+        })
+        .await
+    }
+
+    async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64> {
+        let (name, filter, tags) = (collection.clone(), filter.clone(), tags.clone());
+        self.write("set_tags", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            write::set_tags(kb, txn, &known, &filter, &tags)
+        })
+        .await
+    }
+
+    async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
+        let answered = query::batch(&self.shared, queries.to_vec()).await;
+        answered.map_err(|failure| failure.into_vectors("query_batch"))
+    }
+
+    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+        let (name, ids) = (collection.clone(), ids.to_vec());
+        self.read("get", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            read::get(kb, txn, &known, &ids, with)
+        })
+        .await
+    }
+
+    async fn scroll(
+        &self,
+        collection: &Collection,
+        filter: &Filter,
+        after: Option<&ScrollCursor>,
+        limit: usize,
+        with: With,
+    ) -> Result<Page> {
+        let (name, filter, after) = (collection.clone(), filter.clone(), after.cloned());
+        self.read("scroll", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            read::scroll(kb, txn, &known, &filter, after.as_ref(), limit, with)
+        })
+        .await
+    }
+
+    async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
+        let (name, filter) = (collection.clone(), filter.clone());
+        self.read("count", move |kb, txn| {
+            let known = registry::require(kb, txn, &name)?;
+            Ok(filter::passing(kb, txn, known.number, &filter)?.len())
+        })
+        .await
+    }
+
+    async fn snapshot(&self, to: &Path) -> Result<()> {
+        Shared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_vectors("snapshot"))
+    }
+
+    async fn health(&self) -> Result<()> {
+        Shared::health(&self.shared).await.map_err(|failure| failure.into_vectors("health"))
+    }
+}
+
+/// What is said of a part of a point: by its own id, where that can still be read.
+fn named(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
+    match write::origin(kb, txn, collection, id) {
+        Ok((point, _)) => format!("{part} of point {point}"),
+        Err(_) => format!("{part} of point number {id} of collection number {collection}"),
+    }
+}

@@ -1,0 +1,205 @@
+//! Posting lists: by term, the ids of the points that hold it and their weights, in blocks.
+//!
+//! A block's key ends with its base, which none of its ids is below. The ids follow as differences, then the weights
+//! as they came, so that scores are exact. Ids only grow, so what is added goes to the end of the last block.
+
+use std::collections::BTreeMap;
+
+use heed::{RoTxn, RwTxn};
+use lkr_domain::SparseVector;
+
+use super::keys;
+use crate::{
+    codec::{Fields, damaged, put_varint, seal, unseal},
+    env::Kb,
+    error::Done,
+};
+
+/// How many entries a block takes, and among how few it is merged with the next one.
+const BLOCK: usize = 128;
+const SPARSE_BLOCK: usize = 32;
+
+/// An id and its weight.
+pub(crate) type Entry = (u32, f32);
+
+/// A block as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'t> {
+    base: u32,
+    count: u16,
+    entries: &'t [u8],
+}
+
+impl<'t> Block<'t> {
+    fn parse(key: &[u8], sealed: &'t [u8]) -> Done<Self> {
+        let name = || "a block of a posting list".to_owned();
+        let mut fields = Fields(unseal(sealed, name)?);
+        let parsed = keys::row_id(key).zip(fields.u16());
+        let (base, count) = parsed.ok_or_else(|| damaged(name))?;
+        Ok(Self { base, count, entries: fields.0 })
+    }
+
+    /// How many points hold the term.
+    pub(crate) const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// Puts the entries into `to`, in the order of their ids.
+    pub(crate) fn decode_into(&self, to: &mut Vec<Entry>) -> Done<()> {
+        to.clear();
+        self.read_into(to).ok_or_else(|| damaged(|| "a block of a posting list".to_owned()))
+    }
+
+    fn read_into(&self, to: &mut Vec<Entry>) -> Option<()> {
+        let ids = self.entries.len().checked_sub(4 * usize::from(self.count))?;
+        let (ids, weights) = self.entries.split_at_checked(ids)?;
+        let (mut fields, mut id) = (Fields(ids), self.base);
+        for weight in weights.as_chunks::<4>().0 {
+            id = id.checked_add(fields.varint()?)?;
+            to.push((id, f32::from_le_bytes(*weight)));
+        }
+        Some(())
+    }
+}
+
+fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(2 + 6 * entries.len());
+    bytes.extend_from_slice(&(entries.len() as u16).to_le_bytes());
+    let mut last = base;
+    for (id, _) in entries {
+        put_varint(&mut bytes, id - last);
+        last = *id;
+    }
+    entries.iter().for_each(|(_, weight)| bytes.extend_from_slice(&weight.to_le_bytes()));
+    seal(&bytes)
+}
+
+/// The blocks of a term, in the order of their ids.
+pub(crate) fn blocks<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, term: u32) -> Done<Vec<Block<'t>>> {
+    let rows = kb.tables.postings.prefix_iter(txn, &keys::term(collection, term))?;
+    rows.map(|row| row.map_err(Into::into).and_then(|(key, sealed)| Block::parse(key, sealed))).collect()
+}
+
+/// Entries to add and to take out, gathered so that each block is written once.
+#[derive(Debug, Default)]
+pub(crate) struct PostingChanges {
+    terms: BTreeMap<u32, Change>,
+}
+
+#[derive(Debug, Default)]
+struct Change {
+    added: Vec<Entry>,
+    removed: Vec<u32>,
+}
+
+impl PostingChanges {
+    /// Adds a point, whose id is above all that are there.
+    pub(crate) fn add(&mut self, id: u32, sparse: &SparseVector) {
+        sparse.iter().for_each(|(term, weight)| self.terms.entry(term).or_default().added.push((id, weight)));
+    }
+
+    pub(crate) fn remove(&mut self, id: u32, sparse: &SparseVector) {
+        sparse.indices().iter().for_each(|term| self.terms.entry(*term).or_default().removed.push(id));
+    }
+
+    pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn, collection: u16) -> Done<()> {
+        for (term, Change { added, mut removed }) in self.terms {
+            removed.sort_unstable();
+            let list = List { kb, collection, term };
+            list.remove(txn, &removed)?;
+            list.append(txn, &added)?;
+        }
+        Ok(())
+    }
+}
+
+/// The posting list of a term, to be changed.
+struct List<'k> {
+    kb: &'k Kb,
+    collection: u16,
+    term: u32,
+}
+
+impl List<'_> {
+    fn key(&self, base: u32) -> [u8; 10] {
+        keys::block(self.collection, self.term, base)
+    }
+
+    fn write(&self, txn: &mut RwTxn, base: u32, entries: &[Entry]) -> Done<()> {
+        let table = self.kb.tables.postings;
+        if entries.is_empty() {
+            table.delete(txn, &self.key(base))?;
+        } else {
+            table.put(txn, &self.key(base), &encode(base, entries))?;
+        }
+        Ok(())
+    }
+
+    /// The last block whose base is at most `id`.
+    fn holding(&self, txn: &RoTxn, id: u32) -> Done<Option<(u32, Vec<Entry>)>> {
+        let row = self.kb.tables.postings.get_lower_than_or_equal_to(txn, &self.key(id))?;
+        self.decoded(row)
+    }
+
+    /// The first block whose base is above `base`.
+    fn following(&self, txn: &RoTxn, base: u32) -> Done<Option<(u32, Vec<Entry>)>> {
+        let row = self.kb.tables.postings.get_greater_than(txn, &self.key(base))?;
+        self.decoded(row)
+    }
+
+    /// A block, where the row that was found is of this list.
+    fn decoded(&self, row: Option<(&[u8], &[u8])>) -> Done<Option<(u32, Vec<Entry>)>> {
+        let own = row.filter(|(key, _)| key.starts_with(&keys::term(self.collection, self.term)));
+        let Some((key, sealed)) = own else { return Ok(None) };
+        let block = Block::parse(key, sealed)?;
+        let mut entries = Vec::with_capacity(BLOCK);
+        block.decode_into(&mut entries)?;
+        Ok(Some((block.base, entries)))
+    }
+
+    /// Takes out ids, which are sorted, block by block.
+    fn remove(&self, txn: &mut RwTxn, mut ids: &[u32]) -> Done<()> {
+        while let Some(id) = ids.first() {
+            let Some((base, mut entries)) = self.holding(txn, *id)? else {
+                return Err(damaged(|| format!("the posting list of term {}", self.term)));
+            };
+            let last = entries.last().map_or(base, |(id, _)| *id);
+            let (here, rest) = ids.split_at(ids.partition_point(|id| *id <= last).max(1));
+            let before = entries.len();
+            entries.retain(|(id, _)| here.binary_search(id).is_err());
+            if before - entries.len() != here.len() {
+                return Err(damaged(|| format!("the posting list of term {}", self.term)));
+            }
+            self.write_merged(txn, base, entries)?;
+            ids = rest;
+        }
+        Ok(())
+    }
+
+    /// Writes a block that has lost entries, together with the next one where both are small.
+    fn write_merged(&self, txn: &mut RwTxn, base: u32, mut entries: Vec<Entry>) -> Done<()> {
+        if !entries.is_empty()
+            && entries.len() <= SPARSE_BLOCK
+            && let Some((next, following)) = self.following(txn, base)?
+            && entries.len() + following.len() <= BLOCK
+        {
+            entries.extend(following);
+            self.write(txn, next, &[])?;
+        }
+        self.write(txn, base, &entries)
+    }
+
+    /// Adds entries, sorted by ids that are above all that are there.
+    fn append(&self, txn: &mut RwTxn, added: &[Entry]) -> Done<()> {
+        let Some((first, _)) = added.first() else { return Ok(()) };
+        let last_block = self.holding(txn, u32::MAX)?.filter(|(_, entries)| entries.len() < BLOCK);
+        let (base, mut entries) = last_block.unwrap_or_else(|| (*first, Vec::new()));
+        let (here, rest) = added.split_at(added.len().min(BLOCK - entries.len()));
+        entries.extend_from_slice(here);
+        self.write(txn, base, &entries)?;
+        rest.chunks(BLOCK).try_for_each(|entries| {
+            let base = entries.first().map_or(base, |(id, _)| *id);
+            self.write(txn, base, entries)
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What is stored of a point, as bytes.
+
+use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_vectors::{Origin, Tags};
+
+use crate::codec::Fields;
+
+/// The point id and origin: the few bytes that every hit needs.
+pub(crate) fn encode_origin(id: PointId, origin: &Origin) -> Vec<u8> {
+    let Origin { doc_id, revision, ordinal, l2, l3 } = origin;
+    let mut bytes = Vec::with_capacity(77);
+    bytes.extend_from_slice(id.as_bytes());
+    bytes.extend_from_slice(doc_id.as_bytes());
+    bytes.extend_from_slice(&revision.to_le_bytes());
+    bytes.extend_from_slice(&ordinal.to_le_bytes());
+    bytes.push(u8::from(l2.is_some()) | u8::from(l3.is_some()) << 1);
+    for above in [l2, l3].into_iter().flatten() {
+        bytes.extend_from_slice(above.as_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, Origin)> {
+    let mut fields = Fields(bytes);
+    let id = PointId::from_bytes(fields.array()?);
+    let doc_id = DocId::from_bytes(fields.array()?);
+    let (revision, ordinal, flags) = (fields.u64()?, fields.u32()?, fields.u8()?);
+    let l2 = if flags & 1 == 0 { None } else { Some(PointId::from_bytes(fields.array()?)) };
+    let l3 = if flags & 2 == 0 { None } else { Some(PointId::from_bytes(fields.array()?)) };
+    Some((id, Origin { doc_id, revision, ordinal, l2, l3 }))
+}
+
+/// What of a point is needed only where the point itself is wanted, and to take it out of the indexes.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) tags: Tags,
+    pub(crate) sparse: SparseVector,
+    /// JSON.
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Body {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64 + 8 * self.sparse.len() + self.payload.len());
+        put_number(&mut bytes, self.tags.len());
+        for text in self.tags.iter().flat_map(|(key, value)| [key, value]) {
+            put_number(&mut bytes, text.len());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        put_number(&mut bytes, self.sparse.len());
+        self.sparse.indices().iter().for_each(|term| bytes.extend_from_slice(&term.to_le_bytes()));
+        self.sparse.values().iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
+        bytes.extend_from_slice(&self.payload);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let tags = (0..fields.u32()?)
+            .map(|_| Some((text(&mut fields)?, text(&mut fields)?)))
+            .collect::<Option<_>>()?;
+        let terms = fields.u32()? as usize;
+        let mut indices = Fields(fields.take(terms.checked_mul(4)?)?);
+        let mut values = Fields(fields.take(terms.checked_mul(4)?)?);
+        let pairs = std::iter::from_fn(|| indices.u32().zip(values.f32()));
+        Some(Self { tags, sparse: SparseVector::from_pairs(pairs), payload: fields.0.to_vec() })
+    }
+}
+
+/// Lengths are far below 2³²: LMDB takes no larger value than that.
+fn put_number(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend_from_slice(&(number as u32).to_le_bytes());
+}
+
+fn text(fields: &mut Fields) -> Option<String> {
+    let length = fields.u32()? as usize;
+    String::from_utf8(fields.take(length)?.to_vec()).ok()
+}
+
+/// A dense vector behind the inverse of its length, so that a cosine is one product and one multiplication away.
+pub(crate) fn encode_dense(vector: &[f32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(4 + 4 * vector.len());
+    bytes.extend_from_slice(&inverse_length(vector).to_le_bytes());
+    vector.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+    bytes
+}
+
+/// The inverse of a vector's length; 0 for a vector without length, whose cosine with any other is 0.
+pub(crate) fn inverse_length(vector: &[f32]) -> f32 {
+    let square = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+    if square > 0.0 { square.sqrt().recip() as f32 } else { 0.0 }
+}
+
+/// The values of what [`encode_dense`] made; `None` where they are not `dims`.
+pub(crate) fn decode_dense(bytes: &[u8], dims: usize) -> Option<Vec<f32>> {
+    let (values, rest) = bytes.get(4..)?.as_chunks::<4>();
+    let fits = values.len() == dims && rest.is_empty();
+    fits.then(|| values.iter().copied().map(f32::from_le_bytes).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ids() -> impl Strategy<Value = PointId> {
+        any::<[u8; 16]>().prop_map(PointId::from_bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn origins_read_back(
+            id in ids(),
+            doc in any::<[u8; 16]>(),
+            revision: u64,
+            ordinal: u32,
+            l2 in proptest::option::of(ids()),
+            l3 in proptest::option::of(ids()),
+        ) {
+            let origin = Origin { doc_id: DocId::from_bytes(doc), revision, ordinal, l2, l3 };
+            prop_assert_eq!(decode_origin(&encode_origin(id, &origin)), Some((id, origin)));
+        }
+
+        #[test]
+        fn bodies_read_back(
+            tags in proptest::collection::btree_map(".{0,8}", ".{0,8}", 0..4),
+            pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
+            payload in proptest::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let body = Body { tags, sparse: SparseVector::from_pairs(pairs), payload };
+            let read = Body::decode(&body.encode()).unwrap();
+            prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
+        }
+
+        #[test]
+        fn whatever_is_stored_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            decode_origin(&bytes);
+            Body::decode(&bytes);
+            decode_dense(&bytes, 3);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Collections and aliases: names, numbers, specifications.
+
+use heed::{RoTxn, RwTxn};
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec};
+use serde::{Deserialize, Serialize};
+
+use super::keys;
+use crate::{
+    codec::{damaged, seal, unseal},
+    env::Kb,
+    error::{Done, Failure, Kind},
+};
+
+/// The counter that collection numbers are taken from.
+const NUMBERS: &str = "collections";
+
+/// A collection and the number that its rows begin with.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) number: u16,
+    pub(crate) spec: CollectionSpec,
+}
+
+impl Known {
+    pub(crate) fn dims(&self) -> Option<usize> {
+        self.spec.dense.as_ref().map(|dense| dense.dims)
+    }
+}
+
+/// The stored form of a collection; its name is the key.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    number: u16,
+    dense: Option<DenseRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DenseRecord {
+    model: String,
+    dims: usize,
+}
+
+/// The collection of this very name.
+fn find(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Option<Known>> {
+    let sealed = kb.tables.collections.get(txn, name.name().as_bytes())?;
+    sealed.map(|sealed| decode(name.clone(), sealed)).transpose()
+}
+
+fn decode(collection: Collection, sealed: &[u8]) -> Done<Known> {
+    let name = || format!("the record of collection {collection}");
+    let record: Record = serde_json::from_slice(unseal(sealed, name)?).map_err(|_| damaged(name))?;
+    let dense = record.dense.map(|DenseRecord { model, dims }| DenseSpec { model, dims });
+    Ok(Known { number: record.number, spec: CollectionSpec { collection, dense } })
+}
+
+/// The collection that an alias points at.
+fn target(kb: &Kb, txn: &RoTxn, alias: &Collection) -> Done<Option<Collection>> {
+    let name = || format!("the alias {alias}");
+    let Some(sealed) = kb.tables.aliases.get(txn, alias.name().as_bytes())? else { return Ok(None) };
+    collection_name(unseal(sealed, name)?).map(Some).ok_or_else(|| damaged(name))
+}
+
+fn collection_name(bytes: &[u8]) -> Option<Collection> {
+    Collection::new(std::str::from_utf8(bytes).ok()?)
+}
+
+/// The collection that a name or alias stands for.
+pub(crate) fn resolve(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Option<Known>> {
+    if let Some(known) = find(kb, txn, name)? {
+        return Ok(Some(known));
+    }
+    target(kb, txn, name)?.map_or(Ok(None), |target| find(kb, txn, &target))
+}
+
+/// The collection that a name or alias stands for, which must be there.
+pub(crate) fn require(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Known> {
+    resolve(kb, txn, name)?.ok_or_else(|| Failure::not_found(format!("no collection or alias {name}")))
+}
+
+/// All collections, by name.
+pub(crate) fn all(kb: &Kb, txn: &RoTxn) -> Done<Vec<Known>> {
+    let mut known = Vec::new();
+    for row in kb.tables.collections.iter(txn)? {
+        let (name, sealed) = row?;
+        let name = collection_name(name).ok_or_else(|| damaged(|| "the name of a collection".to_owned()))?;
+        known.push(decode(name, sealed)?);
+    }
+    Ok(known)
+}
+
+pub(crate) fn ensure(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Done<()> {
+    let name = &spec.collection;
+    if target(kb, txn, name)?.is_some() {
+        return Err(Failure::conflict(format!("{name} is an alias")));
+    }
+    match find(kb, txn, name)? {
+        Some(known) if known.spec == *spec => Ok(()),
+        Some(_) => Err(Failure::conflict(format!("{name} is there with another specification"))),
+        None => add(kb, txn, spec),
+    }
+}
+
+fn add(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Done<()> {
+    let number = kb.count(txn, NUMBERS)?;
+    let number = u16::try_from(number)
+        .map_err(|_| Failure::new(Kind::Internal, "all 65,535 numbers of collections have been used"))?;
+    let dense = spec.dense.as_ref();
+    let dense = dense.map(|DenseSpec { model, dims }| DenseRecord { model: model.clone(), dims: *dims });
+    let record = serde_json::to_vec(&Record { number, dense }).map_err(Failure::internal)?;
+    Ok(kb.tables.collections.put(txn, spec.collection.name().as_bytes(), &seal(&record))?)
+}
+
+/// Points each alias at its collection, after all of them were checked.
+pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collection)]) -> Done<()> {
+    let mut resolved = Vec::with_capacity(aliases.len());
+    for (alias, to) in aliases {
+        if find(kb, txn, alias)?.is_some() {
+            return Err(Failure::conflict(format!("{alias} is a collection")));
+        }
+        resolved.push((alias, require(kb, txn, to)?.spec.collection));
+    }
+    for (alias, to) in resolved {
+        kb.tables.aliases.put(txn, alias.name().as_bytes(), &seal(to.name().as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// Takes a collection and its aliases out of the registry. Its rows, which nothing finds any more, go by and by.
+pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> Done<()> {
+    let Some(known) = resolve(kb, txn, name)? else { return Ok(()) };
+    let own = known.spec.collection;
+    let mut aliases = Vec::new();
+    for row in kb.tables.aliases.iter(txn)? {
+        let (alias, sealed) = row?;
+        if unseal(sealed, || "an alias".to_owned())? == own.name().as_bytes() {
+            aliases.push(alias.to_vec());
+        }
+    }
+    for alias in aliases {
+        kb.tables.aliases.delete(txn, &alias)?;
+    }
+    kb.tables.collections.delete(txn, own.name().as_bytes())?;
+    Ok(kb.tables.dropped.put(txn, &keys::collection(known.number), &[])?)
+}
+
+/// Whether rows of dropped collections are still there.
+pub(crate) fn any_dropped(kb: &Kb, txn: &RoTxn) -> Done<bool> {
+    Ok(!kb.tables.dropped.is_empty(txn)?)
+}
+
+/// Removes up to `limit` rows of a dropped collection.
+pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<()> {
+    let Some((number, _)) = kb.tables.dropped.first(txn)? else { return Ok(()) };
+    let number = number.to_vec();
+    let tables = &kb.tables;
+    let mut left = limit;
+    for table in [
+        tables.postings,
+        tables.bitmaps,
+        tables.dense,
+        tables.bodies,
+        tables.origins,
+        tables.ids,
+        tables.counters,
+    ] {
+        let mut rows = Vec::new();
+        for row in table.prefix_iter(txn, &number)?.take(left) {
+            rows.push(row?.0.to_vec());
+        }
+        for row in &rows {
+            table.delete(txn, row)?;
+        }
+        left -= rows.len();
+    }
+    if left > 0 {
+        kb.tables.dropped.delete(txn, &number)?;
+    }
+    Ok(())
+}
+
+/// The internal id that the next point of a collection gets.
+pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> Done<u32> {
+    let name = || format!("the counter of collection number {number}");
+    let Some(sealed) = kb.tables.counters.get(txn, &keys::collection(number))? else { return Ok(0) };
+    let bytes = unseal(sealed, name)?.try_into().map_err(|_| damaged(name))?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+pub(crate) fn set_next_id(kb: &Kb, txn: &mut RwTxn, number: u16, id: u32) -> Done<()> {
+    Ok(kb.tables.counters.put(txn, &keys::collection(number), &seal(&id.to_le_bytes()))?)
+}

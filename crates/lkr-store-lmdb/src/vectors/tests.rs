@@ -1,0 +1,226 @@
+//! Cases that need a look inside: ids beyond the first part of the bitmaps, damaged rows.
+
+use std::collections::BTreeSet;
+
+use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_vectors::{Collection, CollectionSpec, Condition, DenseSpec, Filter, Origin, Point, Tags, With};
+use proptest::prelude::*;
+
+use super::{filter, keys, postings, read, registry, registry::Known, sparse, write};
+use crate::{env::Kb, error::Kind};
+
+struct Fixture {
+    kb: Kb,
+    known: Known,
+    _dir: tempfile::TempDir,
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    let collection = Collection::new("points").unwrap();
+    let dense = Some(DenseSpec { model: "model".to_owned(), dims: 2 });
+    let spec = CollectionSpec { collection: collection.clone(), dense };
+    let mut txn = kb.env.write_txn().unwrap();
+    registry::ensure(&kb, &mut txn, &spec).unwrap();
+    txn.commit().unwrap();
+    let txn = kb.env.read_txn().unwrap();
+    let known = registry::require(&kb, &txn, &collection).unwrap();
+    drop(txn);
+    Fixture { kb, known, _dir: dir }
+}
+
+fn id(n: u32) -> PointId {
+    PointId::from_bytes(u128::from(n).to_be_bytes())
+}
+
+fn point(n: u32) -> Point {
+    let doc_id = DocId::from_bytes(u128::from(n / 10).to_be_bytes());
+    Point {
+        id: id(n),
+        origin: Origin { doc_id, revision: 1, ordinal: n, l2: None, l3: Some(id(7)) },
+        tags: Tags::from([("third".to_owned(), (n % 3).to_string())]),
+        dense: Some(vec![0.6, 0.8]),
+        sparse: SparseVector::from_pairs([(1, 1.0 + n as f32), (100 + n % 5, 0.5)]),
+        payload: serde_json::json!({ "n": n, "exact": 0.1 + f64::from(n) }),
+    }
+}
+
+impl Fixture {
+    fn change<T>(&self, work: impl FnOnce(&mut heed::RwTxn) -> T) -> T {
+        let mut txn = self.kb.env.write_txn().unwrap();
+        let done = work(&mut txn);
+        txn.commit().unwrap();
+        done
+    }
+
+    fn upsert(&self, points: Vec<Point>) {
+        let points = write::prepare(points).unwrap();
+        self.change(|txn| write::upsert(&self.kb, txn, &self.known, &points).unwrap());
+    }
+
+    fn delete(&self, condition: Condition) -> u64 {
+        self.change(|txn| write::delete(&self.kb, txn, &self.known, &Filter::only(condition)).unwrap())
+    }
+
+    fn passing(&self, filter: &Filter) -> Vec<u32> {
+        let txn = self.kb.env.read_txn().unwrap();
+        let ids = filter::passing(&self.kb, &txn, self.known.number, filter).unwrap();
+        ids.iter().map(|id| write::origin(&self.kb, &txn, self.known.number, id).unwrap().1.ordinal).collect()
+    }
+}
+
+#[test]
+fn ids_cross_from_part_to_part() {
+    let fixture = fixture();
+    fixture.change(|txn| registry::set_next_id(&fixture.kb, txn, fixture.known.number, 65_500).unwrap());
+    fixture.upsert((0..100).map(point).collect());
+    fixture.change(|txn| registry::set_next_id(&fixture.kb, txn, fixture.known.number, 300_000).unwrap());
+    fixture.upsert((100..200).map(point).collect());
+    assert_eq!(fixture.passing(&Filter::all()), (0..200).collect::<Vec<_>>());
+    let third = Condition::Tag { key: "third".to_owned(), any: vec!["1".to_owned()] };
+    assert_eq!(fixture.passing(&Filter::only(third)), (0..200).filter(|n| n % 3 == 1).collect::<Vec<_>>());
+
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let query = SparseVector::from_pairs([(1, 1.0), (103, 2.0)]);
+    let best = sparse::search(&fixture.kb, &txn, fixture.known.number, &query, None, 1_000).unwrap();
+    assert_eq!(best.len(), 200);
+    let idf = |n: f64| (1.0 + (200.0 - n + 0.5) / (n + 0.5)).ln();
+    for (score, id) in best {
+        let n = write::origin(&fixture.kb, &txn, fixture.known.number, id).unwrap().1.ordinal;
+        let expected = idf(200.0) * f64::from(1 + n) + if n % 5 == 3 { idf(40.0) } else { 0.0 };
+        assert!((f64::from(score) - expected).abs() < 1e-5, "{score} for {expected}");
+    }
+    drop(txn);
+    assert_eq!(fixture.delete(Condition::Ids((50..150).map(id).collect())), 100);
+    assert_eq!(fixture.passing(&Filter::all()), (0..50).chain(150..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_left_of_what_was_deleted() {
+    let fixture = fixture();
+    fixture.upsert((0..1_000).map(point).collect());
+    fixture.upsert((0..1_000).map(|n| Point { tags: Tags::new(), ..point(n) }).collect());
+    assert_eq!(fixture.delete(Condition::Ids((0..1_000).map(id).collect())), 1_000);
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let tables = &fixture.kb.tables;
+    for table in [tables.ids, tables.origins, tables.bodies, tables.dense, tables.postings, tables.bitmaps] {
+        assert_eq!(table.len(&txn).unwrap(), 0);
+    }
+    assert_eq!(
+        registry::next_id(&fixture.kb, &txn, fixture.known.number).unwrap(),
+        2_000,
+        "ids do not come back"
+    );
+}
+
+#[test]
+fn what_is_there_already_takes_no_new_id() {
+    let fixture = fixture();
+    fixture.upsert((0..10).map(point).collect());
+    fixture.upsert((0..11).map(point).collect());
+    let txn = fixture.kb.env.read_txn().unwrap();
+    assert_eq!(registry::next_id(&fixture.kb, &txn, fixture.known.number).unwrap(), 11);
+}
+
+#[test]
+fn rows_of_dropped_collections_go_by_and_by() {
+    let fixture = fixture();
+    fixture.upsert((0..100).map(point).collect());
+    fixture.change(|txn| registry::remove(&fixture.kb, txn, &fixture.known.spec.collection).unwrap());
+    let mut rounds = 0;
+    while registry::any_dropped(&fixture.kb, &fixture.kb.env.read_txn().unwrap()).unwrap() {
+        fixture.change(|txn| registry::purge_dropped(&fixture.kb, txn, 60).unwrap());
+        rounds += 1;
+    }
+    assert!(rounds > 5, "{rounds}");
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let tables = &fixture.kb.tables;
+    for table in [tables.ids, tables.origins, tables.bodies, tables.dense, tables.postings, tables.bitmaps] {
+        assert_eq!(table.len(&txn).unwrap(), 0);
+    }
+    drop(txn);
+    let dense = fixture.known.spec.clone();
+    fixture.change(|txn| registry::ensure(&fixture.kb, txn, &dense).unwrap());
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let again = registry::require(&fixture.kb, &txn, &dense.collection).unwrap();
+    assert_ne!(again.number, fixture.known.number, "numbers do not come back");
+}
+
+#[test]
+fn payloads_that_could_not_be_read_back_are_refused() {
+    let nested = |levels| (1..levels).fold(serde_json::json!([]), |inner, _| serde_json::json!([inner]));
+    let with = |levels| vec![Point { payload: nested(levels), ..point(1) }];
+    assert_eq!(write::prepare(with(121)).err().unwrap().kind(), Kind::Invalid);
+    let fixture = fixture();
+    fixture.upsert(with(120));
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let found = read::get(&fixture.kb, &txn, &fixture.known, &[id(1)], With::All).unwrap();
+    assert_eq!(found[0].as_ref().unwrap().payload, nested(120));
+}
+
+#[test]
+fn damage_is_named() {
+    let fixture = fixture();
+    fixture.upsert(vec![point(1)]);
+    let (kb, number) = (&fixture.kb, fixture.known.number);
+    for (table, what) in [
+        (kb.tables.dense, "the dense vector of point 00000000000000000000000000000001 is damaged"),
+        (kb.tables.bodies, "the body of point 00000000000000000000000000000001 is damaged"),
+        (kb.tables.origins, "the origin of point number 0 of collection number 1 is damaged"),
+    ] {
+        let mut row =
+            table.get(&kb.env.read_txn().unwrap(), &keys::row(number, 0)).unwrap().unwrap().to_vec();
+        let last = row.len() - 3;
+        for flip in [1, 1] {
+            row[last] ^= flip;
+            fixture.change(|txn| table.put(txn, &keys::row(number, 0), &row).unwrap());
+            let txn = kb.env.read_txn().unwrap();
+            let found = read::get(kb, &txn, &fixture.known, &[id(1)], With::All);
+            match found {
+                Err(failure) => {
+                    assert_eq!(failure.kind(), Kind::Corrupt);
+                    assert_eq!(failure.to_string(), what);
+                }
+                Ok(found) => assert_eq!(found, [Some(point(1))], "flipped back"),
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn posting_lists_hold_what_was_added_and_not_removed(
+        steps in proptest::collection::vec((1usize..300, proptest::collection::vec(any::<u16>(), 0..200)), 1..8),
+    ) {
+        let fixture = fixture();
+        let one = SparseVector::from_pairs([(5, 1.5)]);
+        let (mut next, mut there) = (0_u32, BTreeSet::new());
+        for (added, removed) in steps {
+            let mut changes = postings::PostingChanges::default();
+            let removed: BTreeSet<u32> =
+                removed.into_iter().filter_map(|n| there.iter().nth(usize::from(n) % there.len().max(1)).copied()).collect();
+            for id in &removed {
+                changes.remove(*id, &one);
+                there.remove(id);
+            }
+            for id in (next..).step_by(7).take(added) {
+                changes.add(id, &one);
+                there.insert(id);
+                next = id + 1;
+            }
+            fixture.change(|txn| changes.apply(&fixture.kb, txn, 1).unwrap());
+            let txn = fixture.kb.env.read_txn().unwrap();
+            let (mut found, mut entries, mut count) = (Vec::new(), Vec::new(), 0);
+            for block in postings::blocks(&fixture.kb, &txn, 1, 5).unwrap() {
+                block.decode_into(&mut entries).unwrap();
+                prop_assert!(!entries.is_empty() && entries.iter().all(|(_, weight)| *weight == 1.5));
+                count += usize::from(block.count());
+                found.extend(entries.iter().map(|(id, _)| *id));
+            }
+            prop_assert_eq!(count, found.len());
+            prop_assert_eq!(found, there.iter().copied().collect::<Vec<_>>());
+        }
+    }
+}

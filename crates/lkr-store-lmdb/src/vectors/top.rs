@@ -1,0 +1,71 @@
+//! The best of many.
+
+/// The `limit` highest scores and whose they are, with all that tie with the last of them.
+#[derive(Debug)]
+pub(crate) struct Top {
+    limit: usize,
+    /// No score below this one can be among the best.
+    threshold: f32,
+    kept: Vec<(f32, u32)>,
+    /// At how many a cut is worth its time.
+    cut_at: usize,
+}
+
+impl Top {
+    pub(crate) fn new(limit: usize) -> Self {
+        let cut_at = limit.saturating_mul(4).saturating_add(1_024);
+        Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at }
+    }
+
+    pub(crate) fn push(&mut self, score: f32, id: u32) {
+        // What is no number comes of damage. It counts as the highest, so that it is looked at and found out.
+        if (score >= self.threshold || score.is_nan()) && self.limit > 0 {
+            self.kept.push((score, id));
+            if self.kept.len() >= self.cut_at {
+                self.cut();
+                // Where most scores tie, cutting again and again would find nothing to cut.
+                self.cut_at = self.cut_at.max(self.kept.len().saturating_mul(2));
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.kept.len() > self.limit {
+            let (_, (last, _), _) =
+                self.kept.select_nth_unstable_by(self.limit - 1, |a, b| b.0.total_cmp(&a.0));
+            self.threshold = *last;
+            let last = *last;
+            self.kept.retain(|(score, _)| score.total_cmp(&last).is_ge());
+        }
+    }
+
+    /// The best, in no order.
+    pub(crate) fn into_best(mut self) -> Vec<(f32, u32)> {
+        if self.limit > 0 {
+            self.cut();
+        }
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keeps_the_best_and_their_ties(scores in proptest::collection::vec(0u8..40, 0..5_000), limit in 0usize..60) {
+            let mut top = Top::new(limit);
+            scores.iter().zip(0..).for_each(|(score, id)| top.push(f32::from(*score), id));
+            let mut best = top.into_best();
+            best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let mut all: Vec<_> = scores.iter().zip(0..).map(|(score, id)| (f32::from(*score), id)).collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let last = limit.checked_sub(1).and_then(|last| all.get(last)).map(|(score, _)| *score);
+            all.retain(|(score, _)| limit > 0 && last.is_none_or(|last| *score >= last));
+            prop_assert_eq!(best, all);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Changes of points. A point keeps its internal id until it is replaced: the new one gets the next id, because the
+//! graph bears no change of a vector.
+
+use std::collections::HashSet;
+
+use heed::{RoTxn, RwTxn};
+use lkr_domain::PointId;
+use lkr_vectors::{Filter, Origin, Point, Tags};
+use serde_json::Value;
+
+use super::{
+    bitmap::{BitmapChanges, Field},
+    dense, filter, keys, named,
+    postings::PostingChanges,
+    record::{Body, decode_origin, encode_dense, encode_origin},
+    registry::{self, Known},
+};
+use crate::{
+    codec::{damaged, seal, unseal},
+    env::Kb,
+    error::{Done, Failure, Kind},
+};
+
+/// Internal ids end here. The rest of the 32 bits keeps arithmetic on them from overflowing.
+const LAST_ID: u32 = u32::MAX - (1 << 17);
+
+/// The parser of JSON goes 128 levels deep.
+const DEEPEST_PAYLOAD: usize = 120;
+
+/// A point as it will be stored.
+pub(crate) struct Prepared {
+    id: PointId,
+    origin: Origin,
+    body: Body,
+    /// The sealed rows.
+    origin_row: Vec<u8>,
+    body_row: Vec<u8>,
+    dense_row: Option<Vec<u8>>,
+    dims: Option<usize>,
+}
+
+/// Points as they will be stored, of those that share an id the last. Refuses numbers that are not finite.
+pub(crate) fn prepare(points: Vec<Point>) -> Done<Vec<Prepared>> {
+    let mut seen = HashSet::with_capacity(points.len());
+    let last_of_each = points.into_iter().rev().filter(|point| seen.insert(point.id));
+    let mut prepared = last_of_each.map(prepare_one).collect::<Done<Vec<_>>>()?;
+    prepared.reverse();
+    Ok(prepared)
+}
+
+fn prepare_one(point: Point) -> Done<Prepared> {
+    let Point { id, origin, tags, dense, sparse, payload } = point;
+    if let Some(value) = dense.iter().flatten().find(|value| !value.is_finite()) {
+        return Err(Failure::invalid(format!("{value} in the dense vector of point {id}")));
+    }
+    if deeper_than(&payload, DEEPEST_PAYLOAD) {
+        return Err(Failure::invalid(format!(
+            "the payload of point {id} is nested too deep to be read back"
+        )));
+    }
+    let payload = serde_json::to_vec(&payload).map_err(Failure::internal)?;
+    let body = Body { tags, sparse, payload };
+    Ok(Prepared {
+        id,
+        origin,
+        origin_row: seal(&encode_origin(id, &origin)),
+        body_row: seal(&body.encode()),
+        dense_row: dense.as_deref().map(|vector| seal(&encode_dense(vector))),
+        dims: dense.map(|vector| vector.len()),
+        body,
+    })
+}
+
+fn deeper_than(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(values) => values.iter().any(|value| deeper_than(value, below)),
+        Value::Object(values) => values.values().any(|value| deeper_than(value, below)),
+        _ => false,
+    }
+}
+
+/// Stores points, all of them or none.
+pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared]) -> Done<()> {
+    points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(known, dims))?;
+    let first = registry::next_id(kb, txn, known.number)?;
+    if points.len() >= LAST_ID.saturating_sub(first) as usize {
+        let message = format!("{} has used up its ids; switch to a new collection", known.spec.collection);
+        return Err(Failure::new(Kind::Internal, message));
+    }
+    let mut changes = Changes::new(kb, known.number);
+    let mut next = first;
+    for point in points {
+        let old = filter::internal(kb, txn, known.number, point.id)?;
+        if let Some(old) = old {
+            if is_stored(kb, txn, known.number, old, point)? {
+                continue;
+            }
+            changes.take_out(txn, old)?;
+        }
+        changes.put(txn, next, point)?;
+        next += 1;
+    }
+    if next > first {
+        registry::set_next_id(kb, txn, known.number, next)?;
+    }
+    changes.apply(txn)
+}
+
+/// Whether vectors of `dims` dimensions belong into the collection.
+pub(crate) fn check_dims(known: &Known, dims: usize) -> Done<()> {
+    let name = &known.spec.collection;
+    match known.dims() {
+        Some(expected) if expected == dims => Ok(()),
+        Some(expected) => {
+            Err(Failure::invalid(format!("a vector of {dims} dimensions for {name}, which has {expected}")))
+        }
+        None => Err(Failure::invalid(format!("{name} has no dense vectors"))),
+    }
+}
+
+/// Whether the very same point is there already. What is done twice then costs no ids and no graph.
+fn is_stored(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, point: &Prepared) -> Done<bool> {
+    let key = keys::row(collection, id);
+    Ok(kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
+        && kb.tables.dense.get(txn, &key)? == point.dense_row.as_deref()
+        && kb.tables.bodies.get(txn, &key)? == Some(&point.body_row))
+}
+
+/// Removes the points that pass, and answers how many there were.
+pub(crate) fn delete(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter) -> Done<u64> {
+    let ids = filter::passing(kb, txn, known.number, wanted)?;
+    let mut changes = Changes::new(kb, known.number);
+    for id in &ids {
+        let point = changes.take_out(txn, id)?;
+        kb.tables.ids.delete(txn, &keys::point(known.number, point))?;
+    }
+    changes.apply(txn)?;
+    Ok(ids.len())
+}
+
+/// Replaces the tags of the points that pass, and answers how many there were.
+pub(crate) fn set_tags(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter, tags: &Tags) -> Done<u64> {
+    let ids = filter::passing(kb, txn, known.number, wanted)?;
+    let mut bitmaps = BitmapChanges::default();
+    for id in &ids {
+        let mut body = body(kb, txn, known.number, id)?;
+        for (key, value) in body.tags.iter().filter(|(key, value)| tags.get(*key) != Some(value)) {
+            bitmaps.remove(known.number, Field::Tag(key, value), id);
+        }
+        for (key, value) in tags.iter().filter(|(key, value)| body.tags.get(*key) != Some(value)) {
+            bitmaps.add(known.number, Field::Tag(key, value), id);
+        }
+        if body.tags != *tags {
+            body.tags.clone_from(tags);
+            kb.tables.bodies.put(txn, &keys::row(known.number, id), &seal(&body.encode()))?;
+        }
+    }
+    bitmaps.apply(kb, txn)?;
+    Ok(ids.len())
+}
+
+/// Changes of a collection's points: rows are written at once, the indexes in the end.
+struct Changes<'k> {
+    kb: &'k Kb,
+    collection: u16,
+    bitmaps: BitmapChanges,
+    postings: PostingChanges,
+}
+
+impl<'k> Changes<'k> {
+    fn new(kb: &'k Kb, collection: u16) -> Self {
+        Self { kb, collection, bitmaps: BitmapChanges::default(), postings: PostingChanges::default() }
+    }
+
+    fn put(&mut self, txn: &mut RwTxn, id: u32, point: &Prepared) -> Done<()> {
+        let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
+        tables.ids.put(txn, &keys::point(self.collection, point.id), &filter::encode_internal(id))?;
+        tables.origins.put(txn, &key, &point.origin_row)?;
+        tables.bodies.put(txn, &key, &point.body_row)?;
+        if let Some(row) = &point.dense_row {
+            tables.dense.put(txn, &key, row)?;
+        }
+        self.postings.add(id, &point.body.sparse);
+        for field in fields(&point.origin, &point.body.tags) {
+            self.bitmaps.add(self.collection, field, id);
+        }
+        Ok(())
+    }
+
+    /// Takes out everything of a point but the entry of its id, and answers the id.
+    fn take_out(&mut self, txn: &mut RwTxn, id: u32) -> Done<PointId> {
+        let (point, origin) = origin(self.kb, txn, self.collection, id)?;
+        let body = body(self.kb, txn, self.collection, id)?;
+        let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
+        tables.origins.delete(txn, &key)?;
+        tables.bodies.delete(txn, &key)?;
+        tables.dense.delete(txn, &key)?;
+        self.postings.remove(id, &body.sparse);
+        for field in fields(&origin, &body.tags) {
+            self.bitmaps.remove(self.collection, field, id);
+        }
+        Ok(point)
+    }
+
+    fn apply(self, txn: &mut RwTxn) -> Done<()> {
+        self.bitmaps.apply(self.kb, txn)?;
+        self.postings.apply(self.kb, txn, self.collection)
+    }
+}
+
+/// What a point can be found by.
+fn fields<'a>(origin: &Origin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
+    let tags = tags.iter().map(|(key, value)| Field::Tag(key, value));
+    [Field::Live, Field::Revision(origin.doc_id, origin.revision)].into_iter().chain(tags)
+}
+
+/// The point id and origin of an internal id, which must be there.
+pub(crate) fn origin(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<(PointId, Origin)> {
+    let name = || format!("the origin of point number {id} of collection number {collection}");
+    let sealed = kb.tables.origins.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
+    decode_origin(unseal(sealed, name)?).ok_or_else(|| damaged(name))
+}
+
+/// The body of an internal id, which must be there.
+pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<Body> {
+    let name = || named(kb, txn, collection, id, "the body");
+    let sealed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
+    Body::decode(unseal(sealed, name)?).ok_or_else(|| damaged(name))
+}
+
+/// The dense vector of an internal id, where the point has one.
+pub(crate) fn vector(kb: &Kb, txn: &RoTxn, known: &Known, id: u32) -> Done<Option<Vec<f32>>> {
+    known.dims().map_or(Ok(None), |dims| dense::vector(kb, txn, known.number, id, dims))
+}

@@ -1,0 +1,121 @@
+//! What the tests share.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "each test uses a part of it"
+)]
+
+use std::{path::Path, time::Duration};
+
+use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
+use lkr_vectors::{
+    Collection, CollectionSpec, DenseSpec, Filter, Hit, Origin, Point, Query, QueryVector, Tags, VectorStore,
+};
+use rand::{RngExt, rngs::StdRng};
+
+pub const DIMS: usize = 24;
+/// How many vectors a graph takes at a time under [`options`].
+pub const BATCH: u32 = 64;
+
+/// Graphs from 100 points on, walked whenever they are there.
+pub fn options() -> LmdbOptions {
+    let mut options = LmdbOptions::default();
+    options.linear_below = 100;
+    options.break_even = 0;
+    options.graph_batch = BATCH;
+    options
+}
+
+/// Every vector is looked at.
+pub fn exact() -> LmdbOptions {
+    let mut options = LmdbOptions::default();
+    options.linear_below = u64::MAX;
+    options
+}
+
+pub fn open(folder: &Path) -> LmdbStore {
+    // The first test of a process sets it up; the others find it there.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .try_init();
+    LmdbStore::open(folder, options()).unwrap()
+}
+
+pub fn name(text: &str) -> Collection {
+    Collection::new(text).unwrap()
+}
+
+pub fn spec(collection: &Collection) -> CollectionSpec {
+    let dense = Some(DenseSpec { model: "model".to_owned(), dims: DIMS });
+    CollectionSpec { collection: collection.clone(), dense }
+}
+
+pub fn id(n: u32) -> PointId {
+    PointId::from_bytes(u128::from(n).to_be_bytes())
+}
+
+pub fn number(id: PointId) -> u32 {
+    u128::from_be_bytes(*id.as_bytes()) as u32
+}
+
+pub fn doc(n: u32) -> DocId {
+    DocId::from_bytes((u128::from(n) | 1 << 100).to_be_bytes())
+}
+
+/// A vector near one of a few dozen centres, as real ones lie near their subjects.
+pub fn vector(rng: &mut StdRng) -> Vec<f32> {
+    let centre = rng.random_range(0..40_u32);
+    let along = |axis: usize| ((centre as usize * 31 + axis * 17) % 23) as f32 / 11.0 - 1.0;
+    let values: Vec<f32> = (0..DIMS).map(|axis| along(axis) + rng.random_range(-0.5..0.5)).collect();
+    let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+    values.into_iter().map(|value| value / length).collect()
+}
+
+/// Terms as words come: few of them often, most of them seldom.
+pub fn terms(rng: &mut StdRng, count: usize) -> SparseVector {
+    let term = |rng: &mut StdRng| (400.0 * rng.random::<f64>().powi(4)) as u32;
+    SparseVector::from_pairs((0..count).map(|_| (term(rng), rng.random_range(0.1..2.5))))
+}
+
+/// A point with everything, of a document of ten points.
+pub fn point(n: u32, rng: &mut StdRng) -> Point {
+    Point {
+        id: id(n),
+        origin: Origin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: Some(id(n / 5)), l3: None },
+        tags: Tags::from([
+            ("fifth".to_owned(), (n % 5).to_string()),
+            ("hundredth".to_owned(), (n % 100).to_string()),
+        ]),
+        dense: Some(vector(rng)),
+        sparse: terms(rng, 12),
+        payload: serde_json::json!({ "n": n, "text": "some words ".repeat(rng.random_range(0..30)) }),
+    }
+}
+
+pub async fn ask(
+    store: &dyn VectorStore,
+    name: &Collection,
+    vector: QueryVector,
+    filter: &Filter,
+    limit: usize,
+) -> Vec<Hit> {
+    let query = Query { collection: name.clone(), vector, filter: filter.clone(), limit };
+    store.query_batch(&[query]).await.unwrap().remove(0)
+}
+
+/// Waits until the graph has all but a batch of the points, or a hundredth.
+pub async fn built(vectors: &LmdbVectors, name: &Collection) {
+    let most = vectors.count(name, &Filter::all()).await.unwrap() / 100;
+    for _ in 0..3_000 {
+        if vectors.graph_lag(name).await.unwrap() < most.max(BATCH.into()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the graph is not built within a minute");
+}

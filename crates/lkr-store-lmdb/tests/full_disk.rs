@@ -1,0 +1,124 @@
+//! A full disk is a plain error: reads go on, nothing that was acknowledged is lost, and writes resume.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+
+mod common;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use common::{ask, doc, id, name, point, spec};
+use lkr_domain::TaskId;
+use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
+use lkr_store_lmdb::LmdbStore;
+use lkr_vectors::{Condition, ErrorKind, Filter, Point, QueryVector, VectorStore, With};
+use rand::{SeedableRng, rngs::StdRng};
+
+/// A file system of its own, of a few megabytes.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` where this user may not mount.
+    fn mount(at: &Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(at).output();
+        match mounted {
+            Ok(output) if output.status.success() => return Some(Self(at.to_owned())),
+            Ok(output) => eprintln!("skipped: mount: {}", String::from_utf8_lossy(&output.stderr).trim()),
+            Err(error) => eprintln!("skipped: mount: {error}"),
+        }
+        assert!(env::var_os("CI").is_none() || !is_root(), "root could not mount a tmpfs in CI");
+        None
+    }
+}
+
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_a_plain_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
+    let (dir, ballast) = (folder.path().join("store"), folder.path().join("ballast"));
+    fs::write(&ballast, vec![1; 8 << 20]).unwrap();
+    let store = LmdbStore::open(&dir, common::options()).unwrap();
+    let (vectors, state, queue) = (store.vectors(), store.state(), store.queue());
+    let (name, mut rng) = (name("points"), StdRng::seed_from_u64(5));
+    vectors.ensure(&spec(&name)).await.unwrap();
+
+    // Filled until the store says so, twice, so that it fails on the way and not only at the first time.
+    let mut kept: Vec<Point> = Vec::new();
+    let mut next = 0;
+    for _ in 0..2 {
+        let error = loop {
+            let batch: Vec<Point> = (next..next + 40).map(|n| point(n, &mut rng)).collect();
+            next += 40;
+            match vectors.upsert(&name, batch.clone()).await {
+                Ok(()) => kept.extend(batch),
+                Err(error) => break error,
+            }
+            assert!(next < 1_000_000, "the disk does not fill");
+        };
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.is_retryable());
+        verify(&vectors, &name, &kept).await;
+    }
+    // The records and the queue say so as well, as long as there is no room.
+    let value = "x".repeat(1 << 20);
+    let refused = state.apply(vec![Write::put("large", Expect::Any, value.clone())]).await.unwrap_err();
+    assert_eq!(refused.kind(), lkr_state::ErrorKind::Unavailable, "{refused}");
+    assert_eq!(state.get("large").await.unwrap(), None);
+    vectors.health().await.unwrap();
+
+    fs::remove_file(ballast).unwrap();
+    let task = TaskId::new();
+    state.apply(vec![Write::put("large", Expect::Any, value)]).await.unwrap();
+    queue.push(task, Duration::ZERO).await.unwrap();
+    let gone = Condition::Docs(vec![doc(0), doc(1)]);
+    assert_eq!(vectors.delete(&name, &Filter::only(gone)).await.unwrap(), 20);
+    kept.retain(|point| point.origin.doc_id != doc(0) && point.origin.doc_id != doc(1));
+    let batch: Vec<Point> = (next..next + 40).map(|n| point(n, &mut rng)).collect();
+    vectors.upsert(&name, batch.clone()).await.unwrap();
+    kept.extend(batch);
+    verify(&vectors, &name, &kept).await;
+    drop((store, vectors, state, queue));
+
+    let store = LmdbStore::open(&dir, common::exact()).unwrap();
+    verify(&store.vectors(), &name, &kept).await;
+    assert!(store.state().get("large").await.unwrap().is_some());
+    assert_eq!(store.queue().len().await.unwrap(), 1);
+}
+
+/// Every point is there, bit for bit, and found by both legs.
+async fn verify(vectors: &dyn VectorStore, name: &lkr_vectors::Collection, kept: &[Point]) {
+    assert_eq!(vectors.count(name, &Filter::all()).await.unwrap(), kept.len() as u64);
+    let ids: Vec<_> = kept.iter().map(|point| point.id).collect();
+    let found = vectors.get(name, &ids, With::All).await.unwrap();
+    assert!(found.iter().zip(kept).all(|(found, kept)| found.as_ref() == Some(kept)));
+    for point in kept.iter().step_by(97) {
+        let own = Filter::only(Condition::Ids(vec![point.id]));
+        for vector in
+            [QueryVector::Dense(point.dense.clone().unwrap()), QueryVector::Sparse(point.sparse.clone())]
+        {
+            let hits = ask(vectors, name, vector, &own, 1).await;
+            assert_eq!(hits[0].id, point.id);
+        }
+    }
+    assert_eq!(vectors.get(name, &[id(u32::MAX)], With::All).await.unwrap(), [None]);
+}

@@ -1,0 +1,229 @@
+//! The graph finds what the exact scan finds, through churn, and whatever becomes of its folder.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use common::{ask, built, id, name, open, point, spec, vector};
+use lkr_store_lmdb::{LmdbStore, LmdbVectors};
+use lkr_vectors::{Collection, Condition, Filter, MemoryVectors, Point, QueryVector, VectorStore};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+const LIMIT: usize = 10;
+
+/// A store with a graph, and what the answers should be.
+struct Case {
+    vectors: Option<LmdbVectors>,
+    folder: tempfile::TempDir,
+    reference: MemoryVectors,
+    name: Collection,
+    rng: StdRng,
+}
+
+impl Case {
+    async fn new(points: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (reference, name) = (MemoryVectors::new(), name("points"));
+        reference.ensure(&spec(&name)).await.unwrap();
+        let mut case = Self { folder, vectors: None, reference, name, rng: StdRng::seed_from_u64(3) };
+        case.open();
+        case.vectors().ensure(&spec(&case.name)).await.unwrap();
+        case.add(0..points).await;
+        built(case.vectors(), &case.name).await;
+        case
+    }
+
+    fn open(&mut self) {
+        self.vectors = Some(open(self.folder.path()).vectors());
+    }
+
+    fn close(&mut self) {
+        self.vectors = None;
+    }
+
+    fn vectors(&self) -> &LmdbVectors {
+        self.vectors.as_ref().unwrap()
+    }
+
+    async fn add(&mut self, numbers: std::ops::Range<u32>) {
+        let points: Vec<Point> = numbers.map(|n| point(n, &mut self.rng)).collect();
+        for batch in points.chunks(250) {
+            self.vectors().upsert(&self.name, batch.to_vec()).await.unwrap();
+            self.reference.upsert(&self.name, batch.to_vec()).await.unwrap();
+        }
+    }
+
+    async fn delete(&mut self, numbers: impl Iterator<Item = u32>) {
+        let gone = Filter::only(Condition::Ids(numbers.map(id).collect()));
+        self.vectors().delete(&self.name, &gone).await.unwrap();
+        self.reference.delete(&self.name, &gone).await.unwrap();
+    }
+
+    /// The share of the exact answers that was found. What was found must be there and have the exact cosine.
+    async fn recall(&mut self, filter: &Filter) -> f64 {
+        let (mut found, mut expected) = (0, 0);
+        for _ in 0..60 {
+            let vector = QueryVector::Dense(vector(&mut self.rng));
+            let hits = ask(self.vectors(), &self.name, vector.clone(), filter, LIMIT).await;
+            let exact = ask(&self.reference, &self.name, vector.clone(), filter, 100_000).await;
+            assert_eq!(hits.len(), exact.len().min(LIMIT));
+            for hit in &hits {
+                assert!(exact.contains(hit), "{hit:?}");
+            }
+            let best: BTreeSet<_> = exact.iter().take(LIMIT).map(|hit| hit.id).collect();
+            found += hits.iter().filter(|hit| best.contains(&hit.id)).count();
+            expected += best.len();
+        }
+        f64::from(found as u32) / f64::from(expected as u32)
+    }
+
+    async fn check(&mut self) {
+        let fifth = Condition::Tag { key: "fifth".to_owned(), any: vec!["1".to_owned(), "4".to_owned()] };
+        for filter in [Filter::all(), Filter::only(fifth.clone()), Filter::all().and_not(fifth)] {
+            let recall = self.recall(&filter).await;
+            assert!(recall >= 0.95, "{recall} for {filter:?}");
+        }
+    }
+
+    fn graph_folder(&self) -> PathBuf {
+        let mut folders = fs::read_dir(self.folder.path().join("graph")).unwrap();
+        folders.next().unwrap().unwrap().path()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn finds_the_nearest_through_churn() {
+    let mut case = Case::new(2_000).await;
+    case.check().await;
+    let mut next = 2_000;
+    for _ in 0..3 {
+        let half: Vec<u32> = (0..next).filter(|_| case.rng.random_bool(0.5)).collect();
+        case.delete(half.into_iter()).await;
+        case.check().await;
+        case.add(next..next + 1_000).await;
+        next += 1_000;
+        case.check().await;
+        built(case.vectors(), &case.name).await;
+        case.check().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn is_there_again_after_reopening() {
+    let mut case = Case::new(800).await;
+    case.close();
+    let folder = case.graph_folder();
+    assert!(folder.join("seal").exists(), "sealed when closed");
+    case.open();
+    built(case.vectors(), &case.name).await;
+    case.check().await;
+    assert_eq!(case.graph_folder(), folder, "not built anew");
+    // Written to again, and closed again.
+    case.add(800..1_000).await;
+    built(case.vectors(), &case.name).await;
+    case.close();
+    case.open();
+    built(case.vectors(), &case.name).await;
+    case.check().await;
+    assert_eq!(case.graph_folder(), folder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_damage_between_runs_is_made_good() {
+    let mut case = Case::new(800).await;
+    let damages: [(&str, fn(&Path)); 9] = [
+        ("the folder is gone", |folder| fs::remove_dir_all(folder).unwrap()),
+        ("all folders are gone", |folder| fs::remove_dir_all(folder.parent().unwrap()).unwrap()),
+        ("half the file is gone", |folder| resize(folder, |length| length / 2)),
+        ("the last byte is gone", |folder| resize(folder, |length| length - 1)),
+        ("the file is empty", |folder| resize(folder, |_| 0)),
+        ("one bit in each page is flipped", |folder| flip(folder, 4_096)),
+        ("one bit is flipped", |folder| flip(folder, u64::MAX)),
+        ("the file is something else", |folder| fs::write(folder.join("data.mdb"), "text").unwrap()),
+        ("the mark is something else", |folder| fs::write(folder.join("lineage"), "text").unwrap()),
+    ];
+    for (what, damage) in damages {
+        case.close();
+        damage(&case.graph_folder());
+        case.open();
+        case.check().await;
+        built(case.vectors(), &case.name).await;
+        let recall = case.recall(&Filter::all()).await;
+        assert!(recall >= 0.95, "{recall} when {what}");
+    }
+}
+
+fn resize(folder: &Path, to: fn(u64) -> u64) {
+    let file = File::options().write(true).open(folder.join("data.mdb")).unwrap();
+    file.set_len(to(file.metadata().unwrap().len())).unwrap();
+}
+
+/// Flips a bit in each part of the file of so many bytes.
+fn flip(folder: &Path, part: u64) {
+    let mut file = File::options().read(true).write(true).open(folder.join("data.mdb")).unwrap();
+    let length = file.metadata().unwrap().len();
+    let mut at = length.min(part) / 2;
+    while at < length {
+        let mut byte = [0];
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.read_exact(&mut byte).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(&[byte[0] ^ 4]).unwrap();
+        at = at.saturating_add(part).saturating_add(7);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_of_another_state_of_the_store_is_not_used() {
+    let mut case = Case::new(500).await;
+    let copies = tempfile::tempdir().unwrap();
+    let copy = copies.path().join("copy");
+    case.vectors().snapshot(&copy).await.unwrap();
+    // The store goes on, and gives ids and numbers that the copy will give to others, once it takes its place.
+    let mut rng = StdRng::seed_from_u64(4);
+    for _ in 0..3 {
+        let points: Vec<Point> = (500..700).map(|n| point(n, &mut rng)).collect();
+        case.vectors().upsert(&case.name, points).await.unwrap();
+    }
+    built(case.vectors(), &case.name).await;
+    case.close();
+    fs::remove_dir_all(case.folder.path().join("kb")).unwrap();
+    fs::rename(copy.join("kb"), case.folder.path().join("kb")).unwrap();
+    case.open();
+    case.add(500..900).await;
+    case.check().await;
+    built(case.vectors(), &case.name).await;
+    case.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn graphs_go_with_their_collections() {
+    let case = Case::new(500).await;
+    case.vectors().drop_collection(&case.name).await.unwrap();
+    let other = name("other");
+    case.vectors().ensure(&spec(&other)).await.unwrap();
+    let mut rng = StdRng::seed_from_u64(9);
+    let points: Vec<Point> = (0..300).map(|n| point(n, &mut rng)).collect();
+    case.vectors().upsert(&other, points.clone()).await.unwrap();
+    built(case.vectors(), &other).await;
+    let vector = QueryVector::Dense(points[7].dense.clone().unwrap());
+    assert_eq!(ask(case.vectors(), &other, vector, &Filter::all(), 1).await[0].id, id(7));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_opens_without_its_graph() {
+    let mut case = Case::new(500).await;
+    let copies = tempfile::tempdir().unwrap();
+    case.vectors().snapshot(&copies.path().join("copy")).await.unwrap();
+    let copy = LmdbStore::open(&copies.path().join("copy"), common::options()).unwrap();
+    case.vectors = Some(copy.vectors());
+    case.check().await;
+    built(case.vectors(), &case.name).await;
+    case.check().await;
+}

@@ -1,0 +1,145 @@
+//! Opening: the lock, the format, what stays and what does not.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::{fs, fs::File, path::Path, time::Duration};
+
+use common::{name, open, point, spec};
+use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
+use lkr_domain::TaskId;
+use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
+use lkr_store_lmdb::{ErrorKind, LmdbOptions, LmdbStore};
+use lkr_vectors::{Filter, VectorStore, With};
+use rand::{SeedableRng, rngs::StdRng};
+
+const LEASE: Duration = Duration::from_secs(3_600);
+
+fn refusal(folder: &Path) -> (ErrorKind, String) {
+    let error = LmdbStore::open(folder, LmdbOptions::default()).unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+#[tokio::test]
+async fn a_second_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let (kind, line) = refusal(folder.path());
+    assert_eq!(kind, ErrorKind::Locked);
+    assert_eq!(line, format!("open: {} is in use by another process", folder.path().display()));
+    let queue = store.queue();
+    drop(store);
+    assert_eq!(refusal(folder.path()).0, ErrorKind::Locked, "a handle keeps the store open");
+    drop(queue);
+    open(folder.path());
+}
+
+#[tokio::test]
+async fn everything_is_there_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (points, mut rng) = (name("points"), StdRng::seed_from_u64(1));
+    let expected: Vec<_> = (0..50).map(|n| point(n, &mut rng)).collect();
+    let tasks = [TaskId::new(), TaskId::new()];
+    let store = open(folder.path());
+    store.vectors().ensure(&spec(&points)).await.unwrap();
+    store.vectors().switch(&[(name("alias"), points.clone())]).await.unwrap();
+    store.vectors().upsert(&points, expected.clone()).await.unwrap();
+    store.state().apply(vec![Write::put("key", Expect::Absent, "value")]).await.unwrap();
+    let version = store.state().get("key").await.unwrap().unwrap().version;
+    for task in tasks {
+        store.queue().push(task, Duration::ZERO).await.unwrap();
+    }
+    let claim = store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap();
+    assert_eq!(claim.task, tasks[0]);
+    drop(store);
+
+    let store = open(folder.path());
+    let page = store.vectors().scroll(&name("alias"), &Filter::all(), None, 100, With::All).await.unwrap();
+    assert_eq!(page.points, expected);
+    assert_eq!(store.state().get("key").await.unwrap().unwrap().version, version);
+    store.state().apply(vec![Write::delete("key", Expect::Any)]).await.unwrap();
+    store.state().apply(vec![Write::put("key", Expect::Absent, "value")]).await.unwrap();
+    assert!(store.state().get("key").await.unwrap().unwrap().version > version, "versions do not come back");
+    // The lease went with its process: the task is claimable at once, in its old place, under another token.
+    assert!(store.queue().finish(&claim).await.is_err());
+    let again = store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap();
+    assert_eq!(again.task, tasks[0]);
+    assert_ne!(again.token, claim.token);
+    assert_eq!(store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap().task, tasks[1]);
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    let format = 2_u32.to_le_bytes();
+    put(folder.path(), "meta", b"format", &[&crc32c::crc32c(&format).to_le_bytes()[..], &format].concat());
+    let (kind, line) = refusal(folder.path());
+    assert_eq!(kind, ErrorKind::NewerVersion);
+    assert!(
+        line.ends_with("has format 2, which a newer version wrote; this version reads up to 1"),
+        "{line}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("kb")).unwrap();
+    fs::write(folder.path().join("kb/data.mdb"), "text ".repeat(10_000)).unwrap();
+    assert_eq!(refusal(folder.path()).0, ErrorKind::Corrupt);
+}
+
+/// Whatever is cut off the truth, the answer is an error or what was stored, and the process goes on.
+#[tokio::test]
+async fn a_truncated_store_is_an_error_and_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let (points, mut rng) = (name("points"), StdRng::seed_from_u64(1));
+    let expected: Vec<_> = (0..300).map(|n| point(n, &mut rng)).collect();
+    let store = open(folder.path());
+    store.vectors().ensure(&spec(&points)).await.unwrap();
+    store.vectors().upsert(&points, expected.clone()).await.unwrap();
+    drop(store);
+    let whole = fs::read(folder.path().join("kb/data.mdb")).unwrap();
+    let mut errors = 0;
+    for share in 1..8 {
+        let cut = tempfile::tempdir().unwrap();
+        fs::create_dir(cut.path().join("kb")).unwrap();
+        fs::write(cut.path().join("kb/data.mdb"), &whole[..whole.len() * share / 8]).unwrap();
+        let found = match LmdbStore::open(cut.path(), common::exact()) {
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                errors += 1;
+                continue;
+            }
+            Ok(store) => store.vectors().scroll(&points, &Filter::all(), None, 1_000, With::All).await,
+        };
+        match found {
+            Ok(page) => assert_eq!(page.points, expected),
+            Err(error) => {
+                assert_eq!(error.kind(), lkr_vectors::ErrorKind::Corrupt, "{error}");
+                errors += 1;
+            }
+        }
+    }
+    assert!(errors > 0);
+}
+
+/// Writes a row behind the store's back.
+fn put(folder: &Path, table: &str, key: &[u8], value: &[u8]) {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 30).max_dbs(20);
+    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
+    // SAFETY: the store is closed, and nothing else has the file.
+    let env = unsafe { options.open(folder.join("kb")) }.unwrap();
+    let txn = env.write_txn().unwrap();
+    let opened = env.create_databases_and_commit(txn, |opener, txn| {
+        opener.create_database::<Bytes, Bytes>(txn, Some(table)).map(CommitOrAbort::<_, ()>::Commit)
+    });
+    let table = opened.unwrap().unwrap_commit();
+    let mut txn = env.write_txn().unwrap();
+    table.put(&mut txn, key, value).unwrap();
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
+    File::open(folder).unwrap().sync_all().unwrap();
+}

@@ -1,0 +1,158 @@
+//! What is asked of a server.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use ureq::{Body, http};
+
+use crate::{
+    Answer, Server,
+    server::{ADMIN_PASSWORD, PATIENCE},
+};
+
+impl Server {
+    /// An access token of the account `admin`.
+    pub fn admin(&self) -> &str {
+        self.admin.get_or_init(|| {
+            let body = json!({"username": "admin", "password": ADMIN_PASSWORD});
+            let answer = self.call("POST", "/auth/login", Some(&body), None);
+            answer.data()["access_token"].as_str().expect("a token").to_owned()
+        })
+    }
+
+    /// Asks for what is at `path` below `/api/v1`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, None, None)
+    }
+
+    /// Sends JSON, as nobody in particular.
+    #[must_use]
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call("POST", path, Some(body), None)
+    }
+
+    /// Sends a request to `path` below `/api/v1`.
+    ///
+    /// # Panics
+    /// Where no answer comes.
+    #[must_use]
+    pub fn call(&self, method: &str, path: &str, body: Option<&Value>, token: Option<&str>) -> Answer {
+        let answer = self.try_call(method, &format!("/api/v1{path}"), body, token);
+        answer.unwrap_or_else(|e| panic!("{method} {path}: {e}\n{}", self.log()))
+    }
+
+    /// Sends a request to `path`, from the root on, of a server that may not be there.
+    pub fn try_call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        token: Option<&str>,
+    ) -> Result<Answer, ureq::Error> {
+        let mut headers = Vec::new();
+        headers.extend(token.map(|token| ("Authorization", format!("Bearer {token}"))));
+        headers.extend(body.map(|_| ("Content-Type", "application/json".to_owned())));
+        self.try_send(method, path, &headers, body.map(|body| body.to_string().into_bytes()))
+    }
+
+    /// Sends any body with any headers to `path`, from the root on.
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, ureq::Error> {
+        let url = format!("http://127.0.0.1:{}{path}", self.port());
+        let mut request = http::Request::builder().method(method).uri(url);
+        for (key, value) in headers {
+            request = request.header(*key, value);
+        }
+        match body {
+            Some(body) => read(self.agent.run(request.body(body)?)?),
+            None => read(self.agent.run(request.body(())?)?),
+        }
+    }
+
+    /// Accepts a document as admin and answers its task.
+    #[must_use]
+    pub fn submit(&self, document: &Value) -> Value {
+        let answer = self.call("POST", "/documents", Some(document), Some(self.admin()));
+        assert_eq!(answer.status, 202, "{}", answer.json);
+        answer.data().clone()
+    }
+
+    /// Brings a document in and answers its id.
+    #[must_use]
+    pub fn add(&self, document: &Value) -> String {
+        let task = self.ended(self.submit(document)["task_id"].as_str().expect("an id"));
+        assert_eq!(task["status"], "done", "{task}");
+        task["result"]["doc_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A task.
+    #[must_use]
+    pub fn task(&self, task_id: &str) -> Value {
+        self.get(&format!("/documents/tasks/{task_id}")).data().clone()
+    }
+
+    /// Waits until a task has ended, and answers it.
+    ///
+    /// # Panics
+    /// Where it does not end.
+    #[must_use]
+    pub fn ended(&self, task_id: &str) -> Value {
+        self.until(|| {
+            let task = self.task(task_id);
+            matches!(task["status"].as_str(), Some("done" | "failed")).then_some(task)
+        })
+    }
+
+    /// Waits for something.
+    ///
+    /// # Panics
+    /// Where it does not come in two minutes.
+    pub fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            assert!(Instant::now() < deadline, "it did not come:\n{}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What a search finds.
+    #[must_use]
+    pub fn search(&self, request: &Value) -> Value {
+        self.post("/search", request).data().clone()
+    }
+
+    /// All items of a listing.
+    #[must_use]
+    pub fn all(&self, path: &str) -> Vec<Value> {
+        let (mut items, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{path}?limit=100{after}")).data().clone();
+            items.extend(page["items"].as_array().expect("items").iter().cloned());
+            match page["next_offset"].as_str() {
+                Some(next) => after = format!("&offset={next}"),
+                None => return items,
+            }
+        }
+    }
+}
+
+fn read(mut response: http::Response<Body>) -> Result<Answer, ureq::Error> {
+    let status = response.status().as_u16();
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers =
+        response.headers().iter().map(|(key, value)| (key.as_str().to_owned(), text(value))).collect();
+    let body = response.body_mut().with_config().limit(1 << 30).read_to_vec()?;
+    Ok(Answer::new(status, headers, body))
+}

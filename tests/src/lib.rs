@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test ends where something fails"
+)]
+#![expect(clippy::print_stderr, reason = "a test says what it skips, and what the server said")]
+
+mod answer;
+mod api;
+mod binary;
+mod load;
+mod model;
+mod raw;
+mod seed;
+mod server;
+mod settle;
+
+pub use answer::Answer;
+pub use binary::server_binary;
+pub use load::{Load, Outcome};
+pub use model::model_dir;
+pub use raw::exchange;
+pub use seed::Seed;
+pub use server::{ADMIN_PASSWORD, Server, free_port};
+pub use settle::{ByLayer, assert_consistent, assert_nothing_left, stored};

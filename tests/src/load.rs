@@ -1,0 +1,162 @@
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::{Seed, Server};
+
+/// How many add documents at once.
+const ADDING: usize = 3;
+
+/// Adds and deletes at random, and a ledger of what the server said to them.
+#[derive(Debug, Default)]
+pub struct Load {
+    count: AtomicU64,
+    ledger: Mutex<BTreeMap<u64, Outcome>>,
+}
+
+/// What is known of one document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The task that its 202 named; none where the server was killed before it answered.
+    pub task_id: Option<String>,
+    /// Whether a delete of it was sent.
+    pub delete_sent: bool,
+    /// Whether a delete of it was answered.
+    pub deleted: bool,
+}
+
+impl Load {
+    /// Adds and deletes for a random time of up to a second, then kills the server amid that.
+    pub fn until_killed(&self, server: &Server, seed: &mut Seed) {
+        let over = AtomicBool::new(false);
+        // The token is had first: what comes then may fail at any moment.
+        let token = server.admin();
+        thread::scope(|scope| {
+            for _ in 0..ADDING {
+                let (mut seed, over) = (seed.fork(), &over);
+                scope.spawn(
+                    move || while !over.load(Ordering::Relaxed) && self.add(server, token, &mut seed) {},
+                );
+            }
+            let (mut forked, over_too) = (seed.fork(), &over);
+            scope.spawn(move || {
+                while !over_too.load(Ordering::Relaxed) && self.delete(server, token, &mut forked) {}
+            });
+            thread::sleep(Duration::from_millis(20 + seed.below(1000)));
+            server.kill();
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    /// What is known of every document, by its number.
+    pub fn ledger(&self) -> MutexGuard<'_, BTreeMap<u64, Outcome>> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The source of a document.
+    #[must_use]
+    pub fn source(number: u64) -> String {
+        format!("load:{number}")
+    }
+
+    /// A word that stands in this document alone.
+    #[must_use]
+    pub fn word(mut number: u64) -> String {
+        let mut letters = String::from("zq");
+        for _ in 0..5 {
+            letters.push(char::from(b'a' + (number % 26) as u8));
+            number /= 26;
+        }
+        letters + "qz"
+    }
+
+    /// Sends one more document; false where the server is gone.
+    fn add(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        self.ledger().insert(number, Outcome::default());
+        let body = json!({"text": text(number, seed), "source": Self::source(number)});
+        let Ok(answer) = server.try_call("POST", "/api/v1/documents", Some(&body), Some(token)) else {
+            return false;
+        };
+        assert_eq!(answer.status, 202, "{}", answer.json);
+        let task_id = answer.data()["task_id"].as_str().map(str::to_owned);
+        self.change(number, |outcome| outcome.task_id = task_id);
+        thread::sleep(Duration::from_millis(seed.below(20)));
+        true
+    }
+
+    /// Deletes a document that was accepted, whatever has become of it; false where the server is gone.
+    fn delete(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
+        thread::sleep(Duration::from_millis(seed.below(30)));
+        let Some((number, task_id)) = self.pick(seed) else { return true };
+        let Ok(task) = server.try_call("GET", &format!("/api/v1/documents/tasks/{task_id}"), None, None)
+        else {
+            return false;
+        };
+        let doc_id = doc_id_of(task.data());
+        self.change(number, |outcome| outcome.delete_sent = true);
+        let path = format!("/api/v1/documents/{doc_id}");
+        let Ok(answer) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
+        assert_eq!(answer.data()["doc_id"], doc_id);
+        self.change(number, |outcome| outcome.deleted = true);
+        true
+    }
+
+    /// One of the last documents that were accepted, so that some are still pending or running.
+    fn pick(&self, seed: &mut Seed) -> Option<(u64, String)> {
+        let ledger = self.ledger();
+        let accepted: Vec<_> = ledger
+            .iter()
+            .rev()
+            .filter(|(_, outcome)| !outcome.delete_sent)
+            .filter_map(|(&number, outcome)| Some((number, outcome.task_id.clone()?)))
+            .take(20)
+            .collect();
+        let place = seed.below(accepted.len().max(1) as u64);
+        accepted.into_iter().nth(place as usize)
+    }
+
+    fn change(&self, number: u64, change: impl FnOnce(&mut Outcome)) {
+        change(self.ledger().entry(number).or_default());
+    }
+}
+
+/// The document that a task works on.
+pub(crate) fn doc_id_of(task: &Value) -> String {
+    task["doc_id"].as_str().expect("a task names its document").to_owned()
+}
+
+/// A document of one to six sections.
+fn text(number: u64, seed: &mut Seed) -> String {
+    let mut text = format!("# Report {number}\n\nIt is about {}.\n", Load::word(number));
+    for section in 0..=seed.below(6) {
+        text += &format!("\n## Section {section}\n\n");
+        for sentence in 0..5 + seed.below(30) {
+            let (subject, object) = (seed.below(500), seed.below(500));
+            text += &format!(
+                "Station {subject} reports the level of river {object} as steady on day {sentence}. "
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_differ() {
+        let words: std::collections::HashSet<String> = (0..2000).map(Load::word).collect();
+        assert_eq!(words.len(), 2000);
+    }
+}

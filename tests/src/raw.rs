@@ -1,0 +1,33 @@
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use crate::Answer;
+
+/// Sends bytes as they are to a port of this machine and reads the answer until the server ends the connection, or
+/// nothing comes for half a minute.
+///
+/// # Panics
+/// Where the server does not answer in HTTP.
+#[must_use]
+pub fn exchange(port: u16, request: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set timeout");
+    // A refusal may come before the whole request was taken.
+    let _ = stream.write_all(request);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    parse(&bytes).unwrap_or_else(|| panic!("no HTTP: {:?}", String::from_utf8_lossy(&bytes)))
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let (head, body) = bytes.split_at_checked(end)?;
+    let mut lines = std::str::from_utf8(head).ok()?.lines();
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let header =
+        |line: &str| line.split_once(": ").map(|(key, value)| (key.to_lowercase(), value.to_owned()));
+    Some(Answer::new(status, lines.filter_map(header).collect(), body.get(4..)?.to_vec()))
+}

@@ -1,0 +1,228 @@
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+use ureq::Agent;
+
+use crate::server_binary;
+
+/// The password of the account `admin`.
+pub const ADMIN_PASSWORD: &str = "correct horse battery 9";
+
+/// What a server logs: not each request, of which there are thousands.
+const LOG: &str = "info,actix_server=warn,lkr_server::http=warn";
+
+/// How long a server may take until it is ready, a task until it ends, and the process until it is gone.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server on a folder of its own, which goes with it.
+#[derive(Debug)]
+pub struct Server {
+    folder: TempDir,
+    port: u16,
+    /// The data folder in `folder`, where the server is told of one.
+    data: Option<&'static str>,
+    environment: Vec<(String, String)>,
+    process: Mutex<Option<Child>>,
+    pub(crate) agent: Agent,
+    pub(crate) admin: OnceLock<String>,
+}
+
+impl Server {
+    /// A server that runs and is ready, without an embedding model.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)])
+    }
+
+    /// A server that runs and is ready, with these variables in its environment and no others of its own.
+    #[must_use]
+    pub fn start_with(environment: &[(&str, &str)]) -> Self {
+        Self::start_in(Some("data"), environment)
+    }
+
+    fn start_in(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        // Every request has a connection of its own: those of a killed server are of no use.
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_idle_connections(0)
+            .timeout_global(Some(PATIENCE))
+            .build();
+        let mut server = Self {
+            folder,
+            port: free_port(),
+            data,
+            environment: Vec::new(),
+            process: Mutex::new(None),
+            agent: config.new_agent(),
+            admin: OnceLock::new(),
+        };
+        for (key, value) in environment {
+            server.set(key, value);
+        }
+        server.restart();
+        server
+    }
+
+    /// A server that runs and is ready, in an empty folder, told nothing but where to listen.
+    #[must_use]
+    pub fn bare() -> Self {
+        Self::start_in(None, &[])
+    }
+
+    /// Sets a variable of the environment for the next start.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != key);
+        self.environment.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Starts the process and waits until it is ready; one that ran is killed first.
+    ///
+    /// # Panics
+    /// Where it does not become ready.
+    pub fn restart(&self) {
+        self.kill();
+        let log = File::options().create(true).append(true).open(self.log_file()).expect("a log");
+        let child = self.command().stdout(log.try_clone().expect("a log")).stderr(log).spawn();
+        *self.process() = Some(child.expect("the server starts"));
+        let deadline = Instant::now() + PATIENCE;
+        while !self.try_call("GET", "/readyz", None, None).is_ok_and(|answer| answer.status == 200) {
+            let ended = self.process().as_mut().and_then(|process| process.try_wait().expect("a status"));
+            assert!(ended.is_none() && Instant::now() < deadline, "not ready ({ended:?}):\n{}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The command that starts a server on this folder and port.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = bare_command(self.folder.path());
+        command
+            .env("RUST_LOG", LOG)
+            .env("LKR_LISTEN", format!("127.0.0.1:{}", self.port))
+            .envs(self.data.map(|_| ("LKR_DATA_DIR", self.data_dir())))
+            .envs(self.environment.iter().map(|(key, value)| (key, value)));
+        command
+    }
+
+    /// Kills the process, as kill -9 does.
+    pub fn kill(&self) {
+        let process = self.process().take();
+        if let Some(mut process) = process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Asks the process to end, by SIGTERM.
+    ///
+    /// # Panics
+    /// Where it does not run.
+    pub fn terminate(&self) {
+        let status = Command::new("sh").args(["-c", &format!("kill -TERM {}", self.pid())]).status();
+        assert!(status.expect("sh").success());
+    }
+
+    /// Waits until the process has ended.
+    ///
+    /// # Panics
+    /// Where it goes on for two minutes.
+    pub fn wait(&self) -> ExitStatus {
+        let mut process = self.process().take().expect("a running server");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = process.try_wait().expect("a status") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the server does not end:\n{}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Ends the process by SIGTERM and checks that it ends well.
+    pub fn stop(&self) {
+        self.terminate();
+        let status = self.wait();
+        assert!(status.success(), "{status}:\n{}", self.log());
+    }
+
+    /// The port that it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The id of the running process.
+    ///
+    /// # Panics
+    /// Where it does not run.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process().as_ref().expect("a running server").id()
+    }
+
+    /// The folder that it was started in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its data folder.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join(self.data.unwrap_or("lkr-data"))
+    }
+
+    /// What all its processes said so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log_file()).unwrap_or_default()).into_owned()
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Child>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        if thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = lines.iter().skip(lines.len().saturating_sub(40));
+            tail.for_each(|line| eprintln!("server: {line}"));
+        }
+    }
+}
+
+/// A port that nobody listens on.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// The server in a folder, with nothing of its own in the environment.
+pub(crate) fn bare_command(folder: &Path) -> Command {
+    let mut command = Command::new(server_binary());
+    for (key, _) in std::env::vars_os() {
+        if key.to_string_lossy().starts_with("LKR_") {
+            command.env_remove(key);
+        }
+    }
+    command.current_dir(folder).stdin(std::process::Stdio::null());
+    command
+}

@@ -1,0 +1,93 @@
+//! What must hold once everything has ended.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use lkr_domain::Layer;
+use lkr_state::{Order, StateStore};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+use lkr_vectors::{Collection, Filter, VectorStore};
+
+use crate::Server;
+
+/// Numbers by the name of a layer.
+pub type ByLayer = BTreeMap<String, u64>;
+
+/// How often a server is started again to collect what is left over.
+const TRIES: usize = 10;
+
+/// Checks that the statistics are the sums over the details of all documents, and answers them.
+///
+/// # Panics
+/// Where they are not.
+pub fn assert_consistent(server: &Server) -> ByLayer {
+    let mut sums: ByLayer = Layer::ALL.iter().map(|layer| (layer.to_string(), 0)).collect();
+    let documents = server.all("/documents");
+    for document in &documents {
+        let doc_id = document["doc_id"].as_str().expect("an id");
+        let detail = server.get(&format!("/documents/{doc_id}")).data().clone();
+        let length = |key: &str| detail[key].as_array().map_or(0, Vec::len) as u64;
+        let counts = [1, length("l2"), length("l3"), detail["chunk_count"].as_u64().expect("a count")];
+        for (layer, count) in Layer::ALL.iter().zip(counts) {
+            *sums.entry(layer.to_string()).or_default() += count;
+        }
+    }
+    let stats = server.get("/knowledge/stats").data().clone();
+    let said: ByLayer = serde_json::from_value(stats["collections"].clone()).expect("counts");
+    assert_eq!(said, sums, "statistics against the sums over {} documents", documents.len());
+    assert_eq!(stats["documents_total"], documents.len());
+    said
+}
+
+/// Checks that nothing but what is shown is stored, once the server has had the time to collect the rest, and leaves
+/// the server stopped.
+///
+/// # Panics
+/// Where more or less is stored.
+pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
+    let mut left = String::new();
+    for _ in 0..TRIES {
+        thread::sleep(Duration::from_millis(300));
+        server.stop();
+        let (points, trash) = stored(&server.data_dir());
+        let texts = files(&server.data_dir().join("blobs"));
+        if trash == 0 && texts.len() as u64 == shown["l1"] {
+            assert_eq!(&points, shown, "points in the store against what is shown");
+            return;
+        }
+        left =
+            format!("{trash} revisions wait, {} texts of {} documents: {texts:?}", texts.len(), shown["l1"]);
+        server.restart();
+    }
+    panic!("what was deleted is not collected: {left}");
+}
+
+/// How many points each layer's collection of a stopped server holds, and how many revisions wait to be removed.
+///
+/// # Panics
+/// Where the store cannot be opened.
+#[must_use]
+pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
+    let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default()).expect("the store opens");
+    let (vectors, state) = (store.vectors(), store.state());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut points = ByLayer::new();
+        for layer in Layer::ALL {
+            let count = vectors.count(&Collection::from(layer), &Filter::all()).await.expect("a count");
+            points.insert(layer.to_string(), count);
+        }
+        let trash = state.scan("trash/", None, Order::Ascending, 1000).await.expect("a scan");
+        (points, trash.len())
+    })
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let of = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    entries.flatten().flat_map(|entry| of(entry.path())).collect()
+}

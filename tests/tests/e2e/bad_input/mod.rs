@@ -1,0 +1,18 @@
+//! Every refusal with its code, and a server that goes on.
+
+mod bodies;
+mod requests;
+
+use lkr_tests::Server;
+use serde_json::json;
+
+const UNKNOWN: &str = "00000000000000000000000000000000";
+
+/// Runs `bad`, and then looks whether the server still does its work.
+fn withstood(bad: impl FnOnce(&Server)) {
+    let server = Server::start();
+    bad(&server);
+    let doc_id = server.add(&json!({"text": "The lighthouse still stands."}));
+    assert_eq!(server.search(&json!({"query": "lighthouse"}))["results"][0]["doc_id"], doc_id);
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}

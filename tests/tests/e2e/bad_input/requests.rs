@@ -1,0 +1,193 @@
+//! Parameters, identifiers, paths, methods, types and credentials.
+
+use lkr_tests::exchange;
+use serde_json::{Value, json};
+
+use super::{UNKNOWN, withstood};
+
+#[test]
+fn parameters() {
+    withstood(|server| {
+        for path in ["/documents", "/documents/tasks", &format!("/documents/{UNKNOWN}/chunks")] {
+            for query in [
+                "limit=0",
+                "limit=101",
+                "limit=abc",
+                "limit=-1",
+                "limit=",
+                "limit=1.0",
+                "limit=99999999999999999999",
+                "limit=10&limit=20",
+                "offset=%00zz",
+                "offset=garbage",
+                "offset=",
+                "nope=1",
+                "limit=%ff",
+            ] {
+                let answer = server.get(&format!("{path}?{query}"));
+                assert_eq!((answer.code(), answer.status), (1001, 400), "{path}?{query}: {}", answer.json);
+            }
+        }
+        server.get("/documents/tasks?status=lost").refused(1001, 400);
+        server.get("/documents/tasks?status=Done").refused(1001, 400);
+        server.get("/knowledge/stats?nope=1").refused(1001, 400);
+        server.get(&format!("/documents/{UNKNOWN}?nope=1")).refused(1001, 400);
+    });
+}
+
+#[test]
+fn identifiers() {
+    withstood(|server| {
+        let doc_id = server.add(&json!({"text": "An id in capitals is another id."}));
+        let task_id = server.all("/documents/tasks")[0]["task_id"].as_str().unwrap().to_owned();
+        let shouted = doc_id.to_uppercase();
+        for id in
+            [UNKNOWN, "x", "..%2f..%2fetc%2fpasswd", "%00", "%ff", &shouted, &task_id, &format!("{doc_id}0")]
+        {
+            for rest in ["", "/text", "/chunks"] {
+                let answer = server.get(&format!("/documents/{id}{rest}"));
+                assert_eq!((answer.code(), answer.status), (1004, 404), "{id}{rest}: {}", answer.json);
+            }
+        }
+        for id in [UNKNOWN, "x", "%00", &task_id.to_uppercase(), &doc_id] {
+            let answer = server.get(&format!("/documents/tasks/{id}"));
+            assert_eq!((answer.code(), answer.status), (1004, 404), "{id}: {}", answer.json);
+        }
+        // Deleting what is not there is no mistake.
+        let answer = server.call("DELETE", &format!("/documents/{UNKNOWN}"), None, Some(server.admin()));
+        assert_eq!(answer.data()["deleted_total"], 0);
+        assert_eq!(server.get(&format!("/documents/{doc_id}")).status, 200);
+    });
+}
+
+#[test]
+fn paths_methods_and_types() {
+    withstood(|server| {
+        for path in ["/nope", "/", "", "/documents/", "/search/stream/x", "/auth"] {
+            server.get(path).refused(1004, 404);
+        }
+        for path in ["/nope", "/api", "/api/v2/documents", "/api/v1"] {
+            server.try_call("GET", path, None, None).unwrap().refused(1004, 404);
+        }
+        for (method, path) in [
+            ("GET", "/search"),
+            ("PATCH", "/search"),
+            ("DELETE", "/search"),
+            ("PUT", "/documents"),
+            ("DELETE", "/documents"),
+            ("POST", "/knowledge/stats"),
+            ("GET", "/auth/login"),
+            ("DELETE", "/auth/me"),
+        ] {
+            let answer = server.call(method, path, None, None);
+            assert_eq!((answer.code(), answer.status), (1001, 405), "{method} {path}: {}", answer.json);
+        }
+        let send = |kind: Option<&str>, body: &str| {
+            let headers: Vec<_> = kind.map(|kind| ("Content-Type", kind.to_owned())).into_iter().collect();
+            server.try_send("POST", "/api/v1/search", &headers, Some(body.into())).unwrap()
+        };
+        for kind in [
+            None,
+            Some("text/plain"),
+            Some("application/x-www-form-urlencoded"),
+            Some("application/xml"),
+            Some("nonsense"),
+        ] {
+            let answer = send(kind, "{\"query\": \"q\"}");
+            assert_eq!((answer.code(), answer.status), (1001, 415), "{kind:?}: {}", answer.json);
+        }
+        for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
+            assert_eq!(send(Some(kind), "{\"query\": \"q\"}").status, 200, "{kind}");
+        }
+    });
+}
+
+#[test]
+fn credentials() {
+    withstood(|server| {
+        for (method, path, body) in [
+            ("POST", "/documents", Some(json!({"text": "x"}))),
+            ("DELETE", &*format!("/documents/{UNKNOWN}"), None),
+            ("GET", "/auth/me", None),
+            ("POST", "/auth/logout", None),
+            ("POST", "/auth/password", Some(json!({"current_password": "a", "new_password": "b"}))),
+        ] {
+            for token in [None, Some("x"), Some("lkr_x"), Some(UNKNOWN)] {
+                let answer = server.call(method, path, body.as_ref(), token);
+                answer.refused(1005, 401);
+                assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{method} {path}");
+            }
+        }
+        // A wrong credential is refused on public routes too, and ignored by the login and at the root.
+        server.call("GET", "/documents", None, Some("x")).refused(1005, 401);
+        server.call("POST", "/search", Some(&json!({"query": "q"})), Some("x")).refused(1005, 401);
+        assert_eq!(server.try_call("GET", "/healthz", None, Some("x")).unwrap().status, 200);
+        for value in ["Basic YWRtaW46eA==", "Bearer", "Bearer ", "bearer  x y", "x"] {
+            let headers = [("Authorization", value.to_owned())];
+            server.try_send("GET", "/api/v1/auth/me", &headers, None).unwrap().refused(1005, 401);
+        }
+        let wrong = [("admin", "wrong password"), ("nobody", "wrong password"), ("admin", ""), ("", "")];
+        let messages: Vec<String> = wrong
+            .iter()
+            .map(|(username, password)| {
+                let answer = server.post("/auth/login", &json!({"username": username, "password": password}));
+                answer.refused(1005, 401);
+                answer.message().to_owned()
+            })
+            .collect();
+        assert!(messages.windows(2).all(|two| two[0] == two[1]), "one message for all: {messages:?}");
+        for body in [
+            json!({"username": "admin"}),
+            json!({"username": 5, "password": "x"}),
+            json!({"username": "a", "password": "b", "c": 1}),
+        ] {
+            server.post("/auth/login", &body).refused(1001, 400);
+        }
+        let change = |body: Value| server.call("POST", "/auth/password", Some(&body), Some(server.admin()));
+        change(json!({"current_password": "wrong", "new_password": "long enough"})).refused(1005, 401);
+        change(json!({"current_password": lkr_tests::ADMIN_PASSWORD, "new_password": "short"}))
+            .refused(1001, 400);
+        change(json!({"current_password": lkr_tests::ADMIN_PASSWORD, "new_password": "x".repeat(129)}))
+            .refused(1001, 400);
+    });
+}
+
+#[test]
+fn request_ids() {
+    withstood(|server| {
+        let id_of = |id: &str| {
+            let headers = [("X-Request-Id", id.to_owned())];
+            let answer = server.try_send("GET", "/api/v1/knowledge/stats", &headers, None).unwrap();
+            let _ = answer.data();
+            answer.header("x-request-id").unwrap().to_owned()
+        };
+        for good in ["a", "abc-123_X.y", &"x".repeat(64)] {
+            assert_eq!(id_of(good), good);
+        }
+        for bad in ["", "a b", "a/b", "ü", &"x".repeat(65)] {
+            let id = id_of(bad);
+            assert!(id != bad && !id.is_empty(), "{bad:?} was taken");
+        }
+        let missing = server.get("/nope");
+        assert!(missing.header("x-request-id").is_some());
+    });
+}
+
+#[test]
+fn bytes_that_are_no_http() {
+    withstood(|server| {
+        let port = server.port();
+        for request in [
+            "GET /api/v1/documents HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n".to_owned(),
+            "NONSENSE\r\n\r\n".to_owned(),
+            format!("GET /{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "a".repeat(100_000)),
+            format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "b".repeat(1 << 20)),
+            "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n".to_owned(),
+        ] {
+            let status = exchange(port, request.as_bytes()).status;
+            assert!((400..500).contains(&status), "{status} to {:.40}", request);
+        }
+        // A client that hangs up amid its body is nobody's problem.
+        drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
+    });
+}

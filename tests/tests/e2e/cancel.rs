@@ -1,0 +1,78 @@
+//! Deleting a document whose task is under way.
+
+use lkr_tests::{Server, assert_consistent, assert_nothing_left};
+use serde_json::{Value, json};
+
+/// Takes seconds to be cut into layers.
+fn long_text() -> String {
+    let sentence =
+        |n: u64| format!("Kestrel {} circles above field {} at noon on day {n}. ", n % 101, n % 89);
+    (0..120_000).map(sentence).collect()
+}
+
+#[test]
+fn deleting_a_document_under_work_cancels_its_task() {
+    let server = Server::start();
+    let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
+    let running = server.until(|| {
+        let task = server.task(&task_id);
+        assert_ne!(task["status"], "done", "too short a text to be caught at work");
+        (task["status"] == "running").then_some(task)
+    });
+    check_cancelled(&server, &running);
+}
+
+#[test]
+fn deleting_a_document_that_waits_cancels_its_task() {
+    let server = Server::start();
+    // Long ones keep the workers busy.
+    for _ in 0..8 {
+        let _ = server.submit(&json!({"text": long_text()}));
+    }
+    let last = server.submit(&json!({"text": "Kestrel of the last hour."}));
+    let waiting = server.task(last["task_id"].as_str().unwrap());
+    assert_eq!(waiting["status"], "pending", "{waiting}");
+    let tasks = server.all("/documents/tasks");
+    check_cancelled(&server, &waiting);
+    for task in tasks {
+        let doc_id = task["doc_id"].as_str().unwrap();
+        let _ = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin())).data();
+    }
+    let shown = assert_consistent(&server);
+    assert_eq!(shown["l1"], 0);
+    assert_nothing_left(&server, &shown);
+}
+
+fn check_cancelled(server: &Server, task: &Value) {
+    let (task_id, doc_id) = (task["task_id"].as_str().unwrap(), task["doc_id"].as_str().unwrap());
+    let answer = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
+    let zeros = json!({"l1": 0, "l2": 0, "l3": 0, "chunks": 0});
+    assert_eq!(answer.data()["deleted"], zeros);
+    assert_eq!(answer.data()["deleted_total"], 0);
+    // It has ended by the time that the delete is answered.
+    let ended = server.task(task_id);
+    assert_eq!(ended["status"], "failed", "{ended}");
+    assert_eq!(ended["error"]["code"], 1003, "{ended}");
+    assert_eq!(ended["error"]["message"], "cancelled", "{ended}");
+    assert_eq!(ended["error"]["retryable"], false, "{ended}");
+    server.get(&format!("/documents/{doc_id}")).refused(1004, 404);
+    server.get(&format!("/documents/{doc_id}/text")).refused(1004, 404);
+    let found = server.search(&json!({"query": "kestrel", "filters": {"doc_ids": [doc_id]}}));
+    assert_eq!(found["results"], json!([]));
+    // A second delete finds nothing and says so.
+    let again = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
+    assert_eq!(again.data()["deleted"], zeros);
+    assert_eq!(server.task(task_id), ended, "ended means ended");
+}
+
+#[test]
+fn nothing_stays_of_what_was_cancelled() {
+    let server = Server::start();
+    let kept = server.add(&json!({"text": "Kestrel that stays."}));
+    let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
+    let running = server.until(|| Some(server.task(&task_id)).filter(|task| task["status"] != "pending"));
+    check_cancelled(&server, &running);
+    let shown = assert_consistent(&server);
+    assert_eq!(server.all("/documents")[0]["doc_id"], kept);
+    assert_nothing_left(&server, &shown);
+}

@@ -1,0 +1,114 @@
+//! kill -9 at random moments under a load of adds and deletes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lkr_tests::{Load, Outcome, Seed, Server, assert_consistent, assert_nothing_left, model_dir};
+use serde_json::{Value, json};
+
+/// How many documents are searched for at the end, of those that stayed and of those that went.
+const SEARCHED: usize = 25;
+
+#[test]
+fn twenty_kills_lose_nothing() {
+    survive(&Server::start(), 20, "twenty_kills_lose_nothing");
+}
+
+#[test]
+fn kills_amid_embedding_lose_nothing() {
+    let name = "kills_amid_embedding_lose_nothing";
+    let Some(model) = model_dir(name) else { return };
+    let model = model.display().to_string();
+    let password = lkr_tests::ADMIN_PASSWORD;
+    survive(&Server::start_with(&[("LKR_ADMIN_PASSWORD", password), ("LKR_MODEL_DIR", &model)]), 5, name);
+}
+
+fn survive(server: &Server, kills: usize, name: &str) {
+    let mut seed = Seed::announce(name);
+    let load = Load::default();
+    for _ in 0..kills {
+        load.until_killed(server, &mut seed);
+        server.restart();
+    }
+    let ledger = load.ledger().clone();
+    eprintln!(
+        "{name}: {} documents, {} accepted",
+        ledger.len(),
+        ledger.values().filter(|o| o.task_id.is_some()).count()
+    );
+    let ends = ends(server, &ledger);
+    check_documents(server, &ledger, &ends);
+    check_search(server, &ledger, &ends);
+    let shown = assert_consistent(server);
+    assert_nothing_left(server, &shown);
+}
+
+/// The tasks of the documents that were accepted. Each has ended as it must; nothing else is under way either.
+fn ends(server: &Server, ledger: &BTreeMap<u64, Outcome>) -> HashMap<u64, Value> {
+    let mut ends = HashMap::new();
+    for (&number, outcome) in ledger {
+        let Some(task_id) = &outcome.task_id else { continue };
+        let task = server.ended(task_id);
+        if task["status"] == "failed" {
+            assert!(outcome.delete_sent, "{number} failed though nobody deleted it: {task}");
+            assert_eq!(task["error"]["code"], 1003, "{number}: {task}");
+        }
+        ends.insert(number, task);
+    }
+    // Those whose 202 was lost to a kill are of no concern to anyone, but they end too.
+    server.until(|| {
+        let under_way =
+            |status| server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
+        let none = |items: Value| items.as_array().is_some_and(Vec::is_empty);
+        (none(under_way("pending")) && none(under_way("running"))).then_some(())
+    });
+    // Ended means ended: asked again, each says the same.
+    for (number, task) in &ends {
+        assert_eq!(&server.task(task["task_id"].as_str().unwrap()), task, "{number}");
+    }
+    ends
+}
+
+fn check_documents(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+    let mut listed: HashMap<String, Vec<String>> = HashMap::new();
+    for item in server.all("/documents") {
+        let text = |key: &str| item[key].as_str().unwrap().to_owned();
+        listed.entry(text("source")).or_default().push(text("doc_id"));
+    }
+    for (&number, outcome) in ledger {
+        let doc_ids = listed.remove(&Load::source(number)).unwrap_or_default();
+        assert!(doc_ids.len() <= 1, "document {number} is there {} times", doc_ids.len());
+        let Some(task) = ends.get(&number) else { continue };
+        let doc_id = task["doc_id"].as_str().unwrap();
+        assert!(doc_ids.iter().all(|listed| listed == doc_id), "document {number} has another id");
+        if outcome.deleted || task["status"] == "failed" {
+            assert!(doc_ids.is_empty(), "document {number} was deleted and is there: {outcome:?} {task}");
+            server.get(&format!("/documents/{doc_id}")).refused(1004, 404);
+        } else if !outcome.delete_sent {
+            assert_eq!(doc_ids, [doc_id], "document {number} is lost: {task}");
+        }
+    }
+    assert!(listed.is_empty(), "nobody sent {listed:?}");
+}
+
+fn check_search(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+    let found = |number: u64| {
+        let request = json!({"query": Load::word(number), "group_by": "document", "top_k": 100});
+        let results = server.search(&request)["results"].as_array().unwrap().clone();
+        results.iter().map(|result| result["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let gone = ledger.iter().filter(|(_, outcome)| outcome.deleted).take(SEARCHED);
+    for (&number, _) in gone {
+        assert!(
+            !found(number).contains(&Load::source(number)),
+            "a search shows document {number}, which was deleted"
+        );
+    }
+    let there = ledger.iter().filter(|(number, outcome)| ends.contains_key(number) && !outcome.delete_sent);
+    for (&number, _) in there.take(SEARCHED) {
+        assert_eq!(
+            found(number).first(),
+            Some(&Load::source(number)),
+            "document {number} is not found first"
+        );
+    }
+}

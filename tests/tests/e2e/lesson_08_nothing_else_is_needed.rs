@@ -1,0 +1,78 @@
+//! Lesson 8: one binary, started in an empty folder, serves.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use lkr_tests::{Server, server_binary};
+
+#[test]
+fn lesson_08_one_process_without_argument_or_file_serves() {
+    // The address is the one thing that is said, because others may listen at the default one.
+    let server = Server::bare();
+    assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
+    assert_eq!(server.try_call("GET", "/healthz", None, None).unwrap().status, 200);
+    let data = server.folder().join("lkr-data");
+    let password = data.join("initial-admin-password");
+    assert_eq!(fs::metadata(&password).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(
+        server.log().contains("initial-admin-password"),
+        "the log tells where the password is:\n{}",
+        server.log()
+    );
+
+    let process = Path::new("/proc").join(server.pid().to_string());
+    let Ok(threads) = fs::read_dir(process.join("task")) else {
+        eprintln!("skipped: no /proc to look for other processes in");
+        return;
+    };
+    for thread in threads.flatten() {
+        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        assert_eq!(children.trim(), "", "the server started other processes");
+    }
+    assert_eq!(listening(&process), [server.port()], "it listens where it was told and nowhere else");
+}
+
+#[test]
+fn lesson_08_the_binary_needs_no_library_of_its_own() {
+    let ldd = std::process::Command::new("ldd").arg(server_binary()).output();
+    let Ok(ldd) = ldd else {
+        eprintln!("skipped: no ldd");
+        return;
+    };
+    let needed = String::from_utf8_lossy(&ldd.stdout);
+    let system = [
+        "linux-vdso",
+        "libc.so",
+        "libm.so",
+        "libgcc_s.so",
+        "libstdc++.so",
+        "ld-linux",
+        "libdl",
+        "libpthread",
+        "librt",
+    ];
+    for line in needed.lines().map(str::trim).filter(|line| line.contains(".so")) {
+        assert!(system.iter().any(|name| line.contains(name)), "{line}");
+    }
+}
+
+/// The TCP ports that a process listens on.
+fn listening(process: &Path) -> Vec<u16> {
+    let links = fs::read_dir(process.join("fd")).unwrap().flatten();
+    let targets = links.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let own: Vec<String> = targets
+        .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let mut ports = Vec::new();
+    for table in ["net/tcp", "net/tcp6"] {
+        let table = fs::read_to_string(process.join(table)).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            // The local address, the state (0A is LISTEN) and the inode.
+            if fields[3] == "0A" && own.iter().any(|inode| inode == fields[9]) {
+                let (_, port) = fields[1].rsplit_once(':').unwrap();
+                ports.push(u16::from_str_radix(port, 16).unwrap());
+            }
+        }
+    }
+    ports
+}

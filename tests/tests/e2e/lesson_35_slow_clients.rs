@@ -1,0 +1,61 @@
+//! Lesson 35, as far as it concerns requests with JSON bodies: slow clients and huge bodies.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use lkr_tests::Server;
+use serde_json::json;
+
+/// More than any pool of threads or connections is likely to have.
+const SLOW: usize = 200;
+
+/// How long a request may be under way on a busy machine. Slow clients would hold it up for much longer.
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn lesson_35_slow_clients_do_not_hold_up_others() {
+    let server = Server::start();
+    let doc_id = server.add(&json!({"text": "The tortoise arrives in the end."}));
+    let mut slow: Vec<TcpStream> = (0..SLOW)
+        .map(|n| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+            // Half stop amid the headers, half amid the body.
+            let start = match n % 2 {
+                0 => "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-",
+                _ => "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{",
+            };
+            stream.write_all(start.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for n in 0..20 {
+        let started = Instant::now();
+        let found = server.search(&json!({"query": format!("tortoise {n}")}));
+        assert_eq!(found["results"][0]["doc_id"], doc_id);
+        assert!(started.elapsed() < SOON, "request {n} took {:?}", started.elapsed());
+    }
+    let waiting = &mut slow[0];
+    waiting.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut answer = Vec::new();
+    waiting.read_to_end(&mut answer).expect("headers that never end are given up");
+}
+
+#[test]
+fn lesson_35_a_body_over_the_limit_is_refused_before_it_was_read() {
+    let server = Server::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let (token, length) = (server.admin(), 10_u64 << 30);
+    let head = format!(
+        "POST /api/v1/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).expect("an answer although the body never comes");
+    assert_eq!(&answer, b"HTTP/1.1 413");
+    assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
+}

@@ -1,0 +1,21 @@
+//! The built server from outside: over HTTP, killed and started again.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test ends where something fails"
+)]
+#![expect(clippy::print_stderr, reason = "a test says what it measures against")]
+
+mod bad_input;
+mod cancel;
+mod citations;
+mod kill9;
+mod lesson_01_every_task_ends;
+mod lesson_02_the_queue_survives;
+mod lesson_08_nothing_else_is_needed;
+mod lesson_35_slow_clients;
+mod newcomer;
+mod second_process;
+mod sigterm;
+mod without_model;

@@ -1,0 +1,46 @@
+//! SIGTERM amid ingestion.
+
+use std::time::{Duration, Instant};
+
+use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, model_dir};
+use serde_json::json;
+
+/// Those in flight have 30 seconds.
+const LIMIT: Duration = Duration::from_secs(40);
+
+fn text(n: usize) -> String {
+    (0..400).map(|s| format!("Entry {s} of log {n} says that valve {} was turned. ", (s * n) % 61)).collect()
+}
+
+#[test]
+fn sigterm_amid_ingestion_ends_well_and_loses_nothing() {
+    let model = model_dir("sigterm with embedding").map(|dir| dir.display().to_string());
+    let mut environment = vec![("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+    environment.extend(model.as_deref().map(|dir| ("LKR_MODEL_DIR", dir)));
+    let server = Server::start_with(&environment);
+    let submit = |n| server.submit(&json!({"text": text(n)}))["task_id"].as_str().unwrap().to_owned();
+    let tasks: Vec<String> = (0..12).map(submit).collect();
+    let started = Instant::now();
+    server.terminate();
+    let status = server.wait();
+    assert_eq!(status.code(), Some(0), "{}", server.log());
+    assert!(started.elapsed() < LIMIT, "it took {:?} to end", started.elapsed());
+    server.restart();
+    for task_id in &tasks {
+        let task = server.ended(task_id);
+        assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(0)), "{task}");
+    }
+    assert_eq!(assert_consistent(&server)["l1"], 12);
+}
+
+#[test]
+fn sigterm_at_rest_ends_at_once() {
+    let server = Server::start();
+    let doc_id = server.add(&json!({"text": "All is quiet."}));
+    let started = Instant::now();
+    server.stop();
+    assert!(started.elapsed() < LIMIT / 2, "it took {:?} to end", started.elapsed());
+    server.restart();
+    assert_eq!(server.get(&format!("/documents/{doc_id}")).data()["l1"]["title"], "All is quiet.");
+    assert_eq!(server.call("GET", "/auth/me", None, Some(server.admin())).data()["username"], "admin");
+}

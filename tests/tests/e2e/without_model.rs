@@ -1,0 +1,57 @@
+//! Without an embedding model, and when one comes later.
+
+use lkr_tests::{Server, model_dir};
+use serde_json::{Value, json};
+
+fn dependencies(server: &Server) -> Value {
+    let answer = server.try_call("GET", "/readyz", None, None).unwrap();
+    assert_eq!(answer.status, 200);
+    answer.data()["dependencies"].clone()
+}
+
+#[test]
+fn words_are_found_and_everything_says_that_there_is_no_model() {
+    let server = Server::start();
+    assert_eq!(dependencies(&server)["embedder"], "degraded", "{}", dependencies(&server));
+    assert!(server.log().contains("model"), "the log says so at the start:\n{}", server.log());
+    let doc_id = server.add(&json!({"text": "The physician prescribed rest."}));
+    for request in [
+        json!({"query": "physician"}),
+        json!({"query": "physician", "mode": "flat"}),
+        json!({"query": "physician", "fusion": "rrf"}),
+    ] {
+        let found = server.search(&request);
+        assert_eq!(found["results"][0]["doc_id"], doc_id);
+        assert!(
+            found["results"][0]["scores"]["dense"].is_null()
+                && found["results"][0]["scores"]["sparse"].is_number()
+        );
+        let warnings = found["warnings"].to_string();
+        assert!(warnings.contains("model"), "{warnings}");
+    }
+    assert_eq!(server.search(&json!({"query": "doctor"}))["results"], json!([]), "by words alone");
+}
+
+#[test]
+fn what_came_in_without_a_model_is_embedded_when_one_is_there() {
+    let Some(model) = model_dir("what_came_in_without_a_model_is_embedded_when_one_is_there") else { return };
+    let mut server = Server::start();
+    let texts = [
+        "The physician prescribed rest.",
+        "A locomotive pulled the carriages uphill.",
+        "Bread rises because yeast makes gas.",
+    ];
+    let ids: Vec<String> = texts.iter().map(|text| server.add(&json!({"text": text}))).collect();
+    server.stop();
+    server.set("LKR_MODEL_DIR", &model.display().to_string());
+    server.restart();
+    let best = |query: &str| server.search(&json!({"query": query}))["results"][0].clone();
+    // No word of the query stands in the text.
+    let found = server.until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
+    assert!(found["scores"]["dense"].is_number() && found["scores"]["sparse"].is_null(), "{found}");
+    server.until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));
+    assert_eq!(dependencies(&server)["embedder"], "ok", "{}", dependencies(&server));
+    let later = server.add(&json!({"text": "Whales are mammals of the sea."}));
+    assert_eq!(best("marine animals")["doc_id"], later);
+    assert_eq!(server.search(&json!({"query": "doctor"}))["warnings"], json!([]));
+}
