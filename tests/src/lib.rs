@@ -18,7 +18,7 @@ mod server;
 mod settle;
 
 pub use answer::Answer;
-pub use binary::server_binary;
+pub use binary::{cli_binary, server_binary, workspace};
 pub use load::{Load, Outcome};
 pub use model::model_dir;
 pub use raw::exchange;

@@ -36,7 +36,34 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
     };
     outcome.unwrap_or_else(|error| {
-        let _ = writeln!(std::io::stderr(), "lkr: {error:#}");
+        let _ = writeln!(std::io::stderr(), "lkr: {}", line(&error));
         ExitCode::FAILURE
     })
+}
+
+/// An error and its causes in one line. Many say their cause themselves; it is not said again.
+fn line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
+        "" => cause,
+        said if said.contains(&cause) => line,
+        _ => format!("{line}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let error = anyhow!("no such file").context("open a: no such file").context("read collection");
+        assert_eq!(line(&error), "read collection: open a: no such file");
+    }
+
+    #[test]
+    fn arguments_are_well_formed() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
 }

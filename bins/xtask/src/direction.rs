@@ -71,3 +71,45 @@ fn tree(package: &str) -> Result<Vec<String>> {
     let text = String::from_utf8(output.stdout)?;
     Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::root;
+
+    /// The crates that the folders hold, as the map writes them.
+    fn crates() -> Vec<String> {
+        ["crates", "bins"]
+            .into_iter()
+            .flat_map(|group| {
+                let entries = fs::read_dir(root().unwrap().join(group)).unwrap();
+                entries.map(move |entry| format!("{group}/{}", entry.unwrap().file_name().to_str().unwrap()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_crate_is_on_the_map_and_nothing_else() {
+        let map = fs::read_to_string(root().unwrap().join("docs/ARCHITECTURE.md")).unwrap();
+        let named: Vec<&str> =
+            map.split('`').filter(|word| word.starts_with("crates/") || word.starts_with("bins/")).collect();
+        let crates = crates();
+        for name in &crates {
+            assert!(named.contains(&name.as_str()), "{name} is not on the map");
+        }
+        for name in named {
+            assert!(crates.iter().any(|known| known == name), "the map names {name}, which is not there");
+        }
+    }
+
+    #[test]
+    fn every_library_has_its_rule() {
+        for name in crates() {
+            let library = name.strip_prefix("crates/").filter(|name| *name != "lkr");
+            let ruled = library.is_none_or(|name| MAY_REACH.iter().any(|(ruled, _)| *ruled == name));
+            assert!(ruled, "{name} has no rule for what it may reach");
+        }
+    }
+}

@@ -17,6 +17,9 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const LIMIT: usize = 10;
 
+/// What is done to a graph folder.
+type Damage = fn(&Path);
+
 /// A store with a graph, and what the answers should be.
 struct Case {
     vectors: Option<LmdbVectors>,
@@ -137,7 +140,7 @@ async fn is_there_again_after_reopening() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn any_damage_between_runs_is_made_good() {
     let mut case = Case::new(800).await;
-    let damages: [(&str, fn(&Path)); 9] = [
+    let damages: [(&str, Damage); 9] = [
         ("the folder is gone", |folder| fs::remove_dir_all(folder).unwrap()),
         ("all folders are gone", |folder| fs::remove_dir_all(folder.parent().unwrap()).unwrap()),
         ("half the file is gone", |folder| resize(folder, |length| length / 2)),

@@ -1,15 +1,11 @@
 //! The built server from outside: over HTTP, killed and started again.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test ends where something fails"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
 #![expect(clippy::print_stderr, reason = "a test says what it measures against")]
 
 mod bad_input;
 mod cancel;
 mod citations;
+mod cli;
 mod kill9;
 mod lesson_01_every_task_ends;
 mod lesson_02_the_queue_survives;

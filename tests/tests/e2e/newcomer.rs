@@ -1,9 +1,42 @@
-//! The quick start, step by step, with nothing configured.
+//! The quick start with nothing configured: as README.md has it, and step by step.
 
-use std::fs;
+use std::{env, fs, path::Path, process::Command};
 
 use lkr_tests::Server;
-use serde_json::json;
+use serde_json::{Deserializer, Value, json};
+
+#[test]
+fn the_quick_start_of_the_readme_works_as_it_is() {
+    let has =
+        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has("curl") || !has("python3") {
+        assert!(env::var_os("CI").is_none(), "the quick start needs curl and python3");
+        eprintln!("skipped: the quick start needs curl and python3");
+        return;
+    }
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let (_, script) = readme.split_once("```sh\n").expect("a quick start in the README");
+    let (script, _) = script.split_once("```").unwrap();
+    let server = Server::bare();
+    let here = format!("http://127.0.0.1:{}", server.port());
+    assert!(script.contains("http://127.0.0.1:8080"), "{script}");
+    let script = script.replace("http://127.0.0.1:8080", &here);
+    let output =
+        Command::new("sh").args(["-e", "-c", &script]).current_dir(server.folder()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    // What it prints is the task and the answer to the search.
+    let answers: Vec<Value> = Deserializer::from_str(&said)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|e| panic!("{e}: {said}"));
+    let [task, found] = answers.as_slice() else { panic!("a task and an answer: {said}") };
+    assert_eq!(task["data"]["status"], "done", "{task}");
+    let best = &found["data"]["results"][0];
+    assert_eq!(best["title"], "Tides", "{found}");
+    assert!(found["data"]["summary"]["text"].as_str().is_some_and(|text| !text.is_empty()), "{found}");
+}
 
 #[test]
 fn a_newcomer_finds_what_they_added() {

@@ -185,7 +185,7 @@ fn bytes_that_are_no_http() {
             "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n".to_owned(),
         ] {
             let status = exchange(port, request.as_bytes()).status;
-            assert!((400..500).contains(&status), "{status} to {:.40}", request);
+            assert!((400..500).contains(&status), "{status} to {request:.40}");
         }
         // A client that hangs up amid its body is nobody's problem.
         drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());

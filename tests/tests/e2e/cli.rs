@@ -1,0 +1,128 @@
+//! The command line `lkr` against a server.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, cli_binary, workspace};
+use serde_json::Value;
+
+fn lkr(server: &Server, arguments: &[&str]) -> Output {
+    let password = server.folder().join("password");
+    fs::write(&password, format!("{ADMIN_PASSWORD}\n")).unwrap();
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let (command, rest) = arguments.split_first().unwrap();
+    let mut process = Command::new(cli_binary());
+    process.args([command, "--server", url.as_str(), "--password-file"]).arg(password).args(rest);
+    process.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A folder `pets` of two documents and three queries, the last of which finds its document second at best.
+fn collection(folder: &Path) -> String {
+    let dir = folder.join("pets");
+    fs::create_dir(&dir).unwrap();
+    for (name, text) in [
+        (
+            "corpus.jsonl",
+            concat!(
+                "{\"_id\": \"cats\", \"title\": \"Cats\", \"text\": \"Cats purr. Cats sleep all day.\"}\n",
+                "{\"_id\": \"dogs\", \"title\": \"Dogs\", \"text\": \"Dogs bark at the postman. One dog saw a cat.\"}\n",
+            ),
+        ),
+        (
+            "queries.jsonl",
+            concat!(
+                "{\"_id\": \"1\", \"text\": \"who purrs\"}\n{\"_id\": \"2\", \"text\": \"barking at the postman\"}\n",
+                "{\"_id\": \"3\", \"text\": \"cats\"}\n{\"_id\": \"4\", \"text\": \"not judged\"}\n",
+            ),
+        ),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\n1\tcats\t1\n2\tdogs\t1\n3\tdogs\t1\n"),
+    ] {
+        fs::write(dir.join(name), text).unwrap();
+    }
+    dir.display().to_string()
+}
+
+#[test]
+fn a_collection_is_sent_and_judged() {
+    let server = Server::start();
+    let dir = collection(server.folder());
+    let json = server.folder().join("figures.json").display().to_string();
+    let output = lkr(&server, &["eval", "--ingest", "--json", &json, &dir]);
+    assert!(output.status.success(), "{}", said(&output));
+    let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!((&figures["queries"], &figures["ingested"]["documents"]), (&3.into(), &2.into()), "{figures}");
+    // Found first, first, and second: (1 + 1 + 1/log2(3)) / 3 and (1 + 1 + 1/2) / 3.
+    let near = |key: &str, value: f64| (figures[key].as_f64().unwrap() - value).abs() < 1e-9;
+    assert!(near("ndcg_at_10", (2.0 + 1.0 / 3.0_f64.log2()) / 3.0), "{figures}");
+    assert!(near("mrr_at_10", 2.5 / 3.0) && near("recall_at_10", 1.0), "{figures}");
+    assert_eq!(
+        (&figures["citations"]["checked"], &figures["citations"]["mismatches"]),
+        (&2.into(), &0.into())
+    );
+    let sources: Vec<Value> = server.all("/documents").iter().map(|item| item["source"].clone()).collect();
+    assert_eq!(sources, ["pets:dogs", "pets:cats"], "the newest first");
+}
+
+#[test]
+fn files_and_folders_are_sent() {
+    let server = Server::start();
+    let notes = server.folder().join("notes");
+    fs::create_dir_all(notes.join("old")).unwrap();
+    fs::write(notes.join("a.md"), "# Alpha\n\nFirst letter.\n").unwrap();
+    fs::write(notes.join("old/b.txt"), "Second letter.\n").unwrap();
+    let output = lkr(&server, &["ingest", notes.to_str().unwrap()]);
+    assert!(output.status.success() && said(&output).contains("documents  2, 0 failed"), "{}", said(&output));
+    let mut items: Vec<(String, String)> = server
+        .all("/documents")
+        .iter()
+        .map(|item| (item["source"].as_str().unwrap().to_owned(), item["title"].as_str().unwrap().to_owned()))
+        .collect();
+    items.sort();
+    let expected = [("notes:a.md", "Alpha"), ("notes:old/b.txt", "b")];
+    assert_eq!(items, expected.map(|(source, title)| (source.to_owned(), title.to_owned())));
+}
+
+#[test]
+fn what_cannot_be_done_fails_in_one_line() {
+    let server = Server::start();
+    let blank = server.folder().join("blank.txt");
+    fs::write(&blank, " \n").unwrap();
+    for (arguments, named) in [
+        (["ingest", blank.to_str().unwrap()], "send file:blank.txt"),
+        (["ingest", "/nowhere.txt"], "/nowhere.txt"),
+        (["eval", "/nowhere"], "/nowhere/queries.jsonl"),
+    ] {
+        let output = lkr(&server, &arguments);
+        let said = said(&output);
+        assert!(
+            !output.status.success() && said.contains(named) && said.lines().count() == 1,
+            "{arguments:?}: {said}"
+        );
+    }
+    assert!(server.all("/documents").is_empty());
+}
+
+#[test]
+fn real_documents_are_found_by_words_and_cited_exactly() {
+    let dir = workspace().join("../shared/data/product_docs");
+    if !dir.is_dir() {
+        eprintln!("skipped: {} is not here", dir.display());
+        return;
+    }
+    let server = Server::start();
+    let json = server.folder().join("figures.json").display().to_string();
+    let output = lkr(&server, &["eval", "--ingest", "--json", &json, dir.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(figures["ingested"]["documents"], 45);
+    // BM25 over sections finds the documents with .847.
+    assert!(figures["ndcg_at_10"].as_f64().unwrap() >= 0.83, "{}", said(&output));
+    assert_eq!(assert_consistent(&server)["l1"], 45);
+}
