@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal as _, Write as _},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -12,6 +13,9 @@ use lkr_server::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+
+/// How long a step on a blocking thread is waited for at the end.
+const STEP_PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     match start() {
@@ -34,7 +38,7 @@ fn start() -> Result<()> {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         run(config, async move {
@@ -44,7 +48,10 @@ fn start() -> Result<()> {
             }
         })
         .await
-    })
+    });
+    // A step on a blocking thread may take a while yet; nothing waits for its outcome any more.
+    runtime.shutdown_timeout(STEP_PATIENCE);
+    served
 }
 
 /// Logs to stderr, as much as `RUST_LOG` says, else what matters.
