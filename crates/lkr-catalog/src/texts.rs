@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use lkr_domain::DocId;
-use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use time::OffsetDateTime;
 
 use crate::{Error, Result};
@@ -48,7 +48,7 @@ impl Texts {
         let mut list = self.blobs.list(Some(&prefix));
         while let Some(meta) = list.try_next().await? {
             let named = meta.location.filename().and_then(parse);
-            texts.extend(named.filter(|_| meta.last_modified.timestamp() < time.unix_timestamp()));
+            texts.extend(named.filter(|_| latest_nanos(&meta) < time.unix_timestamp_nanos()));
         }
         Ok(texts)
     }
@@ -67,6 +67,16 @@ fn path(doc_id: DocId, revision: u64) -> Path {
     let id = doc_id.to_string();
     let fan: String = id.chars().skip(30).collect();
     Path::from(format!("texts/{fan}/{id}-{revision}"))
+}
+
+/// The latest moment at which the blob can have been written, in nanoseconds since 1970: a store that knows whole
+/// seconds alone may mean any moment of one.
+fn latest_nanos(meta: &ObjectMeta) -> i128 {
+    let fraction = match meta.last_modified.timestamp_subsec_nanos() {
+        0 => 999_999_999,
+        fraction => fraction,
+    };
+    i128::from(meta.last_modified.timestamp()) * 1_000_000_000 + i128::from(fraction)
 }
 
 fn parse(name: &str) -> Option<(DocId, u64)> {

@@ -6,6 +6,7 @@ use lkr_models::{Embedder, SparseEncoder};
 use lkr_parsers::Parser;
 use lkr_state::TaskQueue;
 use lkr_vectors::VectorStore;
+use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{Error, ErrorKind, IngestOptions, Result, Workers, shelves::Shelves, worker};
@@ -39,9 +40,14 @@ pub(crate) struct Inner {
     pub(crate) options: IngestOptions,
     pub(crate) sparse: SparseEncoder,
     pub(crate) shelves: Shelves,
+    /// Before this, nothing was written by this process.
+    pub(crate) opened: OffsetDateTime,
     /// Wakes the janitor.
     pub(crate) trash: Notify,
 }
+
+/// How far the times of files may lag behind the clock.
+const CLOCK_GRAIN: Duration = Duration::from_millis(20);
 
 /// How often a step is tried that others overtake.
 const CONTENDED_TRIES: usize = 16;
@@ -49,9 +55,10 @@ const CONTENDED_TRIES: usize = 16;
 impl Ingestor {
     /// Ingestion over these ports. Makes the four collections unless they are there.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
+        let opened = OffsetDateTime::now_utc() - CLOCK_GRAIN;
         let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
         let sparse = SparseEncoder::default();
-        Ok(Self { inner: Arc::new(Inner { ports, options, sparse, shelves, trash: Notify::new() }) })
+        Ok(Self { inner: Arc::new(Inner { ports, options, sparse, shelves, opened, trash: Notify::new() }) })
     }
 
     /// Accepts a document: when this answers, text and task are durable and the task will end.

@@ -32,7 +32,7 @@ pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
 
 /// Collects for ever.
 pub(crate) async fn run(inner: Arc<Inner>) {
-    if let Err(error) = sweep_texts(&inner, OffsetDateTime::now_utc()).await {
+    if let Err(error) = sweep_texts(&inner).await {
         tracing::warn!(%error, "texts that belong to nothing could not be collected");
     }
     loop {
@@ -81,8 +81,8 @@ async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
 
 /// Removes texts, written before this process began, that neither a document nor a task knows: those of a document
 /// that was not accepted because the process ended first.
-async fn sweep_texts(inner: &Inner, started: OffsetDateTime) -> Result<()> {
-    for (doc_id, revision) in inner.ports.texts.written_before(started).await? {
+async fn sweep_texts(inner: &Inner) -> Result<()> {
+    for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
         let known = inner.ports.catalog.active(doc_id).await?.is_some()
             || is_live(inner, Trash { doc_id, revision }).await?;
         if !known {

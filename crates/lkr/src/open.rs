@@ -91,8 +91,28 @@ fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
         Error::new(ErrorKind::Internal, "open blobs", format!("{}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(|e| failed(&e))?;
+    remove_half_written(dir).map_err(|e| failed(&e))?;
     let blobs = LocalFileSystem::new_with_prefix(dir).map_err(|e| failed(&e))?;
     Ok(blobs.with_fsync(true).with_automatic_cleanup(false))
+}
+
+/// Removes what a process that was killed had begun to write. A blob is written under its name, `#` and a number, and
+/// then renamed; the store's lock says that nobody is writing now.
+fn remove_half_written(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_half_written(&entry.path())?;
+        } else if is_half_written(&entry.file_name().to_string_lossy()) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn is_half_written(name: &str) -> bool {
+    let number = name.rsplit_once('#').map(|(_, number)| number);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(feature = "local-models")]
@@ -110,4 +130,29 @@ fn open_model(dir: &Path) -> Result<Option<Arc<dyn Embedder>>> {
 #[cfg(not(feature = "local-models"))]
 fn open_model(_: &Path) -> Result<Option<Arc<dyn Embedder>>> {
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_written_blobs_are_told_by_their_names() {
+        for (name, half) in
+            [("0a-1#1", true), ("0a-1#12", true), ("0a-1", false), ("a#b", false), ("a#", false)]
+        {
+            assert_eq!(is_half_written(name), half, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_half_written_blobs_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let (kept, half) = (dir.path().join("texts/0a/x-1"), dir.path().join("texts/0a/x-2#1"));
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::write(&kept, "whole").unwrap();
+        std::fs::write(&half, "ha").unwrap();
+        open_blobs(dir.path()).unwrap();
+        assert!(kept.exists() && !half.exists());
+    }
 }

@@ -229,7 +229,7 @@ async fn a_text_that_belongs_to_nothing_is_collected_at_the_next_start() {
     kb.close().await;
     let texts_of = lkr_catalog::Texts::new(Arc::clone(&ground.blobs));
     texts_of.put(lkr::DocId::new(), 1, "of a process that ended".to_owned()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     let kb = ground.open(None).await;
     until("the stray text went", async || texts(&ground).await == 1).await;
     assert!(kb.text(kept.doc_id).await.unwrap().is_some());
