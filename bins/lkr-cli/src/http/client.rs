@@ -13,6 +13,9 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// How many connections are kept open; more requests than that never run at once.
 const CONNECTIONS: usize = 64;
 
+/// How long a connection may be idle before it is not used again: less than servers keep them.
+const IDLE: Duration = Duration::from_secs(3);
+
 /// The largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 256 << 20;
 
@@ -48,6 +51,7 @@ impl Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(TIMEOUT))
+            .max_idle_age(IDLE)
             .max_idle_connections(CONNECTIONS)
             .max_idle_connections_per_host(CONNECTIONS)
             .build();
