@@ -42,7 +42,7 @@ fn serve(flags: &[OsString]) -> Result<()> {
 }
 
 fn test(arguments: &[OsString]) -> Result<()> {
-    let mut tests = cargo(&["test", "--workspace"])?;
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
     tests.args(arguments);
     with_model(&mut tests)?;
     run(tests)?;

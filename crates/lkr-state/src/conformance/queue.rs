@@ -92,14 +92,15 @@ pub async fn a_delayed_task_waits(queue: Queue) {
 /// The task that has been claimable for the longest comes first: by the ends of their delays, then as they came.
 pub async fn claims_come_in_order(queue: Queue) {
     let tasks: Vec<TaskId> = (0..6).map(|_| TaskId::new()).collect();
-    queue.push(tasks[4], ms(120)).await.unwrap();
-    queue.push(tasks[3], ms(60)).await.unwrap();
+    // The delays leave a slow store the time to take the others first.
+    queue.push(tasks[4], ms(2_400)).await.unwrap();
+    queue.push(tasks[3], ms(1_200)).await.unwrap();
     // Not in the order of their ids.
     for n in [2, 0, 1] {
         queue.push(tasks[n], NONE).await.unwrap();
         tokio::time::sleep(ms(3)).await;
     }
-    tokio::time::sleep(ms(200)).await;
+    tokio::time::sleep(ms(2_600)).await;
     queue.push(tasks[5], NONE).await.unwrap();
     for n in [2, 0, 1, 3, 4, 5] {
         let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
