@@ -1,5 +1,12 @@
 //! What ingestion promises, on stores in memory and with an embedder that does as it is told.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test, and what helps it, ends where something fails"
+)]
+
 mod common;
 
 use std::{

@@ -1,4 +1,4 @@
-//! Configuration: defaults < `lkr.toml` < environment < flags. One table of keys, in [`keys`], is what all four
+//! Configuration: defaults < `lkr.toml` < environment < flags. One table of keys, in `keys`, is what all four
 //! are read by.
 
 mod keys;
