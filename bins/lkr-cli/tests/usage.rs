@@ -1,0 +1,26 @@
+//! What the command line says of itself.
+
+#![expect(clippy::expect_used, reason = "a test ends where something fails")]
+
+use std::process::{Command, Output};
+
+fn lkr(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lkr")).args(arguments).output().expect("the command line runs")
+}
+
+#[test]
+fn help_names_every_command() {
+    let output = lkr(&["--help"]);
+    let help = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for command in ["ingest", "eval", "bench"] {
+        assert!(help.contains(command), "{command} is not in {help}");
+    }
+}
+
+#[test]
+fn what_is_no_command_is_refused_by_name() {
+    let output = lkr(&["inject"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("inject"));
+}
