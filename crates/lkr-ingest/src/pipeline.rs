@@ -154,8 +154,8 @@ impl CharBounds {
     }
 }
 
-/// Embeds what has no vector yet and stores all points: chunks by batches, then the nodes above them. Answers how
-/// many texts were embedded.
+/// Embeds what has no vector yet and stores all points: chunks by batches, with the last one the nodes above them, so
+/// that the store can write both at once. Answers how many texts were embedded.
 async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report) -> Result<u64> {
     let chunks: Vec<&PointSource> = draft.points.iter().filter(|p| p.layer == Layer::Chunks).collect();
     let total = chunks.len() as u64;
@@ -169,11 +169,16 @@ async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report)
         let (dense, fresh) = batch_vectors(inner, batch, texts, total).await?;
         embedded += fresh;
         let points = batch.iter().zip(&dense).map(|(source, vector)| with_dense(source, vector.clone()));
-        shelf.upsert(&inner.ports, Layer::Chunks, points.collect()).await?;
+        let stored = shelf.upsert(&inner.ports, Layer::Chunks, points.collect());
         vectors.extend(dense);
-        report.send_replace((Stage::Embed, Progress { done: vectors.len() as u64, total }));
+        let done = vectors.len() as u64;
+        if done < total {
+            stored.await?;
+        } else {
+            futures_util::try_join!(stored, store_nodes(inner, shelf, draft, &vectors))?;
+        }
+        report.send_replace((Stage::Embed, Progress { done, total }));
     }
-    store_nodes(inner, shelf, draft, &vectors).await?;
     Ok(embedded)
 }
 
@@ -229,13 +234,12 @@ async fn store_nodes(
         let points = of_layer(layer).map(|source| with_dense(source, means.get(&source.point.id).cloned()));
         points.collect::<Vec<_>>()
     };
-    // L1 comes last: where it is, the others are.
-    let (l2, l3) = (points_of(Layer::L2), points_of(Layer::L3));
-    futures_util::try_join!(
-        shelf.upsert(&inner.ports, Layer::L2, l2),
-        shelf.upsert(&inner.ports, Layer::L3, l3)
-    )?;
-    shelf.upsert(&inner.ports, Layer::L1, points_of(Layer::L1)).await
+    let writes = [Layer::L1, Layer::L2, Layer::L3].map(|layer| {
+        let points = points_of(layer);
+        shelf.upsert(&inner.ports, layer, points)
+    });
+    futures_util::future::try_join_all(writes).await?;
+    Ok(())
 }
 
 fn with_dense(source: &PointSource, dense: Option<Vec<f32>>) -> Point {
