@@ -55,12 +55,12 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
         server.stop();
         let (points, trash) = stored(&server.data_dir());
         let texts = files(&server.data_dir().join("blobs"));
-        if trash == 0 && texts.len() as u64 == shown["l1"] {
-            assert_eq!(&points, shown, "points in the store against what is shown");
+        // A task that was overtaken amid a write is tidied up after by its worker, at the next start if need be.
+        if trash == 0 && texts.len() as u64 == shown["l1"] && points == *shown {
             return;
         }
         left =
-            format!("{trash} revisions wait, {} texts of {} documents: {texts:?}", texts.len(), shown["l1"]);
+            format!("{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}");
         server.restart();
     }
     panic!("what was deleted is not collected: {left}");
