@@ -1,4 +1,4 @@
-use std::{error::Error as StdError, fmt};
+use std::error::Error as StdError;
 
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,23 +19,12 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A failure: its kind, the operation, and the source.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    operation: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
+lkr_domain::declare_error! {
+    /// A failure: its kind, the operation, and the source.
+    retryable: ErrorKind::Unavailable | ErrorKind::Conflict
 }
 
 impl Error {
-    pub(crate) fn new(
-        kind: ErrorKind,
-        operation: &'static str,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        Self { kind, operation, source: source.into() }
-    }
-
     pub(crate) fn invalid(operation: &'static str, reason: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, operation, reason.into())
     }
@@ -49,36 +38,6 @@ impl Error {
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
         Self::new(ErrorKind::Internal, operation, source)
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The operation that failed.
-    #[must_use]
-    pub const fn operation(&self) -> &'static str {
-        self.operation
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::Conflict)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.operation, self.source)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
     }
 }
 

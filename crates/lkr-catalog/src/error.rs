@@ -1,4 +1,4 @@
-use std::{error::Error as StdError, fmt};
+use std::error::Error as StdError;
 
 use lkr_domain::DocId;
 
@@ -19,24 +19,12 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A failure of the catalog: its kind, the operation, and the source.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    operation: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
+lkr_domain::declare_error! {
+    /// A failure of the catalog: its kind, the operation, and the source.
+    retryable: ErrorKind::Unavailable
 }
 
 impl Error {
-    /// An error of `kind` in `operation`, caused by `source`.
-    pub fn new(
-        kind: ErrorKind,
-        operation: &'static str,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        Self { kind, operation, source: source.into() }
-    }
-
     pub(crate) fn corrupt(operation: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
         Self::new(ErrorKind::Corrupt, operation, source)
     }
@@ -44,36 +32,6 @@ impl Error {
     /// A point that the record of `doc_id` counts on and the store does not have.
     pub(crate) fn missing_point(operation: &'static str, doc_id: DocId) -> Self {
         Self::new(ErrorKind::Corrupt, operation, format!("document {doc_id} lacks a point"))
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The operation that failed.
-    #[must_use]
-    pub const fn operation(&self) -> &'static str {
-        self.operation
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unavailable)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.operation, self.source)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
     }
 }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod document;
+mod error;
 mod id;
 mod layer;
 mod sparse;

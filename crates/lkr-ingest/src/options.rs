@@ -24,7 +24,7 @@ pub struct IngestOptions {
 impl Default for IngestOptions {
     fn default() -> Self {
         Self {
-            workers: 4,
+            workers: 8,
             batch: 64,
             queue_limit: 100_000,
             lease: Duration::from_secs(60),

@@ -3,30 +3,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::future::try_join_all;
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Result};
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
-use crate::batch::balanced;
 use crate::encoder::Encoder;
 use crate::error;
 use crate::fingerprint::fingerprint;
 use crate::folder::ModelFolder;
+use crate::lane::{Encode, Lane};
 use crate::options::LocalOptions;
 use crate::tokens::TextTokenizer;
 use crate::weights::WeightsFile;
 
-/// How many tokens go through the model together: enough to make the products efficient, few enough for buffers
-/// of some megabytes.
-const BATCH_TOKENS: usize = 2048;
 /// How many texts are tokenized in one go.
 const TEXTS_A_JOB: usize = 128;
 
 /// A sentence-transformers model, run in this process on the CPU.
 ///
-/// Queries and passages have threads of their own: a query never waits for a passage. A call whose future is dropped
-/// ends after the batches that are already running.
+/// Queries and passages have threads of their own: a query never waits for a passage. Calls that come at the same
+/// time share batches, so many small ones are about as fast as a large one. A call whose future is dropped ends after
+/// the batches that are already running.
 #[derive(Debug)]
 pub struct LocalEmbedder {
     profile: EmbedderProfile,
@@ -35,19 +31,17 @@ pub struct LocalEmbedder {
     model: Arc<Model>,
 }
 
-/// The threads and the prefix of one kind of text.
-#[derive(Debug)]
-struct Lane {
-    prefix: String,
-    threads: usize,
-    permits: Arc<Semaphore>,
-}
-
 /// What the blocking threads share.
 #[derive(Debug)]
 struct Model {
     tokenizer: TextTokenizer,
     encoder: Encoder,
+}
+
+impl Encode for Model {
+    fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+        self.encoder.encode(sequences)
+    }
 }
 
 impl LocalEmbedder {
@@ -104,42 +98,12 @@ impl Embedder for LocalEmbedder {
         };
         let (unique, places) = deduplicate(texts);
         let sequences = tokenize(&self.model, lane, &unique).await?;
-        let vectors = encode(&self.model, lane, sequences).await?;
+        let vectors = lane.encode(&self.model, sequences).await?;
         Ok(places.into_iter().filter_map(|place| vectors.get(place).cloned()).collect())
     }
 
     fn letters_per_piece(&self, text: &str) -> Option<f32> {
         self.model.tokenizer.letters_per_piece(text)
-    }
-}
-
-impl Lane {
-    fn new(prefix: String, threads: usize) -> Self {
-        let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
-        Self { prefix, threads, permits: Arc::new(Semaphore::new(threads)) }
-    }
-
-    /// Runs `jobs` on blocking threads, as many at a time as the lane has; answers in the order of the jobs.
-    async fn run<T, J>(&self, jobs: Vec<J>) -> Result<Vec<T>>
-    where
-        T: Send + 'static,
-        J: FnOnce() -> Result<T> + Send + 'static,
-    {
-        stream::iter(jobs).map(|job| self.run_one(job)).buffered(self.threads).try_collect().await
-    }
-
-    async fn run_one<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(error::unavailable)?;
-        let runtime = Handle::try_current().map_err(error::unavailable)?;
-        let job = move || {
-            // The permit stays with the thread: a future that is dropped does not make room before its job ends.
-            let _permit = permit;
-            job()
-        };
-        runtime.spawn_blocking(job).await.map_err(error::internal)?
     }
 }
 
@@ -160,32 +124,12 @@ fn deduplicate(texts: &[String]) -> (Vec<&str>, Vec<usize>) {
 }
 
 async fn tokenize(model: &Arc<Model>, lane: &Lane, texts: &[&str]) -> Result<Vec<Vec<u32>>> {
-    let jobs = texts
-        .chunks(TEXTS_A_JOB)
-        .map(|texts| {
-            let texts: Vec<String> = texts.iter().map(|text| format!("{}{text}", lane.prefix)).collect();
-            let model = Arc::clone(model);
-            move || texts.iter().map(|text| model.tokenizer.ids(text)).collect::<Result<Vec<_>>>()
-        })
-        .collect();
-    Ok(lane.run(jobs).await?.concat())
-}
-
-/// The vectors of `sequences`, in their order.
-async fn encode(model: &Arc<Model>, lane: &Lane, sequences: Vec<Vec<u32>>) -> Result<Vec<Vec<f32>>> {
-    let lengths: Vec<usize> = sequences.iter().map(Vec::len).collect();
-    let sequences = Arc::new(sequences);
-    let jobs = balanced(&lengths, BATCH_TOKENS)
-        .into_iter()
-        .map(|batch| {
-            let (model, sequences) = (Arc::clone(model), Arc::clone(&sequences));
-            move || {
-                let batch = sequences.get(batch).unwrap_or_default();
-                model.encoder.encode(&batch.iter().map(Vec::as_slice).collect::<Vec<_>>())
-            }
-        })
-        .collect();
-    Ok(lane.run(jobs).await?.concat())
+    let jobs = texts.chunks(TEXTS_A_JOB).map(|texts| {
+        let texts: Vec<String> = texts.iter().map(|text| format!("{}{text}", lane.prefix)).collect();
+        let model = Arc::clone(model);
+        lane.run(move || texts.iter().map(|text| model.tokenizer.ids(text)).collect::<Result<Vec<_>>>())
+    });
+    Ok(try_join_all(jobs).await?.concat())
 }
 
 #[cfg(test)]
@@ -203,7 +147,7 @@ mod tests {
     async fn queries_do_not_wait_for_passages() {
         let embedder = tiny();
         let texts = ["two weeks".to_owned()];
-        let busy = embedder.passages.permits.acquire_many(2).await.unwrap();
+        let busy = embedder.passages.all_threads(2).await;
         let mut passages = embedder.embed(EmbedKind::Passage, &texts);
         assert!((&mut passages).now_or_never().is_none());
         let query = embedder.embed(EmbedKind::Query, &texts).await.unwrap();
@@ -220,6 +164,6 @@ mod tests {
         }
         assert_eq!(embedder.embed(EmbedKind::Passage, &texts).await.unwrap().len(), texts.len());
         // Every job that still runs holds a permit, and no other.
-        drop(embedder.passages.permits.acquire_many(2).await.unwrap());
+        drop(embedder.passages.all_threads(2).await);
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod fingerprint;
 mod folder;
 mod kernels;
+mod lane;
 mod layer;
 mod matrix;
 mod options;

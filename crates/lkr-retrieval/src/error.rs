@@ -1,5 +1,3 @@
-use std::{error::Error as StdError, fmt};
-
 /// The result of a search.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -19,60 +17,18 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A failure of a search: its kind, the operation, and the source.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    operation: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
+lkr_domain::declare_error! {
+    /// A failure of a search: its kind, the operation, and the source.
+    retryable: ErrorKind::Overloaded | ErrorKind::Unavailable
 }
 
 impl Error {
-    /// An error of `kind` in `operation`, caused by `source`.
-    pub fn new(
-        kind: ErrorKind,
-        operation: &'static str,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        Self { kind, operation, source: source.into() }
-    }
-
     pub(crate) fn invalid(reason: String) -> Self {
         Self::new(ErrorKind::Invalid, "search request", reason)
     }
 
     pub(crate) fn overloaded(limit: usize) -> Self {
         Self::new(ErrorKind::Overloaded, "search", format!("{limit} searches are running already"))
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The operation that failed.
-    #[must_use]
-    pub const fn operation(&self) -> &'static str {
-        self.operation
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self.kind, ErrorKind::Overloaded | ErrorKind::Unavailable)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.operation, self.source)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
     }
 }
 

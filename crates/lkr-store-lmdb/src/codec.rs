@@ -48,10 +48,6 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(crate) fn f32(&mut self) -> Option<f32> {
-        self.array().map(f32::from_le_bytes)
-    }
-
     pub(crate) fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(n)?;
         self.0 = rest;

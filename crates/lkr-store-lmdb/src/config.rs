@@ -7,7 +7,8 @@ pub struct LmdbOptions {
     /// The address space for each of the two environments, in bytes; the default is 1 TiB. It is virtual: neither
     /// memory nor disk is taken for it. Halved until the system grants it, down to 1 GiB.
     pub map_size: usize,
-    /// Among so many candidates or fewer a dense query looks at each of them.
+    /// Among so many candidates or fewer a dense query looks at each of them: about as many as take the time of a walk.
+    /// A collection of no more points has no graph.
     pub linear_below: u64,
     /// Walking the graph takes the longer the fewer of its points are candidates, looking at each the longer the
     /// more there are. Above [`linear_below`](Self::linear_below), the graph is walked where the square of the
@@ -31,7 +32,7 @@ impl Default for LmdbOptions {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             map_size: 1 << 40,
-            linear_below: 5_000,
+            linear_below: 15_000,
             break_even: 10_000,
             ef_search: 200,
             ef_construction: 100,

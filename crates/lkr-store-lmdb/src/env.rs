@@ -63,7 +63,7 @@ tables! { 15:
     collections,
     /// Alias → name.
     aliases,
-    /// Number of a collection → the next internal id. Numbers and ids are never given twice.
+    /// Number of a collection → how far its internal ids have come. Numbers and ids are never given twice.
     counters,
     /// Numbers of dropped collections whose rows are still being removed.
     dropped,

@@ -21,23 +21,12 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A failure to open a store: its kind, the operation, and the source.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    operation: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
+lkr_domain::declare_error! {
+    /// A failure to open a store: its kind, the operation, and the source.
+    retryable: ErrorKind::Locked | ErrorKind::Unavailable
 }
 
 impl Error {
-    pub(crate) fn new(
-        kind: ErrorKind,
-        operation: &'static str,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        Self { kind, operation, source: source.into() }
-    }
-
     pub(crate) fn io(operation: &'static str, source: io::Error) -> Self {
         Self::new(ErrorKind::Io, operation, source)
     }
@@ -49,30 +38,6 @@ impl Error {
             _ => ErrorKind::Internal,
         };
         Self::new(kind, operation, failure.source)
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// Whether opening may succeed later.
-    #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self.kind, ErrorKind::Locked | ErrorKind::Unavailable)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.operation, self.source)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
     }
 }
 

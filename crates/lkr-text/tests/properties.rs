@@ -76,7 +76,7 @@ proptest! {
             let word = text.get(token.range.clone()).unwrap();
             prop_assert!(
                 query.iter().any(|term| term.term == token.term) || lkr_text::is_stop_word(word, Language::ENGLISH)
-                    || word.starts_with(|c| ('一'..='龥').contains(&c)),
+                    || word.starts_with(is_chinese),
                 "{:?}", token
             );
         }
@@ -91,6 +91,10 @@ proptest! {
             end = Some(to);
         }
     }
+}
+
+fn is_chinese(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}' | '々' | '〆' | '〇')
 }
 
 #[test]

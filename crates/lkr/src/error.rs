@@ -1,4 +1,4 @@
-use std::{error::Error as StdError, fmt};
+use std::error::Error as StdError;
 
 /// The result of a call to a knowledge base.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,58 +21,16 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A failure: its kind, the operation, and the source.
-#[derive(Debug)]
-pub struct Error {
-    kind: ErrorKind,
-    operation: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
+lkr_domain::declare_error! {
+    /// A failure: its kind, the operation, and the source.
+    retryable: ErrorKind::Overloaded | ErrorKind::Unavailable
 }
 
 impl Error {
-    /// An error of `kind` in `operation`, caused by `source`.
-    pub fn new(
-        kind: ErrorKind,
-        operation: &'static str,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        Self { kind, operation, source: source.into() }
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The operation that failed.
-    #[must_use]
-    pub const fn operation(&self) -> &'static str {
-        self.operation
-    }
-
     /// Why it failed, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         self.source.to_string()
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(self.kind, ErrorKind::Overloaded | ErrorKind::Unavailable)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.operation, self.source)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{
     Config,
-    keys::{KEYS, Key, Kind},
+    keys::{KEYS, Key, Kind, Show},
 };
 
 /// The file that is read when none is named.
@@ -76,7 +76,11 @@ pub fn load(sources: &Sources) -> Result<Loaded> {
 }
 
 fn set(config: &mut Config, key: &Key, place: &str, value: &str) -> Result<()> {
-    (key.set)(config, value).map_err(|reason| anyhow!("bad value for {place}: {reason}"))
+    (key.set)(config, value).map_err(|reason| match key.show {
+        Show::Plain => anyhow!("bad value {value:?} for {place}: {reason}"),
+        // Part of it may be a secret.
+        Show::Secret | Show::Url => anyhow!("bad value for {place}: {reason}"),
+    })
 }
 
 fn read_file(config: &mut Config, sources: &Sources, named: Option<&PathBuf>) -> Result<()> {

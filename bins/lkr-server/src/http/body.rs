@@ -9,6 +9,7 @@ use actix_web::{
 };
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, de};
+use serde_json::error::Category;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -110,21 +111,27 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Parses a JSON object. Serde takes an array for a struct as well, which nobody means.
+/// Parses a JSON object, and names the key of a value that is none. Serde takes an array for a struct as well, which
+/// nobody means.
 pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let malformed = |error: serde_json::Error| ApiError::invalid(format!("the body is not JSON: {error}"));
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    let malformed = |error: serde_json::Error| match error.classify() {
-        serde_json::error::Category::Data => ApiError::invalid(error.to_string()),
-        _ => ApiError::invalid(format!("the body is not JSON: {error}")),
-    };
-    match first {
-        Some(b'{') => serde_json::from_slice(bytes).map_err(malformed),
-        _ => {
-            let whole: de::IgnoredAny = serde_json::from_slice(bytes).map_err(malformed)?;
-            let _ = whole;
-            Err(ApiError::invalid("the body is not a JSON object"))
-        }
+    if first != Some(&b'{') {
+        let _: de::IgnoredAny = serde_json::from_slice(bytes).map_err(malformed)?;
+        return Err(ApiError::invalid("the body is not a JSON object"));
     }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        match error.classify() {
+            Category::Data if path == "." => ApiError::invalid(error.to_string()),
+            Category::Data => ApiError::invalid(format!("{path}: {error}")),
+            _ => malformed(error),
+        }
+    })?;
+    json.end().map_err(malformed)?;
+    Ok(parsed)
 }
 
 /// An object without keys.

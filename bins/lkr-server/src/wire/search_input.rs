@@ -22,15 +22,18 @@ pub(crate) struct SearchInput {
     /// Which documents count.
     #[serde(default, deserialize_with = "object")]
     filters: Option<FiltersInput>,
-    /// layered (default), or flat for chunks alone
-    mode: Option<String>,
-    /// chunk (default), or document for each document once, by its best chunk
-    group_by: Option<String>,
+    /// layered, or flat for chunks alone
+    #[schema(default = "layered")]
+    mode: Option<ModeInput>,
+    /// chunk, or document for each document once, by its best chunk
+    #[schema(default = "chunk")]
+    group_by: Option<GroupByInput>,
     /// Whether legs and ranks are to be reported.
     #[schema(default = false)]
     explain: Option<bool>,
-    /// graded (default), or rrf
-    fusion: Option<String>,
+    /// How the evidence of the legs is added up: by graded evidence, or by plain reciprocal ranks.
+    #[schema(default = "graded")]
+    fusion: Option<FusionInput>,
     /// Whether the results are to be ranked again by a reranker. None can be configured yet: asked for, it is
     /// answered with a warning.
     rerank: Option<bool>,
@@ -70,14 +73,10 @@ impl SearchInput {
             top_k: self.top_k.map_or(default.top_k, |top_k| top_k as usize),
             summarize: self.summarize.unwrap_or(default.summarize),
             filters: self.filters.unwrap_or_default().into(),
-            mode: choose("mode", self.mode, &[("layered", Mode::Layered), ("flat", Mode::Flat)])?,
-            group_by: choose(
-                "group_by",
-                self.group_by,
-                &[("chunk", GroupBy::Chunk), ("document", GroupBy::Document)],
-            )?,
+            mode: self.mode.map_or(default.mode, Into::into),
+            group_by: self.group_by.map_or(default.group_by, Into::into),
             explain: self.explain.unwrap_or(default.explain),
-            fusion: choose("fusion", self.fusion, &[("graded", Fusion::Graded), ("rrf", Fusion::Rrf)])?,
+            fusion: self.fusion.map_or(default.fusion, Into::into),
         };
         request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
         let warnings = if self.rerank == Some(true) { vec![NO_RERANKER.to_owned()] } else { Vec::new() };
@@ -85,13 +84,45 @@ impl SearchInput {
     }
 }
 
-/// The choice of this name; the first where none is named.
-fn choose<T: Copy + Default>(key: &str, name: Option<String>, choices: &[(&str, T)]) -> Result<T, ApiError> {
-    let Some(name) = name else { return Ok(T::default()) };
-    choices.iter().find(|(known, _)| *known == name).map(|&(_, choice)| choice).ok_or_else(|| {
-        let names: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
-        ApiError::invalid(format!("{key} is wrong: {name:?}, expected {}", names.join(" or ")))
-    })
+/// Declares what a choice is called in a body.
+macro_rules! names {
+    ($(#[$doc:meta])* $input:ident for $of:ident: $($name:literal = $choice:ident),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+        #[serde(try_from = "String")]
+        enum $input { $(#[schema(rename = $name)] $choice),+ }
+
+        // Derived, it would take an object for a name as well.
+        impl TryFrom<String> for $input {
+            type Error = String;
+
+            fn try_from(name: String) -> Result<Self, String> {
+                match name.as_str() {
+                    $($name => Ok(Self::$choice),)+
+                    _ => Err(format!("{name:?}, expected {}", [$($name),+].join(" or "))),
+                }
+            }
+        }
+
+        impl From<$input> for $of {
+            fn from(input: $input) -> Self {
+                match input { $($input::$choice => Self::$choice),+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// Which layers take part.
+    ModeInput for Mode: "layered" = Layered, "flat" = Flat
+}
+names! {
+    /// What a result is.
+    GroupByInput for GroupBy: "chunk" = Chunk, "document" = Document
+}
+names! {
+    /// How legs are fused.
+    FusionInput for Fusion: "graded" = Graded, "rrf" = Rrf
 }
 
 impl From<FiltersInput> for SearchFilters {

@@ -109,6 +109,8 @@ impl BitmapChanges {
                 part.remove(id);
             });
             part.extend(added);
+            // What nearly all points have is a few runs, and what is written with every point had better be short.
+            part.optimize();
             if part.is_empty() {
                 kb.tables.bitmaps.delete(txn, &key)?;
                 continue;

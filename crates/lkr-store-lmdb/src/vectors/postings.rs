@@ -2,18 +2,25 @@
 //!
 //! A block's key ends with its base, which none of its ids is below. The ids follow as differences, then the weights
 //! as they came, so that scores are exact. Ids only grow, so what is added goes to the end of the last block.
+//!
+//! A point's terms lie on as many pages as it has terms, so a point that is written does not touch them. The newest
+//! points wait: until there are [`WAITING`], searches read their terms from their bodies. Then all of them go into the
+//! lists at once, which writes each page once for all that fall on it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
 
-use super::keys;
+use super::{keys, named, record::StoredTerms, registry::Ids};
 use crate::{
     codec::{Fields, damaged, put_varint, seal, unseal},
     env::Kb,
-    error::Done,
+    error::{Done, Kind},
 };
+
+/// How many ids wait at the most before their points go into the lists.
+const WAITING: u32 = 1_024;
 
 /// How many entries a block takes, and among how few it is merged with the next one.
 const BLOCK: usize = 128;
@@ -78,6 +85,48 @@ fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
 pub(crate) fn blocks<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, term: u32) -> Done<Vec<Block<'t>>> {
     let rows = kb.tables.postings.prefix_iter(txn, &keys::term(collection, term))?;
     rows.map(|row| row.map_err(Into::into).and_then(|(key, sealed)| Block::parse(key, sealed))).collect()
+}
+
+/// Calls `each` with the points that wait, in the order of their ids: an id, and its terms, unless they are damaged.
+pub(crate) fn waiting<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    ids: Ids,
+    mut each: impl FnMut(u32, Done<StoredTerms<'t>>) -> Done<()>,
+) -> Done<()> {
+    let (first, end) = (keys::row(collection, ids.posted), keys::row(collection, ids.next));
+    let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+    for row in kb.tables.bodies.range(txn, &range)? {
+        let (key, sealed) = row?;
+        let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
+        let name = || named(kb, txn, collection, id, "the body");
+        let terms =
+            unseal(sealed, name).and_then(|body| StoredTerms::of_body(body).ok_or_else(|| damaged(name)));
+        each(id, terms)?;
+    }
+    Ok(())
+}
+
+/// Puts the points that wait into the lists, where there are many of them, and answers how far the ids are then.
+pub(crate) fn post_many(kb: &Kb, txn: &mut RwTxn, collection: u16, ids: Ids) -> Done<Ids> {
+    if ids.next - ids.posted < WAITING {
+        return Ok(ids);
+    }
+    let mut changes = PostingChanges::default();
+    waiting(kb, txn, collection, ids, |id, terms| {
+        match terms {
+            Ok(terms) => changes.add(id, &terms.to_vector()),
+            // One damaged point does not keep the others from being written.
+            Err(failure) if failure.kind() == Kind::Corrupt => {
+                tracing::error!(%failure, "not in the posting lists")
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    })?;
+    changes.apply(kb, txn, collection)?;
+    Ok(Ids { posted: ids.next, ..ids })
 }
 
 /// Entries to add and to take out, gathered so that each block is written once.

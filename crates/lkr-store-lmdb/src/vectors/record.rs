@@ -59,11 +59,45 @@ impl Body {
         let tags = (0..fields.u32()?)
             .map(|_| Some((text(&mut fields)?, text(&mut fields)?)))
             .collect::<Option<_>>()?;
-        let terms = fields.u32()? as usize;
-        let mut indices = Fields(fields.take(terms.checked_mul(4)?)?);
-        let mut values = Fields(fields.take(terms.checked_mul(4)?)?);
-        let pairs = std::iter::from_fn(|| indices.u32().zip(values.f32()));
-        Some(Self { tags, sparse: SparseVector::from_pairs(pairs), payload: fields.0.to_vec() })
+        let sparse = StoredTerms::read(&mut fields)?.to_vector();
+        Some(Self { tags, sparse, payload: fields.0.to_vec() })
+    }
+}
+
+/// A sparse vector as it lies in a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredTerms<'t> {
+    /// In growing order.
+    terms: &'t [[u8; 4]],
+    weights: &'t [[u8; 4]],
+}
+
+impl<'t> StoredTerms<'t> {
+    /// Those of what [`Body::encode`] made.
+    pub(crate) fn of_body(bytes: &'t [u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        for _ in 0..fields.u32()?.checked_mul(2)? {
+            let length = fields.u32()? as usize;
+            fields.take(length)?;
+        }
+        Self::read(&mut fields)
+    }
+
+    fn read(fields: &mut Fields<'t>) -> Option<Self> {
+        let size = (fields.u32()? as usize).checked_mul(4)?;
+        let (terms, weights) = (fields.take(size)?, fields.take(size)?);
+        Some(Self { terms: terms.as_chunks().0, weights: weights.as_chunks().0 })
+    }
+
+    /// The weight of a term, where the vector has it.
+    pub(crate) fn weight(&self, term: u32) -> Option<f32> {
+        let at = self.terms.binary_search_by_key(&term, |bytes| u32::from_le_bytes(*bytes)).ok()?;
+        self.weights.get(at).copied().map(f32::from_le_bytes)
+    }
+
+    pub(crate) fn to_vector(self) -> SparseVector {
+        let terms = self.terms.iter().copied().map(u32::from_le_bytes);
+        SparseVector::from_pairs(terms.zip(self.weights.iter().copied().map(f32::from_le_bytes)))
     }
 }
 
@@ -129,7 +163,14 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
             let body = Body { tags, sparse: SparseVector::from_pairs(pairs), payload };
-            let read = Body::decode(&body.encode()).unwrap();
+            let bytes = body.encode();
+            let terms = StoredTerms::of_body(&bytes).unwrap();
+            for (term, weight) in body.sparse.iter() {
+                prop_assert_eq!(terms.weight(term), Some(weight));
+                let next = term.wrapping_add(1);
+                prop_assert_eq!(terms.weight(next).is_some(), body.sparse.indices().contains(&next));
+            }
+            let read = Body::decode(&bytes).unwrap();
             prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
         }
 
@@ -137,6 +178,7 @@ mod tests {
         fn whatever_is_stored_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
             Body::decode(&bytes);
+            StoredTerms::of_body(&bytes);
             decode_dense(&bytes, 3);
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys;
 use crate::{
-    codec::{damaged, seal, unseal},
+    codec::{Fields, damaged, seal, unseal},
     env::Kb,
     error::{Done, Failure, Kind},
 };
@@ -178,14 +178,31 @@ pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<()> 
     Ok(())
 }
 
-/// The internal id that the next point of a collection gets.
-pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> Done<u32> {
-    let name = || format!("the counter of collection number {number}");
-    let Some(sealed) = kb.tables.counters.get(txn, &keys::collection(number))? else { return Ok(0) };
-    let bytes = unseal(sealed, name)?.try_into().map_err(|_| damaged(name))?;
-    Ok(u32::from_le_bytes(bytes))
+/// How far the internal ids of a collection have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Ids {
+    /// The next point gets this one.
+    pub(crate) next: u32,
+    /// Posting lists hold the points below this one, and none from there on.
+    pub(crate) posted: u32,
 }
 
-pub(crate) fn set_next_id(kb: &Kb, txn: &mut RwTxn, number: u16, id: u32) -> Done<()> {
-    Ok(kb.tables.counters.put(txn, &keys::collection(number), &seal(&id.to_le_bytes()))?)
+pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> Done<Ids> {
+    let name = || format!("the ids of collection number {number}");
+    let Some(sealed) = kb.tables.counters.get(txn, &keys::collection(number))? else {
+        return Ok(Ids::default());
+    };
+    let mut fields = Fields(unseal(sealed, name)?);
+    let (next, posted) = fields.u32().zip(fields.u32()).ok_or_else(|| damaged(name))?;
+    Ok(Ids { next, posted })
+}
+
+pub(crate) fn set_ids(kb: &Kb, txn: &mut RwTxn, number: u16, ids: Ids) -> Done<()> {
+    let row = [ids.next.to_le_bytes(), ids.posted.to_le_bytes()].concat();
+    Ok(kb.tables.counters.put(txn, &keys::collection(number), &seal(&row))?)
+}
+
+/// The internal id that the next point of a collection gets.
+pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> Done<u32> {
+    Ok(ids(kb, txn, number)?.next)
 }

@@ -1,5 +1,7 @@
 //! Sparse queries: `Σ idf(t) · q(t) · w(t)` over the terms that a point shares with the query.
 
+use std::mem;
+
 use heed::RoTxn;
 use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
@@ -7,6 +9,7 @@ use roaring::RoaringBitmap;
 use super::{
     bitmap::{self, Field},
     postings::{self, Block, Entry},
+    registry,
     top::Top,
 };
 use crate::{env::Kb, error::Done};
@@ -43,15 +46,30 @@ pub(crate) fn search(
 /// The posting lists of the query's terms, each with `idf · q`, in the order of the terms.
 fn lists<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, query: &SparseVector) -> Done<Vec<List<'t>>> {
     let points = bitmap::read(kb, txn, collection, Field::Live)?.len() as f64;
+    let waiting = waiting(kb, txn, collection, query)?;
     let mut lists = Vec::with_capacity(query.len());
-    for (term, weight) in query.iter() {
+    for ((term, weight), waiting) in query.iter().zip(waiting) {
         let blocks = postings::blocks(kb, txn, collection, term)?;
-        let holders: u64 = blocks.iter().map(|block| u64::from(block.count())).sum();
+        let holders = blocks.iter().map(|block| usize::from(block.count())).sum::<usize>() + waiting.len();
         if holders > 0 {
-            lists.push(List::new(blocks, idf(points, holders as f64) * f64::from(weight))?);
+            lists.push(List::new(blocks, waiting, idf(points, holders as f64) * f64::from(weight))?);
         }
     }
     Ok(lists)
+}
+
+/// For each of the query's terms the entries of the points that are in no posting list yet.
+fn waiting(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> Done<Vec<Vec<Entry>>> {
+    let ids = registry::ids(kb, txn, collection)?;
+    let mut entries = vec![Vec::new(); query.len()];
+    postings::waiting(kb, txn, collection, ids, |id, terms| {
+        let terms = terms?;
+        for (term, entries) in query.indices().iter().zip(&mut entries) {
+            entries.extend(terms.weight(*term).map(|weight| (id, weight)));
+        }
+        Ok(())
+    })?;
+    Ok(entries)
 }
 
 /// How much a term says that `holders` of `points` hold: the IDF of BM25, which is never negative.
@@ -62,6 +80,8 @@ fn idf(points: f64, holders: f64) -> f64 {
 /// A posting list that is being read.
 struct List<'t> {
     blocks: std::vec::IntoIter<Block<'t>>,
+    /// The entries behind the last block.
+    waiting: Vec<Entry>,
     /// The entries of the present block, and how many of them were read.
     entries: Vec<Entry>,
     read: usize,
@@ -69,8 +89,8 @@ struct List<'t> {
 }
 
 impl<'t> List<'t> {
-    fn new(blocks: Vec<Block<'t>>, weight: f64) -> Done<Self> {
-        let mut list = Self { blocks: blocks.into_iter(), entries: Vec::new(), read: 0, weight };
+    fn new(blocks: Vec<Block<'t>>, waiting: Vec<Entry>, weight: f64) -> Done<Self> {
+        let mut list = Self { blocks: blocks.into_iter(), waiting, entries: Vec::new(), read: 0, weight };
         list.next_block()?;
         Ok(list)
     }
@@ -81,7 +101,7 @@ impl<'t> List<'t> {
         match self.blocks.next() {
             Some(block) => block.decode_into(&mut self.entries),
             None => {
-                self.entries.clear();
+                self.entries = mem::take(&mut self.waiting);
                 Ok(())
             }
         }

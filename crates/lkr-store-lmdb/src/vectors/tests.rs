@@ -7,7 +7,10 @@ use lkr_vectors::{Collection, CollectionSpec, Condition, DenseSpec, Filter, Orig
 use proptest::prelude::*;
 
 use super::{filter, keys, postings, read, registry, registry::Known, sparse, write};
-use crate::{env::Kb, error::Kind};
+use crate::{
+    env::Kb,
+    error::{Done, Kind},
+};
 
 struct Fixture {
     kb: Kb,
@@ -63,6 +66,31 @@ impl Fixture {
         self.change(|txn| write::delete(&self.kb, txn, &self.known, &Filter::only(condition)).unwrap())
     }
 
+    /// Gives the next point this id.
+    fn skip_to(&self, next: u32) {
+        let (kb, number) = (&self.kb, self.known.number);
+        self.change(|txn| {
+            let ids = registry::ids(kb, txn, number).unwrap();
+            registry::set_ids(kb, txn, number, registry::Ids { next, ..ids }).unwrap();
+        });
+    }
+
+    /// The ordinals and scores of the points that hold term 1, whose weight tells them apart.
+    fn holding_term_1(&self) -> Done<Vec<(u32, f32)>> {
+        let txn = self.kb.env.read_txn()?;
+        let query = SparseVector::from_pairs([(1, 1.0)]);
+        let found = sparse::search(&self.kb, &txn, self.known.number, &query, None, 10_000)?;
+        let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.known.number, id)?.1.ordinal, score));
+        let mut found = found.into_iter().map(hit).collect::<Done<Vec<_>>>()?;
+        found.sort_by_key(|(ordinal, _)| *ordinal);
+        Ok(found)
+    }
+
+    fn is_posted(&self) -> bool {
+        let txn = self.kb.env.read_txn().unwrap();
+        !self.kb.tables.postings.is_empty(&txn).unwrap()
+    }
+
     fn passing(&self, filter: &Filter) -> Vec<u32> {
         let txn = self.kb.env.read_txn().unwrap();
         let ids = filter::passing(&self.kb, &txn, self.known.number, filter).unwrap();
@@ -73,9 +101,9 @@ impl Fixture {
 #[test]
 fn ids_cross_from_part_to_part() {
     let fixture = fixture();
-    fixture.change(|txn| registry::set_next_id(&fixture.kb, txn, fixture.known.number, 65_500).unwrap());
+    fixture.skip_to(65_500);
     fixture.upsert((0..100).map(point).collect());
-    fixture.change(|txn| registry::set_next_id(&fixture.kb, txn, fixture.known.number, 300_000).unwrap());
+    fixture.skip_to(300_000);
     fixture.upsert((100..200).map(point).collect());
     assert_eq!(fixture.passing(&Filter::all()), (0..200).collect::<Vec<_>>());
     let third = Condition::Tag { key: "third".to_owned(), any: vec!["1".to_owned()] };
@@ -94,6 +122,47 @@ fn ids_cross_from_part_to_part() {
     drop(txn);
     assert_eq!(fixture.delete(Condition::Ids((50..150).map(id).collect())), 100);
     assert_eq!(fixture.passing(&Filter::all()), (0..50).chain(150..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_newest_points_are_found_like_all_others() {
+    let fixture = fixture();
+    let mut there = BTreeSet::new();
+    let mut was_posted = Vec::new();
+    for hundred in (0..30).map(|n| n * 100) {
+        fixture.upsert((hundred..hundred + 100).map(point).collect());
+        there.extend(hundred..hundred + 100);
+        // Some of them are in the posting lists, some wait: one of each ten goes away, one is replaced.
+        let gone: Vec<u32> = there.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
+        fixture.delete(Condition::Ids(gone.iter().copied().map(id).collect()));
+        gone.iter().for_each(|n| assert!(there.remove(n)));
+        let replaced = there.iter().copied().step_by(10).map(|n| Point { tags: Tags::new(), ..point(n) });
+        fixture.upsert(replaced.collect());
+        let all = there.len() as f64;
+        let idf = (1.0 + 0.5 / (all + 0.5)).ln();
+        let expected =
+            there.iter().map(|n| (*n, (idf * f64::from(1.0 + *n as f32)) as f32)).collect::<Vec<_>>();
+        assert_eq!(fixture.holding_term_1().unwrap(), expected);
+        was_posted.push(fixture.is_posted());
+    }
+    assert!(!was_posted[0] && was_posted[29], "{was_posted:?}");
+}
+
+#[test]
+fn a_damaged_point_keeps_no_other_from_being_posted() {
+    let fixture = fixture();
+    fixture.upsert((0..10).map(point).collect());
+    let (table, key) = (fixture.kb.tables.bodies, keys::row(fixture.known.number, 3));
+    let mut row = table.get(&fixture.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
+    row[20] ^= 1;
+    fixture.change(|txn| table.put(txn, &key, &row).unwrap());
+    let failure = fixture.holding_term_1().unwrap_err();
+    assert_eq!(failure.kind(), Kind::Corrupt);
+    assert_eq!(failure.to_string(), "the body of point 00000000000000000000000000000003 is damaged");
+    fixture.upsert((10..2_000).map(point).collect());
+    assert!(fixture.is_posted());
+    let found: Vec<u32> = fixture.holding_term_1().unwrap().into_iter().map(|(ordinal, _)| ordinal).collect();
+    assert_eq!(found, (0..2_000).filter(|n| *n != 3).collect::<Vec<_>>());
 }
 
 #[test]

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::{
     bitmap::{BitmapChanges, Field},
     dense, filter, keys, named,
-    postings::PostingChanges,
+    postings::{self, PostingChanges},
     record::{Body, decode_origin, encode_dense, encode_origin},
-    registry::{self, Known},
+    registry::{self, Ids, Known},
 };
 use crate::{
     codec::{damaged, seal, unseal},
@@ -83,13 +83,13 @@ fn deeper_than(value: &Value, levels: usize) -> bool {
 /// Stores points, all of them or none.
 pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared]) -> Done<()> {
     points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(known, dims))?;
-    let first = registry::next_id(kb, txn, known.number)?;
-    if points.len() >= LAST_ID.saturating_sub(first) as usize {
+    let ids = registry::ids(kb, txn, known.number)?;
+    if points.len() >= LAST_ID.saturating_sub(ids.next) as usize {
         let message = format!("{} has used up its ids; switch to a new collection", known.spec.collection);
         return Err(Failure::new(Kind::Internal, message));
     }
-    let mut changes = Changes::new(kb, known.number);
-    let mut next = first;
+    let mut changes = Changes::new(kb, known.number, ids.posted);
+    let mut next = ids.next;
     for point in points {
         let old = filter::internal(kb, txn, known.number, point.id)?;
         if let Some(old) = old {
@@ -101,10 +101,12 @@ pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared
         changes.put(txn, next, point)?;
         next += 1;
     }
-    if next > first {
-        registry::set_next_id(kb, txn, known.number, next)?;
+    changes.apply(txn)?;
+    let changed = postings::post_many(kb, txn, known.number, Ids { next, ..ids })?;
+    if changed != ids {
+        registry::set_ids(kb, txn, known.number, changed)?;
     }
-    changes.apply(txn)
+    Ok(())
 }
 
 /// Whether vectors of `dims` dimensions belong into the collection.
@@ -130,7 +132,8 @@ fn is_stored(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, point: &Prepared) -
 /// Removes the points that pass, and answers how many there were.
 pub(crate) fn delete(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter) -> Done<u64> {
     let ids = filter::passing(kb, txn, known.number, wanted)?;
-    let mut changes = Changes::new(kb, known.number);
+    let posted = registry::ids(kb, txn, known.number)?.posted;
+    let mut changes = Changes::new(kb, known.number, posted);
     for id in &ids {
         let point = changes.take_out(txn, id)?;
         kb.tables.ids.delete(txn, &keys::point(known.number, point))?;
@@ -164,13 +167,16 @@ pub(crate) fn set_tags(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter,
 struct Changes<'k> {
     kb: &'k Kb,
     collection: u16,
+    /// Posting lists hold the points below this id.
+    posted: u32,
     bitmaps: BitmapChanges,
     postings: PostingChanges,
 }
 
 impl<'k> Changes<'k> {
-    fn new(kb: &'k Kb, collection: u16) -> Self {
-        Self { kb, collection, bitmaps: BitmapChanges::default(), postings: PostingChanges::default() }
+    fn new(kb: &'k Kb, collection: u16, posted: u32) -> Self {
+        let (bitmaps, postings) = (BitmapChanges::default(), PostingChanges::default());
+        Self { kb, collection, posted, bitmaps, postings }
     }
 
     fn put(&mut self, txn: &mut RwTxn, id: u32, point: &Prepared) -> Done<()> {
@@ -181,7 +187,6 @@ impl<'k> Changes<'k> {
         if let Some(row) = &point.dense_row {
             tables.dense.put(txn, &key, row)?;
         }
-        self.postings.add(id, &point.body.sparse);
         for field in fields(&point.origin, &point.body.tags) {
             self.bitmaps.add(self.collection, field, id);
         }
@@ -196,7 +201,9 @@ impl<'k> Changes<'k> {
         tables.origins.delete(txn, &key)?;
         tables.bodies.delete(txn, &key)?;
         tables.dense.delete(txn, &key)?;
-        self.postings.remove(id, &body.sparse);
+        if id < self.posted {
+            self.postings.remove(id, &body.sparse);
+        }
         for field in fields(&origin, &body.tags) {
             self.bitmaps.remove(self.collection, field, id);
         }

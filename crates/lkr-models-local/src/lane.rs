@@ -1,0 +1,241 @@
+//! The threads of one kind of text, and the texts that wait for them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::try_join_all;
+use lkr_models::Result;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::batch::balanced;
+use crate::error;
+
+/// How many tokens go through the model together: enough to make the products efficient, few enough for buffers
+/// of some megabytes.
+const BATCH_TOKENS: usize = 2048;
+
+/// What turns the token ids of some texts into a vector for each.
+pub(crate) trait Encode: Send + Sync + 'static {
+    fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>>;
+}
+
+/// The threads and the prefix of one kind of text.
+///
+/// What waits goes through the model together, whoever handed it in: many calls with a text or two cost about as much
+/// as one call with all of them.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) prefix: String,
+    permits: Arc<Semaphore>,
+    waiting: Arc<Mutex<VecDeque<Waiting>>>,
+}
+
+/// A text that waits, and where its vector goes.
+#[derive(Debug)]
+struct Waiting {
+    ids: Vec<u32>,
+    reply: oneshot::Sender<Result<Vec<f32>>>,
+}
+
+impl Lane {
+    pub(crate) fn new(prefix: String, threads: usize) -> Self {
+        let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
+        Self { prefix, permits: Arc::new(Semaphore::new(threads)), waiting: Arc::default() }
+    }
+
+    /// Runs `job` on a blocking thread, when the lane has one to spare.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(error::unavailable)?;
+        let runtime = Handle::try_current().map_err(error::unavailable)?;
+        let job = move || {
+            // The permit stays with the thread: a future that is dropped does not make room before its job ends.
+            let _permit = permit;
+            job()
+        };
+        runtime.spawn_blocking(job).await.map_err(error::internal)?
+    }
+
+    /// The vectors of `sequences`, in their order. What still waits when the future is dropped is left out.
+    pub(crate) async fn encode(
+        &self,
+        encoder: &Arc<impl Encode>,
+        sequences: Vec<Vec<u32>>,
+    ) -> Result<Vec<Vec<f32>>> {
+        let answers = try_join_all(self.hand_in(sequences));
+        tokio::pin!(answers);
+        loop {
+            let permit = tokio::select! {
+                biased;
+                answered = &mut answers => return answered.map_err(error::internal)?.into_iter().collect(),
+                permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(error::unavailable)?,
+            };
+            if lock(&self.waiting).is_empty() {
+                // The last of these texts is on some thread.
+                drop(permit);
+                return answers.await.map_err(error::internal)?.into_iter().collect();
+            }
+            let (encoder, waiting) = (Arc::clone(encoder), Arc::clone(&self.waiting));
+            Handle::try_current().map_err(error::unavailable)?.spawn_blocking(move || {
+                let _permit = permit;
+                encode_next(&*encoder, &waiting);
+            });
+        }
+    }
+
+    fn hand_in(&self, sequences: Vec<Vec<u32>>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
+        let mut waiting = lock(&self.waiting);
+        let hand_in = |ids| {
+            let (reply, answer) = oneshot::channel();
+            waiting.push_back(Waiting { ids, reply });
+            answer
+        };
+        sequences.into_iter().map(hand_in).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) async fn all_threads(&self, threads: u32) -> tokio::sync::OwnedSemaphorePermit {
+        Arc::clone(&self.permits).acquire_many_owned(threads).await.unwrap()
+    }
+}
+
+fn lock(waiting: &Mutex<VecDeque<Waiting>>) -> std::sync::MutexGuard<'_, VecDeque<Waiting>> {
+    // No step leaves the queue half changed.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Encodes a batch of those that have waited longest.
+fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
+    let batch = next_batch(&mut lock(waiting));
+    let sequences: Vec<&[u32]> = batch.iter().map(|waiting| waiting.ids.as_slice()).collect();
+    match encoder.encode(&sequences) {
+        Ok(vectors) => {
+            batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.answer(Ok(vector)))
+        }
+        // Texts of others do not fail for one that does.
+        Err(_) => batch.into_iter().for_each(|waiting| {
+            let alone = encoder.encode(&[&waiting.ids]).and_then(|vectors| {
+                vectors.into_iter().next().ok_or_else(|| error::internal("no vector for a text"))
+            });
+            waiting.answer(alone);
+        }),
+    }
+}
+
+/// Takes the next batch off the queue. Those that nobody waits for any more are left out.
+fn next_batch(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
+    waiting.retain(|waiting| !waiting.reply.is_closed());
+    let lengths: Vec<usize> = waiting.iter().map(|waiting| waiting.ids.len()).collect();
+    let count = balanced(&lengths, BATCH_TOKENS).first().map_or(0, ExactSizeIterator::len);
+    waiting.drain(..count).collect()
+}
+
+impl Waiting {
+    fn answer(self, vector: Result<Vec<f32>>) {
+        // Where nobody waits any more, nobody misses it.
+        let _ = self.reply.send(vector);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::{FutureExt, future::join_all};
+
+    use super::*;
+
+    /// Answers the number of a sequence's tokens; fails for a token 0, and panics for a token 1.
+    #[derive(Debug, Default)]
+    struct Counting {
+        batches: AtomicUsize,
+    }
+
+    impl Encode for Counting {
+        fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+            self.batches.fetch_add(1, Ordering::Relaxed);
+            assert!(!sequences.concat().contains(&1), "on purpose");
+            if sequences.concat().contains(&0) {
+                return Err(error::internal("a zero"));
+            }
+            Ok(sequences.iter().map(|ids| vec![ids.len() as f32]).collect())
+        }
+    }
+
+    fn lane(threads: usize) -> (Lane, Arc<Counting>) {
+        (Lane::new(String::new(), threads), Arc::default())
+    }
+
+    #[tokio::test]
+    async fn calls_share_batches() {
+        let (lane, encoder) = lane(1);
+        let busy = lane.all_threads(1).await;
+        let calls = join_all((1..=20).map(|n| lane.encode(&encoder, vec![vec![7; n], vec![7; n + 1]])));
+        tokio::pin!(calls);
+        assert!((&mut calls).now_or_never().is_none());
+        drop(busy);
+        for (answered, n) in calls.await.into_iter().zip(1..) {
+            assert_eq!(answered.unwrap(), [vec![n as f32], vec![(n + 1) as f32]]);
+        }
+        assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_text_that_fails_takes_no_other_with_it() {
+        let (lane, encoder) = lane(1);
+        let busy = lane.all_threads(1).await;
+        let calls = join_all([vec![7], vec![0], vec![8, 9]].map(|ids| lane.encode(&encoder, vec![ids])));
+        tokio::pin!(calls);
+        assert!((&mut calls).now_or_never().is_none());
+        drop(busy);
+        let answered = calls.await;
+        assert_eq!(answered[0].as_ref().unwrap(), &[[1.0]]);
+        assert!(answered[1].as_ref().unwrap_err().to_string().contains("a zero"));
+        assert_eq!(answered[2].as_ref().unwrap(), &[[2.0]]);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_and_leaves_the_lane_in_order() {
+        let (lane, encoder) = lane(1);
+        assert!(lane.encode(&encoder, vec![vec![1]]).await.is_err());
+        assert_eq!(lane.encode(&encoder, vec![vec![5; 3]]).await.unwrap(), [[3.0]]);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_not_encoded() {
+        let (lane, encoder) = lane(1);
+        let busy = lane.all_threads(1).await;
+        assert!(lane.encode(&encoder, vec![vec![1]; 400]).now_or_never().is_none());
+        drop(busy);
+        assert_eq!(lane.encode(&encoder, vec![vec![5; 3]]).await.unwrap(), [[3.0]]);
+        assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_in_is_nothing_out() {
+        let (lane, encoder) = lane(1);
+        assert!(lane.encode(&encoder, Vec::new()).await.unwrap().is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn every_text_gets_its_own_vector() {
+        let (lane, encoder) = lane(3);
+        let lane = Arc::new(lane);
+        let calls = (0..200_usize).map(|call| {
+            let (lane, encoder) = (Arc::clone(&lane), Arc::clone(&encoder));
+            tokio::spawn(async move {
+                let lengths: Vec<usize> =
+                    (0..call % 7).map(|text| 2 + (call * 31 + text * 17) % 900).collect();
+                let sequences = lengths.iter().map(|length| vec![7; *length]).collect();
+                let vectors = lane.encode(&encoder, sequences).await.unwrap();
+                assert_eq!(vectors, lengths.iter().map(|length| [*length as f32]).collect::<Vec<_>>());
+            })
+        });
+        for call in join_all(calls).await {
+            call.unwrap();
+        }
+    }
+}
