@@ -12,7 +12,7 @@ use actix_web::{
 };
 
 use crate::{
-    http::{Endpoint, outer, refuse, refuse_method},
+    http::{Access, Endpoint, outer, refuse, refuse_method},
     routes::endpoints,
     state::AppState,
 };
@@ -53,9 +53,18 @@ fn by_path(endpoints: Vec<Endpoint>) -> Vec<(&'static str, Vec<Endpoint>)> {
 
 fn resource(path: &'static str, rows: Vec<Endpoint>) -> actix_web::Resource {
     let allow = allowed(&rows);
-    let resource =
-        web::resource(path).default_service(web::to(move |request| refuse_method(request, allow.clone())));
+    let access = refused_as(&rows);
+    let resource = web::resource(path)
+        .default_service(web::to(move |request| refuse_method(request, access, allow.clone())));
     rows.into_iter().fold(resource, |resource, row| resource.route(row.route))
+}
+
+/// Whose credential is looked at where a method is wrong: nobody's where the path is open to all, and nobody is
+/// refused for reading what needs no login.
+fn refused_as(rows: &[Endpoint]) -> Access {
+    let least = [Access::Open, Access::Unlisted];
+    let found = least.into_iter().find(|least| rows.iter().any(|row| row.access == *least));
+    found.unwrap_or(Access::Reader)
 }
 
 fn allowed(rows: &[Endpoint]) -> String {

@@ -5,8 +5,8 @@ use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        ComponentsBuilder, Content, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
-        RefOr, Required, ResponseBuilder,
+        ComponentsBuilder, Content, Header, HeaderBuilder, InfoBuilder, LicenseBuilder, OpenApi,
+        OpenApiBuilder, PathsBuilder, RefOr, Required, ResponseBuilder,
         path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
         request_body::RequestBodyBuilder,
         response::Response,
@@ -54,12 +54,14 @@ pub(crate) struct Doc {
     body: Option<Box<Named>>,
     query: Vec<Parameter>,
     errors: Vec<Code>,
+    headers: Vec<(&'static str, &'static str)>,
 }
 
 impl Doc {
     pub(crate) fn new(tag: &'static str, id: &'static str, summary: &'static str, shape: Shape) -> Self {
         let (status, body, query) = (StatusCode::OK, None, Vec::new());
-        Self { tag, id, summary, status, shape, body, query, errors: Vec::new() }
+        let (errors, headers) = (Vec::new(), Vec::new());
+        Self { tag, id, summary, status, shape, body, query, errors, headers }
     }
 
     /// The schema of the body it takes.
@@ -75,6 +77,12 @@ impl Doc {
     /// Codes it may answer besides those that follow from who may call it and what it takes.
     pub(crate) fn errors(self, errors: &[Code]) -> Self {
         Self { errors: errors.to_vec(), ..self }
+    }
+
+    /// A header that a successful answer has besides `X-Request-Id`, and what it says.
+    pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
+        self.headers.push((name, description));
+        self
     }
 
     /// A query parameter that is a text.
@@ -150,7 +158,7 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
         .tag(doc.tag)
         .operation_id(Some(doc.id))
         .summary(Some(doc.summary))
-        .response(doc.status.as_str(), success(&doc.shape));
+        .response(doc.status.as_str(), success(doc));
     for parameter in path_parameters(endpoint.path).chain(doc.query.iter().cloned()) {
         operation = operation.parameter(parameter);
     }
@@ -161,7 +169,7 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
         operation = operation.request_body(Some(body.build()));
     }
     for (status, codes) in refusals(endpoint) {
-        operation = operation.response(status.as_str(), refusal(&codes));
+        operation = operation.response(status.as_str(), refusal(status, &codes));
     }
     match endpoint.access {
         Access::Open => operation,
@@ -184,9 +192,11 @@ fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
     if endpoint.path.starts_with("/api/v1") {
         all.extend([Code::Invalid, Code::Overloaded, Code::Internal].map(|code| (code.status(), code)));
     }
+    if endpoint.method != Method::GET {
+        all.push((StatusCode::PAYLOAD_TOO_LARGE, Code::Invalid));
+    }
     if doc.body.is_some() {
-        let statuses = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNSUPPORTED_MEDIA_TYPE];
-        all.extend(statuses.map(|status| (status, Code::Invalid)));
+        all.push((StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Invalid));
     }
     if endpoint.access != Access::Open {
         all.push((Code::Unauthenticated.status(), Code::Unauthenticated));
@@ -201,15 +211,36 @@ fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
         .collect()
 }
 
-fn refusal(codes: &[Code]) -> Response {
+fn refusal(status: StatusCode, codes: &[Code]) -> Response {
     let codes: Vec<_> = codes.iter().map(|code| format!("{} {}", code.number(), code.name())).collect();
     let content = Content::new(Some(Ref::from_schema_name("ErrorEnvelope")));
-    ResponseBuilder::new().description(codes.join(", ")).content("application/json", content).build()
+    let response = ResponseBuilder::new().description(codes.join(", ")).content("application/json", content);
+    let (name, description) = match status {
+        StatusCode::UNAUTHORIZED => ("WWW-Authenticate", "Bearer."),
+        StatusCode::METHOD_NOT_ALLOWED => ("Allow", "The methods that the path has."),
+        StatusCode::SERVICE_UNAVAILABLE => ("Retry-After", "After how many seconds to try again."),
+        _ => return with_request_id(response).build(),
+    };
+    with_request_id(response).header(name, header(description)).build()
 }
 
-fn success(shape: &Shape) -> Response {
-    let response = ResponseBuilder::new().description("ok");
-    match shape {
+fn with_request_id(response: ResponseBuilder) -> ResponseBuilder {
+    response
+        .header("X-Request-Id", header("Names the request in the log: the sender's id, or one made here."))
+}
+
+fn header(description: &str) -> Header {
+    let text = ObjectBuilder::new().schema_type(Type::String).build();
+    HeaderBuilder::new().schema(Some(text)).description(Some(description)).build()
+}
+
+fn success(doc: &Doc) -> Response {
+    let response = with_request_id(ResponseBuilder::new().description("ok"));
+    let response = doc
+        .headers
+        .iter()
+        .fold(response, |response, (name, description)| response.header(*name, header(description)));
+    match &doc.shape {
         Shape::Envelope(named) => {
             let data = RefOr::Ref(Ref::from_schema_name(&named.name));
             response.content("application/json", Content::new(Some(envelope(json!(0), data))))

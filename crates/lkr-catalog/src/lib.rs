@@ -6,6 +6,7 @@ mod error;
 mod listing;
 mod points;
 mod stats;
+mod tags;
 mod task;
 mod texts;
 mod transitions;
@@ -13,10 +14,9 @@ mod transitions;
 pub use catalog::{Catalog, Stored};
 pub use error::{Error, ErrorKind, Result};
 pub use listing::{ListFilter, Page};
-pub use points::{
-    NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of, tags_of,
-};
+pub use points::{NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of};
 pub use stats::{Stats, UNCATEGORIZED};
+pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{Progress, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, Usage};
 pub use texts::Texts;
 pub use transitions::{Active, Deleted, Trash};

@@ -18,12 +18,12 @@ pub struct NodeRecord<T> {
     pub value: T,
 }
 
-/// A point without its vectors, and the text that they are made of.
+/// A point to be: what it has in common with the others of its document is added when it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointSource {
     /// The layer it belongs to.
     pub layer: Layer,
-    /// The point, with an empty sparse vector and no dense one.
+    /// The point without tags and vectors.
     pub point: Point,
 }
 
@@ -37,7 +37,7 @@ struct L1Payload {
 /// The points of a document in their layers, from L1 down, each layer in order.
 #[must_use]
 pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
-    let make = Maker { document, tags: tags_of(document) };
+    let make = Maker { document };
     let root = L1Payload { title: layered.root.title.clone(), summary: layered.root.summary.clone() };
     let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
     let l1 = make.point(Layer::L1, 0, (None, None), json(&root));
@@ -124,7 +124,6 @@ async fn fetch(
 
 struct Maker<'a> {
     document: &'a Document,
-    tags: Tags,
 }
 
 impl Maker<'_> {
@@ -148,27 +147,13 @@ impl Maker<'_> {
         let point = Point {
             id: id(layer, ordinal),
             origin,
-            tags: self.tags.clone(),
+            tags: Tags::new(),
             dense: None,
             sparse: lkr_domain::SparseVector::default(),
             payload,
         };
         PointSource { layer, point }
     }
-}
-
-/// What the points of a document can be filtered by.
-#[must_use]
-pub fn tags_of(document: &Document) -> Tags {
-    let own = [
-        ("space", &document.space),
-        ("category", &document.category),
-        ("source", &document.source),
-        ("language", &document.language),
-    ];
-    let own = own.into_iter().map(|(key, value)| (key.to_owned(), value.clone()));
-    let metadata = document.metadata.iter().map(|(key, value)| (format!("metadata.{key}"), value.clone()));
-    own.chain(metadata).collect()
 }
 
 fn json<T: Serialize>(value: &T) -> Value {

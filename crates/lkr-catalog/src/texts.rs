@@ -33,6 +33,11 @@ impl Texts {
         String::from_utf8(bytes.into()).map_err(|e| Error::corrupt("read text", e))
     }
 
+    /// The length of a text in bytes.
+    pub async fn length(&self, doc_id: DocId, revision: u64) -> Result<u64> {
+        Ok(self.blobs.head(&path(doc_id, revision)).await?.size)
+    }
+
     /// Removes a text; nothing where there is none.
     pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
         match self.blobs.delete(&path(doc_id, revision)).await {

@@ -103,9 +103,17 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
-    /// Up to `limit` documents that were published without dense vectors. They may be gone by now.
-    pub async fn unembedded(&self, limit: usize) -> Result<Vec<DocId>> {
-        let records = self.state.scan(key::UNEMBEDDED, None, Order::Ascending, limit).await?;
+    /// Notes that documents may lack dense vectors, or have points that nobody counts on, until
+    /// [`embedded`](Self::embedded) takes that back.
+    pub async fn embedding(&self, documents: &[DocId]) -> Result<()> {
+        let notes = documents.iter().map(|&id| Write::put(key::unembedded(id), Expect::Any, Vec::new()));
+        Ok(self.state.apply(notes.collect()).await?)
+    }
+
+    /// Up to `limit` documents beyond `after` that lack dense vectors. They may be gone by now.
+    pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<DocId>> {
+        let after = after.map(key::unembedded);
+        let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), Order::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, _)| key.strip_prefix(key::UNEMBEDDED)?.parse().ok()).collect())
     }
 
@@ -164,9 +172,10 @@ impl Catalog {
         Ok(Deleted { counts: Counts::default(), cancelled: Some(task.task_id) })
     }
 
-    /// What is to be collected, at most `limit`.
-    pub async fn trash(&self, limit: usize) -> Result<Vec<Trash>> {
-        let records = self.state.scan(key::TRASH, None, Order::Ascending, limit).await?;
+    /// What is to be collected beyond `after`, at most `limit`.
+    pub async fn trash(&self, after: Option<Trash>, limit: usize) -> Result<Vec<Trash>> {
+        let after = after.map(|Trash { doc_id, revision }| key::trash(doc_id, revision));
+        let records = self.state.scan(key::TRASH, after.as_deref(), Order::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, _)| parse_trash(key)).collect())
     }
 

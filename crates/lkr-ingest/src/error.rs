@@ -15,13 +15,15 @@ pub enum ErrorKind {
     StoreAway,
     /// A model did not answer; the same call may succeed later.
     ModelAway,
+    /// The text of this one document cannot be read; the same call may succeed later.
+    Unreadable,
     /// Anything else.
     Internal,
 }
 
 lkr_domain::declare_error! {
     /// A failure of ingestion: its kind, the operation, and the source.
-    retryable: ErrorKind::Overloaded | ErrorKind::StoreAway | ErrorKind::ModelAway
+    retryable: ErrorKind::Overloaded | ErrorKind::StoreAway | ErrorKind::ModelAway | ErrorKind::Unreadable
 }
 
 impl From<lkr_catalog::Error> for Error {

@@ -1,4 +1,10 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use lkr_catalog::{Catalog, Deleted, Task, TaskInput, Texts};
 use lkr_domain::{DocId, NewDocument, RESERVED_METADATA};
@@ -9,7 +15,9 @@ use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
 use tokio::sync::Notify;
 
-use crate::{Error, ErrorKind, IngestOptions, Result, Workers, shelves::Shelves, worker};
+use crate::{
+    Error, ErrorKind, IngestOptions, Result, Workers, pipeline::LongTexts, shelves::Shelves, worker,
+};
 
 /// Brings documents in and takes them away. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -42,8 +50,11 @@ pub(crate) struct Inner {
     pub(crate) shelves: Shelves,
     /// Before this, nothing was written by this process.
     pub(crate) opened: OffsetDateTime,
+    pub(crate) long_texts: LongTexts,
     /// Wakes the janitor.
     pub(crate) trash: Notify,
+    /// Whether a task was accepted and may not stand in the queue.
+    pub(crate) unqueued: AtomicBool,
 }
 
 /// How far the times of files may lag behind the clock.
@@ -58,7 +69,10 @@ impl Ingestor {
         let opened = OffsetDateTime::now_utc() - CLOCK_GRAIN;
         let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
         let sparse = SparseEncoder::default();
-        Ok(Self { inner: Arc::new(Inner { ports, options, sparse, shelves, opened, trash: Notify::new() }) })
+        let (trash, unqueued) = (Notify::new(), AtomicBool::new(false));
+        let long_texts = LongTexts::new(options.long_texts);
+        let inner = Inner { ports, options, sparse, shelves, opened, long_texts, trash, unqueued };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Accepts a document: when this answers, text and task are durable and the task will end.
@@ -106,9 +120,27 @@ impl Inner {
         let (text, input) = split(document, warnings);
         let task = Task::ingest(doc_id, created_by, input);
         self.ports.texts.put(doc_id, task.input.revision, text).await?;
-        self.ports.catalog.accept(&task).await?;
-        self.ports.queue.push(task.task_id, Duration::ZERO).await?;
+        if let Err(error) = self.ports.catalog.accept(&task).await {
+            // What failed may have been done all the same; where it was not, nothing names the text. Should it stay
+            // for any reason, the next start sweeps it up.
+            if let Ok(None) = self.ports.catalog.task(task.task_id).await {
+                let _ = self.ports.texts.delete(doc_id, task.input.revision).await;
+            }
+            return Err(error.into());
+        }
+        if let Err(error) = self.ports.queue.push(task.task_id, Duration::ZERO).await {
+            self.withdraw(doc_id).await;
+            return Err(error.into());
+        }
         Ok(task)
+    }
+
+    /// Takes back a document that was accepted and could not be queued: its sender is told that it failed.
+    async fn withdraw(&self, doc_id: DocId) {
+        if let Err(error) = self.delete(doc_id).await {
+            tracing::warn!(%doc_id, %error, "a document that could not be queued could not be taken back either");
+            self.unqueued.store(true, Ordering::Relaxed);
+        }
     }
 
     async fn delete(&self, doc_id: DocId) -> Result<Deleted> {

@@ -1,13 +1,16 @@
 //! Collects what nobody shows any more, and queues again what an earlier process left.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use lkr_catalog::{Task, Trash};
 use lkr_domain::Layer;
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
-use crate::{Result, ingestor::Inner};
+use crate::{Result, ingestor::Inner, shelves::delete_everywhere};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
@@ -37,7 +40,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     }
     loop {
         if let Err(error) = round(&inner).await {
-            tracing::warn!(%error, "trash could not be collected; it will be tried again");
+            tracing::warn!(%error, "tidying up failed; it will be tried again");
         }
         let _ = tokio::time::timeout(ROUND, inner.trash.notified()).await;
     }
@@ -53,14 +56,26 @@ pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
 }
 
 async fn round(inner: &Inner) -> Result<()> {
+    if inner.unqueued.swap(false, Ordering::Relaxed)
+        && let Err(error) = requeue(inner).await
+    {
+        inner.unqueued.store(true, Ordering::Relaxed);
+        return Err(error);
+    }
+    let mut after = None;
     loop {
-        let trash = inner.ports.catalog.trash(BATCH).await?;
+        let trash = inner.ports.catalog.trash(after, BATCH).await?;
         for &item in &trash {
-            collect(inner, item).await?;
+            // One that cannot be collected keeps no other from being.
+            if let Err(error) = collect(inner, item).await {
+                let Trash { doc_id, revision } = item;
+                tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
+            }
         }
         if trash.len() < BATCH {
             break;
         }
+        after = trash.last().copied();
     }
     let oldest = OffsetDateTime::now_utc() - inner.options.retention;
     while inner.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
@@ -69,11 +84,8 @@ async fn round(inner: &Inner) -> Result<()> {
 
 async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
     let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
-    {
-        let shelf = inner.shelves.enter().await;
-        for layer in Layer::ALL {
-            shelf.delete(&inner.ports, layer, &filter).await?;
-        }
+    for layer in Layer::ALL {
+        delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
     }
     inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
     Ok(inner.ports.catalog.forget_trash(trash).await?)

@@ -7,6 +7,9 @@ pub struct IngestOptions {
     pub workers: usize,
     /// How many texts are embedded and stored at a time; the unit of work that a crash can cost.
     pub batch: usize,
+    /// How many bytes the texts of more than a megabyte that are worked on at once have together; one that is longer
+    /// is worked on alone. Memory for some 30 times as much is needed.
+    pub long_texts: usize,
     /// How many tasks may wait; beyond that nothing is accepted.
     pub queue_limit: u64,
     /// How long a worker holds a task without a sign of life.
@@ -26,6 +29,7 @@ impl Default for IngestOptions {
         Self {
             workers: 8,
             batch: 64,
+            long_texts: 8 << 20,
             queue_limit: 100_000,
             lease: Duration::from_secs(60),
             max_attempts: 5,

@@ -1,17 +1,25 @@
 //! One document through its stages.
 
-use std::time::Instant;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
-use lkr_catalog::{Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of};
+use lkr_catalog::{
+    Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of, tags_of,
+};
 use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::average_terms;
 use lkr_parsers::Source;
 use lkr_text::Language;
-use lkr_vectors::{Point, With};
+use lkr_vectors::{Point, Tags, With};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::{
     Error, ErrorKind, Result,
@@ -25,7 +33,13 @@ struct Draft {
     document: Document,
     layered: Layered,
     points: Vec<PointSource>,
+    /// What all of the points can be filtered by.
+    tags: Tags,
+    _share: Share,
 }
+
+/// What a long text takes of the memory for those that are under work, until its document is done.
+type Share = Option<OwnedSemaphorePermit>;
 
 /// How a task stands, for whoever writes it down.
 pub(crate) type Report = watch::Sender<(Stage, Progress)>;
@@ -34,8 +48,8 @@ pub(crate) type Report = watch::Sender<(Stage, Progress)>;
 pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
     let begun = Instant::now();
     report.send_replace((Stage::Parse, Progress::default()));
-    let text = inner.ports.texts.get(task.doc_id, task.input.revision).await?;
-    let (draft, mut warnings) = draft(inner, task, text).await?;
+    let (text, share) = text(inner, task).await?;
+    let (draft, mut warnings) = draft(inner, task, text, share, report.clone()).await?;
     let shelf = inner.shelves.enter().await;
     let embedded = store(inner, &shelf, &draft, report).await?;
     report.send_replace((Stage::Publish, Progress::default()));
@@ -56,31 +70,111 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
         warnings,
         elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     });
-    let has_dense = inner.ports.embedder.is_some();
+    let has_dense = shelf.shows_vectors(&inner.ports).await?;
     inner.ports.catalog.publish(active, &draft.document, &task, has_dense).await?;
     Ok(())
 }
 
 const NO_MODEL: &str = "no embedding model: the document is found by its words alone until there is one";
 
+/// The text of the task's document. Where the store answers and only this text cannot be read, that is an attempt of
+/// this task, which must not wait for ever for one damaged file.
+async fn text(inner: &Inner, task: &Task) -> Result<(String, Share)> {
+    let texts = &inner.ports.texts;
+    let (doc_id, revision) = (task.doc_id, task.input.revision);
+    let read = async {
+        let length = texts.length(doc_id, revision).await?;
+        let share = inner.long_texts.share(length).await;
+        Ok::<_, lkr_catalog::Error>((texts.get(doc_id, revision).await?, share))
+    };
+    match read.await {
+        Err(error) if error.is_retryable() && texts.health().await.is_ok() => {
+            Err(Error::new(ErrorKind::Unreadable, "read text", error))
+        }
+        read => Ok(read?),
+    }
+}
+
+/// Long texts under work have at most so many bytes together, or there is one of them: what is made of a text takes
+/// many times its length. Short ones are as many as there are workers.
+#[derive(Debug)]
+pub(crate) struct LongTexts {
+    bytes: Arc<Semaphore>,
+    limit: u32,
+}
+
+/// Up to this length in bytes a text is short.
+const SHORT: u64 = 1024 * 1024;
+
+impl LongTexts {
+    pub(crate) fn new(limit: usize) -> Self {
+        let limit = u32::try_from(limit.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Self { bytes: Arc::new(Semaphore::new(limit as usize)), limit }
+    }
+
+    /// Waits until a text of `length` bytes may be worked on.
+    async fn share(&self, length: u64) -> Share {
+        if length <= SHORT {
+            return None;
+        }
+        let bytes = u32::try_from(length).unwrap_or(u32::MAX).min(self.limit);
+        // The semaphore is never closed.
+        Arc::clone(&self.bytes).acquire_many_owned(bytes).await.ok()
+    }
+}
+
+/// Tells work on another thread that nobody waits for it any more.
+#[derive(Debug, Clone, Default)]
+struct Abandoned(Arc<AtomicBool>);
+
+/// Abandons the work when it is dropped.
+struct Waiting(Abandoned);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Abandoned {
+    fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Overtaken, "layer", "nobody waits for it"));
+        }
+        Ok(())
+    }
+}
+
 /// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
 /// workers.
-async fn draft(inner: &Inner, task: &Task, text: String) -> Result<(Draft, Vec<String>)> {
+async fn draft(
+    inner: &Inner,
+    task: &Task,
+    text: String,
+    share: Share,
+    report: Report,
+) -> Result<(Draft, Vec<String>)> {
+    let abandoned = Abandoned::default();
+    let _waiting = Waiting(abandoned.clone());
     let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
         let parsed = parser
             .parse(&Source::from(text.as_str()))
             .map_err(|error| Error::new(ErrorKind::Invalid, "parse", error))?;
+        abandoned.check()?;
+        report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
         let document = document(&task, &parsed.text, &layered);
         let mut points = points_of(&document, &layered);
         let language = Language::from_code(&layered.root.language);
         let texts = texts_of(&document.title, &parsed.text, &layered);
         for (source, text) in points.iter_mut().zip(texts) {
+            abandoned.check()?;
             source.point.sparse = sparse.passage(&text, language, average_terms(source.layer));
         }
         let warnings = task.input.warnings.into_iter().chain(parsed.warnings).collect();
-        Ok((Draft { document, layered, points }, warnings))
+        let tags = tags_of(&document);
+        Ok((Draft { document, layered, points, tags, _share: share }, warnings))
     })
     .await?
 }
@@ -114,7 +208,7 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
 }
 
 /// What the sparse vectors are made of, in the order of [`points_of`]: every point's own text, title and headings
-/// before it.
+/// before it. The whole title stands before the whole text alone.
 fn texts_of<'a>(title: &'a str, text: &'a str, layered: &'a Layered) -> impl Iterator<Item = String> + 'a {
     let bounds = CharBounds::new(text);
     let of_node = move |node: &lkr_domain::Node| {
@@ -122,7 +216,7 @@ fn texts_of<'a>(title: &'a str, text: &'a str, layered: &'a Layered) -> impl Ite
         indexed_text(title, &node.path, body)
     };
     let of_node_too = of_node.clone();
-    std::iter::once_with(move || indexed_text(title, &[], text))
+    std::iter::once_with(move || [title, text].join("\n"))
         .chain(layered.l2.iter().map(of_node))
         .chain(layered.l3.iter().map(of_node_too))
         .chain(layered.chunks.iter().map(move |chunk| passage(title, chunk)))
@@ -168,7 +262,7 @@ async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report)
         let texts: Vec<String> = texts.iter().map(|chunk| passage(&draft.document.title, chunk)).collect();
         let (dense, fresh) = batch_vectors(inner, batch, texts, total).await?;
         embedded += fresh;
-        let points = batch.iter().zip(&dense).map(|(source, vector)| with_dense(source, vector.clone()));
+        let points = batch.iter().zip(&dense).map(|(source, vector)| draft.whole(source, vector.clone()));
         let stored = shelf.upsert(&inner.ports, Layer::Chunks, points.collect());
         vectors.extend(dense);
         let done = vectors.len() as u64;
@@ -231,7 +325,7 @@ async fn store_nodes(
     let origins = of_layer(Layer::Chunks).map(|source| &source.point.origin);
     let means = means_above(origins.zip(chunks.iter().map(Option::as_ref)));
     let points_of = |layer| {
-        let points = of_layer(layer).map(|source| with_dense(source, means.get(&source.point.id).cloned()));
+        let points = of_layer(layer).map(|source| draft.whole(source, means.get(&source.point.id).cloned()));
         points.collect::<Vec<_>>()
     };
     let writes = [Layer::L1, Layer::L2, Layer::L3].map(|layer| {
@@ -242,8 +336,11 @@ async fn store_nodes(
     Ok(())
 }
 
-fn with_dense(source: &PointSource, dense: Option<Vec<f32>>) -> Point {
-    Point { dense, ..source.point.clone() }
+impl Draft {
+    /// The point as it is stored.
+    fn whole(&self, source: &PointSource, dense: Option<Vec<f32>>) -> Point {
+        Point { dense, tags: self.tags.clone(), ..source.point.clone() }
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

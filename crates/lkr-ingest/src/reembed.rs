@@ -10,7 +10,7 @@ use crate::{
     Error, ErrorKind, Result,
     dense::{embed, means_above, passage},
     ingestor::Inner,
-    shelves::{Shelves, collection},
+    shelves::{Shelves, collection, delete_everywhere},
 };
 
 /// How many documents are listed at a time.
@@ -34,18 +34,37 @@ async fn catch_up(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
         tracing::info!(model = embedder.profile().name, "embedding every document anew");
         refill(inner, embedder).await?;
     }
+    let mut after = None;
     loop {
-        let documents = inner.ports.catalog.unembedded(PAGE).await?;
-        if documents.is_empty() {
-            return Ok(());
-        }
-        for &doc_id in &documents {
-            if let Some(document) = inner.ports.catalog.document(doc_id).await? {
-                embed_document(inner, embedder, &document.value).await?;
+        let noted = inner.ports.catalog.unembedded(after, PAGE).await?;
+        let Some(last) = noted.last() else { return Ok(()) };
+        after = Some(*last);
+        let mut done = Vec::new();
+        for doc_id in noted {
+            match settle(inner, embedder, doc_id).await {
+                Ok(()) => done.push(doc_id),
+                Err(error) if error.is_retryable() => return Err(error),
+                // The next start tries again; until then it keeps no other from having vectors.
+                Err(error) => tracing::error!(%doc_id, %error, "a document stays without vectors"),
             }
         }
-        inner.ports.catalog.embedded(&documents).await?;
+        inner.ports.catalog.embedded(&done).await?;
     }
+}
+
+/// Gives a document that was noted its vectors, or removes what is left of one that is gone.
+async fn settle(inner: &Inner, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
+    let catalog = &inner.ports.catalog;
+    if let Some(document) = catalog.document(doc_id).await? {
+        return embed_document(inner, embedder, &document.value).await;
+    }
+    if catalog.active(doc_id).await?.is_none() {
+        let filter = Filter::only(Condition::Docs(vec![doc_id]));
+        for layer in Layer::ALL {
+            delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Fills the collections of the embedder beside the old ones, which answer searches until all is there.
@@ -55,6 +74,9 @@ async fn refill(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
     let mut after: Option<DocId> = None;
     loop {
         let page = inner.ports.catalog.list(&Default::default(), after, PAGE).await?;
+        // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
+        let noted: Vec<DocId> = page.items.iter().map(|document| document.doc_id).collect();
+        inner.ports.catalog.embedding(&noted).await?;
         for document in &page.items {
             embed_document(inner, embedder, document).await?;
         }
@@ -64,12 +86,20 @@ async fn refill(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
         }
     }
     inner.shelves.end_filling(vectors, embedder).await?;
-    // What was noted as lacking vectors has them now; a search that was answered without may be asked again.
+    // A search that was answered by the earlier collections may be asked again.
     Ok(inner.ports.catalog.embedded(&[]).await?)
 }
 
-/// Writes a document's points with vectors into the embedder's collections, L1 last: where that is, all are.
+/// Writes a document's points with vectors into the embedder's collections, unless they are there. One that was
+/// deleted meanwhile leaves nothing behind.
 async fn embed_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
+    let written = write_document(inner, embedder, document).await;
+    remove_if_gone(inner, document).await?;
+    written
+}
+
+/// Writes L1 last: where that is, all are.
+async fn write_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
     let model = &embedder.profile().id;
     let [l1] = &*points(inner, &collection(Layer::L1, Some(model))?, document, Layer::L1, 0..1).await? else {
         return Err(internal("one L1 point was asked for"));
@@ -88,7 +118,7 @@ async fn embed_document(inner: &Inner, embedder: &dyn Embedder, document: &Docum
         });
         inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
     }
-    remove_if_gone(inner, model, document).await
+    Ok(())
 }
 
 /// Embeds the chunks by batches, and answers where each comes from with its vector.
@@ -118,15 +148,14 @@ async fn embed_chunks(
     Ok(embedded)
 }
 
-/// A document that was deleted meanwhile leaves nothing behind.
-async fn remove_if_gone(inner: &Inner, model: &str, document: &Document) -> Result<()> {
+async fn remove_if_gone(inner: &Inner, document: &Document) -> Result<()> {
     let live = inner.ports.catalog.document(document.doc_id).await?;
     if live.is_some_and(|live| live.value.revision == document.revision) {
         return Ok(());
     }
     let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
     for layer in Layer::ALL {
-        inner.ports.vectors.delete(&collection(layer, Some(model))?, &filter).await?;
+        delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
     }
     Ok(())
 }

@@ -24,13 +24,19 @@ pub(crate) struct Shelf<'a> {
     filling: RwLockReadGuard<'a, Option<String>>,
 }
 
+/// What the name of a collection without dense vectors ends with.
+const SPARSE: &str = "sparse";
+
+/// How many hexadecimal digits stand for a model in the name of a collection.
+const TAG: usize = 12;
+
 /// The collections of one model.
 pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection> {
     let name = match model {
-        None => format!("{layer}.sparse"),
+        None => format!("{layer}.{SPARSE}"),
         Some(model) => {
             let digest = Sha256::digest(model.as_bytes());
-            let tag: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+            let tag: String = digest.iter().take(TAG / 2).map(|byte| format!("{byte:02x}")).collect();
             format!("{layer}.{tag}")
         }
     };
@@ -39,10 +45,12 @@ pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection
 }
 
 impl Shelves {
-    /// Makes the collections and aliases of a new knowledge base; leaves those of one that has them.
+    /// Makes the collections and aliases of a new knowledge base; leaves those of one that has them. Those that were
+    /// being filled for another model than this, or were about to be dropped, go.
     pub(crate) async fn open(vectors: &dyn VectorStore, embedder: Option<&dyn Embedder>) -> Result<Self> {
         let mut aliases = Vec::new();
         for layer in Layer::ALL {
+            drop_leftovers(vectors, layer, embedder).await?;
             if vectors.describe(&layer.into()).await?.is_none() {
                 let spec = spec(layer, embedder)?;
                 vectors.ensure(&spec).await?;
@@ -98,6 +106,50 @@ impl Shelves {
     }
 }
 
+/// Drops the collections of a layer that neither answer nor are the embedder's.
+async fn drop_leftovers(
+    vectors: &dyn VectorStore,
+    layer: Layer,
+    embedder: Option<&dyn Embedder>,
+) -> Result<()> {
+    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
+    let own = collection(layer, embedder.map(|embedder| embedder.profile().id.as_str()))?;
+    for CollectionSpec { collection, .. } in vectors.collections().await? {
+        if is_of_layer(&collection, layer) && live.as_ref() != Some(&collection) && collection != own {
+            tracing::info!(%collection, "dropping a collection that is not in use");
+            vectors.drop_collection(&collection).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes points of a layer from every collection that has any, those included that an earlier process began to fill.
+pub(crate) async fn delete_everywhere(
+    vectors: &dyn VectorStore,
+    layer: Layer,
+    filter: &Filter,
+) -> Result<()> {
+    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
+    for CollectionSpec { collection, .. } in vectors.collections().await? {
+        if live.as_ref() == Some(&collection) || is_of_layer(&collection, layer) {
+            match vectors.delete(&collection, filter).await {
+                // It was dropped meanwhile.
+                Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => {}
+                deleted => drop(deleted?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the name is one that [`collection`] makes.
+fn is_of_layer(collection: &Collection, layer: Layer) -> bool {
+    let tag = collection.name().strip_prefix(&layer.to_string()).and_then(|rest| rest.strip_prefix('.'));
+    tag.is_some_and(|tag| {
+        tag == SPARSE || (tag.len() == TAG && tag.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    })
+}
+
 impl Shelf<'_> {
     /// Stores points whose dense vectors, if any, are of the embedder in use. Collections of another model get
     /// them without.
@@ -106,20 +158,18 @@ impl Shelf<'_> {
         if let Some(filling) = &*self.filling {
             vectors.upsert(&collection(layer, Some(filling))?, points.clone()).await?;
         }
-        let model = ports.embedder.as_ref().map(|embedder| embedder.profile().id.as_str());
-        let live = vectors.describe(&layer.into()).await?.and_then(|spec| spec.dense);
-        let takes_them = live.is_some_and(|dense| Some(dense.model.as_str()) == model);
-        let points = if takes_them { points } else { points.into_iter().map(without_dense).collect() };
+        let points = match self.shows_vectors(ports).await? {
+            true => points,
+            false => points.into_iter().map(without_dense).collect(),
+        };
         Ok(vectors.upsert(&layer.into(), points).await?)
     }
 
-    /// Removes points of a layer wherever they were written.
-    pub(crate) async fn delete(&self, ports: &Ports, layer: Layer, filter: &Filter) -> Result<()> {
-        if let Some(filling) = &*self.filling {
-            ports.vectors.delete(&collection(layer, Some(filling))?, filter).await?;
-        }
-        ports.vectors.delete(&layer.into(), filter).await?;
-        Ok(())
+    /// Whether searches find points by the vectors of the embedder in use, rather than by another model's or none.
+    pub(crate) async fn shows_vectors(&self, ports: &Ports) -> Result<bool> {
+        let Some(embedder) = &ports.embedder else { return Ok(false) };
+        let live = Shelves::live_model(&*ports.vectors).await?;
+        Ok(live.as_deref() == Some(embedder.profile().id.as_str()))
     }
 }
 

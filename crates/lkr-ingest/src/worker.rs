@@ -8,7 +8,13 @@ use lkr_state::Claim;
 use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
-use crate::{Error, ErrorKind, Result, ingestor::Inner, janitor, pipeline, reembed};
+use crate::{
+    Error, ErrorKind, Result,
+    ingestor::Inner,
+    janitor,
+    pipeline::{self, Report},
+    reembed,
+};
 
 /// The public codes of a task's failure.
 const CODE_INVALID: u32 = 1001;
@@ -22,6 +28,9 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
 /// The longest pause between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// How the task under work stands.
+type Reports = watch::Receiver<(Stage, Progress)>;
 
 /// The running workers. Dropping it ends them where they are, which loses nothing.
 #[derive(Debug)]
@@ -82,14 +91,16 @@ async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
 /// Sees one claim to its end: finished, given back, or lost.
 async fn attend(inner: &Inner, claim: &Claim) {
     // A model or parser of the embedding program's may panic; that fails this document and no worker.
-    let outcome = AssertUnwindSafe(run(inner, claim))
+    let (report, reports) = watch::channel((Stage::Parse, Progress::default()));
+    let outcome = AssertUnwindSafe(run(inner, claim, &report, &reports))
         .catch_unwind()
         .await
         .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
     let ended = match outcome {
         Ok(()) => inner.ports.queue.finish(claim).await,
         Err(error) => {
-            let pause = pause_after(inner, claim, &error).await;
+            let (stage, _) = *reports.borrow();
+            let pause = pause_after(inner, claim, stage, &error).await;
             match pause {
                 Some(pause) => inner.ports.queue.retry(claim, pause).await,
                 None => inner.ports.queue.finish(claim).await,
@@ -102,7 +113,7 @@ async fn attend(inner: &Inner, claim: &Claim) {
 }
 
 /// Writes down what a failed attempt means, and answers the pause before the next one; `None` when there is none.
-async fn pause_after(inner: &Inner, claim: &Claim, error: &Error) -> Option<Duration> {
+async fn pause_after(inner: &Inner, claim: &Claim, stage: Stage, error: &Error) -> Option<Duration> {
     match error.kind() {
         ErrorKind::StoreAway => {
             tracing::warn!(task = %claim.task, %error, "a store is away; the queue pauses");
@@ -113,7 +124,7 @@ async fn pause_after(inner: &Inner, claim: &Claim, error: &Error) -> Option<Dura
             // Cancelled, or done by another: the next claim sees which, and tidies up.
             Some(Duration::ZERO)
         }
-        _ => match write_failure(inner, claim, error).await {
+        _ => match write_failure(inner, claim, stage, error).await {
             Ok(pause) => pause,
             Err(error) => {
                 tracing::warn!(task = %claim.task, %error, "a failure could not be written down");
@@ -123,11 +134,17 @@ async fn pause_after(inner: &Inner, claim: &Claim, error: &Error) -> Option<Dura
     }
 }
 
-async fn write_failure(inner: &Inner, claim: &Claim, error: &Error) -> Result<Option<Duration>> {
+async fn write_failure(
+    inner: &Inner,
+    claim: &Claim,
+    stage: Stage,
+    error: &Error,
+) -> Result<Option<Duration>> {
     let catalog = &inner.ports.catalog;
     let Some(mut task) = catalog.task(claim.task).await? else { return Ok(None) };
     let Some(active) = active_of(inner, &task).await? else { return Ok(Some(Duration::ZERO)) };
     task.attempts += 1;
+    task.stage = stage;
     task.updated_at = OffsetDateTime::now_utc();
     tracing::warn!(task = %claim.task, attempt = task.attempts, %error, "ingestion failed");
     if error.is_retryable() && task.attempts < inner.options.max_attempts {
@@ -155,7 +172,7 @@ async fn active_of(inner: &Inner, task: &Task) -> Result<Option<Active>> {
     Ok(active.filter(|active| active.task_id == task.task_id))
 }
 
-async fn run(inner: &Inner, claim: &Claim) -> Result<()> {
+async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -> Result<()> {
     let catalog = &inner.ports.catalog;
     let Some(mut task) = catalog.task(claim.task).await? else { return Ok(()) };
     let Some(active) = active_of(inner, &task).await? else {
@@ -166,11 +183,11 @@ async fn run(inner: &Inner, claim: &Claim) -> Result<()> {
     task.progress = Progress::default();
     task.updated_at = OffsetDateTime::now_utc();
     catalog.record_progress(active, &task).await?;
-    let (report, reports) = watch::channel((Stage::Parse, Progress::default()));
     tokio::select! {
-        done = pipeline::ingest(inner, active, &task, &report) => done,
+        biased;
+        done = pipeline::ingest(inner, active, &task, report) => done,
         lost = keep_lease(inner, claim) => Err(lost),
-        overtaken = write_reports(inner, active, task.clone(), reports) => Err(overtaken),
+        overtaken = write_reports(inner, active, task.clone(), reports.clone()) => Err(overtaken),
     }
 }
 
@@ -187,18 +204,18 @@ async fn keep_lease(inner: &Inner, claim: &Claim) -> Error {
     }
 }
 
-/// Writes progress down while the work goes on; ends when the task was overtaken.
-async fn write_reports(
-    inner: &Inner,
-    active: Active,
-    mut task: Task,
-    mut reports: watch::Receiver<(Stage, Progress)>,
-) -> Error {
+/// Writes progress down while the work goes on, and looks whether it still is what is wanted; ends when the task was
+/// overtaken.
+async fn write_reports(inner: &Inner, active: Active, mut task: Task, mut reports: Reports) -> Error {
     loop {
         tokio::time::sleep(PROGRESS_EVERY).await;
-        if reports.changed().await.is_err() {
-            // The work is at its end; its own result decides.
-            std::future::pending::<()>().await;
+        if !reports.has_changed().unwrap_or_default() {
+            match inner.ports.catalog.active(active.doc_id).await {
+                Ok(now) if now != Some(active) => {
+                    return Error::new(ErrorKind::Overtaken, "ingest", "the task is not wanted any more");
+                }
+                _ => continue,
+            }
         }
         (task.stage, task.progress) = *reports.borrow_and_update();
         task.updated_at = OffsetDateTime::now_utc();

@@ -1,9 +1,14 @@
-/// The text of a node or chunk as both legs of a search index it: the document's title and the heading path stand
-/// before it, each on its own line. Blank parts are left out.
+/// How much of a title stands before every text of its document, in code points.
+const TITLE_CHARS: usize = 200;
+
+/// The text of a node or chunk as both legs of a search index it: the first 200 characters of the document's title
+/// and the heading path stand before it, each on its own line. Blank parts are left out.
 #[must_use]
 pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
     let path = path.join(" > ");
-    let parts = [title.trim(), path.as_str(), text];
+    let title = title.trim();
+    let title = title.char_indices().nth(TITLE_CHARS).map_or(title, |(end, _)| title.split_at(end).0);
+    let parts = [title, path.as_str(), text];
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -16,5 +21,9 @@ mod tests {
         let path = ["Io".to_owned(), "Tidal heating".to_owned()];
         assert_eq!(indexed_text("Moons", &path, "It melts."), "Moons\nIo > Tidal heating\nIt melts.");
         assert_eq!(indexed_text(" ", &[], "It melts."), "It melts.");
+        assert_eq!(
+            indexed_text(&"é".repeat(4_096), &[], "It melts."),
+            format!("{}\nIt melts.", "é".repeat(200))
+        );
     }
 }

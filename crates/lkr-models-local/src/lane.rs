@@ -1,6 +1,7 @@
 //! The threads of one kind of text, and the texts that wait for them.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::try_join_all;
@@ -110,19 +111,28 @@ fn lock(waiting: &Mutex<VecDeque<Waiting>>) -> std::sync::MutexGuard<'_, VecDequ
 /// Encodes a batch of those that have waited longest.
 fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
     let batch = next_batch(&mut lock(waiting));
+    if batch.is_empty() {
+        return;
+    }
     let sequences: Vec<&[u32]> = batch.iter().map(|waiting| waiting.ids.as_slice()).collect();
-    match encoder.encode(&sequences) {
+    match attempt(encoder, &sequences) {
         Ok(vectors) => {
-            batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.answer(Ok(vector)))
+            batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.answer(Ok(vector)));
         }
         // Texts of others do not fail for one that does.
         Err(_) => batch.into_iter().for_each(|waiting| {
-            let alone = encoder.encode(&[&waiting.ids]).and_then(|vectors| {
+            let alone = attempt(encoder, &[&waiting.ids]).and_then(|vectors| {
                 vectors.into_iter().next().ok_or_else(|| error::internal("no vector for a text"))
             });
             waiting.answer(alone);
         }),
     }
+}
+
+/// Encodes, and has an error for a panic.
+fn attempt(encoder: &impl Encode, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+    catch_unwind(AssertUnwindSafe(|| encoder.encode(sequences)))
+        .unwrap_or_else(|_| Err(error::internal("the model panicked")))
 }
 
 /// Takes the next batch off the queue. Those that nobody waits for any more are left out.
@@ -187,7 +197,8 @@ mod tests {
     async fn a_text_that_fails_takes_no_other_with_it() {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
-        let calls = join_all([vec![7], vec![0], vec![8, 9]].map(|ids| lane.encode(&encoder, vec![ids])));
+        let texts = [vec![7], vec![0], vec![8, 9], vec![1]];
+        let calls = join_all(texts.map(|ids| lane.encode(&encoder, vec![ids])));
         tokio::pin!(calls);
         assert!((&mut calls).now_or_never().is_none());
         drop(busy);
@@ -195,6 +206,7 @@ mod tests {
         assert_eq!(answered[0].as_ref().unwrap(), &[[1.0]]);
         assert!(answered[1].as_ref().unwrap_err().to_string().contains("a zero"));
         assert_eq!(answered[2].as_ref().unwrap(), &[[2.0]]);
+        assert!(answered[3].as_ref().unwrap_err().to_string().contains("panicked"));
     }
 
     #[tokio::test]

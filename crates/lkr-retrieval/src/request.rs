@@ -1,5 +1,6 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
+use lkr_catalog::{metadata_tag, tag};
 use lkr_domain::{DocId, SPACE_DEFAULT};
 use lkr_vectors::{Condition, Filter};
 
@@ -30,6 +31,9 @@ pub struct SearchRequest {
     pub explain: bool,
     /// How the legs are fused.
     pub fusion: Fusion,
+    /// Whether the results are ranked again by a reranker; `None` as it is configured. There is none yet, so that a
+    /// request for it is answered with a warning.
+    pub rerank: Option<bool>,
 }
 
 /// Which documents count; without any, all do. What is given must hold together.
@@ -88,6 +92,7 @@ impl Default for SearchRequest {
             group_by: GroupBy::default(),
             explain: false,
             fusion: Fusion::default(),
+            rerank: None,
         }
     }
 }
@@ -132,16 +137,16 @@ impl SearchFilters {
     /// The filter that the vector store understands, within the default space.
     pub(crate) fn to_filter(&self) -> Filter {
         let own = [("category", &self.category), ("source", &self.source), ("language", &self.language)];
-        let own = own.into_iter().filter_map(|(key, value)| Some(tag(key.to_owned(), value.as_ref()?)));
-        let metadata = self.metadata.iter().map(|(key, value)| tag(format!("metadata.{key}"), value));
+        let own = own.into_iter().filter_map(|(key, value)| Some(condition(tag(key, value.as_ref()?))));
+        let metadata = self.metadata.iter().map(|(key, value)| condition(metadata_tag(key, value)));
         let docs = self.doc_ids.iter().map(|ids| Condition::Docs(ids.clone()));
-        let space = std::iter::once(tag("space".to_owned(), SPACE_DEFAULT));
+        let space = std::iter::once(condition(tag("space", SPACE_DEFAULT)));
         Filter { must: space.chain(own).chain(metadata).chain(docs).collect(), must_not: Vec::new() }
     }
 }
 
-fn tag(key: String, value: &str) -> Condition {
-    Condition::Tag { key, any: vec![value.to_owned()] }
+fn condition((key, value): (String, String)) -> Condition {
+    Condition::Tag { key, any: vec![value] }
 }
 
 fn within(key: &str, unit: &str, value: usize, bounds: &RangeInclusive<usize>) -> Result<()> {
@@ -211,11 +216,11 @@ mod tests {
             metadata: BTreeMap::from([("k".to_owned(), "v".to_owned())]),
         };
         let expected = [
-            tag("space".to_owned(), "default"),
-            tag("category".to_owned(), ""),
-            tag("source".to_owned(), "s"),
-            tag("language".to_owned(), "en"),
-            tag("metadata.k".to_owned(), "v"),
+            condition(("space".to_owned(), "default".to_owned())),
+            condition(("category".to_owned(), String::new())),
+            condition(("source".to_owned(), "s".to_owned())),
+            condition(("language".to_owned(), "en".to_owned())),
+            condition(("metadata.k".to_owned(), "v".to_owned())),
             Condition::Docs(Vec::new()),
         ];
         assert_eq!(filters.to_filter().must, expected);

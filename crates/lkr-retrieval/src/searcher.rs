@@ -135,19 +135,22 @@ impl Inner {
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let mut found = find(stores, &request, &voice, self.options.candidates).await?;
         let lasting = found.settled && !voice.passing && !found.legs.other_model;
-        let warnings = warnings(voice, &found);
+        let warnings = warnings(&request, voice, &found);
         let response = spawn_blocking(move || assemble(request, &mut found, &words, warnings)).await??;
         Ok((response, lasting))
     }
 }
 
-fn warnings(voice: Voice, found: &Found) -> Vec<String> {
+fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String> {
     let mut warnings = voice.warnings;
     if found.legs.other_model {
         warnings.push(warning::NOT_EMBEDDED.to_owned());
     }
     if found.legs.all.iter().all(|leg| !leg.asked) {
         warnings.push(warning::NO_WORDS.to_owned());
+    }
+    if request.rerank == Some(true) {
+        warnings.push(warning::NO_RERANKER.to_owned());
     }
     warnings
 }

@@ -5,4 +5,5 @@ pub(crate) const MODEL_FAILED: &str = "the embedding model failed: keyword searc
 pub(crate) const NOT_EMBEDDED: &str =
     "the documents are not embedded by the present model yet: keyword search only where they are not";
 pub(crate) const NO_WORDS: &str = "the query holds nothing that can be searched for";
+pub(crate) const NO_RERANKER: &str = "no reranker is configured: the results are not reranked";
 pub(crate) const EXTRACTIVE: &str = "no language model configured: the summary is extractive";

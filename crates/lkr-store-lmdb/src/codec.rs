@@ -12,10 +12,13 @@ pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
 
 /// The payload of what [`seal`] made; `Corrupt`, naming it, where it is something else.
 pub(crate) fn unseal(sealed: &[u8], name: impl FnOnce() -> String) -> Done<&[u8]> {
-    match sealed.split_first_chunk::<4>() {
-        Some((crc, payload)) if u32::from_le_bytes(*crc) == crc32c::crc32c(payload) => Ok(payload),
-        _ => Err(damaged(name)),
-    }
+    verified(sealed).ok_or_else(|| damaged(name))
+}
+
+/// The payload of what [`seal`] made; `None` where it is something else.
+pub(crate) fn verified(sealed: &[u8]) -> Option<&[u8]> {
+    let (crc, payload) = sealed.split_first_chunk::<4>()?;
+    (u32::from_le_bytes(*crc) == crc32c::crc32c(payload)).then_some(payload)
 }
 
 pub(crate) fn damaged(name: impl FnOnce() -> String) -> Failure {

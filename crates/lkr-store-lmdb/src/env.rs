@@ -21,7 +21,7 @@ pub(crate) type Environment = Env<WithoutTls>;
 pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
 
 /// The version of the stored form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
@@ -71,7 +71,7 @@ tables! { 15:
     ids,
     /// Collection and internal id → point id and origin.
     origins,
-    /// Collection and internal id → tags, sparse vector, payload.
+    /// Collection and internal id → sparse vector, tags, payload.
     bodies,
     /// Collection and internal id → dense vector.
     dense,
@@ -86,7 +86,7 @@ impl Kb {
     pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
-        refuse_newer(&env)?;
+        refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
         let kb = Self { env, tables };
         kb.mark_format().map_err(failed)?;
@@ -214,17 +214,19 @@ pub(crate) fn create_tables<const N: usize>(env: &Environment, names: [&str; N])
     created.commit().flatten().ok_or_else(|| Failure::internal("the tables were not opened"))
 }
 
-/// Refuses a store that a newer version has written, before anything is written to it.
-fn refuse_newer(env: &Environment) -> Result<()> {
+/// Refuses a store that another version has written in another format, before anything is written to it.
+fn refuse_other_formats(env: &Environment) -> Result<()> {
     let found = stored_format(env).map_err(|failure| Error::failure("open", failure))?;
-    if found > FORMAT {
-        let message = format!(
-            "{} has format {found}, which a newer version wrote; this version reads up to {FORMAT}",
-            env.path().display()
-        );
-        return Err(Error::new(ErrorKind::NewerVersion, "open", message));
-    }
-    Ok(())
+    let whose = match found {
+        0 | FORMAT => return Ok(()),
+        1..FORMAT => "an earlier",
+        _ => "a newer",
+    };
+    let message = format!(
+        "{} has format {found}, which {whose} version wrote; this version reads format {FORMAT}",
+        env.path().display()
+    );
+    Err(Error::new(ErrorKind::OtherFormat, "open", message))
 }
 
 /// The format that stands in the store; 0 in a new one.

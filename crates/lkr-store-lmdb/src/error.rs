@@ -9,8 +9,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// Another process, or another store of this one, has the folder.
     Locked,
-    /// The folder was written by a newer version of this crate.
-    NewerVersion,
+    /// The folder was written in a format that this version of the crate does not read.
+    OtherFormat,
     /// What is in the folder is no store, or a damaged one.
     Corrupt,
     /// The disk is full, or out of some other resource; opening may succeed later.
@@ -146,8 +146,8 @@ impl fmt::Display for Failure {
 impl From<heed::Error> for Failure {
     fn from(error: heed::Error) -> Self {
         use heed::MdbError as Mdb;
-        let kind = match &error {
-            heed::Error::Io(error) => return Self::from_io(error.kind(), error.to_string()),
+        let kind = match error {
+            heed::Error::Io(error) => return error.into(),
             heed::Error::Mdb(
                 Mdb::MapFull | Mdb::ReadersFull | Mdb::TxnFull | Mdb::MapResized | Mdb::TlsFull | Mdb::Panic,
             ) => Kind::Unavailable,
@@ -161,17 +161,12 @@ impl From<heed::Error> for Failure {
     }
 }
 
+/// The system says by these kinds that it is out of something, or cannot write just now. What it has no kind for, an
+/// input/output error of the disk foremost, may pass as well. The error stays the source, so that callers can tell a
+/// full disk from the rest.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::from_io(error.kind(), error)
-    }
-}
-
-impl Failure {
-    /// The system says by these kinds that it is out of something, or cannot write just now. What it has no kind
-    /// for, an input/output error of the disk foremost, may pass as well.
-    fn from_io(kind: io::ErrorKind, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let kind = match kind {
+        let kind = match error.kind() {
             io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::Unsupported
@@ -180,6 +175,61 @@ impl Failure {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Kind::Corrupt,
             _ => Kind::Unavailable,
         };
-        Self::new(kind, source)
+        Self::new(kind, error)
+    }
+}
+
+/// `EIO`, which has this number on every Unix.
+const INPUT_OUTPUT_ERROR: i32 = 5;
+/// A disk with less room than this, in bytes, is full: a write that was cut short took what there was.
+const NO_ROOM: u64 = 1 << 20;
+
+impl Failure {
+    /// The failure of a write, where the disk has `room`, in bytes. LMDB calls it an input/output error when a full
+    /// disk takes only a part of what is written; where there is no room, it becomes one that says so.
+    pub(crate) fn of_write(self, room: impl FnOnce() -> Option<u64>) -> Self {
+        let error = self.source.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        if error != Some(INPUT_OUTPUT_ERROR) {
+            return self;
+        }
+        match room() {
+            Some(room) if room < NO_ROOM => {
+                let message = format!("{self}, with {room} bytes left on the disk");
+                io::Error::new(io::ErrorKind::StorageFull, message).into()
+            }
+            _ => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io_kind(failure: &Failure) -> Option<io::ErrorKind> {
+        failure.source.downcast_ref::<io::Error>().map(io::Error::kind)
+    }
+
+    fn failed(number: i32) -> Failure {
+        heed::Error::Io(io::Error::from_raw_os_error(number)).into()
+    }
+
+    #[test]
+    fn an_error_of_the_system_stays_the_source() {
+        let full = failed(28);
+        assert_eq!((full.kind(), io_kind(&full)), (Kind::Unavailable, Some(io::ErrorKind::StorageFull)));
+    }
+
+    #[test]
+    fn a_write_cut_short_is_a_full_disk_where_there_is_no_room() {
+        let full = failed(INPUT_OUTPUT_ERROR).of_write(|| Some(4_096));
+        assert_eq!((full.kind(), io_kind(&full)), (Kind::Unavailable, Some(io::ErrorKind::StorageFull)));
+        for room in [None, Some(NO_ROOM)] {
+            let other = failed(INPUT_OUTPUT_ERROR).of_write(|| room);
+            assert_eq!(other.kind(), Kind::Unavailable);
+            assert_ne!(io_kind(&other), Some(io::ErrorKind::StorageFull));
+        }
+        let corrupt = Failure::corrupt("a row is damaged").of_write(|| Some(0));
+        assert_eq!(corrupt.kind(), Kind::Corrupt);
     }
 }

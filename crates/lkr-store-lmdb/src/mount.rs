@@ -1,4 +1,4 @@
-//! What kind of file system a folder lies on.
+//! What kind of file system a folder lies on, and how much room it has.
 
 use std::{fs, path::Path};
 
@@ -9,6 +9,18 @@ const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph"
 pub(crate) fn network_file_system(dir: &Path) -> Option<&'static str> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     network_mount(&mounts, &dir.canonicalize().ok()?)
+}
+
+/// How many bytes may still be written to the file system of `dir`; `None` where it does not say.
+#[cfg(unix)]
+pub(crate) fn room(dir: &Path) -> Option<u64> {
+    let file_system = rustix::fs::statvfs(dir).ok()?;
+    Some(file_system.f_bavail.saturating_mul(file_system.f_frsize))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn room(_: &Path) -> Option<u64> {
+    None
 }
 
 /// Of the mounts that `dir` lies below, the longest and last one counts. The fields of a line: the mount's place is
@@ -37,5 +49,13 @@ mod tests {
         assert_eq!(kind("/srv/local/kb"), None);
         assert_eq!(kind("/srvother"), None);
         assert_eq!(network_mount("", Path::new("/")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_has_room() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(room(dir.path()).is_some_and(|room| room > 0));
+        assert_eq!(room(&dir.path().join("not there")), None);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How many batches of queries are answered at a time.
-const SEARCHES: usize = 32;
+pub(crate) const SEARCHES: usize = 32;
 
 /// An open store. Dropping it ends its threads.
 #[derive(Debug)]
@@ -28,8 +28,9 @@ pub(crate) struct Shared {
     pub(crate) options: LmdbOptions,
     /// Wakes the workers that wait for a task.
     pub(crate) tasks: Notify,
-    /// How many batches of queries may be answered at a time. They wait here rather than with transactions open.
-    pub(crate) searches: Semaphore,
+    /// How many batches of queries may be answered at a time. They wait here rather than with transactions open. The
+    /// threads that answer have the permits.
+    pub(crate) searches: Arc<Semaphore>,
     pub(crate) kb: Kb,
     threads: Vec<JoinHandle<()>>,
     /// Last, so that the folder is given up when everything in it is closed.
@@ -46,7 +47,7 @@ impl Shared {
         let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), known)
             .map_err(|error| Error::io("start a thread", error))?;
         let threads = vec![builder, writing];
-        let (tasks, searches) = (Notify::new(), Semaphore::new(SEARCHES));
+        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
         Ok(Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock })
     }
 

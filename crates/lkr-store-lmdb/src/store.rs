@@ -25,7 +25,7 @@ impl LmdbStore {
     /// Tasks that were claimed when the store was last closed are claimable again.
     ///
     /// # Errors
-    /// `Locked` where another process, or another store of this process, has the folder; `NewerVersion`, `Corrupt`,
+    /// `Locked` where another process, or another store of this process, has the folder; `OtherFormat`, `Corrupt`,
     /// `Unavailable` and `Io` as they say.
     pub fn open(dir: &Path, options: LmdbOptions) -> Result<Self> {
         let lock = FolderLock::take(dir)?;

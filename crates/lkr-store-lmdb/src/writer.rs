@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     env::Environment,
     error::{Done, Failure},
+    mount,
 };
 
 /// How many jobs may wait, and how many go into one commit.
@@ -83,8 +84,8 @@ fn gone() -> Failure {
 trait Job: Send {
     /// Does the work and keeps what came of it; `false` where the transaction must not be committed.
     fn run(&mut self, txn: &mut RwTxn) -> bool;
-    /// Answers: with what was kept, or with the failure of the commit.
-    fn answer(self: Box<Self>, committed: Done<()>);
+    /// Answers: with what was kept, or with the failure of the commit into `env`.
+    fn answer(self: Box<Self>, committed: Done<()>, env: &Environment);
 }
 
 struct Task<T, F> {
@@ -114,10 +115,12 @@ impl<T: Send, F: FnMut(&mut RwTxn) -> Done<T> + Send> Job for Task<T, F> {
         keeps
     }
 
-    fn answer(self: Box<Self>, committed: Done<()>) {
+    fn answer(self: Box<Self>, committed: Done<()>, env: &Environment) {
         let outcome = self.outcome.unwrap_or_else(|| Err(gone()));
+        // A large transaction writes before it commits, so that the work itself may find the disk full.
+        let answer = committed.and(outcome).map_err(|failure| failure.of_write(|| mount::room(env.path())));
         // The one who asked may have gone away; the work is done all the same.
-        let _ = self.reply.send(committed.and(outcome));
+        let _ = self.reply.send(answer);
     }
 }
 
@@ -125,7 +128,7 @@ fn serve(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, committed
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         if commit_group(env, &mut group, &mut waiting).is_ok() {
-            group.into_iter().for_each(|job| job.answer(Ok(())));
+            group.into_iter().for_each(|job| job.answer(Ok(()), env));
         } else {
             group.into_iter().for_each(|job| commit_alone(env, job));
         }
@@ -165,7 +168,7 @@ fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
         }
         Ok(())
     });
-    job.answer(committed);
+    job.answer(committed, env);
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@
 mod common;
 
 use std::{
-    env, fs,
+    env,
+    error::Error as StdError,
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -77,12 +79,14 @@ async fn a_full_disk_is_a_plain_error() {
         };
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.is_retryable());
+        assert!(says_full(&error), "{error:?}");
         verify(&vectors, &name, &kept).await;
     }
     // The records and the queue say so as well, as long as there is no room.
     let value = "x".repeat(1 << 20);
     let refused = state.apply(vec![Write::put("large", Expect::Any, value.clone())]).await.unwrap_err();
     assert_eq!(refused.kind(), lkr_state::ErrorKind::Unavailable, "{refused}");
+    assert!(says_full(&refused), "{refused:?}");
     assert_eq!(state.get("large").await.unwrap(), None);
     vectors.health().await.unwrap();
 
@@ -103,6 +107,37 @@ async fn a_full_disk_is_a_plain_error() {
     verify(&store.vectors(), &name, &kept).await;
     assert!(store.state().get("large").await.unwrap().is_some());
     assert_eq!(store.queue().len().await.unwrap(), 1);
+}
+
+/// The disk takes a part of a large record, which LMDB calls an input/output error.
+#[tokio::test]
+async fn a_large_write_that_fits_in_part_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
+    let state = LmdbStore::open(&folder.path().join("store"), common::options()).unwrap().state();
+    let value = "x".repeat(1 << 20);
+    let mut kept = Vec::new();
+    let refused = loop {
+        let key = format!("large/{}", kept.len());
+        match state.apply(vec![Write::put(key.as_str(), Expect::Any, value.clone())]).await {
+            Ok(_) => kept.push(key),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 1_000, "the disk does not fill");
+    };
+    assert_eq!(refused.kind(), lkr_state::ErrorKind::Unavailable, "{refused}");
+    assert!(says_full(&refused), "{refused:?}");
+    for key in kept {
+        assert!(state.get(&key).await.unwrap().is_some());
+    }
+}
+
+/// Whether an error comes down to a full disk, as those look who answer it.
+fn says_full(error: &(dyn StdError + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
+        let error = error.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+    })
 }
 
 /// Every point is there, bit for bit, and found by both legs.

@@ -69,17 +69,20 @@ async fn everything_is_there_again() {
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused() {
+async fn other_formats_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
-    let format = 2_u32.to_le_bytes();
-    put(folder.path(), "meta", b"format", &[&crc32c::crc32c(&format).to_le_bytes()[..], &format].concat());
-    let (kind, line) = refusal(folder.path());
-    assert_eq!(kind, ErrorKind::NewerVersion);
-    assert!(
-        line.ends_with("has format 2, which a newer version wrote; this version reads up to 1"),
-        "{line}"
-    );
+    for (format, said) in [
+        (1_u32, "has format 1, which an earlier version wrote; this version reads format 2"),
+        (3, "has format 3, which a newer version wrote; this version reads format 2"),
+    ] {
+        let bytes = format.to_le_bytes();
+        let sealed = [&crc32c::crc32c(&bytes).to_le_bytes()[..], &bytes].concat();
+        put(folder.path(), "meta", b"format", &sealed);
+        let (kind, line) = refusal(folder.path());
+        assert_eq!(kind, ErrorKind::OtherFormat);
+        assert!(line.ends_with(said), "{line}");
+    }
 }
 
 #[tokio::test]

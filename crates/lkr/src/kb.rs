@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, ListFilter, NodeRecord, Page, Stats, Task, TaskStatus, Texts};
+use lkr_catalog::{Catalog, ListFilter, NodeRecord, Page, Stats, Task, TaskFailure, TaskStatus, Texts};
 use lkr_domain::{Chunk, Counts, DocId, Document, Layer, NewDocument, Node, TaskId};
 use lkr_ingest::{Ingestor, Workers};
 use lkr_models::Embedder;
@@ -86,8 +86,7 @@ impl KnowledgeBase {
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
                 Some(Task { status: TaskStatus::Failed, error, .. }) => {
-                    let reason = error.map_or_else(String::new, |error| error.message);
-                    return Err(Error::new(ErrorKind::Internal, "add document", reason));
+                    return Err(not_added(error));
                 }
                 _ => break,
             }
@@ -243,4 +242,15 @@ impl KnowledgeBase {
             }
         }
     }
+}
+
+/// What the end of a failed task is to the one who waited for it.
+fn not_added(failure: Option<TaskFailure>) -> Error {
+    let (kind, reason) = match failure {
+        Some(TaskFailure { code: 1001, message, .. }) => (ErrorKind::Invalid, message),
+        Some(TaskFailure { code: 1003, message, .. }) => (ErrorKind::Conflict, message),
+        Some(TaskFailure { message, .. }) => (ErrorKind::Internal, message),
+        None => (ErrorKind::Internal, "the task failed".to_owned()),
+    };
+    Error::new(kind, "add document", reason)
 }

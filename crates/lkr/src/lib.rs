@@ -17,17 +17,20 @@ pub use lkr_catalog::{
 };
 pub use lkr_domain::*;
 pub use lkr_ingest::IngestOptions;
+/// The parts of a search's answer.
+pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
     CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
     SearchRequest, SearchResponse, SearchResult, Searched,
 };
 #[cfg(feature = "lmdb")]
 pub use open::OpenOptions;
-/// The ports, for those who bring their own stores and models.
+
+/// The ports, for those who bring their own stores and models, and the crates that hold all that they speak of.
 pub mod ports {
-    pub use lkr_models::{EmbedKind, Embedder, EmbedderProfile};
-    pub use lkr_parsers::Parser;
-    pub use lkr_state::{StateStore, TaskQueue};
-    pub use lkr_vectors::VectorStore;
-    pub use object_store::ObjectStore;
+    pub use lkr_models::{self as models, EmbedKind, Embedder, EmbedderProfile};
+    pub use lkr_parsers::{self as parsers, Parser};
+    pub use lkr_state::{self as state, StateStore, TaskQueue};
+    pub use lkr_vectors::{self as vectors, VectorStore};
+    pub use object_store::{self, ObjectStore};
 }

@@ -91,28 +91,43 @@ fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
         Error::new(ErrorKind::Internal, "open blobs", format!("{}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(|e| failed(&e))?;
-    remove_half_written(dir).map_err(|e| failed(&e))?;
+    remove_half_written(dir);
     let blobs = LocalFileSystem::new_with_prefix(dir).map_err(|e| failed(&e))?;
     Ok(blobs.with_fsync(true).with_automatic_cleanup(false))
 }
 
-/// Removes what a process that was killed had begun to write. A blob is written under its name, `#` and a number, and
-/// then renamed; the store's lock says that nobody is writing now.
-fn remove_half_written(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_half_written(&entry.path())?;
-        } else if is_half_written(&entry.file_name().to_string_lossy()) {
-            std::fs::remove_file(entry.path())?;
+/// Removes the texts that a process which was killed had begun to write. A blob is written under its name, `#` and a
+/// number, and then renamed; the store's lock says that nobody is writing now. The folder is the user's and may hold
+/// other files: what does not lie and look like one of these texts is none of ours.
+fn remove_half_written(dir: &Path) {
+    for folder in entries(&dir.join("texts")).filter(|folder| is_hex(&name_of(folder), 2)) {
+        for text in entries(&folder).filter(|text| is_half_written(&name_of(text))) {
+            if let Err(error) = std::fs::remove_file(&text) {
+                tracing::warn!(path = %text.display(), %error, "a half-written text could not be removed");
+            }
         }
     }
-    Ok(())
 }
 
+/// What lies in a folder; nothing where it cannot be read.
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// `<document>-<revision>#<number>`
 fn is_half_written(name: &str) -> bool {
-    let number = name.rsplit_once('#').map(|(_, number)| number);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    let parts = name.split_once('#').and_then(|(blob, number)| Some((blob.split_once('-')?, number)));
+    parts.is_some_and(|((document, revision), number)| {
+        is_hex(document, 32) && [revision, number].iter().all(|n| n.parse::<u64>().is_ok())
+    })
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(feature = "local-models")]
@@ -138,21 +153,36 @@ mod tests {
 
     #[test]
     fn half_written_blobs_are_told_by_their_names() {
-        for (name, half) in
-            [("0a-1#1", true), ("0a-1#12", true), ("0a-1", false), ("a#b", false), ("a#", false)]
+        let document = "0123456789abcdef0123456789abcdef";
+        for (rest, half) in
+            [("-1#1", true), ("-20#12", true), ("-1", false), ("#1", false), ("-1#", false), ("-x#1", false)]
         {
-            assert_eq!(is_half_written(name), half, "{name}");
+            assert_eq!(is_half_written(&format!("{document}{rest}")), half, "{rest}");
         }
+        assert!(!is_half_written("issue-1#12"));
     }
 
     #[test]
     fn only_half_written_blobs_go() {
         let dir = tempfile::tempdir().unwrap();
-        let (kept, half) = (dir.path().join("texts/0a/x-1"), dir.path().join("texts/0a/x-2#1"));
-        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
-        std::fs::write(&kept, "whole").unwrap();
-        std::fs::write(&half, "ha").unwrap();
+        let document = "0123456789abcdef0123456789abcdef";
+        let half = format!("texts/ef/{document}-2#1");
+        let others = [
+            format!("texts/ef/{document}-1"),
+            format!("texts/notes/{document}-2#1"),
+            "texts/ef/issue#12".to_owned(),
+            "music/Symphony#5".to_owned(),
+            format!("{document}-2#1"),
+        ];
+        for file in others.iter().chain([&half]) {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "text").unwrap();
+        }
         open_blobs(dir.path()).unwrap();
-        assert!(kept.exists() && !half.exists());
+        assert!(!dir.path().join(half).exists());
+        for other in others {
+            assert!(dir.path().join(&other).exists(), "{other}");
+        }
     }
 }

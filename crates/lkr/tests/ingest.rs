@@ -10,6 +10,7 @@
 mod common;
 
 use std::{
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,10 +19,13 @@ use std::{
 };
 
 use common::{Ground, Scripted, document, ended, until};
-use lkr::{Layer, NewDocument, SearchRequest, TaskStatus};
-use lkr_state::{ErrorKind, FailingQueue, MemoryQueue};
+use lkr::{
+    IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, TaskStatus,
+};
+use lkr_parsers::{Parser, Source};
+use lkr_state::{ErrorKind, FailingQueue, FailingState, MemoryQueue, MemoryState};
 use lkr_vectors::{Filter, With};
-use object_store::ObjectStore;
+use object_store::{ObjectStore, local::LocalFileSystem};
 
 async fn points(ground: &Ground) -> Vec<u64> {
     let mut counts = Vec::new();
@@ -118,6 +122,7 @@ async fn the_fifth_failed_attempt_is_the_last() {
     let error = task.error.unwrap();
     assert_eq!((task.status, task.attempts, error.code), (TaskStatus::Failed, 5, 2000));
     assert!(error.retryable && error.message.contains("told to fail"), "{error:?}");
+    assert_eq!(error.stage, Stage::Embed);
     until("nothing of it stays", async || points(&ground).await == [0; 4]).await;
 }
 
@@ -181,6 +186,114 @@ async fn a_store_that_is_away_uses_no_attempt() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_queued_is_not_accepted() {
+    let ground = Ground::default();
+    let full = Arc::new(AtomicBool::new(true));
+    let fault = Arc::clone(&full);
+    let queue = FailingQueue::new(Arc::new(MemoryQueue::default()), move |operation| {
+        (operation == "push" && fault.load(Ordering::SeqCst)).then_some(ErrorKind::Unavailable)
+    });
+    let kb = ground.open_with(Some(Scripted::free()), Arc::new(queue)).await;
+    let refused = kb.submit(document("marl", 1), "eva", vec![]).await.unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    full.store(false, Ordering::SeqCst);
+    let added = kb.add(document("marl", 1)).await.unwrap();
+    until("the text of the first went", async || texts(&ground).await == 1).await;
+    kb.close().await;
+    let kb = ground.open(Some(Scripted::free())).await;
+    kb.add(document("loam", 1)).await.unwrap();
+    let listed = kb.list(&ListFilter::default(), None, 10).await.unwrap();
+    assert_eq!(listed.items.iter().filter(|item| item.title == "marl").count(), 1);
+    assert!(kb.document(added.doc_id).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_leaves_no_text() {
+    let full = Arc::new(AtomicBool::new(false));
+    let fault = Arc::clone(&full);
+    let state = FailingState::new(Arc::new(MemoryState::default()), move |operation| {
+        (operation == "apply" && fault.load(Ordering::SeqCst)).then_some(ErrorKind::Unavailable)
+    });
+    let ground = Ground { state: Arc::new(state), ..Ground::default() };
+    let kb = ground.open(None).await;
+    full.store(true, Ordering::SeqCst);
+    assert!(kb.submit(document("marl", 1), "eva", vec![]).await.is_err());
+    assert_eq!(texts(&ground).await, 0);
+    full.store(false, Ordering::SeqCst);
+    kb.add(document("marl", 1)).await.unwrap();
+    assert_eq!(texts(&ground).await, 1);
+}
+
+/// Parses what is not named basalt at once; basalt takes as long as it is told.
+#[derive(Debug, Default)]
+struct Slow {
+    inner: lkr_parsers::Markdown,
+    begun: AtomicBool,
+    released: AtomicBool,
+}
+
+impl Parser for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> lkr_parsers::Result<Parsed> {
+        let parsed = self.inner.parse(source)?;
+        while parsed.text.contains("basalt") && !self.released.load(Ordering::SeqCst) {
+            self.begun.store(true, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(parsed)
+    }
+}
+
+#[tokio::test]
+async fn a_delete_frees_the_worker_of_a_long_step() {
+    let (ground, parser) = (Ground::default(), Arc::new(Slow::default()));
+    let kb = KnowledgeBase::builder()
+        .vectors(Arc::clone(&ground.vectors))
+        .state(Arc::clone(&ground.state))
+        .blobs(Arc::clone(&ground.blobs))
+        .queue(Arc::new(MemoryQueue::default()))
+        .parser(Arc::clone(&parser) as Arc<dyn Parser>)
+        .ingest_options(IngestOptions { workers: 1, ..IngestOptions::default() })
+        .build()
+        .await
+        .unwrap();
+    let task = kb.submit(document("basalt", 3), "eva", vec![]).await.unwrap();
+    until("it is under work", async || parser.begun.load(Ordering::SeqCst)).await;
+    kb.delete(task.doc_id).await.unwrap();
+    // The only worker is free again, although the step is not at its end.
+    kb.add(document("slate", 1)).await.unwrap();
+    parser.released.store(true, Ordering::SeqCst);
+    until("nothing of it stays", async || points(&ground).await == [1; 4] && texts(&ground).await == 1).await;
+}
+
+#[tokio::test]
+async fn a_text_that_cannot_be_read_ends_its_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+    let ground = Ground { blobs: Arc::new(files), ..Ground::default() };
+    let kb = ground.open(Some(Scripted::new(0))).await;
+    let task = kb.submit(document("dolerite", 1), "eva", vec![]).await.unwrap();
+    kb.shutdown(Duration::ZERO).await;
+    let text = files_below(folder.path()).pop().unwrap();
+    std::fs::remove_file(&text).unwrap();
+    std::os::unix::fs::symlink(&text, &text).unwrap();
+
+    let kb = ground.open(Some(Scripted::free())).await;
+    kb.add(document("peat", 1)).await.unwrap();
+    let task = ended(&kb, task.task_id).await;
+    let error = task.error.unwrap();
+    assert_eq!((task.status, task.attempts, error.stage), (TaskStatus::Failed, 5, Stage::Parse));
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test]
 async fn what_came_in_without_a_model_is_embedded_when_there_is_one() {
     let ground = Ground::default();
     let kb = ground.open(None).await;
@@ -226,6 +339,83 @@ async fn vectors_of_two_models_never_meet() {
     })
     .await;
     assert_eq!(points(&ground).await, [1, 3, 3, 3]);
+}
+
+#[tokio::test]
+async fn collections_that_were_not_filled_to_the_end_leave_nothing() {
+    let ground = Ground::default();
+    let kb = ground.open(Some(Scripted::named("first", 1000))).await;
+    let (gone, stays) =
+        (kb.add(document("gypsum", 6)).await.unwrap(), kb.add(document("marl", 6)).await.unwrap());
+    kb.close().await;
+    let second = || Scripted::named("second", 2);
+    let kb = ground.open(Some(second())).await;
+    until("a part is filled", async || filled(&ground).await > 0).await;
+    kb.shutdown(Duration::ZERO).await;
+
+    // With the same model, filling goes on: without what is deleted meanwhile.
+    let again = Scripted::named("second", 0);
+    let kb = ground.open(Some(Arc::clone(&again))).await;
+    kb.delete(gone.doc_id).await.unwrap();
+    kb.delete(stays.doc_id).await.unwrap();
+    until("no collection has points of it", async || {
+        points(&ground).await == [0; 4] && filled(&ground).await == 0
+    })
+    .await;
+    again.permits.add_permits(1000);
+    kb.add(document("loess", 2)).await.unwrap();
+    until("the second model's collections serve", async || collections(&ground).await == 4).await;
+    until("and hold one document", async || points(&ground).await == [1, 2, 2, 2]).await;
+    kb.close().await;
+
+    // With another model, a beginning of the third's is of no use.
+    let kb = ground.open(Some(Scripted::named("third", 0))).await;
+    until("the third's are made", async || collections(&ground).await == 8).await;
+    kb.shutdown(Duration::ZERO).await;
+    ground.open(Some(again)).await;
+    assert_eq!(collections(&ground).await, 4);
+}
+
+/// How many chunks lie in collections that do not answer.
+async fn filled(ground: &Ground) -> u64 {
+    let live = ground.vectors.describe(&Layer::Chunks.into()).await.unwrap().unwrap().collection;
+    let mut count = 0;
+    for spec in ground.vectors.collections().await.unwrap() {
+        if spec.collection != live && spec.collection.name().starts_with("chunks.") {
+            count += ground.vectors.count(&spec.collection, &Filter::all()).await.unwrap();
+        }
+    }
+    count
+}
+
+async fn collections(ground: &Ground) -> usize {
+    ground.vectors.collections().await.unwrap().len()
+}
+
+#[tokio::test]
+async fn a_model_that_returns_embeds_what_came_in_for_another() {
+    let ground = Ground::default();
+    let kb = ground.open(Some(Scripted::named("first", 1000))).await;
+    kb.add(document("gypsum", 100)).await.unwrap();
+    kb.close().await;
+    let second = Scripted::named("second", 1);
+    let kb = ground.open(Some(Arc::clone(&second))).await;
+    let task = kb.submit(document("marl", 1), "eva", vec![]).await.unwrap();
+    until("it is there", async || {
+        second.permits.add_permits(1);
+        kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Done
+    })
+    .await;
+    assert_eq!(collections(&ground).await, 8, "the first model's still answer");
+    kb.shutdown(Duration::ZERO).await;
+
+    let _open = ground.open(Some(Scripted::named("first", 1000))).await;
+    let l1 = lkr_catalog::l1_id(task.doc_id, 1);
+    until("it has the first model's vectors", async || {
+        let found = ground.vectors.get(&Layer::L1.into(), &[l1], With::All).await.unwrap();
+        found[0].as_ref().unwrap().dense.is_some()
+    })
+    .await;
 }
 
 #[tokio::test]

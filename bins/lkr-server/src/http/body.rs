@@ -1,6 +1,11 @@
 //! Bodies: read under a limit, in bounded time, out of a bounded total, and parsed strictly.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use actix_web::{
     HttpRequest,
@@ -162,6 +167,44 @@ pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     }
 
     deserializer.deserialize_any(Visitor(std::marker::PhantomData))
+}
+
+/// Deserialises optional texts by key from an object that has each key once, or null.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    struct Texts(BTreeMap<String, String>);
+
+    struct Visitor;
+
+    impl<'de> de::Visitor<'de> for Visitor {
+        type Value = Texts;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of strings")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+            let mut texts = BTreeMap::new();
+            while let Some((key, text)) = map.next_entry::<String, String>()? {
+                match texts.entry(key) {
+                    Entry::Vacant(place) => drop(place.insert(text)),
+                    Entry::Occupied(taken) => {
+                        return Err(de::Error::custom(format_args!("duplicate key {:?}", taken.key())));
+                    }
+                }
+            }
+            Ok(Texts(texts))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Texts {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Visitor)
+        }
+    }
+
+    Ok(Option::<Texts>::deserialize(deserializer)?.map(|Texts(texts)| texts))
 }
 
 /// A text that no message and no log may repeat.

@@ -78,7 +78,8 @@ impl Cx {
         self.part("task_id").parse().map_err(|_| unknown_task())
     }
 
-    fn part(&self, name: &str) -> &str {
+    /// A part of the path as it was sent.
+    pub(crate) fn part(&self, name: &str) -> &str {
         self.request.match_info().get(name).unwrap_or_default()
     }
 }

@@ -91,22 +91,21 @@ fn panicked() -> ApiError {
 /// Answers what no route is for. A bad credential is refused first, as everywhere under `/api/v1`.
 pub(crate) async fn refuse(request: HttpRequest) -> HttpResponse {
     let error = ApiError::not_found("no such path");
-    refuse_with(request, error).await
+    let access = if request.path().starts_with("/api/v1/") { Access::Reader } else { Access::Open };
+    refuse_with(request, access, error).await
 }
 
-/// Answers a method that a path does not have.
-pub(crate) async fn refuse_method(request: HttpRequest, allow: String) -> HttpResponse {
+/// Answers a method that a path does not have. A credential is looked at unless the path is open to all.
+pub(crate) async fn refuse_method(request: HttpRequest, access: Access, allow: String) -> HttpResponse {
     let error = ApiError::wrong_method(request.method().as_str(), allow);
-    refuse_with(request, error).await
+    refuse_with(request, access, error).await
 }
 
-async fn refuse_with(request: HttpRequest, error: ApiError) -> HttpResponse {
+async fn refuse_with(request: HttpRequest, access: Access, error: ApiError) -> HttpResponse {
     let id = RequestId::of(&request);
     let state = request.app_data::<web::Data<AppState>>().cloned();
     let refusal = match state {
-        Some(state) if request.path().starts_with("/api/v1/") => {
-            admit_to(Access::Reader, &request, &state).await.err().unwrap_or(error)
-        }
+        Some(state) => admit_to(access, &request, &state).await.err().unwrap_or(error),
         _ => error,
     };
     Reply::respond(Err(refusal), &id)

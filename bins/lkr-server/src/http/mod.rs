@@ -10,7 +10,7 @@ mod reply;
 
 pub use access::Access;
 pub(crate) use access::{Flagged, Member, Open, Reader, Unlisted};
-pub(crate) use body::{BodyBudget, Secret, object};
+pub(crate) use body::{BodyBudget, Secret, object, texts};
 pub(crate) use cx::{Cx, unknown_document, unknown_task};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{refuse, refuse_method};

@@ -1,5 +1,7 @@
 //! Query parameters, read strictly: each at most once, none unknown, all UTF-8.
 
+use std::{fmt::Display, str::FromStr};
+
 use percent_encoding::percent_decode;
 
 use crate::error::ApiError;
@@ -49,14 +51,14 @@ impl Query {
 
     /// Takes the size of a page.
     pub(crate) fn limit(&mut self) -> Result<u32, ApiError> {
-        let read = |text: &str| text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let read = |text: &str| whole(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
         let limit = self.read("limit", "a whole number from 1 to 100", read)?;
         Ok(limit.unwrap_or(DEFAULT_LIMIT))
     }
 
     /// Takes the cursor of a listing, which [`cursor`] made with the same letter.
-    pub(crate) fn offset<T: std::str::FromStr>(&mut self, letter: char) -> Result<Option<T>, ApiError> {
-        self.read("offset", "a cursor from next_offset", |text| text.strip_prefix(letter)?.parse().ok())
+    pub(crate) fn offset<T: FromStr + Display>(&mut self, letter: char) -> Result<Option<T>, ApiError> {
+        self.read("offset", "a cursor from next_offset", |text| read_cursor(letter, text))
     }
 
     /// Refuses what was not taken.
@@ -68,9 +70,20 @@ impl Query {
     }
 }
 
+/// A number written in digits alone.
+fn whole(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// A cursor: the last item shown, after a letter that tells which listing it belongs to.
-pub(crate) fn cursor(letter: char, last: impl std::fmt::Display) -> String {
+pub(crate) fn cursor(letter: char, last: impl Display) -> String {
     format!("{letter}{last}")
+}
+
+/// The item of what [`cursor`] made, and of nothing that only reads like it.
+fn read_cursor<T: FromStr + Display>(letter: char, text: &str) -> Option<T> {
+    let last = text.strip_prefix(letter)?.parse().ok()?;
+    (cursor(letter, &last) == text).then_some(last)
 }
 
 fn decode(text: &str) -> Result<String, ApiError> {
@@ -99,7 +112,7 @@ mod tests {
         assert!(Query::parse("a=1&a=2").is_err());
         assert!(Query::parse("a=%FF").is_err());
         assert!(Query::parse("nope=1").unwrap().finish().is_err());
-        for limit in ["0", "101", "abc", "", "-1", "1.0", "99999999999"] {
+        for limit in ["0", "101", "abc", "", "-1", "1.0", "%2B1", "99999999999"] {
             assert!(Query::parse(&format!("limit={limit}")).unwrap().limit().is_err(), "{limit}");
         }
         for limit in [1, 100] {
@@ -113,6 +126,9 @@ mod tests {
         let read = |letter| Query::parse(&format!("offset={text}")).unwrap().offset::<u32>(letter);
         assert_eq!(read('c').unwrap(), Some(17));
         assert!(read('d').is_err());
-        assert!(Query::parse("offset=").unwrap().offset::<u32>('c').is_err());
+        for other in ["", "c", "c%2B17", "c017", "c17%20"] {
+            let query = Query::parse(&format!("offset={other}"));
+            assert!(query.unwrap().offset::<u32>('c').is_err(), "{other}");
+        }
     }
 }

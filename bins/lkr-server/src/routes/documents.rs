@@ -59,9 +59,12 @@ pub(super) async fn text(_: Reader, cx: Cx) -> Answer {
     Reply::ok(&DocumentText { doc_id, text: text.ok_or_else(unknown_document)? })
 }
 
-pub(super) async fn delete(Member(caller): Member, cx: Cx) -> Answer {
-    cx.no_query()?;
-    let doc_id = cx.doc_id()?;
+pub(super) async fn delete(Member(caller): Member, mut cx: Cx) -> Answer {
+    cx.no_body().await?;
+    // Deleting what is not there is no error, and what cannot be an id is the id of no document.
+    let Ok(doc_id) = cx.doc_id() else {
+        return Reply::ok(&DeletedDocument::nothing(cx.part("doc_id")));
+    };
     let kb = &cx.services()?.kb;
     let owner = kb.owner(doc_id).await.writing()?;
     if !caller.is_admin() && owner.is_some_and(|owner| owner != caller.account.username) {

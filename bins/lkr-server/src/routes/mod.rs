@@ -144,19 +144,17 @@ fn documents() -> Vec<Endpoint> {
     ]
 }
 
+const CACHED: &str = "hit or miss: whether the answer came from the cache.";
+
 fn searching() -> Vec<Endpoint> {
     use wire::{knowledge::KnowledgeStats, search::SearchAnswer, search_input::SearchInput};
     vec![
         Endpoint::new(
             Method::POST,
             "/api/v1/search",
-            Doc::new(
-                "Search",
-                "search",
-                "Searches; the header X-Cache tells hit or miss",
-                Shape::Envelope(schema::<SearchAnswer>()),
-            )
-            .body::<SearchInput>(),
+            Doc::new("Search", "search", "Searches", Shape::Envelope(schema::<SearchAnswer>()))
+                .header("X-Cache", CACHED)
+                .body::<SearchInput>(),
             search::search,
         ),
         Endpoint::new(
@@ -168,6 +166,7 @@ fn searching() -> Vec<Endpoint> {
                 "Searches, answered as events: results, then summary.delta and summary.done, or error",
                 Shape::Bare("text/event-stream"),
             )
+            .header("X-Cache", CACHED)
             .body::<SearchInput>(),
             search::stream,
         ),

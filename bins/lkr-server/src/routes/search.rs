@@ -48,13 +48,13 @@ pub(super) async fn stream(_: Reader, mut cx: Cx) -> Answer {
 
 async fn answer(cx: &mut Cx) -> Result<(SearchAnswer, HeaderValue), ApiError> {
     let input: SearchInput = cx.json(BODY_BYTES).await?;
-    let asked = input.check()?;
+    let request = input.check()?;
     let started = Instant::now();
-    let found = cx.services()?.kb.search(&asked.request).await.reading()?;
+    let found = cx.services()?.kb.search(&request).await.reading()?;
     let hit = found.cache == CacheStatus::Hit;
     cx.state().metrics.search(hit, started.elapsed());
     let cache = HeaderValue::from_static(if hit { "hit" } else { "miss" });
-    Ok((SearchAnswer::new(&found.response, asked.warnings), cache))
+    Ok((SearchAnswer::from(&*found.response), cache))
 }
 
 /// A server-sent event. JSON holds no line break, so that one line of data is enough.

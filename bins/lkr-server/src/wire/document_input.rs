@@ -4,7 +4,7 @@ use lkr::{NewDocument, RESERVED_METADATA};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::error::ApiError;
+use crate::{error::ApiError, http::texts};
 
 /// The longest text: 16 MiB of UTF-8.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
@@ -13,7 +13,7 @@ pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_LINE_CHARS: usize = 4_096;
 const MAX_METADATA_KEYS: usize = 64;
 
-/// The most that title, source and metadata may come to together, in bytes of UTF-8.
+/// The most that title, source and metadata may come to together, in bytes of JSON: that is how records are stored.
 const MAX_RECORD_BYTES: usize = 256 * 1024;
 
 /// A document to be ingested.
@@ -27,7 +27,8 @@ pub(crate) struct DocumentInput {
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
     source: Option<String>,
-    /// Free metadata: at most 64 keys. Title, source and metadata together have at most 256 KiB.
+    /// Free metadata: at most 64 keys. Title, source and metadata together have at most 256 KiB as JSON.
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
 }
 
@@ -56,10 +57,10 @@ impl DocumentInput {
                 "metadata has {keys} keys, at most {MAX_METADATA_KEYS} are allowed"
             )));
         }
-        let bytes: usize = metadata.iter().map(|(key, value)| key.len() + value.len()).sum();
-        if title.len() + source.len() + bytes > MAX_RECORD_BYTES {
+        let bytes = serde_json::to_vec(&(&title, &source, &metadata)).map_or(usize::MAX, |json| json.len());
+        if bytes > MAX_RECORD_BYTES {
             return Err(ApiError::too_large(format!(
-                "title, source and metadata have more than {MAX_RECORD_BYTES} bytes together"
+                "title, source and metadata have {bytes} bytes of JSON, at most {MAX_RECORD_BYTES} are allowed"
             )));
         }
         Ok((NewDocument { text, title, source, metadata }, warnings))
@@ -105,6 +106,21 @@ mod tests {
     }
 
     #[test]
+    fn metadata_has_each_key_once() {
+        let read = |metadata: &str| {
+            serde_json::from_str::<DocumentInput>(&format!(r#"{{"text": "x", "metadata": {metadata}}}"#))
+        };
+        assert_eq!(read("null").unwrap().metadata, None);
+        let metadata = read(r#"{"a": "1", "b": "2"}"#).unwrap().metadata.unwrap();
+        assert_eq!(metadata.keys().collect::<Vec<_>>(), ["a", "b"]);
+        let twice = read(r#"{"a": "1", "a": "2"}"#).unwrap_err().to_string();
+        assert!(twice.contains(r#"duplicate key "a""#), "{twice}");
+        for wrong in [r#"{"a": 1}"#, r#"[["a", "1"]]"#, r#""a""#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn bounds() {
         let status = |input: DocumentInput| input.check().unwrap_err().status;
         assert_eq!(status(input(" \n\u{3000}")), StatusCode::BAD_REQUEST);
@@ -115,10 +131,13 @@ mod tests {
         );
         assert_eq!(status(input(&"é".repeat(MAX_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(input(&"é".repeat(MAX_TEXT_BYTES / 2)).check().is_ok());
-        let metadata = BTreeMap::from([("k".to_owned(), "v".repeat(MAX_RECORD_BYTES))]);
-        assert_eq!(
-            status(DocumentInput { metadata: Some(metadata), ..input("x") }),
-            StatusCode::PAYLOAD_TOO_LARGE
-        );
+        // A control character is six bytes of JSON.
+        for value in ["v".repeat(MAX_RECORD_BYTES), "\u{1}".repeat(MAX_RECORD_BYTES / 6)] {
+            let metadata = BTreeMap::from([("k".to_owned(), value)]);
+            assert_eq!(
+                status(DocumentInput { metadata: Some(metadata), ..input("x") }),
+                StatusCode::PAYLOAD_TOO_LARGE
+            );
+        }
     }
 }

@@ -59,6 +59,7 @@ impl From<Document> for L1Item {
 pub(crate) struct DocumentList {
     items: Vec<L1Item>,
     /// Where the next page begins; null after the last.
+    #[schema(required)]
     next_offset: Option<String>,
 }
 
@@ -75,6 +76,7 @@ pub(crate) struct NodeItem {
     #[schema(value_type = String)]
     doc_id: DocId,
     /// The L2 node that an L3 node lies in; null for L2.
+    #[schema(required)]
     parent_id: Option<String>,
     /// l2 or l3
     layer: &'static str,
@@ -88,7 +90,9 @@ pub(crate) struct NodeItem {
     char_start: u32,
     /// The code point after the last.
     char_end: u32,
+    #[schema(required)]
     page_start: Option<u32>,
+    #[schema(required)]
     page_end: Option<u32>,
 }
 
@@ -120,6 +124,7 @@ pub(crate) struct DocumentDetail {
     l3: Vec<NodeItem>,
     chunk_count: u64,
     /// The stored original; null where there is none.
+    #[schema(required)]
     file: Option<FileInfo>,
 }
 
@@ -150,6 +155,7 @@ impl From<Detail> for DocumentDetail {
 pub(crate) struct ChunkItem {
     chunk_id: String,
     /// The L3 node that it lies in.
+    #[schema(required)]
     parent_id: Option<String>,
     /// The position within the document, from 0.
     ordinal: u32,
@@ -158,7 +164,9 @@ pub(crate) struct ChunkItem {
     path: Vec<String>,
     char_start: u32,
     char_end: u32,
+    #[schema(required)]
     page_start: Option<u32>,
+    #[schema(required)]
     page_end: Option<u32>,
 }
 
@@ -183,6 +191,7 @@ impl From<NodeRecord<Chunk>> for ChunkItem {
 pub(crate) struct ChunkList {
     pub(crate) items: Vec<ChunkItem>,
     /// Where the next page begins; null after the last.
+    #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }
 
@@ -212,8 +221,7 @@ impl From<Counts> for ByLayer {
 /// What a delete took away.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedDocument {
-    #[schema(value_type = String)]
-    doc_id: DocId,
+    doc_id: String,
     /// The live points that went.
     deleted: ByLayer,
     deleted_total: u64,
@@ -221,6 +229,12 @@ pub(crate) struct DeletedDocument {
 
 impl DeletedDocument {
     pub(crate) fn new(doc_id: DocId, counts: Counts) -> Self {
-        Self { doc_id, deleted: counts.into(), deleted_total: counts.total() }
+        Self { doc_id: doc_id.to_string(), deleted: counts.into(), deleted_total: counts.total() }
+    }
+
+    /// For an id that no document can have.
+    pub(crate) fn nothing(id: &str) -> Self {
+        let none = Counts::default();
+        Self { doc_id: id.to_owned(), deleted: none.into(), deleted_total: 0 }
     }
 }

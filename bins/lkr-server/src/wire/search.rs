@@ -14,6 +14,7 @@ pub(crate) struct SearchAnswer {
     results: Vec<ResultItem>,
     layers: LayersItem,
     /// Null unless asked for.
+    #[schema(required)]
     summary: Option<SummaryItem>,
     warnings: Vec<String>,
     took_ms: u64,
@@ -23,21 +24,21 @@ pub(crate) struct SearchAnswer {
     explain: Option<ExplainItem>,
 }
 
-impl SearchAnswer {
-    pub(crate) fn new(response: &SearchResponse, extra_warnings: Vec<String>) -> Self {
-        let mut warnings = response.warnings.clone();
-        warnings.extend(extra_warnings);
+impl From<&SearchResponse> for SearchAnswer {
+    fn from(response: &SearchResponse) -> Self {
         Self {
             query: response.query.clone(),
             results: response.results.iter().map(ResultItem::from).collect(),
             layers: LayersItem::from(&response.layers),
             summary: response.summary.as_ref().map(SummaryItem::from),
-            warnings,
+            warnings: response.warnings.clone(),
             took_ms: response.took_ms,
             explain: response.explain.as_ref().map(ExplainItem::from),
         }
     }
+}
 
+impl SearchAnswer {
     /// Takes the summary away.
     pub(crate) fn take_summary(&mut self) -> Option<SummaryItem> {
         self.summary.take()
@@ -55,7 +56,9 @@ pub(crate) struct ResultItem {
     category: String,
     /// The headings that lead to the chunk.
     path: Vec<String>,
+    #[schema(required)]
     page_start: Option<u32>,
+    #[schema(required)]
     page_end: Option<u32>,
     /// The first code point in the document's extracted text.
     char_start: u32,
@@ -70,10 +73,15 @@ pub(crate) struct ResultItem {
 /// What a score is made of; null where a leg did not list the chunk.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScoresItem {
+    #[schema(required)]
     l1: Option<f32>,
+    #[schema(required)]
     l2: Option<f32>,
+    #[schema(required)]
     l3: Option<f32>,
+    #[schema(required)]
     dense: Option<f32>,
+    #[schema(required)]
     sparse: Option<f32>,
 }
 
@@ -148,6 +156,7 @@ pub(crate) struct SummaryItem {
     pub(crate) text: String,
     citations: Vec<CitationItem>,
     /// The language model that wrote it; null where sentences were picked.
+    #[schema(required)]
     model: Option<String>,
     /// generated or extractive
     kind: &'static str,

@@ -4,7 +4,10 @@ use lkr::{DocId, Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{error::ApiError, http::object};
+use crate::{
+    error::ApiError,
+    http::{object, texts},
+};
 
 /// What is searched for, and how.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -53,20 +56,12 @@ pub(crate) struct FiltersInput {
     /// ISO 639-1.
     language: Option<String>,
     /// Metadata keys and their values, at most 64.
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
 }
 
-/// A request, and what is to be said of it besides the answer.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) request: SearchRequest,
-    pub(crate) warnings: Vec<String>,
-}
-
-const NO_RERANKER: &str = "no reranker is configured: the results are not reranked";
-
 impl SearchInput {
-    pub(crate) fn check(self) -> Result<Asked, ApiError> {
+    pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
         let default = SearchRequest::default();
         let request = SearchRequest {
             query: self.query,
@@ -77,10 +72,10 @@ impl SearchInput {
             group_by: self.group_by.map_or(default.group_by, Into::into),
             explain: self.explain.unwrap_or(default.explain),
             fusion: self.fusion.map_or(default.fusion, Into::into),
+            rerank: self.rerank,
         };
         request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
-        let warnings = if self.rerank == Some(true) { vec![NO_RERANKER.to_owned()] } else { Vec::new() };
-        Ok(Asked { request, warnings })
+        Ok(request)
     }
 }
 

@@ -61,6 +61,7 @@ pub(crate) struct ResultItem {
     category: String,
     language: String,
     /// The earlier document that this one is a duplicate of; null where it is none.
+    #[schema(required)]
     duplicate_of: Option<Duplicate>,
     counts: ByLayer,
     /// How many texts were embedded.
@@ -149,6 +150,7 @@ impl From<TaskFailure> for FailureItem {
 pub(crate) struct TaskList {
     items: Vec<TaskItem>,
     /// Where the next page begins; null after the last.
+    #[schema(required)]
     next_offset: Option<String>,
 }
 

@@ -219,7 +219,11 @@ async fn ids_that_nothing_has() {
     let zeros = delete(&api, &admin, NOBODY).await.data();
     let none = json!({ "l1": 0, "l2": 0, "l3": 0, "chunks": 0 });
     assert_eq!(zeros, json!({ "doc_id": NOBODY, "deleted": none, "deleted_total": 0 }));
-    delete(&api, &admin, "x").await.refused(1004, 404);
+    let zeros = delete(&api, &admin, "x").await.data();
+    assert_eq!((zeros["doc_id"].as_str(), &zeros["deleted_total"]), (Some("x"), &json!(0)));
+    let body = Some(json!({ "force": true }));
+    let path = format!("/api/v1/documents/{NOBODY}");
+    api.call(Method::DELETE, &path, &admin, body).await.refused(1001, 400);
 }
 
 /// All items of a listing, by pages of `limit`; every page but the last is full.

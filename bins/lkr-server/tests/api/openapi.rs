@@ -73,6 +73,24 @@ fn collect(value: &Value, references: &mut Vec<String>) {
     }
 }
 
+/// What a property is in every answer, generated clients need not ask for: it stands under `required`, null or not.
+#[actix_web::test]
+async fn what_every_answer_has_is_required() {
+    let document = document().await;
+    let optional = |schema: &str| {
+        let schema = &document["components"]["schemas"][schema];
+        let required: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let properties = schema["properties"].as_object().unwrap().keys();
+        properties.filter(|name| !required.contains(&name.as_str())).cloned().collect::<Vec<_>>()
+    };
+    let all = ["ChunkItem", "NodeItem", "SearchResultItem", "DocumentList", "ChunkList", "TaskList"];
+    for schema in all.into_iter().chain(["DocumentDetail", "SummaryItem", "ScoresItem"]) {
+        assert_eq!(optional(schema), Vec::<String>::new(), "{schema}");
+    }
+    assert_eq!(optional("SearchAnswer"), ["explain"]);
+}
+
 #[actix_web::test]
 async fn rights_and_errors_are_said() {
     let document = document().await;

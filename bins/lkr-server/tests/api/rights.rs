@@ -61,6 +61,20 @@ async fn lesson_21_every_route_for_a_flagged_account() {
 }
 
 #[actix_web::test]
+async fn a_wrong_method_is_refused_before_a_credential_where_none_is_looked_at() {
+    let api = api_with(Setting { require_login_for_reads: true, ..Setting::default() }).await;
+    let bad = "0".repeat(64);
+    for path in ["/api/v1/auth/login", "/healthz"] {
+        for token in ["", &bad] {
+            api.call(Method::PATCH, path, token, None).await.refused(1001, 405);
+        }
+    }
+    api.call(Method::PATCH, "/api/v1/openapi.json", "", None).await.refused(1001, 405);
+    api.call(Method::PATCH, "/api/v1/openapi.json", &bad, None).await.refused(1005, 401);
+    api.call(Method::PATCH, "/api/v1/documents", "", None).await.refused(1005, 401);
+}
+
+#[actix_web::test]
 async fn what_the_contract_leaves_open_and_closes() {
     let access = |method: Method, path: &str| {
         let rows = endpoints();

@@ -65,8 +65,21 @@ async fn the_cache_is_told_by_a_header_and_forgets_what_changed() {
     let second = search(&api, asked.clone()).await;
     assert_eq!(second.header("x-cache"), Some("hit"));
     assert_eq!(first.data(), second.data());
-    let more = search(&api, json!({ "query": "volcanoes", "top_k": 3 })).await;
-    assert_eq!(more.header("x-cache"), Some("miss"), "every key is part of the cache key");
+    for (key, value) in [
+        ("top_k", json!(3)),
+        ("summarize", json!(true)),
+        ("filters", json!({ "language": "en" })),
+        ("mode", json!("flat")),
+        ("group_by", json!("document")),
+        ("explain", json!(true)),
+        ("fusion", json!("rrf")),
+        ("rerank", json!(true)),
+    ] {
+        let mut other = asked.clone();
+        other[key] = value;
+        let other = search(&api, other).await;
+        assert_eq!(other.header("x-cache"), Some("miss"), "{key} is part of the cache key");
+    }
     api.call("DELETE".parse().unwrap(), &format!("/api/v1/documents/{doc_id}"), &admin, None).await.data();
     let after = search(&api, asked).await;
     assert_eq!((after.header("x-cache"), &after.data()["results"]), (Some("miss"), &json!([])));
@@ -94,6 +107,7 @@ async fn requests_that_are_refused() {
         json!({ "query": "a", "mode": { "flat": null } }),
         json!({ "query": "a", "group_by": "page" }),
         json!({ "query": "a", "fusion": "none" }),
+        json!({ "query": "a", "fusion": { "rrf": null } }),
         json!({ "query": "a", "explain": "no" }),
         json!({ "query": "a", "rerank": "no" }),
         json!({ "query": "a", "filters": "x" }),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_catalog::{Catalog, Stored, Task, TaskInput, l1_id, points_of};
+use lkr_catalog::{Catalog, Stored, Task, TaskInput, l1_id, points_of, tags_of};
 use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SPACE_DEFAULT};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{
@@ -180,6 +180,7 @@ impl Base {
         let mut by_layer: HashMap<Layer, Vec<Point>> = HashMap::new();
         for (source, text) in sources.into_iter().zip(whole.chain(nodes).chain(chunks)) {
             let mut point = source.point;
+            point.tags = tags_of(document);
             point.sparse = SparseEncoder::default().passage(&text, language, average_terms(source.layer));
             point.dense = self.embedder.is_some().then(|| direction(&text));
             by_layer.entry(source.layer).or_default().push(point);

@@ -4,8 +4,8 @@
 //! as they came, so that scores are exact. Ids only grow, so what is added goes to the end of the last block.
 //!
 //! A point's terms lie on as many pages as it has terms, so a point that is written does not touch them. The newest
-//! points wait: until there are [`WAITING`], searches read their terms from their bodies. Then all of them go into the
-//! lists at once, which writes each page once for all that fall on it.
+//! points wait: until there are [`WAITING`], or [`WAITING_BYTES`] in them, searches read their terms from their bodies.
+//! Then all of them go into the lists at once, which writes each page once for all that fall on it.
 
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -16,11 +16,17 @@ use super::{keys, named, record::StoredTerms, registry::Ids};
 use crate::{
     codec::{Fields, damaged, put_varint, seal, unseal},
     env::Kb,
-    error::{Done, Kind},
+    error::Done,
 };
 
 /// How many ids wait at the most before their points go into the lists.
 const WAITING: u32 = 1_024;
+/// How many bytes their bodies take at the most, because each search reads the terms of all. A thousand ordinary
+/// passages take less, whole documents far more.
+const WAITING_BYTES: u64 = 8 << 20;
+/// How many entries go into the lists at a time, which bounds the memory that it takes, to some tens of megabytes. A
+/// thousand ordinary passages have fewer.
+const SLICE: usize = 1 << 18;
 
 /// How many entries a block takes, and among how few it is merged with the next one.
 const BLOCK: usize = 128;
@@ -87,46 +93,68 @@ pub(crate) fn blocks<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, term: u32) ->
     rows.map(|row| row.map_err(Into::into).and_then(|(key, sealed)| Block::parse(key, sealed))).collect()
 }
 
-/// Calls `each` with the points that wait, in the order of their ids: an id, and its terms, unless they are damaged.
+/// The points that wait, in the order of their ids: an id, and its terms. A damaged one is left out and logged, for it
+/// keeps no other from being found and posted.
 pub(crate) fn waiting<'t>(
-    kb: &Kb,
+    kb: &'t Kb,
     txn: &'t RoTxn,
     collection: u16,
     ids: Ids,
-    mut each: impl FnMut(u32, Done<StoredTerms<'t>>) -> Done<()>,
-) -> Done<()> {
+) -> Done<impl Iterator<Item = Done<(u32, StoredTerms<'t>)>>> {
     let (first, end) = (keys::row(collection, ids.posted), keys::row(collection, ids.next));
     let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
-    for row in kb.tables.bodies.range(txn, &range)? {
-        let (key, sealed) = row?;
-        let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
-        let name = || named(kb, txn, collection, id, "the body");
-        let terms =
-            unseal(sealed, name).and_then(|body| StoredTerms::of_body(body).ok_or_else(|| damaged(name)));
-        each(id, terms)?;
-    }
-    Ok(())
+    let rows = kb.tables.bodies.range(txn, &range)?;
+    Ok(rows.filter_map(move |row| {
+        let point =
+            row.map_err(Into::into).and_then(|(key, sealed)| undamaged(kb, txn, collection, key, sealed));
+        point.transpose()
+    }))
 }
 
-/// Puts the points that wait into the lists, where there are many of them, and answers how far the ids are then.
-pub(crate) fn post_many(kb: &Kb, txn: &mut RwTxn, collection: u16, ids: Ids) -> Done<Ids> {
-    if ids.next - ids.posted < WAITING {
+/// The id and the terms of a row; `None` and a line in the log where the terms are damaged.
+fn undamaged<'t>(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    key: &[u8],
+    sealed: &'t [u8],
+) -> Done<Option<(u32, StoredTerms<'t>)>> {
+    let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
+    let terms = StoredTerms::of_row(sealed);
+    if terms.is_none() {
+        let failure = damaged(|| named(kb, txn, collection, id, "the body"));
+        tracing::error!(%failure, "no sparse query finds it");
+    }
+    Ok(terms.map(|terms| (id, terms)))
+}
+
+/// Puts the points that wait into the lists, where there are many of them or much in them, and answers how far the
+/// ids are then.
+pub(crate) fn post_many(kb: &Kb, txn: &mut RwTxn, collection: u16, mut ids: Ids) -> Done<Ids> {
+    if ids.next - ids.posted < WAITING && ids.waiting_bytes < WAITING_BYTES {
         return Ok(ids);
     }
+    while ids.posted < ids.next {
+        ids = post_slice(kb, txn, collection, ids, SLICE)?;
+    }
+    Ok(Ids { waiting_bytes: 0, ..ids })
+}
+
+/// Posts points until they have had `most` entries, or all, and answers how far the ids are then.
+pub(super) fn post_slice(kb: &Kb, txn: &mut RwTxn, collection: u16, ids: Ids, most: usize) -> Done<Ids> {
     let mut changes = PostingChanges::default();
-    waiting(kb, txn, collection, ids, |id, terms| {
-        match terms {
-            Ok(terms) => changes.add(id, &terms.to_vector()),
-            // One damaged point does not keep the others from being written.
-            Err(failure) if failure.kind() == Kind::Corrupt => {
-                tracing::error!(%failure, "not in the posting lists")
-            }
-            Err(failure) => return Err(failure),
+    let (mut posted, mut entries) = (ids.next, 0);
+    for point in waiting(kb, txn, collection, ids)? {
+        let (id, terms) = point?;
+        if entries >= most {
+            posted = id;
+            break;
         }
-        Ok(())
-    })?;
+        entries += terms.len();
+        changes.add(id, &terms.to_vector());
+    }
     changes.apply(kb, txn, collection)?;
-    Ok(Ids { posted: ids.next, ..ids })
+    Ok(Ids { posted, ..ids })
 }
 
 /// Entries to add and to take out, gathered so that each block is written once.

@@ -1,12 +1,16 @@
 //! Batches of queries: one consistent state, several threads.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use heed::RoTxn;
 use lkr_vectors::{Hit, Query, QueryVector};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     dense::{self, DenseQuery},
@@ -22,29 +26,63 @@ use crate::{
 /// How often transactions are opened again to see the same state, while commits come in between.
 const ATTEMPTS: usize = 16;
 
-/// Answers queries in their order.
+/// Answers queries in their order. Where the future is dropped, its threads end with the query that they are at.
 pub(crate) async fn batch(shared: &Arc<Shared>, queries: Vec<Query>) -> Done<Vec<Vec<Hit>>> {
-    let _permit = shared.searches.acquire().await.map_err(Failure::internal)?;
-    let workers = shared.options.search_threads.min(queries.len());
-    if workers <= 1 {
-        return Shared::blocking(shared, move |shared| {
-            let txn = shared.kb.env.read_txn()?;
-            queries.iter().map(|query| answer(shared, &txn, query)).collect()
-        })
-        .await;
+    let permit = Arc::clone(&shared.searches).acquire_owned().await.map_err(Failure::internal)?;
+    let permit = Arc::new(permit);
+    let threads = shared.options.search_threads.min(queries.len()).max(1);
+    let queries = Asked(Arc::new(Queries { queries, next: AtomicUsize::new(0) }));
+    let mut tasks = Vec::with_capacity(threads);
+    for txn in snapshots(&shared.kb, threads)? {
+        let (permit, shared, queries) = (Arc::clone(&permit), Arc::clone(shared), Arc::clone(&queries.0));
+        let worker = Worker { txn, _permit: permit, shared, queries };
+        tasks.push(tokio::task::spawn_blocking(move || worker.run()));
     }
-    let (queries, next) = (Arc::new(queries), Arc::new(AtomicUsize::new(0)));
-    let mut tasks = Vec::with_capacity(workers);
-    for txn in snapshots(&shared.kb, workers)? {
-        let (shared, queries, next) = (Arc::clone(shared), Arc::clone(&queries), Arc::clone(&next));
-        tasks.push(tokio::task::spawn_blocking(move || work(&shared, &txn, &queries, &next)));
-    }
-    let mut answers = Vec::with_capacity(queries.len());
+    let mut answers = Vec::with_capacity(queries.0.queries.len());
     for task in tasks {
         answers.extend(task.await.map_err(Failure::internal)??);
     }
     answers.sort_unstable_by_key(|(at, _)| *at);
     Ok(answers.into_iter().map(|(_, hits)| hits).collect())
+}
+
+/// The queries of a batch, of which each thread takes the next one.
+struct Queries {
+    queries: Vec<Query>,
+    next: AtomicUsize,
+}
+
+impl Queries {
+    fn take(&self) -> Option<(usize, &Query)> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        self.queries.get(at).map(|query| (at, query))
+    }
+}
+
+/// Somebody waits for the answers: when this is dropped, no more queries are taken.
+struct Asked(Arc<Queries>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.next.store(self.0.queries.len(), Ordering::Relaxed);
+    }
+}
+
+/// A thread's part in a batch. It is the thread that has the permit, because it works on where nobody waits any more.
+/// The fields go in this order: the transaction is closed before another batch may open one, and before the store is.
+struct Worker {
+    txn: Snapshot,
+    _permit: Arc<OwnedSemaphorePermit>,
+    shared: Arc<Shared>,
+    queries: Arc<Queries>,
+}
+
+impl Worker {
+    /// Takes queries until none is left.
+    fn run(&self) -> Done<Vec<(usize, Vec<Hit>)>> {
+        let next = || self.queries.take();
+        iter::from_fn(next).map(|(at, query)| Ok((at, answer(&self.shared, &self.txn, query)?))).collect()
+    }
 }
 
 /// As many read transactions, of the same state unless commits come faster than they can be opened.
@@ -57,16 +95,6 @@ fn snapshots(kb: &Kb, count: usize) -> Done<Vec<Snapshot>> {
         }
     }
     Ok(opened)
-}
-
-/// Takes queries until none is left.
-fn work(shared: &Shared, txn: &RoTxn, queries: &[Query], next: &AtomicUsize) -> Done<Vec<(usize, Vec<Hit>)>> {
-    let mut answers = Vec::new();
-    loop {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        let Some(query) = queries.get(at) else { return Ok(answers) };
-        answers.push((at, answer(shared, txn, query)?));
-    }
 }
 
 fn answer(shared: &Shared, txn: &RoTxn, query: &Query) -> Done<Vec<Hit>> {
@@ -100,4 +128,77 @@ fn hits(kb: &Kb, txn: &RoTxn, collection: u16, best: Vec<(f32, u32)>, limit: usi
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     hits.truncate(limit);
     Ok(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        sync::mpsc,
+        task::{Context, Waker},
+    };
+
+    use lkr_domain::SparseVector;
+    use lkr_vectors::{Collection, CollectionSpec, Filter, VectorStore};
+    use tokio::{runtime, task};
+
+    use super::*;
+    use crate::{LmdbOptions, LmdbStore, shared::SEARCHES};
+
+    const THREADS: usize = 3;
+
+    /// Asks for nothing in the collection `points`, so often that each thread has something to do.
+    fn queries() -> Vec<Query> {
+        let query = Query {
+            collection: Collection::new("points").unwrap(),
+            vector: QueryVector::Sparse(SparseVector::default()),
+            filter: Filter::all(),
+            limit: 1,
+        };
+        vec![query; THREADS]
+    }
+
+    async fn opened(dir: &std::path::Path) -> Arc<Shared> {
+        let options = LmdbOptions { search_threads: THREADS, ..LmdbOptions::default() };
+        let vectors = LmdbStore::open(dir, options).unwrap().vectors();
+        let collection = Collection::new("points").unwrap();
+        vectors.ensure(&CollectionSpec { collection, dense: None }).await.unwrap();
+        vectors.shared
+    }
+
+    #[test]
+    fn the_permits_of_dropped_searches_are_held_until_their_threads_end() {
+        let dir = tempfile::tempdir().unwrap();
+        // The only thread for blocking work is busy, so that no search gets on.
+        let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let shared = opened(dir.path()).await;
+            let (release, held) = mpsc::channel::<()>();
+            let busy = task::spawn_blocking(move || held.recv());
+            let before = shared.kb.env.info().number_of_readers as usize;
+            for _ in 0..2 * SEARCHES {
+                let search = pin!(batch(&shared, queries()));
+                assert!(search.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            }
+            assert_eq!(shared.searches.available_permits(), 0);
+            let opened = shared.kb.env.info().number_of_readers as usize - before;
+            // Those of the thread that builds graphs are fewer than those of one search more.
+            assert!(opened < (SEARCHES + 1) * THREADS, "{opened} transactions");
+
+            drop(release);
+            assert!(busy.await.unwrap().is_err());
+            assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
+            // All of them come back.
+            drop(shared.searches.acquire_many(SEARCHES as u32).await.unwrap());
+        });
+    }
+
+    #[test]
+    fn no_query_is_taken_when_nobody_asks_any_more() {
+        let asked = Asked(Arc::new(Queries { queries: queries(), next: AtomicUsize::new(0) }));
+        let queries = Arc::clone(&asked.0);
+        assert_eq!(queries.take().map(|(at, _)| at), Some(0));
+        drop(asked);
+        assert!(queries.take().is_none());
+    }
 }

@@ -3,7 +3,7 @@
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_vectors::{Origin, Tags};
 
-use crate::codec::Fields;
+use crate::codec::{Fields, seal, verified};
 
 /// The point id and origin: the few bytes that every hit needs.
 pub(crate) fn encode_origin(id: PointId, origin: &Origin) -> Vec<u8> {
@@ -40,28 +40,36 @@ pub(crate) struct Body {
 }
 
 impl Body {
+    /// The terms stand first and have a checksum of their own, so that who needs them alone need not read the rest.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(64 + 8 * self.sparse.len() + self.payload.len());
+        let terms = seal(&encode_terms(&self.sparse));
+        let mut bytes = Vec::with_capacity(64 + terms.len() + self.payload.len());
+        put_number(&mut bytes, terms.len());
+        bytes.extend_from_slice(&terms);
         put_number(&mut bytes, self.tags.len());
         for text in self.tags.iter().flat_map(|(key, value)| [key, value]) {
             put_number(&mut bytes, text.len());
             bytes.extend_from_slice(text.as_bytes());
         }
-        put_number(&mut bytes, self.sparse.len());
-        self.sparse.indices().iter().for_each(|term| bytes.extend_from_slice(&term.to_le_bytes()));
-        self.sparse.values().iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
         bytes.extend_from_slice(&self.payload);
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
+        let sparse = StoredTerms::read(&mut fields)?.to_vector();
         let tags = (0..fields.u32()?)
             .map(|_| Some((text(&mut fields)?, text(&mut fields)?)))
             .collect::<Option<_>>()?;
-        let sparse = StoredTerms::read(&mut fields)?.to_vector();
         Some(Self { tags, sparse, payload: fields.0.to_vec() })
     }
+}
+
+fn encode_terms(sparse: &SparseVector) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(8 * sparse.len());
+    sparse.indices().iter().for_each(|term| bytes.extend_from_slice(&term.to_le_bytes()));
+    sparse.values().iter().for_each(|weight| bytes.extend_from_slice(&weight.to_le_bytes()));
+    bytes
 }
 
 /// A sparse vector as it lies in a body.
@@ -73,19 +81,16 @@ pub(crate) struct StoredTerms<'t> {
 }
 
 impl<'t> StoredTerms<'t> {
-    /// Those of what [`Body::encode`] made.
-    pub(crate) fn of_body(bytes: &'t [u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
-        for _ in 0..fields.u32()?.checked_mul(2)? {
-            let length = fields.u32()? as usize;
-            fields.take(length)?;
-        }
-        Self::read(&mut fields)
+    /// Those of a sealed body, of which nothing behind them is read. `None` where they are damaged.
+    pub(crate) fn of_row(sealed: &'t [u8]) -> Option<Self> {
+        let (_, body) = sealed.split_first_chunk::<4>()?;
+        Self::read(&mut Fields(body))
     }
 
     fn read(fields: &mut Fields<'t>) -> Option<Self> {
-        let size = (fields.u32()? as usize).checked_mul(4)?;
-        let (terms, weights) = (fields.take(size)?, fields.take(size)?);
+        let length = fields.u32()? as usize;
+        let bytes = verified(fields.take(length)?)?;
+        let (terms, weights) = bytes.split_at_checked(bytes.len() / 2)?;
         Some(Self { terms: terms.as_chunks().0, weights: weights.as_chunks().0 })
     }
 
@@ -93,6 +98,11 @@ impl<'t> StoredTerms<'t> {
     pub(crate) fn weight(&self, term: u32) -> Option<f32> {
         let at = self.terms.binary_search_by_key(&term, |bytes| u32::from_le_bytes(*bytes)).ok()?;
         self.weights.get(at).copied().map(f32::from_le_bytes)
+    }
+
+    /// How many terms there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.terms.len()
     }
 
     pub(crate) fn to_vector(self) -> SparseVector {
@@ -164,7 +174,9 @@ mod tests {
         ) {
             let body = Body { tags, sparse: SparseVector::from_pairs(pairs), payload };
             let bytes = body.encode();
-            let terms = StoredTerms::of_body(&bytes).unwrap();
+            let row = seal(&bytes);
+            let terms = StoredTerms::of_row(&row).unwrap();
+            prop_assert_eq!(terms.len(), body.sparse.len());
             for (term, weight) in body.sparse.iter() {
                 prop_assert_eq!(terms.weight(term), Some(weight));
                 let next = term.wrapping_add(1);
@@ -175,10 +187,29 @@ mod tests {
         }
 
         #[test]
+        fn terms_know_their_own_damage_and_no_other(
+            pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
+            payload in proptest::collection::vec(any::<u8>(), 0..20),
+            at: usize,
+            bit in 0u8..8,
+        ) {
+            let body = Body { tags: Tags::new(), sparse: SparseVector::from_pairs(pairs), payload };
+            let mut row = seal(&body.encode());
+            // The checksum of the row, then the length, the checksum, the terms and the weights.
+            let (first, behind) = (4, 4 + 8 + 8 * body.sparse.len());
+            let at = at % row.len();
+            row[at] ^= 1u8 << bit;
+            let found = StoredTerms::of_row(&row).map(StoredTerms::to_vector);
+            let expected = (at < first || at >= behind).then_some(body.sparse);
+            prop_assert_eq!(found, expected);
+            prop_assert!(verified(&row).is_none());
+        }
+
+        #[test]
         fn whatever_is_stored_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
             Body::decode(&bytes);
-            StoredTerms::of_body(&bytes);
+            StoredTerms::of_row(&bytes);
             decode_dense(&bytes, 3);
         }
     }

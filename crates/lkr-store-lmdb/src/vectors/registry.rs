@@ -185,6 +185,9 @@ pub(crate) struct Ids {
     pub(crate) next: u32,
     /// Posting lists hold the points below this one, and none from there on.
     pub(crate) posted: u32,
+    /// How many bytes the bodies of the points that wait took when they came. It may be too high, because those that
+    /// were removed since are counted as well; points then wait for less long.
+    pub(crate) waiting_bytes: u64,
 }
 
 pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> Done<Ids> {
@@ -193,12 +196,13 @@ pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> Done<Ids> {
         return Ok(Ids::default());
     };
     let mut fields = Fields(unseal(sealed, name)?);
-    let (next, posted) = fields.u32().zip(fields.u32()).ok_or_else(|| damaged(name))?;
-    Ok(Ids { next, posted })
+    let mut read = || Some(Ids { next: fields.u32()?, posted: fields.u32()?, waiting_bytes: fields.u64()? });
+    read().ok_or_else(|| damaged(name))
 }
 
 pub(crate) fn set_ids(kb: &Kb, txn: &mut RwTxn, number: u16, ids: Ids) -> Done<()> {
-    let row = [ids.next.to_le_bytes(), ids.posted.to_le_bytes()].concat();
+    let Ids { next, posted, waiting_bytes } = ids;
+    let row = [&next.to_le_bytes()[..], &posted.to_le_bytes(), &waiting_bytes.to_le_bytes()].concat();
     Ok(kb.tables.counters.put(txn, &keys::collection(number), &seal(&row))?)
 }
 

@@ -62,13 +62,12 @@ fn lists<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, query: &SparseVector) -> 
 fn waiting(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> Done<Vec<Vec<Entry>>> {
     let ids = registry::ids(kb, txn, collection)?;
     let mut entries = vec![Vec::new(); query.len()];
-    postings::waiting(kb, txn, collection, ids, |id, terms| {
-        let terms = terms?;
+    for point in postings::waiting(kb, txn, collection, ids)? {
+        let (id, terms) = point?;
         for (term, entries) in query.indices().iter().zip(&mut entries) {
             entries.extend(terms.weight(*term).map(|weight| (id, weight)));
         }
-        Ok(())
-    })?;
+    }
     Ok(entries)
 }
 

@@ -86,6 +86,20 @@ impl Fixture {
         Ok(found)
     }
 
+    /// Turns a bit of the body of the point with this internal id.
+    fn damage_body(&self, id: u32, at: impl FnOnce(usize) -> usize) {
+        let (table, key) = (self.kb.tables.bodies, keys::row(self.known.number, id));
+        let mut row = table.get(&self.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
+        let at = at(row.len());
+        row[at] ^= 1;
+        self.change(|txn| table.put(txn, &key, &row).unwrap());
+    }
+
+    fn get(&self, n: u32) -> Done<Vec<Option<Point>>> {
+        let txn = self.kb.env.read_txn()?;
+        read::get(&self.kb, &txn, &self.known, &[id(n)], With::All)
+    }
+
     fn is_posted(&self) -> bool {
         let txn = self.kb.env.read_txn().unwrap();
         !self.kb.tables.postings.is_empty(&txn).unwrap()
@@ -149,20 +163,78 @@ fn the_newest_points_are_found_like_all_others() {
 }
 
 #[test]
-fn a_damaged_point_keeps_no_other_from_being_posted() {
+fn a_damaged_point_keeps_no_other_from_being_found_and_posted() {
     let fixture = fixture();
     fixture.upsert((0..10).map(point).collect());
-    let (table, key) = (fixture.kb.tables.bodies, keys::row(fixture.known.number, 3));
-    let mut row = table.get(&fixture.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
-    row[20] ^= 1;
-    fixture.change(|txn| table.put(txn, &key, &row).unwrap());
-    let failure = fixture.holding_term_1().unwrap_err();
-    assert_eq!(failure.kind(), Kind::Corrupt);
-    assert_eq!(failure.to_string(), "the body of point 00000000000000000000000000000003 is damaged");
+    // Behind three numbers and two terms lie the weights, and in the end the payload, which a search does not read.
+    fixture.damage_body(3, |_| 20);
+    fixture.damage_body(5, |length| length - 3);
+    let found = || -> Vec<u32> {
+        fixture.holding_term_1().unwrap().into_iter().map(|(ordinal, _)| ordinal).collect()
+    };
+    assert_eq!(found(), (0..10).filter(|n| *n != 3).collect::<Vec<_>>());
+    for n in [3, 5] {
+        let failure = fixture.get(n).unwrap_err();
+        assert_eq!(failure.kind(), Kind::Corrupt);
+        assert_eq!(failure.to_string(), format!("the body of point {n:032} is damaged"));
+    }
     fixture.upsert((10..2_000).map(point).collect());
     assert!(fixture.is_posted());
-    let found: Vec<u32> = fixture.holding_term_1().unwrap().into_iter().map(|(ordinal, _)| ordinal).collect();
-    assert_eq!(found, (0..2_000).filter(|n| *n != 3).collect::<Vec<_>>());
+    assert_eq!(found(), (0..2_000).filter(|n| *n != 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn few_points_wait_where_they_are_large() {
+    let fixture = fixture();
+    let large = |n| Point { payload: "x".repeat(1 << 20).into(), ..point(n) };
+    for n in 0..7 {
+        fixture.upsert(vec![large(n)]);
+        assert!(!fixture.is_posted(), "{n}");
+    }
+    fixture.upsert(vec![large(7)]);
+    assert!(fixture.is_posted());
+    assert_eq!(fixture.holding_term_1().unwrap().len(), 8);
+    // Those to come wait again.
+    fixture.upsert(vec![point(8)]);
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let ids = registry::ids(&fixture.kb, &txn, fixture.known.number).unwrap();
+    assert_eq!((ids.next, ids.posted), (9, 8));
+}
+
+#[test]
+fn points_are_posted_in_slices() {
+    let fixture = fixture();
+    fixture.upsert((0..100).map(point).collect());
+    let before = fixture.holding_term_1().unwrap();
+    let (kb, number) = (&fixture.kb, fixture.known.number);
+    let mut posted = Vec::new();
+    while posted.last() != Some(&100) {
+        // Each point has two terms, so seventeen of them make a slice.
+        posted.push(fixture.change(|txn| {
+            let ids = registry::ids(kb, txn, number).unwrap();
+            let ids = postings::post_slice(kb, txn, number, ids, 33).unwrap();
+            registry::set_ids(kb, txn, number, ids).unwrap();
+            ids.posted
+        }));
+        assert_eq!(fixture.holding_term_1().unwrap(), before);
+    }
+    assert_eq!(posted, [17, 34, 51, 68, 85, 100]);
+}
+
+#[test]
+fn more_terms_than_a_slice_takes_are_found_and_removed() {
+    let fixture = fixture();
+    let wide = |n: u32| {
+        let terms = (0..3_000).map(|term| (1 + term * (1 + n % 3), 1.0 + n as f32));
+        Point { sparse: SparseVector::from_pairs(terms), ..point(n) }
+    };
+    fixture.upsert((0..400).map(wide).collect());
+    assert!(fixture.is_posted());
+    let idf = (1.0_f64 + 0.5 / 400.5).ln();
+    let expected = (0..400).map(|n| (n, (idf * f64::from(1.0 + n as f32)) as f32)).collect::<Vec<_>>();
+    assert_eq!(fixture.holding_term_1().unwrap(), expected);
+    assert_eq!(fixture.delete(Condition::Ids((0..400).map(id).collect())), 400);
+    assert!(!fixture.is_posted());
 }
 
 #[test]

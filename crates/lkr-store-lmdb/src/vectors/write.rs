@@ -13,7 +13,7 @@ use super::{
     dense, filter, keys, named,
     postings::{self, PostingChanges},
     record::{Body, decode_origin, encode_dense, encode_origin},
-    registry::{self, Ids, Known},
+    registry::{self, Known},
 };
 use crate::{
     codec::{damaged, seal, unseal},
@@ -89,7 +89,7 @@ pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared
         return Err(Failure::new(Kind::Internal, message));
     }
     let mut changes = Changes::new(kb, known.number, ids.posted);
-    let mut next = ids.next;
+    let mut changed = ids;
     for point in points {
         let old = filter::internal(kb, txn, known.number, point.id)?;
         if let Some(old) = old {
@@ -98,11 +98,12 @@ pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared
             }
             changes.take_out(txn, old)?;
         }
-        changes.put(txn, next, point)?;
-        next += 1;
+        changes.put(txn, changed.next, point)?;
+        changed.next += 1;
+        changed.waiting_bytes += point.body_row.len() as u64;
     }
     changes.apply(txn)?;
-    let changed = postings::post_many(kb, txn, known.number, Ids { next, ..ids })?;
+    let changed = postings::post_many(kb, txn, known.number, changed)?;
     if changed != ids {
         registry::set_ids(kb, txn, known.number, changed)?;
     }
