@@ -1,6 +1,6 @@
 //! Points of the layers: what of a document is stored in the vector store, and read back from there.
 
-use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId};
+use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId, SparseVector};
 use lkr_vectors::{Collection, Origin, Point, Tags, VectorStore, With};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,13 +18,26 @@ pub struct NodeRecord<T> {
     pub value: T,
 }
 
-/// A point to be: what it has in common with the others of its document is added when it is stored.
+/// A point before it has its vectors, and what all points of its document have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointSource {
     /// The layer it belongs to.
     pub layer: Layer,
-    /// The point without tags and vectors.
-    pub point: Point,
+    /// Its id.
+    pub id: PointId,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What is read back of it.
+    pub payload: Value,
+}
+
+impl PointSource {
+    /// The whole point, with the document's [`tags_of`](crate::tags_of).
+    #[must_use]
+    pub fn point(&self, tags: &Tags, sparse: SparseVector, dense: Option<Vec<f32>>) -> Point {
+        let Self { id, origin, ref payload, .. } = *self;
+        Point { id, origin, tags: tags.clone(), dense, sparse, payload: payload.clone() }
+    }
 }
 
 /// What an L1 point says of its document besides the record.
@@ -144,15 +157,7 @@ impl Maker<'_> {
             l2: l2.map(|n| id(Layer::L2, n)),
             l3: l3.map(|n| id(Layer::L3, n)),
         };
-        let point = Point {
-            id: id(layer, ordinal),
-            origin,
-            tags: Tags::new(),
-            dense: None,
-            sparse: lkr_domain::SparseVector::default(),
-            payload,
-        };
-        PointSource { layer, point }
+        PointSource { layer, id: id(layer, ordinal), origin, payload }
     }
 }
 

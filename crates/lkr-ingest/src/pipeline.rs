@@ -11,7 +11,7 @@ use std::{
 use lkr_catalog::{
     Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of, tags_of,
 };
-use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT};
+use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT, SparseVector};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::average_terms;
 use lkr_parsers::Source;
@@ -32,10 +32,16 @@ use crate::{
 struct Draft {
     document: Document,
     layered: Layered,
-    points: Vec<PointSource>,
+    points: Vec<Drafted>,
     /// What all of the points can be filtered by.
     tags: Tags,
     _share: Share,
+}
+
+/// A point that has its words, and its dense vector not yet.
+struct Drafted {
+    source: PointSource,
+    sparse: SparseVector,
 }
 
 /// What a long text takes of the memory for those that are under work, until its document is done.
@@ -165,13 +171,14 @@ async fn draft(
         report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
         let document = document(&task, &parsed.text, &layered);
-        let mut points = points_of(&document, &layered);
         let language = Language::from_code(&layered.root.language);
         let texts = texts_of(&document.title, &parsed.text, &layered);
-        for (source, text) in points.iter_mut().zip(texts) {
+        let points = points_of(&document, &layered).into_iter().zip(texts).map(|(source, text)| {
             abandoned.check()?;
-            source.point.sparse = sparse.passage(&text, language, average_terms(source.layer));
-        }
+            let sparse = sparse.passage(&text, language, average_terms(source.layer));
+            Ok(Drafted { source, sparse })
+        });
+        let points = points.collect::<Result<_>>()?;
         let warnings = task.input.warnings.into_iter().chain(parsed.warnings).collect();
         let tags = tags_of(&document);
         Ok((Draft { document, layered, points, tags, _share: share }, warnings))
@@ -251,7 +258,7 @@ impl CharBounds {
 /// Embeds what has no vector yet and stores all points: chunks by batches, with the last one the nodes above them, so
 /// that the store can write both at once. Answers how many texts were embedded.
 async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report) -> Result<u64> {
-    let chunks: Vec<&PointSource> = draft.points.iter().filter(|p| p.layer == Layer::Chunks).collect();
+    let chunks: Vec<&Drafted> = draft.of_layer(Layer::Chunks).collect();
     let total = chunks.len() as u64;
     let mut vectors: Vec<Option<Vec<f32>>> = Vec::with_capacity(chunks.len());
     let mut embedded = 0;
@@ -262,7 +269,7 @@ async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report)
         let texts: Vec<String> = texts.iter().map(|chunk| passage(&draft.document.title, chunk)).collect();
         let (dense, fresh) = batch_vectors(inner, batch, texts, total).await?;
         embedded += fresh;
-        let points = batch.iter().zip(&dense).map(|(source, vector)| draft.whole(source, vector.clone()));
+        let points = batch.iter().zip(&dense).map(|(point, vector)| draft.whole(point, vector.clone()));
         let stored = shelf.upsert(&inner.ports, Layer::Chunks, points.collect());
         vectors.extend(dense);
         let done = vectors.len() as u64;
@@ -279,7 +286,7 @@ async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report)
 /// The vectors of a batch: those that an earlier attempt stored, else fresh ones.
 async fn batch_vectors(
     inner: &Inner,
-    batch: &[&PointSource],
+    batch: &[&Drafted],
     texts: Vec<String>,
     total: u64,
 ) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
@@ -299,10 +306,10 @@ async fn batch_vectors(
 async fn stored_vectors(
     inner: &Inner,
     model: &str,
-    batch: &[&PointSource],
+    batch: &[&Drafted],
 ) -> Result<Option<Vec<Option<Vec<f32>>>>> {
     let collection = collection(Layer::Chunks, Some(model))?;
-    let ids: Vec<PointId> = batch.iter().map(|source| source.point.id).collect();
+    let ids: Vec<PointId> = batch.iter().map(|point| point.source.id).collect();
     let stored = match inner.ports.vectors.get(&collection, &ids, With::All).await {
         Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(None),
         stored => stored?,
@@ -310,7 +317,7 @@ async fn stored_vectors(
     let vectors: Vec<_> = batch
         .iter()
         .zip(stored)
-        .map(|(source, stored)| stored.filter(|point| point.payload == source.point.payload)?.dense)
+        .map(|(point, stored)| stored.filter(|stored| stored.payload == point.source.payload)?.dense)
         .collect();
     Ok(vectors.iter().all(Option::is_some).then_some(vectors))
 }
@@ -321,11 +328,11 @@ async fn store_nodes(
     draft: &Draft,
     chunks: &[Option<Vec<f32>>],
 ) -> Result<()> {
-    let of_layer = |layer| draft.points.iter().filter(move |source| source.layer == layer);
-    let origins = of_layer(Layer::Chunks).map(|source| &source.point.origin);
+    let origins = draft.of_layer(Layer::Chunks).map(|point| &point.source.origin);
     let means = means_above(origins.zip(chunks.iter().map(Option::as_ref)));
     let points_of = |layer| {
-        let points = of_layer(layer).map(|source| draft.whole(source, means.get(&source.point.id).cloned()));
+        let points =
+            draft.of_layer(layer).map(|point| draft.whole(point, means.get(&point.source.id).cloned()));
         points.collect::<Vec<_>>()
     };
     let writes = [Layer::L1, Layer::L2, Layer::L3].map(|layer| {
@@ -337,9 +344,13 @@ async fn store_nodes(
 }
 
 impl Draft {
+    fn of_layer(&self, layer: Layer) -> impl Iterator<Item = &Drafted> {
+        self.points.iter().filter(move |point| point.source.layer == layer)
+    }
+
     /// The point as it is stored.
-    fn whole(&self, source: &PointSource, dense: Option<Vec<f32>>) -> Point {
-        Point { dense, tags: self.tags.clone(), ..source.point.clone() }
+    fn whole(&self, point: &Drafted, dense: Option<Vec<f32>>) -> Point {
+        point.source.point(&self.tags, point.sparse.clone(), dense)
     }
 }
 

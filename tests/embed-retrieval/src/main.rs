@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use lkr_retrieval::{
     MemoryCache, SearchOptions, SearchRequest, Searcher,
-    catalog::{Catalog, Task, TaskInput, points_of},
+    catalog::{Catalog, Task, TaskInput, points_of, tags_of},
     domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SPACE_DEFAULT},
     layers::{LayerOptions, indexed_text, layer},
     models::{SparseEncoder, average_terms},
@@ -91,8 +91,8 @@ async fn index(
     for source in points_of(&document, &layered) {
         // Each of these texts is short enough to be one section, one passage and one chunk.
         let indexed = indexed_text(&document.title, &[], text);
-        let mut point = source.point;
-        point.sparse = sparse.passage(&indexed, None, average_terms(source.layer));
+        let words = sparse.passage(&indexed, None, average_terms(source.layer));
+        let point = source.point(&tags_of(&document), words, None);
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
     catalog.accept(&task).await?;
