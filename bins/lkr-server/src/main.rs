@@ -1,5 +1,7 @@
 //! `lkr-server`: reads the configuration and runs the server.
 
+mod memory;
+
 use std::{
     io::{IsTerminal as _, Write as _},
     process::ExitCode,
@@ -14,14 +16,11 @@ use lkr_server::{
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// Threads come and go here, and what one has freed others must be able to use.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How long a step on a blocking thread is waited for at the end.
 const STEP_PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
+    memory::keep_small();
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
