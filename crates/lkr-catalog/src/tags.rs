@@ -1,7 +1,5 @@
 //! What points can be filtered by.
 
-use std::borrow::Cow;
-
 use lkr_domain::Document;
 use lkr_vectors::Tags;
 use sha2::{Digest, Sha256};
@@ -25,22 +23,22 @@ pub fn tags_of(document: &Document) -> Tags {
 /// The tag for a property of documents.
 #[must_use]
 pub fn tag(key: &str, value: &str) -> (String, String) {
-    (key.to_owned(), short(value).into_owned())
+    (key.to_owned(), short(value))
 }
 
 /// The tag for an entry of the metadata.
 #[must_use]
 pub fn metadata_tag(key: &str, value: &str) -> (String, String) {
-    (format!("metadata.{}", short(key)), short(value).into_owned())
+    tag(&format!("metadata.{}", short(key)), value)
 }
 
 /// The text itself, or what stands for it: no text that stands for itself is as long as that.
-fn short(text: &str) -> Cow<'_, str> {
+fn short(text: &str) -> String {
     if text.len() <= LONGEST {
-        return Cow::Borrowed(text);
+        return text.to_owned();
     }
-    let digest = Sha256::digest(text);
-    Cow::Owned(digest.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}")))
+    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{digest}")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{
-    Error, ErrorKind, IngestOptions, Result, Workers, pipeline::LongTexts, shelves::Shelves, worker,
+    Error, ErrorKind, IngestOptions, Result, Workers, long_texts::LongTexts, shelves::Shelves, worker,
 };
 
 /// Brings documents in and takes them away. Cheap to clone.

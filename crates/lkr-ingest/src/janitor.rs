@@ -6,7 +6,6 @@ use std::{
 };
 
 use lkr_catalog::{Task, Trash};
-use lkr_domain::Layer;
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
@@ -84,9 +83,7 @@ async fn round(inner: &Inner) -> Result<()> {
 
 async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
     let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
-    for layer in Layer::ALL {
-        delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
-    }
+    delete_everywhere(&*inner.ports.vectors, &filter).await?;
     inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
     Ok(inner.ports.catalog.forget_trash(trash).await?)
 }

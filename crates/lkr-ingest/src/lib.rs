@@ -4,6 +4,7 @@ mod dense;
 mod error;
 mod ingestor;
 mod janitor;
+mod long_texts;
 mod options;
 mod pipeline;
 mod reembed;

@@ -1,12 +1,6 @@
 //! One document through its stages.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::time::Instant;
 
 use lkr_catalog::{
     Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of, tags_of,
@@ -19,12 +13,14 @@ use lkr_text::Language;
 use lkr_vectors::{Point, Tags, With};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, ErrorKind, Result,
     dense::{embed, means_above, passage},
     ingestor::Inner,
+    long_texts::Share,
     shelves::{Shelf, collection},
 };
 
@@ -43,9 +39,6 @@ struct Drafted {
     source: PointSource,
     sparse: SparseVector,
 }
-
-/// What a long text takes of the memory for those that are under work, until its document is done.
-type Share = Option<OwnedSemaphorePermit>;
 
 /// How a task stands, for whoever writes it down.
 pub(crate) type Report = watch::Sender<(Stage, Progress)>;
@@ -101,54 +94,12 @@ async fn text(inner: &Inner, task: &Task) -> Result<(String, Share)> {
     }
 }
 
-/// Long texts under work have at most so many bytes together, or there is one of them: what is made of a text takes
-/// many times its length. Short ones are as many as there are workers.
-#[derive(Debug)]
-pub(crate) struct LongTexts {
-    bytes: Arc<Semaphore>,
-    limit: u32,
-}
-
-/// Up to this length in bytes a text is short.
-const SHORT: u64 = 1024 * 1024;
-
-impl LongTexts {
-    pub(crate) fn new(limit: usize) -> Self {
-        let limit = u32::try_from(limit.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        Self { bytes: Arc::new(Semaphore::new(limit as usize)), limit }
+/// Fails where nobody waits for the work any more.
+fn check_wanted(abandoned: &CancellationToken) -> Result<()> {
+    if abandoned.is_cancelled() {
+        return Err(Error::new(ErrorKind::Overtaken, "layer", "nobody waits for it"));
     }
-
-    /// Waits until a text of `length` bytes may be worked on.
-    async fn share(&self, length: u64) -> Share {
-        if length <= SHORT {
-            return None;
-        }
-        let bytes = u32::try_from(length).unwrap_or(u32::MAX).min(self.limit);
-        // The semaphore is never closed.
-        Arc::clone(&self.bytes).acquire_many_owned(bytes).await.ok()
-    }
-}
-
-/// Tells work on another thread that nobody waits for it any more.
-#[derive(Debug, Clone, Default)]
-struct Abandoned(Arc<AtomicBool>);
-
-/// Abandons the work when it is dropped.
-struct Waiting(Abandoned);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Abandoned {
-    fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Overtaken, "layer", "nobody waits for it"));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
@@ -160,21 +111,21 @@ async fn draft(
     share: Share,
     report: Report,
 ) -> Result<(Draft, Vec<String>)> {
-    let abandoned = Abandoned::default();
-    let _waiting = Waiting(abandoned.clone());
+    let abandoned = CancellationToken::new();
+    let _waiting = abandoned.clone().drop_guard();
     let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
         let parsed = parser
             .parse(&Source::from(text.as_str()))
             .map_err(|error| Error::new(ErrorKind::Invalid, "parse", error))?;
-        abandoned.check()?;
+        check_wanted(&abandoned)?;
         report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
         let document = document(&task, &parsed.text, &layered);
         let language = Language::from_code(&layered.root.language);
         let texts = texts_of(&document.title, &parsed.text, &layered);
         let points = points_of(&document, &layered).into_iter().zip(texts).map(|(source, text)| {
-            abandoned.check()?;
+            check_wanted(&abandoned)?;
             let sparse = sparse.passage(&text, language, average_terms(source.layer));
             Ok(Drafted { source, sparse })
         });

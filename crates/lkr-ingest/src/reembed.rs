@@ -60,9 +60,7 @@ async fn settle(inner: &Inner, embedder: &dyn Embedder, doc_id: DocId) -> Result
     }
     if catalog.active(doc_id).await?.is_none() {
         let filter = Filter::only(Condition::Docs(vec![doc_id]));
-        for layer in Layer::ALL {
-            delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
-        }
+        delete_everywhere(&*inner.ports.vectors, &filter).await?;
     }
     Ok(())
 }
@@ -154,10 +152,7 @@ async fn remove_if_gone(inner: &Inner, document: &Document) -> Result<()> {
         return Ok(());
     }
     let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-    for layer in Layer::ALL {
-        delete_everywhere(&*inner.ports.vectors, layer, &filter).await?;
-    }
-    Ok(())
+    delete_everywhere(&*inner.ports.vectors, &filter).await
 }
 
 async fn points(

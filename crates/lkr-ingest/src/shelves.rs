@@ -123,16 +123,14 @@ async fn drop_leftovers(
     Ok(())
 }
 
-/// Removes points of a layer from every collection that has any, those included that an earlier process began to fill.
-pub(crate) async fn delete_everywhere(
-    vectors: &dyn VectorStore,
-    layer: Layer,
-    filter: &Filter,
-) -> Result<()> {
-    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
-    for CollectionSpec { collection, .. } in vectors.collections().await? {
-        if live.as_ref() == Some(&collection) || is_of_layer(&collection, layer) {
-            match vectors.delete(&collection, filter).await {
+/// Removes points from every collection that has any, those included that an earlier process began to fill.
+pub(crate) async fn delete_everywhere(vectors: &dyn VectorStore, filter: &Filter) -> Result<()> {
+    let all = vectors.collections().await?;
+    for layer in Layer::ALL {
+        let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
+        let holds = |name: &Collection| live.as_ref() == Some(name) || is_of_layer(name, layer);
+        for collection in all.iter().map(|spec| &spec.collection).filter(|name| holds(name)) {
+            match vectors.delete(collection, filter).await {
                 // It was dropped meanwhile.
                 Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => {}
                 deleted => drop(deleted?),

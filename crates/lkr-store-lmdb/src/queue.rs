@@ -34,14 +34,12 @@ impl LmdbQueue {
         Self { shared }
     }
 
-    async fn write<T, F>(&self, operation: &'static str, mut work: F) -> Result<T>
+    async fn write<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
     {
-        let kb = self.shared.kb.clone();
-        let written = self.shared.writer.write(move |txn| work(&kb, txn)).await;
-        written.map_err(|failure| failure.into_state(operation))
+        self.shared.write(work).await.map_err(|failure| failure.into_state(operation))
     }
 
     async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
@@ -49,8 +47,7 @@ impl LmdbQueue {
         T: Send + 'static,
         F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
     {
-        let work = move |shared: &Shared| work(&shared.kb, &*shared.kb.env.read_txn()?);
-        Shared::blocking(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
+        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 
     /// Claims a task where one is due, and answers else how long it is until one is.

@@ -6,6 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use heed::{RoTxn, RwTxn};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::{
@@ -60,6 +61,25 @@ impl Shared {
         let shared = Arc::clone(shared);
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| Err(Failure::internal(error)))
+    }
+
+    /// Reads `kb` on the pool for blocking work, in one state of it.
+    pub(crate) async fn read<T, F>(shared: &Arc<Self>, work: F) -> Done<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+    {
+        Self::blocking(shared, move |shared| work(&shared.kb, &*shared.kb.env.read_txn()?)).await
+    }
+
+    /// Writes to `kb`, as [`Writer::write`] does.
+    pub(crate) async fn write<T, F>(&self, mut work: F) -> Done<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
+    {
+        let kb = self.kb.clone();
+        self.writer.write(move |txn| work(&kb, txn)).await
     }
 
     pub(crate) async fn snapshot(shared: &Arc<Self>, to: &Path) -> Done<()> {

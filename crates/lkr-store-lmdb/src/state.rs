@@ -40,8 +40,7 @@ impl LmdbState {
         T: Send + 'static,
         F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
     {
-        let work = move |shared: &Shared| work(&shared.kb, &*shared.kb.env.read_txn()?);
-        Shared::blocking(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
+        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 }
 
@@ -60,8 +59,7 @@ impl StateStore for LmdbState {
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
         let applied = async {
             check(&writes)?;
-            let kb = self.shared.kb.clone();
-            self.shared.writer.write(move |txn| apply(&kb, txn, &writes)).await
+            self.shared.write(move |kb, txn| apply(kb, txn, &writes)).await
         };
         applied.await.map_err(|failure| failure.into_state("apply"))
     }

@@ -68,18 +68,15 @@ impl LmdbVectors {
         T: Send + 'static,
         F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
     {
-        let work = move |shared: &Shared| work(&shared.kb, &*shared.kb.env.read_txn()?);
-        Shared::blocking(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
+        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
     }
 
-    async fn write<T, F>(&self, operation: &'static str, mut work: F) -> Result<T>
+    async fn write<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
     {
-        let kb = self.shared.kb.clone();
-        let written = self.shared.writer.write(move |txn| work(&kb, txn)).await;
-        written.map_err(|failure| failure.into_vectors(operation))
+        self.shared.write(work).await.map_err(|failure| failure.into_vectors(operation))
     }
 }
 
