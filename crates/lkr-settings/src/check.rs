@@ -1,0 +1,144 @@
+//! What values are allowed. A change is checked whole before any of it is done.
+
+use std::ops::RangeInclusive;
+
+use url::Url;
+
+use crate::{
+    Error, KeyChange, MASK, ModelEntryChange, Plugins, Result, Secret, SettingsChange, change::ParserChange,
+    languages,
+};
+
+pub(crate) const MODEL_CHARS: usize = 200;
+pub(crate) const BASE_URL_CHARS: usize = 2048;
+pub(crate) const API_KEY_CHARS: usize = 4096;
+pub(crate) const TIMEOUT_S: RangeInclusive<u32> = 1..=600;
+pub(crate) const LANGUAGES: RangeInclusive<usize> = 1..=10;
+pub(crate) const SIMHASH_THRESHOLD: RangeInclusive<u8> = 0..=64;
+
+/// How much of a wrong value a message repeats.
+const SHOWN_CHARS: usize = 80;
+
+pub(crate) fn check_change(change: &SettingsChange, plugins: &Plugins) -> Result<()> {
+    change.models().try_for_each(|(name, entry)| check_model(name, entry))?;
+    change.parsers().try_for_each(|parser| check_parser(parser, plugins))?;
+    match change.dedup.and_then(|dedup| dedup.simhash_threshold) {
+        Some(threshold) if !SIMHASH_THRESHOLD.contains(&threshold) => {
+            Err(refuse("dedup.simhash_threshold", &format!("is {threshold}; allowed is 0 to 64")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the change of the model entry `name`.
+pub(crate) fn check_model(name: &str, change: &ModelEntryChange) -> Result<()> {
+    let refuse = |field: &str, reason: String| refuse(&format!("models.{name}.{field}"), &reason);
+    if let Some(model) = &change.model {
+        check_model_name(model).map_err(|reason| refuse("model", reason))?;
+    }
+    if let Some(base_url) = &change.base_url {
+        check_base_url(base_url.trim()).map_err(|reason| refuse("base_url", reason))?;
+    }
+    if let KeyChange::Set(key) = &change.api_key {
+        check_api_key(key).map_err(|reason| refuse("api_key", reason))?;
+    }
+    match change.timeout_s {
+        Some(timeout) if !TIMEOUT_S.contains(&timeout) => {
+            Err(refuse("timeout_s", format!("is {timeout}; allowed is 1 to 600")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_parser(change: ParserChange<'_>, plugins: &Plugins) -> Result<()> {
+    let path = format!("parsers.{}", change.kind.name());
+    let built_in = plugins.of(change.kind);
+    if let Some(plugin) = change.plugin.filter(|plugin| !built_in.iter().any(|known| known == plugin)) {
+        let reason = format!("is {}; built in: {}", shown(plugin), built_in.join(", "));
+        return Err(refuse(&format!("{path}.plugin"), &reason));
+    }
+    change
+        .languages
+        .map_or(Ok(()), check_languages)
+        .map_err(|reason| refuse(&format!("{path}.languages"), &reason))
+}
+
+fn check_languages(codes: &[String]) -> Result<(), String> {
+    if !LANGUAGES.contains(&codes.len()) {
+        return Err(format!("has {} entries; allowed are 1 to 10", codes.len()));
+    }
+    match codes.iter().find(|code| !languages::codes().any(|known| known == *code)) {
+        Some(code) => Err(format!("has {}; allowed are the two-letter codes of ISO 639-1", shown(code))),
+        None => Ok(()),
+    }
+}
+
+fn check_model_name(model: &str) -> Result<(), String> {
+    match model.chars().count() {
+        chars if chars > MODEL_CHARS => Err(format!("has {chars} characters; allowed are 200")),
+        _ if model.chars().any(char::is_control) => {
+            Err(format!("is {}; control characters are not allowed", shown(model)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks an address that is not surrounded by white space.
+///
+/// Other programs may read odd addresses in another way than this one does, so only the plain form passes. What may
+/// hold a password is not repeated: that is all text around an `@`, and the query and fragment.
+fn check_base_url(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let chars = text.chars().count();
+    if chars > BASE_URL_CHARS {
+        return Err(format!("has {chars} characters; allowed are 2048"));
+    }
+    if text.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control()) {
+        return Err("has a backslash, white space or a control character".to_owned());
+    }
+    let url = Url::parse(text).map_err(|error| format!("is not an address: {error}"))?;
+    if text.contains(['?', '#']) {
+        return Err("has a query or a fragment; neither is allowed".to_owned());
+    }
+    let host = host_text(text);
+    if host.unwrap_or(text).contains('@') {
+        return Err("has user info before the host; send a key as api_key".to_owned());
+    }
+    if host.is_none() || !url.has_host() {
+        return Err(format!("is {}; allowed is http://HOST or https://HOST", shown(text)));
+    }
+    Ok(())
+}
+
+/// The text between `http://` or `https://` and the path; `None` where the address has not this form.
+fn host_text(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    rest.split('/').next().filter(|host| known && !host.is_empty())
+}
+
+fn check_api_key(key: &Secret) -> Result<(), String> {
+    let key = key.expose();
+    if key == MASK {
+        return Err("is the mask that stands for a stored key".to_owned());
+    }
+    let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
+    if key.is_empty() || key.len() > API_KEY_CHARS || !visible {
+        return Err("is not 1 to 4096 visible ASCII characters".to_owned());
+    }
+    Ok(())
+}
+
+fn refuse(path: &str, reason: &str) -> Error {
+    Error::invalid("change settings", format!("{path} {reason}"))
+}
+
+/// The beginning of a value, quoted.
+fn shown(value: &str) -> String {
+    let mut chars = value.chars();
+    let start: String = chars.by_ref().take(SHOWN_CHARS).collect();
+    let more = if chars.next().is_some() { "…" } else { "" };
+    format!("{start:?}{more}")
+}

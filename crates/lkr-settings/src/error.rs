@@ -1,0 +1,54 @@
+use std::error::Error as StdError;
+
+/// The result of a call to this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request is wrong: a value that is not allowed, a name that is unknown.
+    Invalid,
+    /// The settings are not those that the caller expected; nothing was changed.
+    Conflict,
+    /// The store is away or busy; the same call may succeed later.
+    Unavailable,
+    /// What is stored cannot be read.
+    Corrupt,
+    /// Anything else.
+    Internal,
+}
+
+lkr_domain::declare_error! {
+    /// A failure: its kind, the operation, and the source. No message holds a secret.
+    retryable: ErrorKind::Unavailable
+}
+
+impl Error {
+    pub(crate) fn invalid(operation: &'static str, reason: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, operation, reason.into())
+    }
+
+    pub(crate) fn conflict(reason: &'static str) -> Self {
+        Self::new(ErrorKind::Conflict, "change settings", reason)
+    }
+
+    pub(crate) fn internal(
+        operation: &'static str,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self::new(ErrorKind::Internal, operation, source)
+    }
+}
+
+impl From<lkr_state::Error> for Error {
+    fn from(error: lkr_state::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            _ if error.is_retryable() => ErrorKind::Unavailable,
+            lkr_state::ErrorKind::Corrupt => ErrorKind::Corrupt,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, "settings store", error)
+    }
+}

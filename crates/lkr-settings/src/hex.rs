@@ -1,0 +1,44 @@
+//! Bytes as lower-case hexadecimal text and back.
+
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
+}
+
+/// The bytes of `text`, in either case; `None` where it is no whole number of bytes in hexadecimal.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(|&[high, low]| Some((value(high)? << 4) | value(low)?)).collect()
+}
+
+fn value(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let all: Vec<u8> = (0..=255).collect();
+        let text = encode(&all);
+        assert!(text.starts_with("000102") && text.ends_with("feff") && text.len() == 512);
+        assert_eq!(decode(&text).as_ref(), Some(&all));
+        assert_eq!(decode(&text.to_uppercase()), Some(all));
+        assert_eq!(decode(""), Some(vec![]));
+    }
+
+    #[test]
+    fn what_is_none() {
+        for text in ["0", "000", "0g", " 00", "é", "+1"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}

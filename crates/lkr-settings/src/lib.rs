@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+mod change;
+mod check;
+mod derived;
+mod error;
+mod hex;
+mod languages;
+mod matching;
+mod merge;
+mod plugins;
+mod records;
+mod resolve;
+mod runtime;
+mod schema;
+mod sealing;
+mod secret;
+mod settings;
+
+pub use change::{
+    DedupChange, KeyChange, ModelEntryChange, ModelsChange, OcrChange, ParsersChange, PluginChange,
+    SettingsChange,
+};
+pub use derived::Derived;
+pub use error::{Error, ErrorKind, Result};
+pub use matching::Match;
+pub use plugins::Plugins;
+pub use runtime::{
+    ApiKey, Dedup, DedupStrategy, ModelEntry, Models, OcrChoice, Parsers, PerModel, PluginChoice, Provider,
+    RuntimeSettings,
+};
+pub use sealing::SealingKey;
+pub use secret::{MASK, Secret};
+pub use settings::{Settings, Snapshot};

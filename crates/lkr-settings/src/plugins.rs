@@ -1,0 +1,96 @@
+use crate::{Error, Result};
+
+/// The OCR plugin that does nothing. It is the default.
+pub(crate) const NO_OCR: &str = "none";
+
+/// The parser plugins that are built into the program, the default of each kind first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugins {
+    /// For PDF files.
+    pub pdf: Vec<String>,
+    /// For DOCX files.
+    pub docx: Vec<String>,
+    /// For HTML files.
+    pub html: Vec<String>,
+    /// For text in images; the first is `none`.
+    pub ocr: Vec<String>,
+}
+
+impl Plugins {
+    pub(crate) fn of(&self, kind: ParserKind) -> &[String] {
+        match kind {
+            ParserKind::Pdf => &self.pdf,
+            ParserKind::Docx => &self.docx,
+            ParserKind::Html => &self.html,
+            ParserKind::Ocr => &self.ocr,
+        }
+    }
+
+    /// The plugin that counts where none was chosen.
+    pub(crate) fn default_of(&self, kind: ParserKind) -> &str {
+        self.of(kind).first().map_or("", String::as_str)
+    }
+
+    /// Each kind needs a default.
+    pub(crate) fn check(&self) -> Result<()> {
+        for kind in ParserKind::ALL {
+            if self.of(kind).is_empty() {
+                return Err(Error::invalid(
+                    "open settings",
+                    format!("no {} plugin is built in", kind.name()),
+                ));
+            }
+        }
+        if self.default_of(ParserKind::Ocr) != NO_OCR {
+            return Err(Error::invalid("open settings", "the first ocr plugin is not \"none\""));
+        }
+        Ok(())
+    }
+}
+
+/// What a plugin is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParserKind {
+    Pdf,
+    Docx,
+    Html,
+    Ocr,
+}
+
+impl ParserKind {
+    pub(crate) const ALL: [Self; 4] = [Self::Pdf, Self::Docx, Self::Html, Self::Ocr];
+
+    /// The name of its entry in `parsers`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Pdf => "pdf",
+            Self::Docx => "docx",
+            Self::Html => "html",
+            Self::Ocr => "ocr",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugins() -> Plugins {
+        let one = |name: &str| vec![name.to_owned()];
+        Plugins { pdf: one("p"), docx: one("d"), html: one("h"), ocr: one("none") }
+    }
+
+    #[test]
+    fn each_kind_has_a_default() {
+        assert!(plugins().check().is_ok());
+        for without in [
+            Plugins { pdf: vec![], ..plugins() },
+            Plugins { docx: vec![], ..plugins() },
+            Plugins { html: vec![], ..plugins() },
+            Plugins { ocr: vec![], ..plugins() },
+            Plugins { ocr: vec!["tesseract".to_owned(), "none".to_owned()], ..plugins() },
+        ] {
+            assert!(without.check().is_err(), "{without:?}");
+        }
+    }
+}

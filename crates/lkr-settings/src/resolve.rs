@@ -1,0 +1,111 @@
+//! What counts: the defaults, and what is stored over them.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    ApiKey, Dedup, DedupStrategy, ModelEntry, OcrChoice, Parsers, PerModel, PluginChoice, Plugins,
+    RuntimeSettings, SealingKey,
+    plugins::ParserKind,
+    records::{ModelV1, SettingsV1, key_place},
+};
+
+const TIMEOUT_S: u32 = 60;
+const SIMHASH_THRESHOLD: u8 = 3;
+const LANGUAGE: &str = "en";
+
+/// Makes settings of stored records.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    pub(crate) sealing: SealingKey,
+    pub(crate) plugins: Plugins,
+    /// The paths that a warning was logged for: one each, since records are read again and again.
+    warned: Mutex<BTreeSet<String>>,
+}
+
+impl Resolver {
+    pub(crate) fn new(sealing: SealingKey, plugins: Plugins) -> Self {
+        Self { sealing, plugins, warned: Mutex::default() }
+    }
+
+    pub(crate) fn settings(&self, stored: &SettingsV1) -> RuntimeSettings {
+        let unset = ModelV1::default();
+        RuntimeSettings {
+            models: PerModel::from_names(|name| self.model(name, stored.models.get(name).unwrap_or(&unset))),
+            parsers: self.parsers(stored),
+            dedup: Dedup {
+                strategy: stored.dedup.strategy.unwrap_or(DedupStrategy::Sha256),
+                simhash_threshold: stored.dedup.simhash_threshold.unwrap_or(SIMHASH_THRESHOLD),
+            },
+        }
+    }
+
+    pub(crate) fn model(&self, name: &str, stored: &ModelV1) -> ModelEntry {
+        ModelEntry {
+            provider: stored.provider,
+            model: stored.model.clone().unwrap_or_default(),
+            base_url: stored.base_url.clone().unwrap_or_default(),
+            api_key: stored.api_key.as_deref().map_or(ApiKey::None, |sealed| self.api_key(name, sealed)),
+            timeout_s: stored.timeout_s.unwrap_or(TIMEOUT_S),
+        }
+    }
+
+    fn api_key(&self, name: &str, sealed: &str) -> ApiKey {
+        let place = key_place(name);
+        self.sealing.open(sealed, &place).map_or_else(
+            || {
+                if self.is_first_warning(&place) {
+                    tracing::warn!(
+                        setting = place,
+                        "a stored key cannot be opened with the secret key in force"
+                    );
+                }
+                ApiKey::Unreadable
+            },
+            ApiKey::Set,
+        )
+    }
+
+    fn parsers(&self, stored: &SettingsV1) -> Parsers {
+        let choice = |kind| PluginChoice { plugin: self.plugin(kind, stored) };
+        let ocr = stored.parsers.get(ParserKind::Ocr.name());
+        Parsers {
+            pdf: choice(ParserKind::Pdf),
+            docx: choice(ParserKind::Docx),
+            html: choice(ParserKind::Html),
+            ocr: OcrChoice {
+                plugin: self.plugin(ParserKind::Ocr, stored),
+                languages: ocr
+                    .and_then(|ocr| ocr.languages.clone())
+                    .unwrap_or_else(|| vec![LANGUAGE.to_owned()]),
+            },
+        }
+    }
+
+    /// The plugin that was chosen, as long as it is built in; it stays stored where it is not.
+    fn plugin(&self, kind: ParserKind, stored: &SettingsV1) -> String {
+        let default = self.plugins.default_of(kind);
+        let Some(chosen) = stored.parsers.get(kind.name()).and_then(|parser| parser.plugin.as_ref()) else {
+            return default.to_owned();
+        };
+        if self.plugins.of(kind).contains(chosen) {
+            return chosen.clone();
+        }
+        let path = format!("parsers.{}.plugin", kind.name());
+        if self.is_first_warning(&path) {
+            tracing::warn!(
+                setting = path,
+                plugin = chosen,
+                default,
+                "a stored plugin is not built in any more"
+            );
+        }
+        default.to_owned()
+    }
+
+    fn is_first_warning(&self, path: &str) -> bool {
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned())
+    }
+}

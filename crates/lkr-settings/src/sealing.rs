@@ -1,0 +1,123 @@
+use std::fmt;
+
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+
+use crate::{Error, Result, Secret, hex};
+
+const KEY_BYTES: usize = 32;
+const NONCE_BYTES: usize = 24;
+
+/// The key that seals secrets at rest: 256 bits.
+#[derive(Clone)]
+pub struct SealingKey([u8; KEY_BYTES]);
+
+impl SealingKey {
+    /// A new random key.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(rand::random())
+    }
+
+    /// The key that [`to_hex`](Self::to_hex) wrote: 64 hexadecimal digits in either case, white space around them.
+    ///
+    /// # Errors
+    /// `Invalid` where the text is something else; the text is not repeated.
+    pub fn from_hex(text: &str) -> Result<Self> {
+        hex::decode(text.trim())
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| Error::invalid("secret key", "is not 64 hexadecimal digits"))
+    }
+
+    /// The key as 64 lower-case hexadecimal digits.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        hex::encode(&self.0)
+    }
+
+    /// Seals a secret for one place: [`open`](Self::open) answers it for that place alone.
+    pub(crate) fn seal(&self, secret: &Secret, place: &str) -> Result<String> {
+        let nonce: [u8; NONCE_BYTES] = rand::random();
+        let payload = Payload { msg: secret.expose().as_bytes(), aad: place.as_bytes() };
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| Error::internal("seal a secret", "the cipher failed"))?;
+        Ok(hex::encode(&[nonce.as_slice(), &sealed].concat()))
+    }
+
+    /// The secret that was sealed for `place`; `None` where the key or the place is another or the text was changed.
+    pub(crate) fn open(&self, sealed: &str, place: &str) -> Option<Secret> {
+        let bytes = hex::decode(sealed)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
+        let payload = Payload { msg: sealed, aad: place.as_bytes() };
+        let secret = self.cipher().decrypt(&XNonce::from(*nonce), payload).ok()?;
+        String::from_utf8(secret).ok().map(Secret::from)
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&Key::from(self.0))
+    }
+}
+
+impl fmt::Debug for SealingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealingKey").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_as_text() {
+        let key = SealingKey::generate();
+        let text = key.to_hex();
+        assert_eq!(text.len(), 64);
+        for form in [text.clone(), text.to_uppercase(), format!(" \t{text}\r\n")] {
+            assert_eq!(SealingKey::from_hex(&form).unwrap().to_hex(), text);
+        }
+        assert_ne!(SealingKey::generate().to_hex(), text);
+        assert!(!format!("{key:?}").contains(&text), "Debug shows nothing");
+    }
+
+    #[test]
+    fn texts_that_are_no_key() {
+        let key = SealingKey::generate().to_hex();
+        let long = format!("{key}00");
+        let (half, rest) = key.split_at(32);
+        let inner = format!("{half} {rest}");
+        for text in ["", "abc", half, &format!("{half}0"), &long, &inner, &"g".repeat(64)] {
+            let error = SealingKey::from_hex(text).unwrap_err();
+            assert_eq!(error.to_string(), "secret key: is not 64 hexadecimal digits");
+        }
+    }
+
+    #[test]
+    fn opened_by_the_same_key_for_the_same_place_alone() {
+        let (key, secret) = (SealingKey::generate(), Secret::new("sk-planted"));
+        let sealed = key.seal(&secret, "models.embed").unwrap();
+        assert_eq!(key.open(&sealed, "models.embed"), Some(secret.clone()));
+        assert_eq!(key.open(&sealed, "models.rerank"), None);
+        assert_eq!(SealingKey::generate().open(&sealed, "models.embed"), None);
+        assert_ne!(key.seal(&secret, "models.embed").unwrap(), sealed, "a nonce of its own each time");
+    }
+
+    #[test]
+    fn nothing_opens_once_a_byte_is_changed_or_gone() {
+        let key = SealingKey::generate();
+        let sealed = key.seal(&Secret::new("sk-planted"), "models.embed").unwrap();
+        let bytes = hex::decode(&sealed).unwrap();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(key.open(&hex::encode(&changed), "models.embed"), None, "byte {at}");
+            assert_eq!(key.open(&hex::encode(&bytes[..at]), "models.embed"), None, "cut at {at}");
+        }
+        assert_eq!(key.open("not hexadecimal", "models.embed"), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! What is refused, in which words, and that nothing changes then.
+
+use lkr_settings::{
+    ErrorKind, KeyChange, Match, ModelEntryChange, OcrChange, ParsersChange, PluginChange, SettingsChange,
+};
+use lkr_state::StateStoreExt;
+
+use crate::support::{fresh, of_base_url, of_key, of_summarize, of_threshold};
+
+/// The reason for which `change` is refused.
+async fn refusal(change: SettingsChange) -> String {
+    let (settings, state) = fresh();
+    let error = settings.update(&change, &Match::Any, vec![]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(state.get("settings").await.unwrap().is_none(), "nothing was stored");
+    let message = error.to_string();
+    assert!(message.len() < 800, "{message}");
+    message.strip_prefix("change settings: ").unwrap().to_owned()
+}
+
+async fn is_allowed(change: SettingsChange) {
+    let (settings, _) = fresh();
+    let result = settings.update(&change, &Match::Any, vec![]).await;
+    assert!(result.is_ok(), "{change:?}: {result:?}");
+}
+
+fn model(model: impl Into<String>) -> SettingsChange {
+    of_summarize(ModelEntryChange { model: Some(model.into()), ..Default::default() })
+}
+
+fn timeout(timeout_s: u32) -> SettingsChange {
+    of_summarize(ModelEntryChange { timeout_s: Some(timeout_s), ..Default::default() })
+}
+
+fn base_url(text: &str) -> SettingsChange {
+    of_summarize(of_base_url(text, KeyChange::Keep))
+}
+
+fn parsers(parsers: ParsersChange) -> SettingsChange {
+    SettingsChange { parsers: Some(parsers), ..Default::default() }
+}
+
+fn languages(codes: &[&str]) -> SettingsChange {
+    let languages = Some(codes.iter().map(|&code| code.to_owned()).collect());
+    parsers(ParsersChange { ocr: Some(OcrChange { plugin: None, languages }), ..Default::default() })
+}
+
+#[tokio::test]
+async fn plugins() {
+    let one = |plugin: &str| Some(PluginChange { plugin: Some(plugin.to_owned()) });
+    let pdf = refusal(parsers(ParsersChange { pdf: one("other"), ..Default::default() })).await;
+    assert_eq!(pdf, "parsers.pdf.plugin is \"other\"; built in: pdf-a, pdf-b");
+    let docx = refusal(parsers(ParsersChange { docx: one("pdf-a"), ..Default::default() })).await;
+    assert_eq!(docx, "parsers.docx.plugin is \"pdf-a\"; built in: docx-a, docx-b");
+    let html = refusal(parsers(ParsersChange { html: one(""), ..Default::default() })).await;
+    assert_eq!(html, "parsers.html.plugin is \"\"; built in: html-a, html-b");
+    let ocr = Some(OcrChange { plugin: Some("x\n".repeat(500)), languages: None });
+    let ocr = refusal(parsers(ParsersChange { ocr, ..Default::default() })).await;
+    assert!(ocr.starts_with(r#"parsers.ocr.plugin is "x\nx\n"#), "{ocr}");
+    assert!(ocr.ends_with("built in: none, ocr-b"), "{ocr}");
+}
+
+#[tokio::test]
+async fn numbers() {
+    assert_eq!(refusal(of_threshold(65)).await, "dedup.simhash_threshold is 65; allowed is 0 to 64");
+    let expected = "models.summarize.timeout_s is 0; allowed is 1 to 600";
+    assert_eq!(refusal(timeout(0)).await, expected);
+    assert_eq!(refusal(timeout(601)).await, expected.replace("is 0", "is 601"));
+    for allowed in [of_threshold(0), of_threshold(64), timeout(1), timeout(600)] {
+        is_allowed(allowed).await;
+    }
+}
+
+#[tokio::test]
+async fn languages_of_ocr() {
+    let path = "parsers.ocr.languages";
+    let codes = "allowed are the two-letter codes of ISO 639-1";
+    assert_eq!(refusal(languages(&[])).await, format!("{path} has 0 entries; allowed are 1 to 10"));
+    assert_eq!(refusal(languages(&["en"; 11])).await, format!("{path} has 11 entries; allowed are 1 to 10"));
+    for wrong in ["EN", "eng", "xx", "", "e", "en ", "en de"] {
+        assert_eq!(refusal(languages(&["de", wrong])).await, format!("{path} has {wrong:?}; {codes}"));
+    }
+    is_allowed(languages(&["aa", "de", "en", "es", "fr", "it", "ja", "zh", "zu", "hi"])).await;
+}
+
+#[tokio::test]
+async fn model_names() {
+    let long = refusal(model("x".repeat(201))).await;
+    assert_eq!(long, "models.summarize.model has 201 characters; allowed are 200");
+    let control = refusal(model("a\u{7f}b")).await;
+    assert_eq!(control, "models.summarize.model is \"a\\u{7f}b\"; control characters are not allowed");
+    for allowed in ["", "org/model:7b-q4", &"é".repeat(200)] {
+        is_allowed(model(allowed)).await;
+    }
+}
+
+#[tokio::test]
+async fn addresses() {
+    let long = format!("http://h/{}", "x".repeat(2040));
+    is_allowed(base_url(&long[..2048])).await;
+    let refused = refusal(base_url(&long)).await;
+    assert_eq!(refused, "models.summarize.base_url has 2049 characters; allowed are 2048");
+    for allowed in [
+        "",
+        "  ",
+        "http://localhost:11434",
+        " https://models.example/v1/ ",
+        "HTTP://10.0.0.1",
+        "http://[::1]:80/a@b",
+    ] {
+        is_allowed(base_url(allowed)).await;
+    }
+    let shown = refusal(base_url("ftp://h/x")).await;
+    assert_eq!(shown, "models.summarize.base_url is \"ftp://h/x\"; allowed is http://HOST or https://HOST");
+    for wrong in [
+        "localhost:11434",
+        "models.example",
+        "/v1",
+        "http://",
+        "https:///v1",
+        "http:/h",
+        "http:h",
+        "file:///etc/passwd",
+        "data:x",
+        "http://h:99999",
+        "http://[::1",
+        "http:\\\\h",
+        "http://h\\x",
+        "http://a b",
+        "ht\ntp://h",
+        "http://h\u{a0}x",
+        "http://h\0",
+        "javascript:alert(1)",
+    ] {
+        let reason = refusal(base_url(wrong)).await;
+        assert!(reason.starts_with("models.summarize.base_url "), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn addresses_that_may_hold_a_secret_are_not_repeated() {
+    for (wrong, reason) in [
+        ("http://user:planted@h", "user info"),
+        ("http://planted@h/x", "user info"),
+        ("http://@planted", "user info"),
+        ("http://a@b@planted/", "user info"),
+        ("ftp://user:planted@h", "user info"),
+        ("http:user:planted@h", "user info"),
+        ("http:///user:planted@h", "user info"),
+        ("http:/user:planted@h", "user info"),
+        ("mailto:planted@h", "user info"),
+        ("http://h/?key=planted", "a query"),
+        ("http://h#planted", "a query"),
+        ("http://h?", "a query"),
+        ("ftp://user:planted@h/?x", "a query"),
+        ("http://user:planted@", "not an address"),
+        ("http://user:planted@h:port", "not an address"),
+        ("planted", "not an address"),
+        ("http://user:planted\\@h", "a backslash"),
+    ] {
+        let refused = refusal(base_url(wrong)).await;
+        assert!(refused.contains(reason), "{wrong}: {refused}");
+        assert!(!refused.contains("planted"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_checked_and_never_repeated() {
+    let long = "planted".repeat(600);
+    for wrong in ["", " ", " planted", "planted ", "plan ted", "planted\n", "plantéd", "\u{7f}planted", &long]
+    {
+        let refused = refusal(of_summarize(of_key(wrong))).await;
+        assert_eq!(refused, "models.summarize.api_key is not 1 to 4096 visible ASCII characters");
+    }
+    let mask = refusal(of_summarize(of_key("********"))).await;
+    assert_eq!(mask, "models.summarize.api_key is the mask that stands for a stored key");
+    for allowed in ["x", "sk-!~\"'{}", &long[..4096]] {
+        is_allowed(of_summarize(of_key(allowed))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_change_with_one_wrong_value_does_nothing() {
+    let mut change = of_summarize(of_key("sk-planted"));
+    change.dedup = of_threshold(65).dedup;
+    let refused = refusal(change).await;
+    assert!(refused.starts_with("dedup.simhash_threshold"), "{refused}");
+}

@@ -1,0 +1,128 @@
+//! Changes at the same time.
+
+use lkr_settings::{ErrorKind, Match, ModelEntryChange, ModelsChange, PerModel, Settings, SettingsChange};
+use lkr_state::{StateStoreExt, Write};
+
+use crate::support::{fresh, kind, of_models, of_threshold, over, overtaken};
+
+/// The change of one field of one of the entries.
+fn one_field(entry: usize, field: usize) -> SettingsChange {
+    let text = Some(format!("http://h/{entry}"));
+    let change = match field {
+        0 => ModelEntryChange { model: text, ..Default::default() },
+        1 => ModelEntryChange { base_url: text, ..Default::default() },
+        _ => ModelEntryChange { timeout_s: Some(u32::try_from(entry).unwrap() + 1), ..Default::default() },
+    };
+    let mut models = ModelsChange::default();
+    *[&mut models.embed, &mut models.summarize, &mut models.classify, &mut models.rerank][entry] =
+        Some(change);
+    of_models(models)
+}
+
+async fn all_at_once(handle: impl Fn() -> Settings) {
+    let tasks: Vec<_> = (0..12)
+        .map(|index| {
+            let settings = handle();
+            tokio::spawn(async move {
+                let alongside = vec![Write::increment("generation")];
+                settings.update(&one_field(index / 3, index % 3), &Match::Any, alongside).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    let settings = handle();
+    let now = settings.current().await.unwrap();
+    for (index, name) in PerModel::<()>::NAMES.into_iter().enumerate() {
+        let entry = now.settings.models.get(name).unwrap();
+        let text = format!("http://h/{index}");
+        assert_eq!((&entry.model, &entry.base_url), (&text, &text), "{name}");
+        assert_eq!(usize::try_from(entry.timeout_s).unwrap(), index + 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_changes_in_one_process_none_is_lost() {
+    for _ in 0..20 {
+        let (settings, state) = fresh();
+        all_at_once(|| settings.clone()).await;
+        assert_eq!(state.counter("generation").await.unwrap(), 12);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_changes_in_many_processes_none_is_lost() {
+    for _ in 0..20 {
+        let (_, state) = fresh();
+        all_at_once(|| over(&state)).await;
+        assert_eq!(state.counter("generation").await.unwrap(), 12);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_changes_with_the_same_tag_exactly_one_wins() {
+    for _ in 0..20 {
+        let (settings, state) = fresh();
+        let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+        let tasks: Vec<_> = (10..20)
+            .map(|threshold| {
+                let (settings, seen) = (over(&state), seen.clone());
+                let alongside = vec![Write::increment("generation")];
+                tokio::spawn(async move { settings.update(&of_threshold(threshold), &seen, alongside).await })
+            })
+            .collect();
+        let mut winners = vec![];
+        for task in tasks {
+            match task.await.unwrap() {
+                Ok(after) => winners.push(after.settings.dedup.simhash_threshold),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
+            }
+        }
+        let now = settings.current().await.unwrap().settings.dedup.simhash_threshold;
+        assert_eq!(winners, [now]);
+        assert_eq!(state.counter("generation").await.unwrap(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_overtaken_is_done_over_the_other() {
+    let (settings, state) = overtaken(1, one_field(0, 0));
+    settings.update(&of_threshold(9), &Match::Any, vec![Write::increment("generation")]).await.unwrap();
+    let now = over(&state).current().await.unwrap();
+    assert_eq!(now.settings.dedup.simhash_threshold, 9);
+    assert_eq!(now.settings.models.embed.model, "http://h/0");
+    assert_eq!(state.counter("generation").await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_change_with_a_tag_that_is_overtaken_is_refused() {
+    let (settings, state) = overtaken(1, one_field(0, 0));
+    let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+    let alongside = vec![Write::increment("generation")];
+    assert_eq!(kind(settings.update(&of_threshold(9), &seen, alongside).await), ErrorKind::Conflict);
+    let now = settings.current().await.unwrap();
+    assert_eq!(now.settings.dedup.simhash_threshold, 3);
+    assert_eq!(now.settings.models.embed.model, "http://h/0");
+    assert_eq!(state.counter("generation").await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_reset_that_is_overtaken_resets_the_other_change_too() {
+    let (settings, _) = overtaken(1, one_field(0, 0));
+    let reset = settings.reset(&Match::Any, vec![]).await.unwrap();
+    assert_eq!(reset.settings.models.embed.model, "");
+    let (settings, _) = overtaken(1, one_field(0, 0));
+    let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+    assert_eq!(kind(settings.reset(&seen, vec![]).await), ErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn a_change_is_given_up_that_is_overtaken_again_and_again() {
+    let (settings, _) = overtaken(8, one_field(0, 0));
+    assert!(settings.update(&of_threshold(9), &Match::Any, vec![]).await.is_ok());
+    let (settings, _) = overtaken(usize::MAX, one_field(0, 0));
+    let error = settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.is_retryable(), "{error}");
+    assert_eq!(settings.current().await.unwrap().settings.dedup.simhash_threshold, 3);
+}

@@ -1,0 +1,79 @@
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use lkr_settings::{
+    DedupChange, Error, ErrorKind, KeyChange, Match, ModelEntryChange, ModelsChange, Plugins, SealingKey,
+    Settings, SettingsChange,
+};
+use lkr_state::{FailingState, MemoryState, StateStore};
+
+pub(crate) fn plugins() -> Plugins {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    Plugins {
+        pdf: names(&["pdf-a", "pdf-b"]),
+        docx: names(&["docx-a", "docx-b"]),
+        html: names(&["html-a", "html-b"]),
+        ocr: names(&["none", "ocr-b"]),
+    }
+}
+
+pub(crate) fn sealing_key() -> SealingKey {
+    SealingKey::from_hex(&"07".repeat(32)).unwrap()
+}
+
+pub(crate) fn over(state: &Arc<dyn StateStore>) -> Settings {
+    Settings::open(Arc::clone(state), sealing_key(), plugins()).unwrap()
+}
+
+pub(crate) fn fresh() -> (Settings, Arc<dyn StateStore>) {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+    (over(&state), state)
+}
+
+/// A handle whose first `times` writes are overtaken by `other`, which another handle over the same store does.
+pub(crate) fn overtaken(times: usize, other: SettingsChange) -> (Settings, Arc<dyn StateStore>) {
+    let (rival, state) = fresh();
+    let tries = AtomicUsize::new(0);
+    let failing = FailingState::new(Arc::clone(&state), move |operation| {
+        if operation == "apply" && tries.fetch_add(1, Ordering::SeqCst) < times {
+            // A store in memory is never waited for.
+            let mut update = pin!(rival.update(&other, &Match::Any, vec![]));
+            let polled = update.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(matches!(polled, Poll::Ready(Ok(_))));
+        }
+        None
+    });
+    let failing: Arc<dyn StateStore> = Arc::new(failing);
+    (over(&failing), state)
+}
+
+pub(crate) fn of_models(models: ModelsChange) -> SettingsChange {
+    SettingsChange { models: Some(models), ..SettingsChange::default() }
+}
+
+pub(crate) fn of_summarize(entry: ModelEntryChange) -> SettingsChange {
+    of_models(ModelsChange { summarize: Some(entry), ..ModelsChange::default() })
+}
+
+pub(crate) fn of_base_url(base_url: &str, api_key: KeyChange) -> ModelEntryChange {
+    ModelEntryChange { base_url: Some(base_url.to_owned()), api_key, ..ModelEntryChange::default() }
+}
+
+pub(crate) fn of_key(key: &str) -> ModelEntryChange {
+    ModelEntryChange { api_key: KeyChange::Set(key.into()), ..ModelEntryChange::default() }
+}
+
+pub(crate) fn of_threshold(threshold: u8) -> SettingsChange {
+    let dedup = DedupChange { simhash_threshold: Some(threshold), ..DedupChange::default() };
+    SettingsChange { dedup: Some(dedup), ..SettingsChange::default() }
+}
+
+pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
+    result.unwrap_err().kind()
+}

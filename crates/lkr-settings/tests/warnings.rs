@@ -1,0 +1,64 @@
+//! What is logged: one line for each thing that is wrong, and no secret.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use lkr_settings::{
+    DedupChange, Match, ModelEntryChange, ModelsChange, ParsersChange, PluginChange, Plugins, SealingKey,
+    Settings, SettingsChange,
+};
+use lkr_state::{MemoryState, StateStore};
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn plugins(pdf: &[&str]) -> Plugins {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    Plugins { pdf: names(pdf), docx: names(&["docx"]), html: names(&["html"]), ocr: names(&["none"]) }
+}
+
+#[tokio::test]
+async fn one_warning_each() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+    let first = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins(&["a", "b"])).unwrap();
+    let entry =
+        ModelEntryChange { api_key: lkr_settings::KeyChange::Set("sk-planted".into()), ..Default::default() };
+    let pdf = PluginChange { plugin: Some("b".to_owned()) };
+    let change = SettingsChange {
+        models: Some(ModelsChange { rerank: Some(entry), ..Default::default() }),
+        parsers: Some(ParsersChange { pdf: Some(pdf), ..Default::default() }),
+        dedup: None,
+    };
+
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    first.update(&change, &Match::Any, vec![]).await.unwrap();
+    assert!(lines.0.lock().unwrap().is_empty(), "nothing is wrong yet");
+
+    let other = Settings::open(state, SealingKey::generate(), plugins(&["a"])).unwrap();
+    for threshold in 0..3 {
+        let dedup = DedupChange { simhash_threshold: Some(threshold), ..Default::default() };
+        let change = SettingsChange { dedup: Some(dedup), ..Default::default() };
+        other.update(&change, &Match::Any, vec![]).await.unwrap();
+    }
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(text.matches("models.rerank.api_key").count(), 1, "{text}");
+    assert_eq!(text.matches("parsers.pdf.plugin").count(), 1, "{text}");
+    assert!(!text.contains("planted"), "{text}");
+}

@@ -1,0 +1,38 @@
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+use crate::Result;
+
+/// What a classifier sees of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Digest<'a> {
+    /// The document's title.
+    pub title: &'a str,
+    /// Its summary.
+    pub summary: &'a str,
+    /// Its keywords.
+    pub keywords: &'a [String],
+    /// Its own dense vector, where it has one: the mean of its chunks' vectors, scaled to length 1, by the embedder
+    /// in use.
+    pub vector: Option<&'a [f32]>,
+}
+
+/// A category for a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The name of the category.
+    pub name: String,
+    /// How sure it is: the higher, the surer; comparable among the verdicts of one classifier alone.
+    pub score: f32,
+}
+
+/// Finds the category of a document.
+#[async_trait]
+pub trait Classifier: Debug + Send + Sync + 'static {
+    /// What changes where answers may: the model, the taxonomy, the method.
+    fn id(&self) -> String;
+
+    /// The category of a document, if one fits.
+    async fn classify(&self, digest: &Digest<'_>) -> Result<Option<Verdict>>;
+}
