@@ -25,7 +25,7 @@ enum Command {
     Ingest(ingest::Args),
     /// Run the queries of a collection and measure the answers against its judgements.
     Eval(eval::Args),
-    /// Measure in this process, without a server.
+    /// Measure ratios.
     Bench(bench::Args),
 }
 

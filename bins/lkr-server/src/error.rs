@@ -1,6 +1,6 @@
 //! The table of errors: what kind of failure is which code and which HTTP status.
 
-use std::{error::Error as StdError, io};
+use std::{error::Error as StdError, io, time::Duration};
 
 use actix_web::http::StatusCode;
 
@@ -17,8 +17,12 @@ pub enum Code {
     Unauthenticated,
     /// The account may not do it.
     Forbidden,
+    /// Nobody may make an account.
+    RegisterDisabled,
     /// The account has to change its password first.
     PasswordChangeRequired,
+    /// There were too many failed tries.
+    RateLimited,
     /// There is too much to do, or something is away.
     Overloaded,
     /// An operation failed.
@@ -28,13 +32,15 @@ pub enum Code {
 /// A row of the table: the code, its public number, its name and the HTTP status it usually comes with.
 type Row = (Code, u32, &'static str, StatusCode);
 
-const TABLE: [Row; 8] = [
+const TABLE: [Row; 10] = [
     (Code::Invalid, 1001, "invalid_request", StatusCode::BAD_REQUEST),
     (Code::Conflict, 1003, "conflict", StatusCode::CONFLICT),
     (Code::NotFound, 1004, "not_found", StatusCode::NOT_FOUND),
     (Code::Unauthenticated, 1005, "unauthenticated", StatusCode::UNAUTHORIZED),
     (Code::Forbidden, 1006, "forbidden", StatusCode::FORBIDDEN),
+    (Code::RegisterDisabled, 1007, "register_disabled", StatusCode::FORBIDDEN),
     (Code::PasswordChangeRequired, 1008, "password_change_required", StatusCode::FORBIDDEN),
+    (Code::RateLimited, 1009, "rate_limited", StatusCode::TOO_MANY_REQUESTS),
     (Code::Overloaded, 1010, "overloaded", StatusCode::SERVICE_UNAVAILABLE),
     (Code::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
 ];
@@ -77,11 +83,13 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// The methods that a path has, for a wrong one.
     pub(crate) allow: Option<String>,
+    /// After how many seconds another try makes sense.
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, status: code.status(), message: message.into(), allow: None }
+        Self { code, status: code.status(), message: message.into(), allow: None, retry_after: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -90,6 +98,19 @@ impl ApiError {
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::NotFound, message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(Code::Forbidden, message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(Code::Conflict, message)
+    }
+
+    fn rate_limited(message: impl Into<String>, retry_after: Duration) -> Self {
+        let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+        Self { retry_after: Some(seconds.max(1)), ..Self::new(Code::RateLimited, message) }
     }
 
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
@@ -164,8 +185,24 @@ impl From<lkr_auth::Error> for ApiError {
         match error.kind() {
             ErrorKind::Invalid => Self::invalid(error.to_string()),
             ErrorKind::Unauthenticated => Self::new(Code::Unauthenticated, error.to_string()),
+            ErrorKind::Forbidden => Self::forbidden(error.to_string()),
+            ErrorKind::NotFound => Self::not_found(error.to_string()),
+            ErrorKind::Taken | ErrorKind::TooMany => Self::conflict(error.to_string()),
+            ErrorKind::RateLimited { retry_after } => Self::rate_limited(error.to_string(), retry_after),
             ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Conflict | ErrorKind::Unavailable => Self::overloaded(&error),
+            ErrorKind::Conflict | ErrorKind::Overloaded | ErrorKind::Unavailable => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<lkr_settings::Error> for ApiError {
+    fn from(error: lkr_settings::Error) -> Self {
+        use lkr_settings::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.to_string()),
+            ErrorKind::Conflict => Self::conflict(error.to_string()),
+            ErrorKind::Unavailable if !disk_is_full(&error) => Self::overloaded(&error),
             _ => Self::internal(&error),
         }
     }

@@ -1,12 +1,11 @@
 //! The first admin, and the file with its password.
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use lkr_auth::{Auth, FIRST_ADMIN, generate_password};
+use anyhow::{Context, Result, anyhow};
+use lkr_auth::{Auth, AuthOptions, By, FIRST_ADMIN, generate_password};
+
+use crate::{config::Config, private_file, state::AppOptions};
 
 /// Where a generated password is written.
 pub(crate) fn password_file(data_dir: &Path) -> PathBuf {
@@ -17,8 +16,8 @@ pub(crate) fn password_file(data_dir: &Path) -> PathBuf {
 /// account is made, so that nobody is locked out by a crash in between.
 pub(crate) async fn ensure(auth: &Auth, file: &Path, given: Option<&str>) -> Result<()> {
     if auth.is_initialised().await? {
-        if auth.account(FIRST_ADMIN).await?.is_some_and(|admin| !admin.must_change_password) {
-            forget_password(file, FIRST_ADMIN).await;
+        if auth.account(FIRST_ADMIN).await?.is_none_or(|admin| !admin.must_change_password) {
+            remove(file).await;
         }
         return Ok(());
     }
@@ -26,10 +25,7 @@ pub(crate) async fn ensure(auth: &Auth, file: &Path, given: Option<&str>) -> Res
         Some(password) => drop(auth.initialise(password, false).await?),
         None => {
             let password = generate_password();
-            let (to, text) = (file.to_path_buf(), password.clone());
-            tokio::task::spawn_blocking(move || write(&to, &text))
-                .await?
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            write_down(file, &password).await?;
             auth.initialise(&password, true).await?;
             tracing::warn!(username = FIRST_ADMIN, file = %file.display(), "the first admin's password is in this file");
         }
@@ -37,11 +33,36 @@ pub(crate) async fn ensure(auth: &Auth, file: &Path, given: Option<&str>) -> Res
     Ok(())
 }
 
-/// Removes the file once the first admin has changed its password.
-pub(crate) async fn forget_password(file: &Path, username: &str) {
-    if !username.eq_ignore_ascii_case(FIRST_ADMIN) {
-        return;
+/// Lets the account `admin` in again, with a password that is written down: for those who are locked out. It is
+/// written before it counts, so that a crash in between leaves nothing worse than before.
+///
+/// # Errors
+/// Where there is no data folder, or a server has it open.
+pub async fn reset(config: &Config) -> Result<PathBuf> {
+    let folder = config.data_dir.display();
+    let state = lkr::open_state(&config.data_dir).await.map_err(|error| match error.kind() {
+        lkr::ErrorKind::Conflict => {
+            anyhow!(error).context(format!("the data folder {folder} is in use: stop the server first"))
+        }
+        _ => anyhow!(error),
+    })?;
+    let auth = Auth::new(state, &AuthOptions::default())?;
+    let (file, password) = (password_file(&config.data_dir), generate_password());
+    write_down(&file, &password).await?;
+    auth.reset_admin(&password, By::program("lkr-server reset-admin")).await?;
+    Ok(file)
+}
+
+/// Removes the file once the password in it is not the first admin's any more.
+pub(crate) async fn forget_password(options: &AppOptions, username: &str) {
+    if let Some(file) = &options.initial_password_file
+        && username.eq_ignore_ascii_case(FIRST_ADMIN)
+    {
+        remove(file).await;
     }
+}
+
+async fn remove(file: &Path) {
     match tokio::fs::remove_file(file).await {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             tracing::warn!(%error, file = %file.display(), "the initial password's file cannot be removed");
@@ -50,18 +71,8 @@ pub(crate) async fn forget_password(file: &Path, username: &str) {
     }
 }
 
-/// Writes a file that only its owner can read, to the disk.
-fn write(file: &Path, password: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that a crash left behind may be readable by others.
-    match std::fs::remove_file(file) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = options.open(file)?;
-    writeln!(file, "{password}")?;
-    file.sync_all()
+async fn write_down(file: &Path, password: &str) -> Result<()> {
+    let (to, text) = (file.to_path_buf(), password.to_owned());
+    let written = tokio::task::spawn_blocking(move || private_file::write(&to, &text)).await?;
+    written.with_context(|| format!("cannot write {}", file.display()))
 }

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use lkr_server::{
     config::{Loaded, Sources, load, show},
-    one_line, run,
+    one_line, reset_admin, run,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn start() -> Result<()> {
-    let Loaded { config, warnings, check_only, print } = load(&Sources::of_process())?;
+    let Loaded { config, warnings, check_only, reset_admin: reset, print } = load(&Sources::of_process())?;
     log();
     for warning in warnings {
         tracing::warn!("{warning}");
@@ -41,6 +41,11 @@ fn start() -> Result<()> {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if reset {
+        let file = runtime.block_on(reset_admin(&config))?;
+        let text = format!("the account admin has a new password, in {}\n", file.display());
+        return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
+    }
     let served = runtime.block_on(async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

@@ -22,6 +22,10 @@ use crate::{
 
 const BEARER: &str = "bearer";
 
+/// What parts of paths look like.
+const ID: &str = "^[0-9a-f]{32}$";
+const USERNAME: &str = "^[A-Za-z0-9._@-]{3,64}$";
+
 /// A schema under its name, with those it refers to.
 pub(crate) struct Named {
     name: String,
@@ -92,6 +96,12 @@ impl Doc {
             description,
             ObjectBuilder::new().schema_type(Type::String).build(),
         ))
+    }
+
+    /// A header that the request may have, and what it says.
+    pub(crate) fn request_header(self, name: &str, description: &str) -> Self {
+        let text = ObjectBuilder::new().schema_type(Type::String).build();
+        self.parameter(optional_parameter(ParameterIn::Header, name, description, text))
     }
 
     /// `limit` and `offset`.
@@ -176,7 +186,7 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
         Access::Unlisted | Access::Reader => {
             operation.security(SecurityRequirement::default()).security(bearer())
         }
-        Access::Member | Access::Flagged => operation.security(bearer()),
+        Access::Member | Access::Flagged | Access::Admin | Access::Owner => operation.security(bearer()),
     }
     .build()
 }
@@ -201,8 +211,11 @@ fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
     if endpoint.access != Access::Open {
         all.push((Code::Unauthenticated.status(), Code::Unauthenticated));
     }
-    if matches!(endpoint.access, Access::Member | Access::Reader) {
+    if endpoint.access.needs_login(true) && endpoint.access != Access::Flagged {
         all.push((Code::PasswordChangeRequired.status(), Code::PasswordChangeRequired));
+    }
+    if matches!(endpoint.access, Access::Admin | Access::Owner) {
+        all.push((Code::Forbidden.status(), Code::Forbidden));
     }
     all.sort_unstable();
     all.dedup();
@@ -218,7 +231,9 @@ fn refusal(status: StatusCode, codes: &[Code]) -> Response {
     let (name, description) = match status {
         StatusCode::UNAUTHORIZED => ("WWW-Authenticate", "Bearer."),
         StatusCode::METHOD_NOT_ALLOWED => ("Allow", "The methods that the path has."),
-        StatusCode::SERVICE_UNAVAILABLE => ("Retry-After", "After how many seconds to try again."),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            ("Retry-After", "After how many seconds to try again.")
+        }
         _ => return with_request_id(response).build(),
     };
     with_request_id(response).header(name, header(description)).build()
@@ -282,20 +297,25 @@ fn error_envelope() -> Schema {
 fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     names.map(|name| {
-        let id = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[0-9a-f]{32}$")).build();
+        let pattern = if name == "username" { USERNAME } else { ID };
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build();
         ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)
             .required(Required::True)
-            .schema(Some(Schema::Object(id)))
+            .schema(Some(Schema::Object(text)))
             .build()
     })
 }
 
 fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
+    optional_parameter(ParameterIn::Query, name, description, schema)
+}
+
+fn optional_parameter(place: ParameterIn, name: &str, description: &str, schema: Object) -> Parameter {
     ParameterBuilder::new()
         .name(name)
-        .parameter_in(ParameterIn::Query)
+        .parameter_in(place)
         .required(Required::False)
         .description(Some(description))
         .schema(Some(Schema::Object(schema)))

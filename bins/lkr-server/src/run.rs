@@ -4,13 +4,16 @@ use std::{future::Future, net::SocketAddr, time::Duration};
 
 use actix_web::{HttpServer, dev::ServerHandle, web::Data};
 use anyhow::{Context, Result, anyhow};
-use lkr::{KnowledgeBase, OpenOptions};
+use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
 use lkr_auth::{Auth, AuthOptions};
+use lkr_settings::Settings;
 
 use crate::{
     app::create_app,
     config::Config,
     first_admin,
+    plugins::plugins,
+    secret_key,
     state::{AppOptions, AppState, Services},
 };
 
@@ -40,6 +43,8 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
     let state = Data::new(AppState::new(AppOptions {
         require_login_for_reads: config.require_login_for_reads,
         initial_password_file: Some(password_file.clone()),
+        register_enabled: config.auth_register_enabled,
+        trusted_proxies: config.trusted_proxies.clone(),
     }));
     let (handle, addresses) = serve(&config, &state)?;
     tokio::pin!(stop);
@@ -86,14 +91,16 @@ fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<S
     Ok((handle, addresses))
 }
 
-/// Opens the stores and makes the first admin.
+/// Opens the stores, makes the first admin and reads the settings.
 async fn open(config: &Config, password_file: &std::path::Path) -> Result<Services> {
+    let taxonomy = load_taxonomy(config).await?;
     tokio::fs::create_dir_all(&config.data_dir)
         .await
         .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
     let mut options = OpenOptions::new(&config.data_dir);
     options.blobs_dir = config.blobs_dir();
     options.model_dir = config.model_dir();
+    options.taxonomy = taxonomy;
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {
             let folder = config.data_dir.display();
@@ -103,7 +110,16 @@ async fn open(config: &Config, password_file: &std::path::Path) -> Result<Servic
     })?;
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
     first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
-    Ok(Services { kb, auth })
+    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins())?;
+    Ok(Services { kb, auth, settings })
+}
+
+/// The categories, read once.
+async fn load_taxonomy(config: &Config) -> Result<Taxonomy> {
+    match config.taxonomy_path.clone() {
+        Some(path) => Ok(tokio::task::spawn_blocking(move || Taxonomy::load(&path)).await??),
+        None => Ok(Taxonomy::built_in()),
+    }
 }
 
 /// Takes no more requests and waits for those in flight. Connections that are merely open are not waited for.

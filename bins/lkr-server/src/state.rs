@@ -8,8 +8,10 @@ use std::{
     },
 };
 
+use ipnet::IpNet;
 use lkr::KnowledgeBase;
 use lkr_auth::Auth;
+use lkr_settings::Settings;
 
 use crate::{
     error::{ApiError, Code},
@@ -25,8 +27,10 @@ const BODIES_BYTES: usize = 256 * 1024 * 1024;
 pub struct Services {
     /// Documents and searches.
     pub kb: KnowledgeBase,
-    /// Accounts and sessions.
+    /// Accounts, sessions and keys.
     pub auth: Auth,
+    /// What can be changed while the service runs.
+    pub settings: Settings,
 }
 
 /// What of the configuration requests depend on.
@@ -36,6 +40,10 @@ pub struct AppOptions {
     pub require_login_for_reads: bool,
     /// The file with the first admin's password, which goes with that password.
     pub initial_password_file: Option<PathBuf>,
+    /// Whether anybody may make an account.
+    pub register_enabled: bool,
+    /// Proxies whose X-Forwarded-For is believed.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// What all requests share: the options, and the services once they are open.

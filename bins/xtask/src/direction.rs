@@ -18,6 +18,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
             "lkr-models",
             "lkr-parsers",
             "lkr-state",
+            "lkr-taxonomy",
             "lkr-text",
             "lkr-vectors",
         ],
@@ -30,8 +31,10 @@ const MAY_REACH: &[(&str, &[&str])] = &[
         "lkr-retrieval",
         &["lkr-catalog", "lkr-domain", "lkr-layers", "lkr-models", "lkr-state", "lkr-text", "lkr-vectors"],
     ),
+    ("lkr-settings", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
+    ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-text", &[]),
     ("lkr-vectors", &["lkr-domain"]),
 ];

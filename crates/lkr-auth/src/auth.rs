@@ -4,17 +4,20 @@ use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, 
 use time::OffsetDateTime;
 
 use crate::{
-    Account, Error, ErrorKind, Login, Result, check_password, check_username,
-    password::Hasher,
+    Account, AuditAction, AuditLog, By, NewAccount, Result, Role, ThrottleOptions,
+    audit::detail,
+    check_password, check_username,
+    hasher::Hasher,
     records::{AccountV1, INITIALISED, account_key, decode, encode},
     session::hex,
+    throttle::Throttle,
 };
 
 /// The username of the account that the first start makes.
 pub const FIRST_ADMIN: &str = "admin";
 
-/// How often a change is tried anew that another one overtook.
-const TRIES: usize = 4;
+/// How often a change is tried anew that another one overtook. Each time one of them came through.
+pub(crate) const TRIES: usize = 32;
 
 /// What can be chosen.
 #[derive(Debug, Clone)]
@@ -25,26 +28,34 @@ pub struct AuthOptions {
     pub session_ttl: Duration,
     /// How many passwords are hashed at once; each takes a core for a good part of a second.
     pub hashes_at_once: usize,
+    /// How many passwords may wait to be hashed; further ones are turned away.
+    pub hashes_waiting: usize,
+    /// How many wrong passwords are let pass.
+    pub throttle: ThrottleOptions,
 }
 
 impl Default for AuthOptions {
-    /// 600,000 iterations, 12 hours, and half of the cores.
+    /// 600,000 iterations, 12 hours, half of the cores, 128 that wait.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             iterations: 600_000,
             session_ttl: Duration::from_secs(12 * 60 * 60),
             hashes_at_once: (cores / 2).max(1),
+            hashes_waiting: 128,
+            throttle: ThrottleOptions::default(),
         }
     }
 }
 
-/// Accounts and sessions over a state store. Cheap to clone.
+/// Accounts, sessions, API keys and the audit log over a state store. Cheap to clone.
 #[derive(Clone)]
 pub struct Auth {
     pub(crate) state: Arc<dyn StateStore>,
     pub(crate) session_ttl: Duration,
-    hasher: Hasher,
+    pub(crate) hasher: Hasher,
+    pub(crate) throttle: Throttle,
+    audit: AuditLog,
 }
 
 impl fmt::Debug for Auth {
@@ -54,13 +65,24 @@ impl fmt::Debug for Auth {
 }
 
 impl Auth {
-    /// Accounts and sessions in `state`.
+    /// Accounts and what belongs to them in `state`.
     ///
     /// # Errors
     /// `Internal` where the options name fewer than 1,000 iterations.
     pub fn new(state: Arc<dyn StateStore>, options: &AuthOptions) -> Result<Self> {
-        let hasher = Hasher::new(options.iterations, options.hashes_at_once)?;
-        Ok(Self { state, session_ttl: options.session_ttl, hasher })
+        Ok(Self {
+            session_ttl: options.session_ttl,
+            hasher: Hasher::new(options.iterations, options.hashes_at_once, options.hashes_waiting)?,
+            throttle: Throttle::new(Arc::clone(&state), options.throttle),
+            audit: AuditLog::new(Arc::clone(&state)),
+            state,
+        })
+    }
+
+    /// The audit log, which every change of accounts and keys is noted in.
+    #[must_use]
+    pub const fn audit(&self) -> &AuditLog {
+        &self.audit
     }
 
     /// Whether the first admin was made, be it there still or not.
@@ -74,16 +96,15 @@ impl Auth {
     /// nobody locked out.
     pub async fn initialise(&self, password: &str, must_change_password: bool) -> Result<bool> {
         check_password(password)?;
-        let account = self.new_account(FIRST_ADMIN, true, password, must_change_password).await?;
+        let new = NewAccount { username: FIRST_ADMIN, password, role: Role::Admin, must_change_password };
+        let account = self.new_account(new).await?;
+        let by = By::program("first start");
         let writes = vec![
             Write::put(INITIALISED, Expect::Absent, "1"),
-            Write::put(account_key(FIRST_ADMIN), Expect::Absent, encode(account)?),
+            put(&account, Expect::Absent)?,
+            created(by, &account)?,
         ];
-        match self.state.apply(writes).await {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == StateErrorKind::Conflict => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        self.try_apply(writes).await
     }
 
     /// The account of this name.
@@ -91,99 +112,53 @@ impl Auth {
         Ok(self.read(username).await?.map(|(account, _)| Account::from(&account)))
     }
 
-    /// Begins a session.
-    ///
-    /// # Errors
-    /// `Unauthenticated`, in the same words after the same work, where there is no such account or the password is
-    /// another; also where the account is disabled.
-    pub async fn login(&self, username: &str, password: &str) -> Result<Login> {
-        let found = match check_username(username) {
-            Ok(()) => self.read(username).await?,
-            Err(_) => None,
-        };
-        let stored = found.as_ref().map(|(account, _)| account.password.as_str());
-        let verified = self.hasher.verify(password, stored).await?;
-        let (account, version) = found
-            .filter(|_| verified.matches)
-            .ok_or_else(|| Error::unauthenticated("the username or the password is wrong"))?;
-        if account.disabled {
-            return Err(Error::unauthenticated("the account is disabled"));
+    /// The account of this name and the version of its record. What cannot be a username names none.
+    pub(crate) async fn read(&self, username: &str) -> Result<Option<(AccountV1, u64)>> {
+        if check_username(username).is_err() {
+            return Ok(None);
         }
-        if verified.outdated {
-            self.renew_hash(account.clone(), version, password).await?;
-        }
-        let (login, session) = self.begin_session(&account)?;
-        self.state.apply(vec![session]).await?;
-        Ok(login)
-    }
-
-    /// Changes the password of an account, ends all its sessions and begins a new one, in one step.
-    ///
-    /// # Errors
-    /// `Invalid` where the new password cannot be one, or an account that has to change it keeps it;
-    /// `Unauthenticated` where the current one is another.
-    pub async fn change_password(&self, username: &str, current: &str, new: &str) -> Result<Login> {
-        check_password(new)?;
-        for _ in 0..TRIES {
-            let (mut account, version) = self
-                .read(username)
-                .await?
-                .ok_or_else(|| Error::unauthenticated("the account is not there any more"))?;
-            if !self.hasher.verify(current, Some(&account.password)).await?.matches || account.disabled {
-                return Err(Error::unauthenticated("the current password is wrong"));
-            }
-            if account.must_change_password && self.hasher.verify(new, Some(&account.password)).await?.matches
-            {
-                return Err(Error::invalid("new password", "is the one that has to be changed"));
-            }
-            account.password = self.hasher.hash(new).await?;
-            account.must_change_password = false;
-            account.epoch += 1;
-            let (login, session) = self.begin_session(&account)?;
-            let writes = vec![put(&account, Expect::Version(version))?, session];
-            match self.state.apply(writes).await {
-                Err(error) if error.kind() == StateErrorKind::Conflict => {}
-                result => return result.map(|()| login).map_err(Error::from),
-            }
-        }
-        Err(Error::new(ErrorKind::Conflict, "change password", "the account keeps changing"))
-    }
-
-    async fn read(&self, username: &str) -> Result<Option<(AccountV1, u64)>> {
         let Some(record) = self.state.get(&account_key(username)).await? else { return Ok(None) };
         Ok(Some((decode(&record.value)?, record.version)))
     }
 
-    async fn new_account(
-        &self,
-        username: &str,
-        admin: bool,
-        password: &str,
-        must_change_password: bool,
-    ) -> Result<AccountV1> {
-        check_username(username)?;
+    /// The record of a new account, which is not stored yet.
+    pub(crate) async fn new_account(&self, new: NewAccount<'_>) -> Result<AccountV1> {
         Ok(AccountV1 {
             id: hex(&rand::random::<[u8; 16]>()),
-            username: username.to_owned(),
-            admin,
+            username: new.username.to_owned(),
+            admin: new.role == Role::Admin,
             created_at: OffsetDateTime::now_utc(),
-            must_change_password,
+            must_change_password: new.must_change_password,
             disabled: false,
-            password: self.hasher.hash(password).await?,
+            password: self.hash(new.password).await?,
             epoch: 0,
+            key_epoch: 0,
         })
     }
 
-    /// Stores the password under the iterations in force. Another change of the account has precedence.
-    async fn renew_hash(&self, mut account: AccountV1, version: u64, password: &str) -> Result<()> {
-        account.password = self.hasher.hash(password).await?;
-        match self.state.apply(vec![put(&account, Expect::Version(version))?]).await {
-            Err(error) if error.kind() != StateErrorKind::Conflict => Err(error.into()),
-            _ => Ok(()),
+    pub(crate) async fn hash(&self, password: &str) -> Result<String> {
+        self.hasher.slot().await?.hash(password).await
+    }
+
+    /// Does the step; `false` where another one overtook it, so that it has to be made anew.
+    pub(crate) async fn try_apply(&self, writes: Vec<Write>) -> Result<bool> {
+        match self.state.apply(writes).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == StateErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-fn put(account: &AccountV1, expect: Expect) -> Result<Write> {
+pub(crate) fn put(account: &AccountV1, expect: Expect) -> Result<Write> {
     Ok(Write::put(account_key(&account.username), expect, encode(account)?))
+}
+
+/// The audit entry of an account that is made.
+pub(crate) fn created(by: By<'_>, account: &AccountV1) -> Result<Write> {
+    let detail = detail([
+        ("role", Account::from(account).role.name().into()),
+        ("must_change_password", account.must_change_password.into()),
+    ]);
+    AuditLog::entry(by, AuditAction::AccountCreate, &account.username, detail)
 }

@@ -1,14 +1,32 @@
 #![doc = include_str!("../README.md")]
 
 mod account;
+mod accounts;
+mod audit;
 mod auth;
+mod credential;
 mod error;
+mod guard;
+mod hasher;
+mod ids;
+mod keys;
+mod login;
+mod own_password;
+mod page;
 mod password;
 mod records;
 mod session;
+mod throttle;
 
-pub use account::{Account, Role, check_username};
+pub use account::{Account, AccountChange, NewAccount, Role, check_username};
+pub use audit::{AuditAction, AuditEntry, AuditFilter, AuditLog, By};
 pub use auth::{Auth, AuthOptions, FIRST_ADMIN};
+pub use credential::{Credential, Identity};
 pub use error::{Error, ErrorKind, Result};
+pub use ids::{AuditId, KeyId};
+pub use keys::{ApiKey, NewKey};
+pub use login::Attempt;
+pub use page::Page;
 pub use password::{check_password, generate_password};
 pub use session::Login;
+pub use throttle::ThrottleOptions;

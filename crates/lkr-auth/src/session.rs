@@ -6,11 +6,11 @@ use time::OffsetDateTime;
 
 use crate::{
     Account, Auth, Error, Result,
-    records::{AccountV1, SessionV1, account_key, decode, encode, session_key},
+    records::{AccountV1, SessionV1, decode, encode, session_key},
 };
 
 /// The random bytes of a token: 256 bits.
-const TOKEN_BYTES: usize = 32;
+pub(crate) const TOKEN_BYTES: usize = 32;
 
 /// A session that was begun. Its token is shown here and nowhere else.
 #[derive(Clone)]
@@ -30,31 +30,25 @@ impl fmt::Debug for Login {
 }
 
 impl Auth {
-    /// The account whose session `token` names.
-    ///
-    /// # Errors
-    /// `Unauthenticated` where the token is malformed or unknown, the session has ended or expired, or the account
-    /// is disabled.
-    pub async fn authenticate(&self, token: &str) -> Result<Account> {
-        let ended = || Error::unauthenticated("the access token is unknown or has expired");
-        let hash = token_hash(token).ok_or_else(ended)?;
-        let session = self.state.get(&session_key(&hash)).await?.ok_or_else(ended)?;
-        let session: SessionV1 = decode(&session.value)?;
-        if session.expires_at <= OffsetDateTime::now_utc() {
-            return Err(ended());
-        }
-        let account = self.state.get(&account_key(&session.username)).await?.ok_or_else(ended)?;
-        let account: AccountV1 = decode(&account.value)?;
-        if account.id != session.account_id || account.epoch != session.epoch || account.disabled {
-            return Err(ended());
-        }
-        Ok(Account::from(&account))
+    /// Ends the session that `token` names, and answers whether there was one.
+    pub async fn logout(&self, token: &str) -> Result<bool> {
+        let Some(hash) = token_hash(token) else { return Ok(false) };
+        let Some((_, version)) = self.live_session(&hash).await? else { return Ok(false) };
+        self.try_apply(vec![Write::delete(session_key(&hash), Expect::Version(version))]).await
     }
 
-    /// Ends the session that `token` names; nothing where there is none.
-    pub async fn logout(&self, token: &str) -> Result<()> {
-        let Some(hash) = token_hash(token) else { return Ok(()) };
-        Ok(self.state.apply(vec![Write::delete(session_key(&hash), Expect::Any)]).await?)
+    /// The account of a session that is good, and the version of the session's record.
+    pub(crate) async fn live_session(&self, token_hash: &str) -> Result<Option<(AccountV1, u64)>> {
+        let Some(record) = self.state.get(&session_key(token_hash)).await? else { return Ok(None) };
+        let session: SessionV1 = decode(&record.value)?;
+        if session.expires_at <= OffsetDateTime::now_utc() {
+            return Ok(None);
+        }
+        let account = self.read(&session.username).await?.map(|(account, _)| account);
+        let lives = |account: &AccountV1| {
+            account.id == session.account_id && account.epoch == session.epoch && !account.disabled
+        };
+        Ok(account.filter(lives).map(|account| (account, record.version)))
     }
 
     /// A new token of `account`, and the write that makes it good.
@@ -73,7 +67,7 @@ impl Auth {
 }
 
 /// The SHA-256 of a token in hexadecimal; `None` where the text cannot be a token.
-fn token_hash(token: &str) -> Option<String> {
+pub(crate) fn token_hash(token: &str) -> Option<String> {
     let well_formed =
         token.len() == 2 * TOKEN_BYTES && token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     well_formed.then(|| hex(&Sha256::digest(token)))

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use lkr_domain::{DocId, Document, TaskId};
-use lkr_state::{Record, StateStore, StateStoreExt};
+use lkr_state::{Record, StateStore, StateStoreExt, Write};
 
 use crate::{Error, Result, Task, document};
 
@@ -49,6 +49,12 @@ impl Catalog {
         record.map(|record| read_task(&record)).transpose()
     }
 
+    /// The write that makes cached answers stale, for changes of other things than documents that searches show.
+    #[must_use]
+    pub fn stale_answers() -> Write {
+        Write::increment(key::GENERATION)
+    }
+
     /// Grows with every change that a search could show. What was computed under an older number may be stale.
     pub async fn generation(&self) -> Result<u64> {
         Ok(self.state.counter(key::GENERATION).await?)
@@ -75,6 +81,7 @@ pub(crate) mod key {
     pub(crate) const DOCUMENTS: &str = "doc/";
     pub(crate) const TASKS: &str = "task/";
     pub(crate) const TRASH: &str = "trash/";
+    pub(crate) const CHANGES: &str = "change/";
 
     pub(crate) const UNEMBEDDED: &str = "unembedded/";
 

@@ -1,6 +1,6 @@
 //! The stored form of a document's record.
 
-use lkr_domain::{Counts, DocId, Document, Metadata, SPACE_DEFAULT};
+use lkr_domain::{Counts, Creator, DocId, Document, Metadata, SPACE_DEFAULT};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -25,7 +25,10 @@ struct DocumentV1 {
     created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339")]
     updated_at: OffsetDateTime,
-    created_by: String,
+    #[serde(flatten)]
+    created_by: Creator,
+    #[serde(default)]
+    category_by_hand: bool,
 }
 
 /// A record with the version that tells how to read it.
@@ -54,6 +57,7 @@ pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
         created_at: document.created_at,
         updated_at: document.updated_at,
         created_by: document.created_by,
+        category_by_hand: document.category_by_hand,
     });
     serde_json::to_vec(&record).map_err(|e| Error::corrupt("write document record", e))
 }
@@ -78,5 +82,6 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         created_at: record.created_at,
         updated_at: record.updated_at,
         created_by: record.created_by,
+        category_by_hand: record.category_by_hand,
     })
 }

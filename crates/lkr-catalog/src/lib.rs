@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod catalog;
+mod change;
 mod document;
 mod error;
 mod listing;
@@ -12,11 +13,15 @@ mod texts;
 mod transitions;
 
 pub use catalog::{Catalog, Stored};
+pub use change::ChangeNote;
 pub use error::{Error, ErrorKind, Result};
 pub use listing::{ListFilter, Page};
 pub use points::{NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
-pub use task::{Progress, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, Usage};
+pub use task::{
+    DocumentResult, Progress, ReclassifyResult, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult,
+    TaskStatus, Usage,
+};
 pub use texts::Texts;
 pub use transitions::{Active, Deleted, Trash};

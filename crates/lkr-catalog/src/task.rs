@@ -1,4 +1,4 @@
-use lkr_domain::{Counts, DocId, Metadata, TaskId};
+use lkr_domain::{Counts, Creator, DocId, Metadata, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 pub struct Task {
     /// Its id.
     pub task_id: TaskId,
-    /// The document it makes or changes.
+    /// The document it makes or changes; an id of its own where it is about all documents.
     pub doc_id: DocId,
     /// What it does.
     pub kind: TaskKind,
@@ -26,7 +26,8 @@ pub struct Task {
     #[serde(with = "time::serde::rfc3339")]
     pub updated_at: OffsetDateTime,
     /// The account that asked for it.
-    pub created_by: String,
+    #[serde(flatten)]
+    pub created_by: Creator,
     /// What it works on.
     pub input: TaskInput,
     /// What came of it, once it is done.
@@ -43,6 +44,8 @@ pub struct Task {
 pub enum TaskKind {
     /// Brings a new document in.
     Ingest,
+    /// Classifies all documents again.
+    Reclassify,
 }
 
 impl TaskKind {
@@ -51,7 +54,14 @@ impl TaskKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
+            Self::Reclassify => "reclassify",
         }
+    }
+
+    /// Whether it is about one document, which its `doc_id` names.
+    #[must_use]
+    pub const fn is_about_a_document(self) -> bool {
+        matches!(self, Self::Ingest)
     }
 }
 
@@ -111,6 +121,8 @@ pub enum Stage {
     Layer,
     /// Making vectors and storing points, batch by batch.
     Embed,
+    /// Choosing categories, document by document.
+    Classify,
     /// Making it visible.
     Publish,
 }
@@ -124,6 +136,7 @@ impl Stage {
             Self::Parse => "parse",
             Self::Layer => "layer",
             Self::Embed => "embed",
+            Self::Classify => "classify",
             Self::Publish => "publish",
         }
     }
@@ -138,8 +151,8 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// What a task works on. The text itself lies among the [`Texts`](crate::Texts), under the document and revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a task works on; empty where it is about all documents. The text itself lies among the [`Texts`](crate::Texts), under the document and revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInput {
     /// The revision of the document that the task makes.
     pub revision: u64,
@@ -156,7 +169,28 @@ pub struct TaskInput {
 
 /// What came of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskResult {
+#[serde(untagged)]
+pub enum TaskResult {
+    /// A document is searchable.
+    Document(DocumentResult),
+    /// All documents were classified.
+    Reclassified(ReclassifyResult),
+}
+
+impl TaskResult {
+    /// What came of a document's task; `None` of another's.
+    #[must_use]
+    pub fn document(self) -> Option<DocumentResult> {
+        match self {
+            Self::Document(result) => Some(result),
+            Self::Reclassified(_) => None,
+        }
+    }
+}
+
+/// What came of a document's task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentResult {
     /// The document's title.
     pub title: String,
     /// Its category; empty for none.
@@ -172,6 +206,25 @@ pub struct TaskResult {
     /// What the person who sent it should know.
     pub warnings: Vec<String>,
     /// From the first stage's begin to the end, in milliseconds, waiting between tries left out.
+    pub elapsed_ms: u64,
+}
+
+/// What came of classifying all documents.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReclassifyResult {
+    /// How many documents were looked at.
+    pub documents: u64,
+    /// How many have another category now.
+    pub changed: u64,
+    /// How many kept the category that a person chose.
+    pub by_hand: u64,
+    /// How many have no category now.
+    pub uncategorized: u64,
+    /// What language models were asked.
+    pub usage: Usage,
+    /// What the person who asked for it should know.
+    pub warnings: Vec<String>,
+    /// From begin to end, in milliseconds, waiting between tries left out.
     pub elapsed_ms: u64,
 }
 

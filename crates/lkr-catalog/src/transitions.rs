@@ -1,6 +1,6 @@
 //! The steps that change what is visible or what is to be done. Each is one step of the state store.
 
-use lkr_domain::{Counts, DocId, Document, TaskId};
+use lkr_domain::{Counts, Creator, DocId, Document, TaskId};
 use lkr_state::{Expect, Order, StateStoreExt, Write};
 use time::OffsetDateTime;
 
@@ -123,39 +123,52 @@ impl Catalog {
         Ok(self.state.apply(notes.chain([Write::increment(key::GENERATION)]).collect()).await?)
     }
 
+    /// Ends a task that is about no document as done.
+    ///
+    /// # Errors
+    /// `Conflict` where it ended meanwhile.
+    pub async fn end(&self, active: Active, task: &Task) -> Result<()> {
+        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        Ok(self.state.apply(vec![active.end(), put]).await?)
+    }
+
     /// Ends a task as failed. What it stored so far becomes trash.
     ///
     /// # Errors
     /// `Conflict` where the task is no longer its document's unfinished one.
     pub async fn fail(&self, active: Active, task: &Task) -> Result<()> {
-        let writes = vec![
+        self.end_failed(active, task, Vec::new()).await
+    }
+
+    async fn end_failed(&self, active: Active, task: &Task, alongside: Vec<Write>) -> Result<()> {
+        let writes = [
             active.end(),
             Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
             Write::put(key::trash(task.doc_id, task.input.revision), Expect::Any, Vec::new()),
         ];
-        Ok(self.state.apply(writes).await?)
+        Ok(self.state.apply(writes.into_iter().chain(alongside).collect()).await?)
     }
 
-    /// Takes a live document away: from when this answers, nothing shows it.
+    /// Takes a live document away: from when this answers, nothing shows it. `alongside` is written in the same step.
     ///
     /// # Errors
     /// `Conflict` where it changed since it was read.
-    pub async fn delete(&self, document: &Stored<Document>) -> Result<Deleted> {
+    pub async fn delete(&self, document: &Stored<Document>, alongside: Vec<Write>) -> Result<Deleted> {
         let Stored { value, version } = document;
-        let writes = vec![
+        let writes = [
             Write::delete(key::document(value.doc_id), Expect::Version(*version)),
             Write::put(key::trash(value.doc_id, value.revision), Expect::Any, Vec::new()),
             Write::increment(key::GENERATION),
         ];
-        self.state.apply(writes).await?;
+        self.state.apply(writes.into_iter().chain(alongside).collect()).await?;
         Ok(Deleted { counts: value.counts, cancelled: None })
     }
 
-    /// Ends a document's unfinished task as cancelled.
+    /// Ends a document's unfinished task as cancelled. `alongside` is written in the same step.
     ///
     /// # Errors
     /// `Conflict` where the task ended meanwhile.
-    pub async fn cancel(&self, active: Active) -> Result<Deleted> {
+    pub async fn cancel(&self, active: Active, alongside: Vec<Write>) -> Result<Deleted> {
         let Some(record) = self.state.get(&key::task(active.task_id)).await? else {
             return Ok(Deleted::default());
         };
@@ -168,7 +181,7 @@ impl Catalog {
         });
         task.status = TaskStatus::Failed;
         task.updated_at = OffsetDateTime::now_utc();
-        self.fail(active, &task).await?;
+        self.end_failed(active, &task, alongside).await?;
         Ok(Deleted { counts: Counts::default(), cancelled: Some(task.task_id) })
     }
 
@@ -222,19 +235,30 @@ impl Catalog {
 impl Task {
     /// A pending ingestion of a new document.
     #[must_use]
-    pub fn ingest(doc_id: DocId, created_by: &str, input: crate::TaskInput) -> Self {
+    pub fn ingest(doc_id: DocId, created_by: Creator, input: crate::TaskInput) -> Self {
+        Self::pending(crate::TaskKind::Ingest, doc_id, created_by, input)
+    }
+
+    /// A pending classification of all documents.
+    #[must_use]
+    pub fn reclassify(created_by: Creator) -> Self {
+        let input = crate::TaskInput::default();
+        Self::pending(crate::TaskKind::Reclassify, DocId::new(), created_by, input)
+    }
+
+    fn pending(kind: crate::TaskKind, doc_id: DocId, created_by: Creator, input: crate::TaskInput) -> Self {
         let now = OffsetDateTime::now_utc();
         Self {
             task_id: TaskId::new(),
             doc_id,
-            kind: crate::TaskKind::Ingest,
+            kind,
             status: TaskStatus::Pending,
             stage: Stage::Queued,
             progress: crate::Progress::default(),
             attempts: 0,
             created_at: now,
             updated_at: now,
-            created_by: created_by.to_owned(),
+            created_by,
             input,
             result: None,
             error: None,

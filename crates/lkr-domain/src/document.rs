@@ -14,6 +14,15 @@ pub const SPACE_DEFAULT: &str = "default";
 /// Metadata keys that only lkr itself sets: they name the stored original.
 pub const RESERVED_METADATA: [&str; 3] = ["raw_file_path", "original_filename", "original_size_bytes"];
 
+/// The longest title and the longest source, in code points.
+pub const MAX_LINE_CHARS: usize = 4_096;
+
+/// How many keys the metadata of a document may have, those that are reserved not counted.
+pub const MAX_METADATA_KEYS: usize = 64;
+
+/// The most that title, source and metadata may come to together, in bytes of JSON: that is how records are stored.
+pub const MAX_PROPERTIES_BYTES: usize = 256 * 1024;
+
 /// A document to be ingested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewDocument {
@@ -102,5 +111,33 @@ pub struct Document {
     /// When it last changed.
     pub updated_at: OffsetDateTime,
     /// The account that brought it in.
-    pub created_by: String,
+    pub created_by: Creator,
+    /// Whether a person chose the category: then it stays when documents are classified again.
+    pub category_by_hand: bool,
+}
+
+/// The account that made something. Names come back when an account is deleted and made again, ids do not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Creator {
+    /// Its name, for people.
+    #[serde(rename = "created_by")]
+    pub name: String,
+    /// Its id; empty where there are no accounts, or it was not noted.
+    #[serde(rename = "creator_id", default)]
+    pub id: String,
+}
+
+impl From<&str> for Creator {
+    /// One that is known by its name alone.
+    fn from(name: &str) -> Self {
+        Self { name: name.to_owned(), id: String::new() }
+    }
+}
+
+impl Creator {
+    /// Whether the account of this id made it. What was made by nobody is nobody's.
+    #[must_use]
+    pub fn is(&self, account_id: &str) -> bool {
+        !self.id.is_empty() && self.id == account_id
+    }
 }

@@ -7,7 +7,10 @@ mod layer;
 mod sparse;
 mod structure;
 
-pub use document::{Counts, Document, Metadata, NewDocument, RESERVED_METADATA, SPACE_DEFAULT};
+pub use document::{
+    Counts, Creator, Document, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, Metadata,
+    NewDocument, RESERVED_METADATA, SPACE_DEFAULT,
+};
 pub use id::{DocId, ParseIdError, PointId, TaskId};
 pub use layer::Layer;
 pub use sparse::SparseVector;

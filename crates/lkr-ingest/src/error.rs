@@ -62,6 +62,13 @@ impl From<lkr_models::Error> for Error {
     }
 }
 
+impl From<lkr_taxonomy::Error> for Error {
+    fn from(error: lkr_taxonomy::Error) -> Self {
+        let kind = if error.is_retryable() { ErrorKind::ModelAway } else { ErrorKind::Internal };
+        Self::new(kind, "classify", error)
+    }
+}
+
 impl From<tokio::task::JoinError> for Error {
     /// A blocking step that panicked: the document fails, the process goes on.
     fn from(error: tokio::task::JoinError) -> Self {

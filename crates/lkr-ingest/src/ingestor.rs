@@ -7,16 +7,18 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Deleted, Task, TaskInput, Texts};
-use lkr_domain::{DocId, NewDocument, RESERVED_METADATA};
+use lkr_domain::{Creator, DocId, Document, NewDocument, RESERVED_METADATA};
 use lkr_models::{Embedder, SparseEncoder};
 use lkr_parsers::Parser;
-use lkr_state::TaskQueue;
+use lkr_state::{TaskQueue, Write};
+use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{
-    Error, ErrorKind, IngestOptions, Result, Workers, long_texts::LongTexts, shelves::Shelves, worker,
+    DocumentChange, Error, ErrorKind, IngestOptions, Result, Workers, change, long_texts::LongTexts,
+    shelves::Shelves, worker,
 };
 
 /// Brings documents in and takes them away. Cheap to clone.
@@ -40,6 +42,8 @@ pub struct Ports {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// What reads structure out of a text that was sent as JSON.
     pub parser: Arc<dyn Parser>,
+    /// What finds the category of a document; without one, only people choose categories.
+    pub classifier: Option<Arc<dyn Classifier>>,
 }
 
 #[derive(Debug)]
@@ -61,7 +65,7 @@ pub(crate) struct Inner {
 const CLOCK_GRAIN: Duration = Duration::from_millis(20);
 
 /// How often a step is tried that others overtake.
-const CONTENDED_TRIES: usize = 16;
+pub(crate) const CONTENDED_TRIES: usize = 16;
 
 impl Ingestor {
     /// Ingestion over these ports. Makes the four collections unless they are there.
@@ -84,28 +88,48 @@ impl Ingestor {
     pub async fn submit(
         &self,
         document: NewDocument,
-        created_by: &str,
+        created_by: &Creator,
         warnings: Vec<String>,
     ) -> Result<Task> {
         if document.text.trim().is_empty() {
             let reason = "text is blank: at least one character that is not white space is needed";
             return Err(Error::new(ErrorKind::Invalid, "submit document", reason));
         }
-        let queued = self.inner.ports.queue.len().await?;
-        if queued >= self.inner.options.queue_limit {
-            let reason = format!("{queued} tasks wait already");
-            return Err(Error::new(ErrorKind::Overloaded, "submit document", reason));
-        }
+        self.inner.check_room("submit document").await?;
         let inner = Arc::clone(&self.inner);
-        let created_by = created_by.to_owned();
+        let created_by = created_by.clone();
         // A caller that hangs up midway must not leave half of it.
-        tokio::spawn(async move { inner.accept(document, &created_by, warnings).await }).await?
+        tokio::spawn(async move { inner.accept(document, created_by, warnings).await }).await?
     }
 
     /// Takes a document away. What is unfinished ends as cancelled, what is live is gone for every later read.
-    pub async fn delete(&self, doc_id: DocId) -> Result<Deleted> {
+    /// `alongside` is written in the very step that does so, and not where there is nothing to take away.
+    pub async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         let inner = Arc::clone(&self.inner);
-        tokio::spawn(async move { inner.delete(doc_id).await }).await?
+        tokio::spawn(async move { inner.delete(doc_id, alongside).await }).await?
+    }
+
+    /// Changes what is said of a live document, without ingesting it again, and answers how it stands then; `None`
+    /// where it is not live. `alongside` is written in the very step that does so, and not where nothing changes.
+    ///
+    /// # Errors
+    /// `Invalid` where the document would have more metadata than one may have.
+    pub async fn change(
+        &self,
+        doc_id: DocId,
+        change: DocumentChange,
+        alongside: Vec<Write>,
+    ) -> Result<Option<Document>> {
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move { change::by_hand(&inner, doc_id, &change, alongside).await }).await?
+    }
+
+    /// Accepts that all documents be classified again, those left out whose category a person chose.
+    pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
+        self.inner.check_room("reclassify").await?;
+        let inner = Arc::clone(&self.inner);
+        let task = Task::reclassify(created_by.clone());
+        tokio::spawn(async move { inner.enqueue(task).await }).await?
     }
 
     /// Starts the workers and the janitor, after everything that an earlier process left was queued again.
@@ -115,37 +139,58 @@ impl Ingestor {
 }
 
 impl Inner {
-    async fn accept(&self, document: NewDocument, created_by: &str, warnings: Vec<String>) -> Result<Task> {
+    /// Refuses where the queue is full.
+    async fn check_room(&self, operation: &'static str) -> Result<()> {
+        let queued = self.ports.queue.len().await?;
+        if queued < self.options.queue_limit {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Overloaded, operation, format!("{queued} tasks wait already")))
+    }
+
+    async fn accept(
+        &self,
+        document: NewDocument,
+        created_by: Creator,
+        warnings: Vec<String>,
+    ) -> Result<Task> {
         let doc_id = DocId::new();
         let (text, input) = split(document, warnings);
         let task = Task::ingest(doc_id, created_by, input);
         self.ports.texts.put(doc_id, task.input.revision, text).await?;
-        if let Err(error) = self.ports.catalog.accept(&task).await {
-            // What failed may have been done all the same; where it was not, nothing names the text. Should it stay
-            // for any reason, the next start sweeps it up.
-            if let Ok(None) = self.ports.catalog.task(task.task_id).await {
-                let _ = self.ports.texts.delete(doc_id, task.input.revision).await;
-            }
-            return Err(error.into());
+        let (task_id, revision) = (task.task_id, task.input.revision);
+        let accepted = self.enqueue(task).await;
+        // What failed may have been done all the same; where it was not, nothing names the text. Should it stay for
+        // any reason, the next start sweeps it up.
+        if accepted.is_err()
+            && let Ok(None) = self.ports.catalog.task(task_id).await
+        {
+            let _ = self.ports.texts.delete(doc_id, revision).await;
         }
+        accepted
+    }
+
+    /// Records a task and queues it.
+    async fn enqueue(&self, task: Task) -> Result<Task> {
+        self.ports.catalog.accept(&task).await?;
         if let Err(error) = self.ports.queue.push(task.task_id, Duration::ZERO).await {
-            self.withdraw(doc_id).await;
+            self.withdraw(task.doc_id).await;
             return Err(error.into());
         }
         Ok(task)
     }
 
-    /// Takes back a document that was accepted and could not be queued: its sender is told that it failed.
+    /// Takes back what was accepted and could not be queued: its sender is told that it failed.
     async fn withdraw(&self, doc_id: DocId) {
-        if let Err(error) = self.delete(doc_id).await {
-            tracing::warn!(%doc_id, %error, "a document that could not be queued could not be taken back either");
+        if let Err(error) = self.delete(doc_id, Vec::new()).await {
+            tracing::warn!(%doc_id, %error, "a task that could not be queued could not be taken back either");
             self.unqueued.store(true, Ordering::Relaxed);
         }
     }
 
-    async fn delete(&self, doc_id: DocId) -> Result<Deleted> {
+    async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         for _ in 0..CONTENDED_TRIES {
-            match self.try_delete(doc_id).await {
+            match self.try_delete(doc_id, alongside.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Overtaken => {}
                 Ok(deleted) => {
                     self.trash.notify_one();
@@ -159,12 +204,12 @@ impl Inner {
 
     /// A document is unfinished, live, or unknown; from the first to the second it goes in one step, so that
     /// asking in this order misses none.
-    async fn try_delete(&self, doc_id: DocId) -> Result<Deleted> {
+    async fn try_delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         if let Some(active) = self.ports.catalog.active(doc_id).await? {
-            return Ok(self.ports.catalog.cancel(active).await?);
+            return Ok(self.ports.catalog.cancel(active, alongside).await?);
         }
         match self.ports.catalog.document(doc_id).await? {
-            Some(document) => Ok(self.ports.catalog.delete(&document).await?),
+            Some(document) => Ok(self.ports.catalog.delete(&document, alongside).await?),
             None => Ok(Deleted::default()),
         }
     }

@@ -9,7 +9,7 @@ use lkr_catalog::{Task, Trash};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
-use crate::{Result, ingestor::Inner, shelves::delete_everywhere};
+use crate::{Result, change, ingestor::Inner, shelves::delete_everywhere};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
@@ -61,6 +61,7 @@ async fn round(inner: &Inner) -> Result<()> {
         inner.unqueued.store(true, Ordering::Relaxed);
         return Err(error);
     }
+    change::repair_all(inner).await?;
     let mut after = None;
     loop {
         let trash = inner.ports.catalog.trash(after, BATCH).await?;

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod change;
+mod classify;
 mod dense;
 mod error;
 mod ingestor;
@@ -11,6 +13,7 @@ mod reembed;
 mod shelves;
 mod worker;
 
+pub use change::DocumentChange;
 pub use error::{Error, ErrorKind, Result};
 pub use ingestor::{Ingestor, Ports};
 pub use options::IngestOptions;

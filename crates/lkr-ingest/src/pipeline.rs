@@ -1,27 +1,28 @@
 //! One document through its stages.
 
-use std::time::Instant;
+use std::{collections::HashMap, ops::Range, time::Instant};
 
 use lkr_catalog::{
-    Active, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, points_of, tags_of,
+    Active, DocumentResult, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, l1_id,
+    points_of, tags_of,
 };
 use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT, SparseVector};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::average_terms;
 use lkr_parsers::Source;
 use lkr_text::Language;
-use lkr_vectors::{Point, Tags, With};
+use lkr_vectors::{Condition, Filter, Point, Tags, With};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, classify,
     dense::{embed, means_above, passage},
     ingestor::Inner,
     long_texts::Share,
-    shelves::{Shelf, collection},
+    shelves::{Shelf, collection, set_tags_everywhere},
 };
 
 /// A document on its way: its record to be, its layers, and the points that are still without vectors.
@@ -48,10 +49,11 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     let begun = Instant::now();
     report.send_replace((Stage::Parse, Progress::default()));
     let (text, share) = text(inner, task).await?;
-    let (draft, mut warnings) = draft(inner, task, text, share, report.clone()).await?;
+    let (mut draft, mut warnings) = draft(inner, task, text, share, report.clone()).await?;
     let shelf = inner.shelves.enter().await;
-    let embedded = store(inner, &shelf, &draft, report).await?;
+    let (embedded, warning) = store(inner, &shelf, &mut draft, report).await?;
     report.send_replace((Stage::Publish, Progress::default()));
+    warnings.extend(warning);
     warnings.extend(inner.ports.embedder.is_none().then(|| NO_MODEL.to_owned()));
     let mut task = task.clone();
     task.status = TaskStatus::Done;
@@ -59,7 +61,7 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     task.progress = Progress { done: 1, total: 1 };
     task.updated_at = OffsetDateTime::now_utc();
     task.error = None;
-    task.result = Some(TaskResult {
+    task.result = Some(TaskResult::Document(DocumentResult {
         title: draft.document.title.clone(),
         category: draft.document.category.clone(),
         language: draft.document.language.clone(),
@@ -68,7 +70,7 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
         usage: Usage::default(),
         warnings,
         elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-    });
+    }));
     let has_dense = shelf.shows_vectors(&inner.ports).await?;
     inner.ports.catalog.publish(active, &draft.document, &task, has_dense).await?;
     Ok(())
@@ -162,6 +164,7 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
         created_at: now,
         updated_at: now,
         created_by: task.created_by.clone(),
+        category_by_hand: false,
     }
 }
 
@@ -207,48 +210,91 @@ impl CharBounds {
 }
 
 /// Embeds what has no vector yet and stores all points: chunks by batches, with the last one the nodes above them, so
-/// that the store can write both at once. Answers how many texts were embedded.
-async fn store(inner: &Inner, shelf: &Shelf<'_>, draft: &Draft, report: &Report) -> Result<u64> {
-    let chunks: Vec<&Drafted> = draft.of_layer(Layer::Chunks).collect();
-    let total = chunks.len() as u64;
-    let mut vectors: Vec<Option<Vec<f32>>> = Vec::with_capacity(chunks.len());
-    let mut embedded = 0;
-    report.send_replace((Stage::Embed, Progress { done: 0, total }));
-    for (batch, texts) in
-        chunks.chunks(inner.options.batch).zip(draft.layered.chunks.chunks(inner.options.batch))
-    {
-        let texts: Vec<String> = texts.iter().map(|chunk| passage(&draft.document.title, chunk)).collect();
-        let (dense, fresh) = batch_vectors(inner, batch, texts, total).await?;
+/// that the store can write both at once. By then the document has its vector, and with it its category. Answers how
+/// many texts were embedded, and what is to be said of the category.
+async fn store(
+    inner: &Inner,
+    shelf: &Shelf<'_>,
+    draft: &mut Draft,
+    report: &Report,
+) -> Result<(u64, Option<String>)> {
+    let total = draft.layered.chunks.len();
+    let progress = |done: usize| (Stage::Embed, Progress { done: done as u64, total: total as u64 });
+    let mut vectors: Vec<Option<Vec<f32>>> = Vec::with_capacity(total);
+    let (mut embedded, mut warning) = (0, None);
+    report.send_replace(progress(0));
+    for from in (0..total).step_by(inner.options.batch.max(1)) {
+        let batch = from..total.min(from + inner.options.batch.max(1));
+        let (dense, fresh) = batch_vectors(inner, draft, batch.clone()).await?;
         embedded += fresh;
-        let points = batch.iter().zip(&dense).map(|(point, vector)| draft.whole(point, vector.clone()));
-        let stored = shelf.upsert(&inner.ports, Layer::Chunks, points.collect());
         vectors.extend(dense);
-        let done = vectors.len() as u64;
-        if done < total {
-            stored.await?;
+        if batch.end < total {
+            store_chunks(inner, shelf, draft, batch.clone(), &vectors).await?;
         } else {
-            futures_util::try_join!(stored, store_nodes(inner, shelf, draft, &vectors))?;
+            warning = store_last(inner, shelf, draft, batch.clone(), &vectors).await?;
         }
-        report.send_replace((Stage::Embed, Progress { done, total }));
+        report.send_replace(progress(batch.end));
     }
-    Ok(embedded)
+    Ok((embedded, warning))
 }
 
-/// The vectors of a batch: those that an earlier attempt stored, else fresh ones.
+/// Stores the last chunks and all nodes, with the category that the document turns out to have. Chunks that were
+/// stored before get it too; nobody sees any of them yet.
+async fn store_last(
+    inner: &Inner,
+    shelf: &Shelf<'_>,
+    draft: &mut Draft,
+    batch: Range<usize>,
+    vectors: &[Option<Vec<f32>>],
+) -> Result<Option<String>> {
+    let means =
+        means_above(draft.chunks().map(|point| &point.source.origin).zip(vectors.iter().map(Option::as_ref)));
+    let own = means.get(&l1_id(draft.document.doc_id, draft.document.revision));
+    let (category, warning) = classify::category_of(inner, &draft.document, own.map(Vec::as_slice)).await;
+    draft.categorise(category);
+    let earlier = batch.start > 0;
+    futures_util::try_join!(
+        store_chunks(inner, shelf, draft, batch, vectors),
+        store_nodes(inner, shelf, draft, &means)
+    )?;
+    if earlier && !draft.document.category.is_empty() {
+        let filter = Filter::only(Condition::Revision(draft.document.doc_id, draft.document.revision));
+        set_tags_everywhere(&*inner.ports.vectors, &filter, &draft.tags).await?;
+    }
+    Ok(warning)
+}
+
+/// Stores some of the chunks; `vectors` has those of all chunks up to them.
+async fn store_chunks(
+    inner: &Inner,
+    shelf: &Shelf<'_>,
+    draft: &Draft,
+    batch: Range<usize>,
+    vectors: &[Option<Vec<f32>>],
+) -> Result<()> {
+    let chunks = draft.chunks().zip(vectors).skip(batch.start).take(batch.len());
+    let points = chunks.map(|(point, vector)| draft.whole(point, vector.clone())).collect();
+    shelf.upsert(&inner.ports, Layer::Chunks, points).await
+}
+
+/// The vectors of a batch of chunks: those that an earlier attempt stored, else fresh ones, and how many these are.
 async fn batch_vectors(
     inner: &Inner,
-    batch: &[&Drafted],
-    texts: Vec<String>,
-    total: u64,
+    draft: &Draft,
+    batch: Range<usize>,
 ) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
     let Some(embedder) = &inner.ports.embedder else { return Ok((vec![None; batch.len()], 0)) };
+    let total = draft.layered.chunks.len();
     // Only a document of several batches can have some behind it.
+    let points: Vec<&Drafted> = draft.chunks().skip(batch.start).take(batch.len()).collect();
     let model = &embedder.profile().id;
-    if total > inner.options.batch as u64
-        && let Some(stored) = stored_vectors(inner, model, batch).await?
+    if total > inner.options.batch
+        && let Some(stored) = stored_vectors(inner, model, &points).await?
     {
         return Ok((stored, 0));
     }
+    let chunks = draft.layered.chunks.iter().skip(batch.start).take(batch.len());
+    let texts: Vec<String> = chunks.map(|chunk| passage(&draft.document.title, chunk)).collect();
     let (vectors, fresh) = embed(&**embedder, &texts).await?;
     Ok((vectors.into_iter().map(Some).collect(), fresh))
 }
@@ -277,10 +323,8 @@ async fn store_nodes(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &Draft,
-    chunks: &[Option<Vec<f32>>],
+    means: &HashMap<PointId, Vec<f32>>,
 ) -> Result<()> {
-    let origins = draft.of_layer(Layer::Chunks).map(|point| &point.source.origin);
-    let means = means_above(origins.zip(chunks.iter().map(Option::as_ref)));
     let points_of = |layer| {
         let points =
             draft.of_layer(layer).map(|point| draft.whole(point, means.get(&point.source.id).cloned()));
@@ -297,6 +341,15 @@ async fn store_nodes(
 impl Draft {
     fn of_layer(&self, layer: Layer) -> impl Iterator<Item = &Drafted> {
         self.points.iter().filter(move |point| point.source.layer == layer)
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = &Drafted> {
+        self.of_layer(Layer::Chunks)
+    }
+
+    fn categorise(&mut self, category: String) {
+        self.document.category = category;
+        self.tags = tags_of(&self.document);
     }
 
     /// The point as it is stored.

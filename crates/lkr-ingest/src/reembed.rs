@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lkr_catalog::{Stored, l1_id};
 use lkr_domain::{DocId, Document, Layer, PointId};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, Condition, Filter, Point, With};
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, change, classify,
     dense::{embed, means_above, passage},
     ingestor::Inner,
     shelves::{Shelves, collection, delete_everywhere},
@@ -91,13 +92,19 @@ async fn refill(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
 /// Writes a document's points with vectors into the embedder's collections, unless they are there. One that was
 /// deleted meanwhile leaves nothing behind.
 async fn embed_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
-    let written = write_document(inner, embedder, document).await;
+    let written = match inner.ports.catalog.document(document.doc_id).await? {
+        Some(stored) if stored.value.revision == document.revision => {
+            write_document(inner, embedder, &stored).await
+        }
+        _ => Ok(()),
+    };
     remove_if_gone(inner, document).await?;
     written
 }
 
 /// Writes L1 last: where that is, all are.
-async fn write_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
+async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<Document>) -> Result<()> {
+    let document = &stored.value;
     let model = &embedder.profile().id;
     let [l1] = &*points(inner, &collection(Layer::L1, Some(model))?, document, Layer::L1, 0..1).await? else {
         return Err(internal("one L1 point was asked for"));
@@ -107,6 +114,7 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, document: &Docum
     }
     let chunks = embed_chunks(inner, embedder, document).await?;
     let means = means_above(chunks.iter().map(|(origin, vector)| (origin, Some(vector))));
+    let own = means.get(&l1_id(document.doc_id, document.revision)).cloned();
     for layer in [Layer::L3, Layer::L2, Layer::L1] {
         let all = 0..count(document, layer);
         let stored = points(inner, &layer.into(), document, layer, all).await?;
@@ -116,7 +124,8 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, document: &Docum
         });
         inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
     }
-    Ok(())
+    change::keep_tags(inner, stored).await?;
+    classify::catch_up(inner, document, own.as_deref()).await
 }
 
 /// Embeds the chunks by batches, and answers where each comes from with its vector.

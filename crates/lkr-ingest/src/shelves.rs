@@ -2,7 +2,7 @@
 
 use lkr_domain::Layer;
 use lkr_models::Embedder;
-use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Point, VectorStore};
+use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Point, Tags, VectorStore};
 use sha2::{Digest, Sha256};
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -125,19 +125,42 @@ async fn drop_leftovers(
 
 /// Removes points from every collection that has any, those included that an earlier process began to fill.
 pub(crate) async fn delete_everywhere(vectors: &dyn VectorStore, filter: &Filter) -> Result<()> {
+    for collection in all_of_ours(vectors).await? {
+        unless_dropped(vectors.delete(&collection, filter).await)?;
+    }
+    Ok(())
+}
+
+/// Gives points these tags in every collection that has them.
+pub(crate) async fn set_tags_everywhere(
+    vectors: &dyn VectorStore,
+    filter: &Filter,
+    tags: &Tags,
+) -> Result<()> {
+    for collection in all_of_ours(vectors).await? {
+        unless_dropped(vectors.set_tags(&collection, filter, tags).await)?;
+    }
+    Ok(())
+}
+
+/// The collections of the four layers, of whatever model, L1 first.
+async fn all_of_ours(vectors: &dyn VectorStore) -> Result<Vec<Collection>> {
     let all = vectors.collections().await?;
+    let mut ours = Vec::new();
     for layer in Layer::ALL {
         let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
         let holds = |name: &Collection| live.as_ref() == Some(name) || is_of_layer(name, layer);
-        for collection in all.iter().map(|spec| &spec.collection).filter(|name| holds(name)) {
-            match vectors.delete(collection, filter).await {
-                // It was dropped meanwhile.
-                Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => {}
-                deleted => drop(deleted?),
-            }
-        }
+        ours.extend(all.iter().map(|spec| spec.collection.clone()).filter(holds));
     }
-    Ok(())
+    Ok(ours)
+}
+
+/// What was done in a collection, unless it was dropped meanwhile.
+fn unless_dropped(done: lkr_vectors::Result<u64>) -> Result<()> {
+    match done {
+        Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => Ok(()),
+        done => Ok(done.map(drop)?),
+    }
 }
 
 /// Whether the name is one that [`collection`] makes.

@@ -3,13 +3,13 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use lkr_catalog::{Active, Progress, Stage, Task, TaskFailure, TaskStatus};
+use lkr_catalog::{Active, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
 use lkr_state::Claim;
 use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, classify,
     ingestor::Inner,
     janitor,
     pipeline::{self, Report},
@@ -185,9 +185,17 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
     catalog.record_progress(active, &task).await?;
     tokio::select! {
         biased;
-        done = pipeline::ingest(inner, active, &task, report) => done,
+        done = perform(inner, active, &task, report) => done,
         lost = keep_lease(inner, claim) => Err(lost),
         overtaken = write_reports(inner, active, task.clone(), reports.clone()) => Err(overtaken),
+    }
+}
+
+/// Does what the task asks for.
+async fn perform(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+    match task.kind {
+        TaskKind::Ingest => pipeline::ingest(inner, active, task, report).await,
+        TaskKind::Reclassify => classify::reclassify(inner, active, task, report).await,
     }
 }
 

@@ -6,6 +6,7 @@ use lkr_models::Embedder;
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
+use lkr_taxonomy::{Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
@@ -20,6 +21,8 @@ pub struct Builder {
     blobs: Option<Arc<dyn ObjectStore>>,
     embedder: Option<Arc<dyn Embedder>>,
     parser: Option<Arc<dyn Parser>>,
+    taxonomy: Option<Taxonomy>,
+    classifier: Option<Arc<dyn Classifier>>,
     cache: Option<Arc<dyn SearchCache>>,
     ingest: IngestOptions,
     search: SearchOptions,
@@ -68,6 +71,21 @@ impl Builder {
         self
     }
 
+    /// The categories that documents are classified into; the built-in ones unless others are given.
+    #[must_use]
+    pub fn taxonomy(mut self, taxonomy: Taxonomy) -> Self {
+        self.taxonomy = Some(taxonomy);
+        self
+    }
+
+    /// What finds the category of a document; unless one is given, its nearness to the categories' descriptions, where
+    /// there is an embedding model.
+    #[must_use]
+    pub fn classifier(mut self, classifier: Arc<dyn Classifier>) -> Self {
+        self.classifier = Some(classifier);
+        self
+    }
+
     /// Where answers to searches are kept.
     #[must_use]
     pub fn cache(mut self, cache: Arc<dyn SearchCache>) -> Self {
@@ -97,6 +115,12 @@ impl Builder {
         let blobs = self.blobs.unwrap_or_else(|| Arc::new(InMemory::new()));
         let parser = self.parser.unwrap_or_else(|| Arc::new(Markdown));
         let cache = self.cache.unwrap_or_else(|| Arc::new(MemoryCache::default()));
+        let taxonomy = self.taxonomy.unwrap_or_else(Taxonomy::built_in);
+        let similarity = |embedder: &Arc<dyn Embedder>| -> Arc<dyn Classifier> {
+            let (taxonomy, embedder) = (taxonomy.clone(), Arc::clone(embedder));
+            Arc::new(SimilarityClassifier::new(taxonomy, embedder, SimilarityOptions::default()))
+        };
+        let classifier = self.classifier.or_else(|| self.embedder.as_ref().map(similarity));
         let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
         let ports = Ports {
             vectors: Arc::clone(&vectors),
@@ -105,13 +129,15 @@ impl Builder {
             texts: texts.clone(),
             embedder: self.embedder.clone(),
             parser,
+            classifier,
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
         let workers = ingestor.start().await.during("start workers")?;
         let searcher =
             Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search);
         let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
-        let parts = Parts { vectors, state, queue, catalog, texts, embedder, ingestor, searcher, workers };
+        let parts =
+            Parts { vectors, state, queue, catalog, texts, embedder, taxonomy, ingestor, searcher, workers };
         Ok(KnowledgeBase { parts: Arc::new(parts) })
     }
 }

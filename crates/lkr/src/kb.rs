@@ -4,11 +4,12 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, ListFilter, NodeRecord, Page, Stats, Task, TaskFailure, TaskStatus, Texts};
-use lkr_domain::{Chunk, Counts, DocId, Document, Layer, NewDocument, Node, TaskId};
-use lkr_ingest::{Ingestor, Workers};
+use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, NewDocument, Node, TaskId};
+use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::Embedder;
 use lkr_retrieval::{SearchRequest, Searched, Searcher};
-use lkr_state::{StateStore, TaskQueue};
+use lkr_state::{StateStore, TaskQueue, Write};
+use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
 
 use crate::{Builder, Error, ErrorKind, Health, Result, error::During};
@@ -27,6 +28,7 @@ pub(crate) struct Parts {
     pub(crate) catalog: Catalog,
     pub(crate) texts: Texts,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) taxonomy: Taxonomy,
     pub(crate) ingestor: Ingestor,
     pub(crate) searcher: Searcher,
     pub(crate) workers: Mutex<Option<Workers>>,
@@ -52,9 +54,6 @@ pub struct ChunkPage {
     pub next: Option<u32>,
 }
 
-/// The account that documents are brought in by where there are no accounts.
-const NOBODY: &str = "";
-
 /// How often a task that is waited for is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -73,7 +72,7 @@ impl KnowledgeBase {
     pub async fn submit(
         &self,
         document: NewDocument,
-        created_by: &str,
+        created_by: &Creator,
         warnings: Vec<String>,
     ) -> Result<Task> {
         self.parts.ingestor.submit(document, created_by, warnings).await.during("submit document")
@@ -81,7 +80,7 @@ impl KnowledgeBase {
 
     /// Brings a document in and waits until it is searchable.
     pub async fn add(&self, document: NewDocument) -> Result<Document> {
-        let task = self.submit(document, NOBODY, Vec::new()).await?;
+        let task = self.submit(document, &Creator::default(), Vec::new()).await?;
         loop {
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
@@ -156,7 +155,7 @@ impl KnowledgeBase {
     }
 
     /// The account that brought a document in, live or unfinished.
-    pub async fn owner(&self, doc_id: DocId) -> Result<Option<String>> {
+    pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
         let catalog = &self.parts.catalog;
         if let Some(active) = catalog.active(doc_id).await.during("read document")?
             && let Some(task) = self.task(active.task_id).await?
@@ -169,7 +168,46 @@ impl KnowledgeBase {
     /// Takes a document away and answers how many live points went: zeros for one that is unknown or unfinished.
     /// An unfinished one ends as cancelled.
     pub async fn delete(&self, doc_id: DocId) -> Result<Counts> {
-        Ok(self.parts.ingestor.delete(doc_id).await.during("delete document")?.counts)
+        self.delete_and(doc_id, Vec::new()).await
+    }
+
+    /// [`delete`](Self::delete) that writes `alongside` in the very step that takes the document away, and nowhere
+    /// where there is none: the place for an entry in a log.
+    pub async fn delete_and(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Counts> {
+        Ok(self.parts.ingestor.delete(doc_id, alongside).await.during("delete document")?.counts)
+    }
+
+    /// Changes what is said of a live document, without ingesting it again, and answers how it stands then; `None`
+    /// where it is not live. A category that is set so is a person's choice and stays.
+    pub async fn change(&self, doc_id: DocId, change: DocumentChange) -> Result<Option<Document>> {
+        self.change_and(doc_id, change, Vec::new()).await
+    }
+
+    /// [`change`](Self::change) that writes `alongside` in the very step that does so, and not where nothing changes.
+    pub async fn change_and(
+        &self,
+        doc_id: DocId,
+        change: DocumentChange,
+        alongside: Vec<Write>,
+    ) -> Result<Option<Document>> {
+        self.parts.ingestor.change(doc_id, change, alongside).await.during("change document")
+    }
+
+    /// Accepts that all documents be classified again, those left out whose category a person chose.
+    pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
+        self.parts.ingestor.reclassify(created_by).await.during("reclassify")
+    }
+
+    /// The categories that documents are classified into.
+    #[must_use]
+    pub fn taxonomy(&self) -> &Taxonomy {
+        &self.parts.taxonomy
+    }
+
+    /// The embedding model in use.
+    #[must_use]
+    pub fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
+        self.parts.embedder.as_ref()
     }
 
     /// How much there is.

@@ -12,19 +12,20 @@ pub use error::{Error, ErrorKind, Result};
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    ListFilter, NodeRecord, Page, Progress, Stage, Stats, Task, TaskFailure, TaskInput, TaskKind, TaskResult,
-    TaskStatus, UNCATEGORIZED, Usage,
+    Catalog, DocumentResult, ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats, Task,
+    TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage,
 };
 pub use lkr_domain::*;
-pub use lkr_ingest::IngestOptions;
+pub use lkr_ingest::{DocumentChange, IngestOptions};
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
     CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
     SearchRequest, SearchResponse, SearchResult, Searched,
 };
+pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 #[cfg(feature = "lmdb")]
-pub use open::OpenOptions;
+pub use open::{OpenOptions, open_state};
 
 /// The ports, for those who bring their own stores and models, and the crates that hold all that they speak of.
 pub mod ports {

@@ -6,6 +6,8 @@ use std::{
 };
 
 use lkr_models::Embedder;
+use lkr_state::StateStore;
+use lkr_taxonomy::Taxonomy;
 use object_store::local::LocalFileSystem;
 
 use crate::{Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions};
@@ -19,6 +21,8 @@ pub struct OpenOptions {
     pub blobs_dir: PathBuf,
     /// The folder of the embedding model. Where it does not exist, searches go by words alone.
     pub model_dir: PathBuf,
+    /// The categories that documents are classified into.
+    pub taxonomy: Taxonomy,
     /// How ingestion works.
     pub ingest: IngestOptions,
     /// How searches work.
@@ -33,6 +37,7 @@ impl OpenOptions {
             blobs_dir: data_dir.join("blobs"),
             model_dir: data_dir.join("models").join("default"),
             data_dir,
+            taxonomy: Taxonomy::built_in(),
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
         }
@@ -53,7 +58,7 @@ impl KnowledgeBase {
     /// # Errors
     /// `Conflict` where another process has it open, `Invalid` where the model's folder holds no usable model.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, model_dir, ingest, search } = options;
+        let OpenOptions { data_dir, blobs_dir, model_dir, taxonomy, ingest, search } = options;
         let opened = tokio::task::spawn_blocking(move || {
             let store = open_store(&data_dir)?;
             Ok::<_, Error>((store, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
@@ -65,6 +70,7 @@ impl KnowledgeBase {
             .state(Arc::new(store.state()))
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs))
+            .taxonomy(taxonomy)
             .ingest_options(ingest)
             .search_options(search);
         let builder = match embedder {
@@ -73,6 +79,23 @@ impl KnowledgeBase {
         };
         builder.build().await
     }
+}
+
+/// Opens the records of the knowledge base in a folder, and nothing else of it: for what is done while it is closed.
+/// It is closed again when the last clone of what this answers goes.
+///
+/// # Errors
+/// `NotFound` where there is none, `Conflict` where a process has it open.
+pub async fn open_state(data_dir: impl AsRef<Path>) -> Result<Arc<dyn StateStore>> {
+    let data_dir = data_dir.as_ref().to_path_buf();
+    let opened = tokio::task::spawn_blocking(move || {
+        if !data_dir.join("store").is_dir() {
+            let reason = format!("no knowledge base in {}", data_dir.display());
+            return Err(Error::new(ErrorKind::NotFound, "open store", reason));
+        }
+        Ok::<Arc<dyn StateStore>, Error>(Arc::new(open_store(&data_dir)?.state()))
+    });
+    opened.await.map_err(|e| Error::new(ErrorKind::Internal, "open store", e))?
 }
 
 fn open_store(data_dir: &Path) -> Result<lkr_store_lmdb::LmdbStore> {

@@ -67,7 +67,7 @@ async fn index(
         metadata: Metadata::new(),
         warnings: Vec::new(),
     };
-    let task = Task::ingest(DocId::new(), "example", input);
+    let task = Task::ingest(DocId::new(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
     let document = Document {
         doc_id: task.doc_id,
@@ -86,6 +86,7 @@ async fn index(
         created_at: now,
         updated_at: now,
         created_by: task.created_by.clone(),
+        category_by_hand: false,
     };
     let sparse = SparseEncoder::default();
     for source in points_of(&document, &layered) {

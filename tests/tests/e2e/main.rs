@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
 #![expect(clippy::print_stderr, reason = "a test says what it measures against")]
 
+mod administration;
 mod bad_input;
 mod cancel;
 mod citations;
@@ -13,5 +14,6 @@ mod lesson_08_nothing_else_is_needed;
 mod lesson_35_slow_clients;
 mod newcomer;
 mod second_process;
+mod secrets;
 mod sigterm;
 mod without_model;

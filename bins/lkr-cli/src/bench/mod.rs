@@ -2,6 +2,7 @@
 
 mod base;
 mod ingest;
+mod logins;
 mod quiet;
 mod report;
 mod search;
@@ -25,6 +26,8 @@ pub(crate) struct Args {
 enum Bench {
     /// Ingestion against the embedding engine alone, search against its legs alone, in this process.
     Speed(Speed),
+    /// Searches with and without logins beside them, of a running server.
+    Logins(logins::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,9 +47,13 @@ struct Speed {
 
 /// Runs a bench and prints its figures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let Bench::Speed(speed) = &args.bench;
-    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-    let report = runtime.block_on(measure(speed))?;
+    let report = match &args.bench {
+        Bench::Speed(speed) => {
+            let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+            runtime.block_on(measure(speed))?.to_string()
+        }
+        Bench::Logins(args) => logins::measure(args)?.to_string(),
+    };
     write!(std::io::stdout(), "{report}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::Client;
 
@@ -34,13 +34,17 @@ impl Login {
         if let Some(token) = &self.token {
             return Ok(client.with_bearer(token));
         }
-        let Some(file) = &self.password_file else {
-            bail!("adding documents needs a login: give --password-file or --token");
-        };
-        let password = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-        let body = json!({"username": self.user, "password": password.trim_end_matches(['\r', '\n'])});
-        let answer = client.post("/auth/login", &body)?;
+        let answer = client.post("/auth/login", &self.credentials()?)?;
         let token = answer.data.get("access_token").and_then(|token| token.as_str());
         Ok(client.with_bearer(token.context("the server's answer to the login holds no access_token")?))
+    }
+
+    /// What a login sends.
+    pub(crate) fn credentials(&self) -> Result<Value> {
+        let Some(file) = &self.password_file else {
+            bail!("this needs a login: give --password-file, or where it is enough --token");
+        };
+        let password = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+        Ok(json!({"username": self.user, "password": password.trim_end_matches(['\r', '\n'])}))
     }
 }

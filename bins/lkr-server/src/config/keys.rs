@@ -125,7 +125,7 @@ pub(super) const KEYS: &[Key] = &[
         List,
         Plain,
         v::proxies,
-        |c| Some(c.trusted_proxies.join(",")),
+        |c| Some(v::networks(&c.trusted_proxies)),
         "Addresses or networks (CIDR) whose X-Forwarded-For is believed"
     ),
     key!(

@@ -16,6 +16,9 @@ use super::{
 /// The file that is read when none is named.
 const FILE: &str = "lkr.toml";
 
+/// The command for an admin who is locked out.
+const RESET_ADMIN: &str = "reset-admin";
+
 /// Where a configuration comes from.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -48,6 +51,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Whether the configuration shall be shown and nothing be started.
     pub check_only: bool,
+    /// Whether the account `admin` shall be let in again, and nothing be started.
+    pub reset_admin: bool,
     /// A text to print in place of anything else: the help or the version.
     pub print: Option<String>,
 }
@@ -57,8 +62,13 @@ pub struct Loaded {
 /// # Errors
 /// One line that names the key, where it stands and what is wrong with it.
 pub fn load(sources: &Sources) -> Result<Loaded> {
-    let mut loaded =
-        Loaded { config: Config::default(), warnings: Vec::new(), check_only: false, print: None };
+    let mut loaded = Loaded {
+        config: Config::default(),
+        warnings: Vec::new(),
+        check_only: false,
+        reset_admin: false,
+        print: None,
+    };
     let flags = match command().try_get_matches_from(&sources.arguments) {
         Ok(flags) => flags,
         Err(error) if error.exit_code() == 0 => {
@@ -70,6 +80,7 @@ pub fn load(sources: &Sources) -> Result<Loaded> {
     read_file(&mut loaded.config, sources, flags.get_one("config"))?;
     read_environment(&mut loaded, sources)?;
     read_flags(&mut loaded.config, &flags)?;
+    loaded.reset_admin = flags.subcommand_name() == Some(RESET_ADMIN);
     loaded.config.check_built_in().map_err(|reason| anyhow!(reason))?;
     loaded.check_only = flags.get_flag("check-config");
     Ok(loaded)
@@ -148,7 +159,7 @@ fn read_flags(config: &mut Config, flags: &ArgMatches) -> Result<()> {
 
 fn command() -> Command {
     let keys = KEYS.iter().map(|key| {
-        let arg = Arg::new(key.name).long(key.flag()).help(key.help).value_name("VALUE");
+        let arg = Arg::new(key.name).long(key.flag()).help(key.help).value_name("VALUE").global(true);
         if key.kind == Kind::Boolean {
             arg.num_args(0..=1).default_missing_value("true")
         } else {
@@ -163,6 +174,7 @@ fn command() -> Command {
                 .long("config")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
+                .global(true)
                 .help("Configuration file in place of lkr.toml"),
         )
         .arg(
@@ -172,6 +184,10 @@ fn command() -> Command {
                 .help("Print what is in force, secrets masked, and exit"),
         )
         .args(keys)
+        .subcommand(Command::new(RESET_ADMIN).about(
+            "Enables the account admin of a data folder that no server has open, ends its sessions and keys, and \
+             writes a new password to <data_dir>/initial-admin-password",
+        ))
 }
 
 /// The first line of what clap has to say, which names the argument.

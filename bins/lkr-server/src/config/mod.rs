@@ -8,6 +8,8 @@ mod values;
 
 use std::path::PathBuf;
 
+use ipnet::IpNet;
+
 pub use load::{Loaded, Sources, load};
 pub use show::show;
 
@@ -45,7 +47,7 @@ pub struct Config {
     /// The only hosts that may be called; any when it is not set.
     pub outgoing_hosts: Option<Vec<String>>,
     /// Proxies whose X-Forwarded-For is believed.
-    pub trusted_proxies: Vec<String>,
+    pub trusted_proxies: Vec<IpNet>,
     /// Origins that browsers may call from.
     pub cors_origins: Vec<String>,
     /// Extensions of files that may be uploaded, with their dot.
@@ -152,8 +154,6 @@ impl Config {
             (self.role != ProcessRole::All, "a role other than all"),
             (self.second_round, "second_round = true"),
             (!self.cors_origins.is_empty(), "cors_origins"),
-            (self.auth_register_enabled, "auth_register_enabled = true"),
-            (self.taxonomy_path.is_some(), "taxonomy_path"),
         ];
         match absent.iter().find(|(asked, _)| *asked) {
             Some((_, what)) => Err(format!("this build does not have {what}")),

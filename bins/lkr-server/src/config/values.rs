@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ipnet::IpNet;
+
 use super::{ProcessRole, StateBackend, VectorsBackend};
 
 type Parsed<T> = Result<T, String>;
@@ -123,20 +125,22 @@ pub(super) fn hosts(text: &str) -> Parsed<Option<Vec<String>>> {
     Ok(Some(list(text, check)?).filter(|hosts| !hosts.is_empty()))
 }
 
-pub(super) fn proxies(text: &str) -> Parsed<Vec<String>> {
-    list(text, |item| {
-        let (address, bits) = item.split_once('/').map_or((item, None), |(a, b)| (a, Some(b)));
-        let limit = match address.parse() {
-            Ok(IpAddr::V4(_)) => 32,
-            Ok(IpAddr::V6(_)) => 128,
-            Err(_) => return Err(format!("expected addresses or networks, {item:?} is neither")),
-        };
-        match bits.map(str::parse::<u8>) {
-            None => Ok(()),
-            Some(Ok(bits)) if bits <= limit => Ok(()),
-            Some(_) => Err(format!("expected at most /{limit}, not {item:?}")),
-        }
-    })
+pub(super) fn proxies(text: &str) -> Parsed<Vec<IpNet>> {
+    let items = list(text, |_| Ok(()))?;
+    let network = |item: &String| -> Parsed<IpNet> {
+        let parsed = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
+        parsed.map_err(|_| format!("expected addresses or networks such as 10.0.0.0/8, {item:?} is neither"))
+    };
+    items.iter().map(network).collect()
+}
+
+/// Networks as they are written; one of a single address as that address.
+pub(super) fn networks(networks: &[IpNet]) -> String {
+    let shown = networks.iter().map(|network| match network.prefix_len() == network.max_prefix_len() {
+        true => network.addr().to_string(),
+        false => network.to_string(),
+    });
+    shown.collect::<Vec<_>>().join(",")
 }
 
 pub(super) fn origins(text: &str) -> Parsed<Vec<String>> {

@@ -1,10 +1,12 @@
 //! Who may call what. Each right is a type that handlers take as their first argument, so that none can forget it.
 
 use actix_web::{HttpRequest, http::header};
-use lkr_auth::{Account, Role};
+use lkr::Creator;
+use lkr_auth::{Account, By, Role};
 
+use super::RequestId;
 use crate::{
-    error::{ApiError, Code},
+    error::{ApiError, Code, Failing},
     state::Services,
 };
 
@@ -21,6 +23,22 @@ pub enum Access {
     Member,
     /// Any account, also one that must change its password.
     Flagged,
+    /// Accounts of role admin.
+    Admin,
+    /// Who brought in the document that the path names, and admins. Any account where there is no such document.
+    Owner,
+}
+
+impl Access {
+    /// Whether a login is needed.
+    #[must_use]
+    pub const fn needs_login(self, login_for_reads: bool) -> bool {
+        match self {
+            Self::Open | Self::Unlisted => false,
+            Self::Reader => login_for_reads,
+            Self::Member | Self::Flagged | Self::Admin | Self::Owner => true,
+        }
+    }
 }
 
 /// Who called, and with which credential.
@@ -28,11 +46,22 @@ pub enum Access {
 pub(crate) struct Caller {
     pub(crate) account: Account,
     pub(crate) token: String,
+    pub(crate) request_id: RequestId,
 }
 
 impl Caller {
-    pub(crate) fn is_admin(&self) -> bool {
+    fn is_admin(&self) -> bool {
         self.account.role == Role::Admin
+    }
+
+    /// Who it is, for the audit log.
+    pub(crate) fn by(&self) -> By<'_> {
+        self.account.by(self.request_id.as_str())
+    }
+
+    /// Who it is, for what it makes.
+    pub(crate) fn creator(&self) -> Creator {
+        Creator { name: self.account.username.clone(), id: self.account.id.clone() }
     }
 }
 
@@ -63,6 +92,14 @@ pub(crate) struct Member(pub(crate) Caller);
 /// Stands for [`Access::Flagged`].
 #[derive(Debug)]
 pub(crate) struct Flagged(pub(crate) Caller);
+
+/// Stands for [`Access::Admin`].
+#[derive(Debug)]
+pub(crate) struct Admin(pub(crate) Caller);
+
+/// Stands for [`Access::Owner`].
+#[derive(Debug)]
+pub(crate) struct Owner(pub(crate) Caller);
 
 impl Right for Open {
     const ACCESS: Access = Access::Open;
@@ -104,6 +141,22 @@ impl Right for Flagged {
     }
 }
 
+impl Right for Admin {
+    const ACCESS: Access = Access::Admin;
+
+    fn granted(caller: Option<Caller>) -> Option<Self> {
+        caller.filter(Caller::is_admin).map(Self)
+    }
+}
+
+impl Right for Owner {
+    const ACCESS: Access = Access::Owner;
+
+    fn granted(caller: Option<Caller>) -> Option<Self> {
+        caller.map(Self)
+    }
+}
+
 /// Admits a request or refuses it. The caller is answered where the right is theirs by their account; who needs
 /// no login is served as anybody is.
 pub(crate) async fn admit(
@@ -112,14 +165,11 @@ pub(crate) async fn admit(
     services: &Services,
     login_for_reads: bool,
 ) -> Result<Option<Caller>, ApiError> {
-    let needs_login = match access {
-        Access::Open => return Ok(None),
-        Access::Unlisted => false,
-        Access::Reader => login_for_reads,
-        Access::Member | Access::Flagged => true,
-    };
+    if access == Access::Open {
+        return Ok(None);
+    }
     let caller = authenticate(request, services).await?;
-    if !needs_login {
+    if !access.needs_login(login_for_reads) {
         return Ok(None);
     }
     let caller = caller
@@ -130,7 +180,37 @@ pub(crate) async fn admit(
             "the password must be changed first: POST /api/v1/auth/password",
         ));
     }
+    check_role(access, &caller, request, services).await?;
     Ok(Some(caller))
+}
+
+/// Refuses who may log in and yet may not do this.
+async fn check_role(
+    access: Access,
+    caller: &Caller,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<(), ApiError> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    match access {
+        Access::Admin => Err(ApiError::forbidden("this needs an account of role admin")),
+        Access::Owner => check_owner(caller, request, services).await,
+        _ => Ok(()),
+    }
+}
+
+/// Refuses whom the document that the path names does not belong to. What cannot be an id is no document's.
+async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
+    let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
+        return Ok(());
+    };
+    let owner = services.kb.owner(doc_id).await.writing()?;
+    if owner.is_none_or(|owner| owner.is(&caller.account.id)) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("the document is another account's"))
 }
 
 /// Whose credential a request carries. One that is no good is refused wherever it is sent.
@@ -152,6 +232,6 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
         return Err(malformed());
     }
     let token = token.trim().to_owned();
-    let account = services.auth.authenticate(&token).await?;
-    Ok(Some(Caller { account, token }))
+    let account = services.auth.authenticate(&token).await?.account;
+    Ok(Some(Caller { account, token, request_id: RequestId::of(request) }))
 }

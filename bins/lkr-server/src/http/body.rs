@@ -169,24 +169,25 @@ pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(Visitor(std::marker::PhantomData))
 }
 
-/// Deserialises optional texts by key from an object that has each key once, or null.
-pub(crate) fn texts<'de, D: Deserializer<'de>>(
+/// Deserialises optional texts by key, which may be optional themselves, from an object that has each key once, or
+/// null.
+pub(crate) fn texts<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<BTreeMap<String, String>>, D::Error> {
-    struct Texts(BTreeMap<String, String>);
+) -> Result<Option<BTreeMap<String, V>>, D::Error> {
+    struct Texts<V>(BTreeMap<String, V>);
 
-    struct Visitor;
+    struct Visitor<V>(std::marker::PhantomData<V>);
 
-    impl<'de> de::Visitor<'de> for Visitor {
-        type Value = Texts;
+    impl<'de, V: Deserialize<'de>> de::Visitor<'de> for Visitor<V> {
+        type Value = Texts<V>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object of strings")
         }
 
-        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Texts<V>, A::Error> {
             let mut texts = BTreeMap::new();
-            while let Some((key, text)) = map.next_entry::<String, String>()? {
+            while let Some((key, text)) = map.next_entry::<String, V>()? {
                 match texts.entry(key) {
                     Entry::Vacant(place) => drop(place.insert(text)),
                     Entry::Occupied(taken) => {
@@ -198,13 +199,13 @@ pub(crate) fn texts<'de, D: Deserializer<'de>>(
         }
     }
 
-    impl<'de> Deserialize<'de> for Texts {
+    impl<'de, V: Deserialize<'de>> Deserialize<'de> for Texts<V> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_map(Visitor)
+            deserializer.deserialize_map(Visitor(std::marker::PhantomData))
         }
     }
 
-    Ok(Option::<Texts>::deserialize(deserializer)?.map(|Texts(texts)| texts))
+    Ok(Option::<Texts<V>>::deserialize(deserializer)?.map(|Texts(texts)| texts))
 }
 
 /// A text that no message and no log may repeat.
@@ -222,7 +223,7 @@ impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => Ok(Self(text)),
-            _ => Err(de::Error::custom("a password is a string")),
+            _ => Err(de::Error::custom("a secret is a string")),
         }
     }
 }

@@ -1,11 +1,15 @@
+use std::net::IpAddr;
+
 use actix_web::{
     HttpRequest,
+    http::header::HeaderName,
     web::{Data, Payload},
 };
 use lkr_domain::{DocId, TaskId};
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Query, body};
+use super::{Query, RequestId, address, body};
 use crate::{
     error::{ApiError, Code},
     state::{AppState, Services},
@@ -37,6 +41,21 @@ impl Cx {
     /// The stores behind the service.
     pub(crate) fn services(&self) -> Result<&Services, ApiError> {
         self.state.services()
+    }
+
+    /// What tells the request from all others.
+    pub(crate) fn request_id(&self) -> RequestId {
+        RequestId::of(&self.request)
+    }
+
+    /// The address that the request comes from.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        address::client(&self.request, &self.state.options.trusted_proxies)
+    }
+
+    /// A header's values, unless one is no text.
+    pub(crate) fn header(&self, name: HeaderName) -> impl Iterator<Item = &str> {
+        self.request.headers().get_all(name).filter_map(|value| value.to_str().ok())
     }
 
     /// The query's parameters.
@@ -76,6 +95,11 @@ impl Cx {
     /// The task that the path names.
     pub(crate) fn task_id(&self) -> Result<TaskId, ApiError> {
         self.part("task_id").parse().map_err(|_| unknown_task())
+    }
+
+    /// The username that the path names.
+    pub(crate) fn username(&self) -> String {
+        percent_decode_str(self.part("username")).decode_utf8_lossy().into_owned()
     }
 
     /// A part of the path as it was sent.

@@ -1,6 +1,7 @@
 //! What every route is made of: reading a request, admitting its caller, answering in the envelope.
 
 mod access;
+mod address;
 mod body;
 mod cx;
 mod endpoint;
@@ -9,7 +10,7 @@ mod query;
 mod reply;
 
 pub use access::Access;
-pub(crate) use access::{Flagged, Member, Open, Reader, Unlisted};
+pub(crate) use access::{Admin, Flagged, Member, Open, Owner, Reader, Unlisted};
 pub(crate) use body::{BodyBudget, Secret, object, texts};
 pub(crate) use cx::{Cx, unknown_document, unknown_task};
 pub use endpoint::Endpoint;

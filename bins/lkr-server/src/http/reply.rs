@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::error::{ApiError, Code};
 
 /// How long a client is asked to wait before it tries again, in seconds.
-const RETRY_AFTER: &str = "1";
+const RETRY_AFTER: u64 = 1;
 
 /// What a handler answers.
 pub(crate) type Answer = Result<Reply, ApiError>;
@@ -39,6 +39,11 @@ impl Reply {
         Self::with(StatusCode::OK, payload)
     }
 
+    /// 201 with a payload.
+    pub(crate) fn created(payload: &impl Serialize) -> Answer {
+        Self::with(StatusCode::CREATED, payload)
+    }
+
     /// 202 with a payload.
     pub(crate) fn accepted(payload: &impl Serialize) -> Answer {
         Self::with(StatusCode::ACCEPTED, payload)
@@ -47,7 +52,7 @@ impl Reply {
     /// 503, with a payload nevertheless.
     pub(crate) fn not_ready(message: &'static str, payload: &impl Serialize) -> Answer {
         let Self::Enveloped { data, mut headers, .. } = Self::ok(payload)? else { return Self::ok(payload) };
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER));
         let code = Code::Overloaded;
         Ok(Self::Enveloped { code: code.number(), message, status: code.status(), data, headers })
     }
@@ -79,13 +84,15 @@ impl Reply {
             }
             Err(error) => {
                 let mut response = HttpResponseBuilder::new(error.status);
-                let told = match error.code {
-                    Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
-                    Code::Overloaded => Some((header::RETRY_AFTER, RETRY_AFTER)),
-                    _ => None,
-                };
-                if let Some(pair) = told {
-                    response.insert_header(pair);
+                match error.code {
+                    Code::Unauthenticated => {
+                        response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+                    }
+                    Code::Overloaded | Code::RateLimited => {
+                        response
+                            .insert_header((header::RETRY_AFTER, error.retry_after.unwrap_or(RETRY_AFTER)));
+                    }
+                    _ => {}
                 }
                 if let Some(allow) = error.allow {
                     response.insert_header((header::ALLOW, allow));

@@ -1,35 +1,101 @@
+use actix_web::http::{Method, StatusCode};
+use lkr_auth::Attempt;
+
+use super::SMALL_BODY_BYTES;
 use crate::{
+    error::{ApiError, Code},
     first_admin,
-    http::{Answer, Cx, Flagged, Open, Reply},
-    wire::auth::{Credentials, LoggedOut, PasswordChange, Token, User},
+    http::{Answer, Cx, Endpoint, Flagged, Open, Reply},
+    openapi::{Doc, Shape, schema},
+    wire::auth::{Credentials, LoggedOut, PasswordChange, Registration, Token, User},
 };
 
-/// More than the longest username and password can need.
-const BODY_BYTES: usize = 64 * 1024;
+pub(super) fn rows() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| Doc::new("Accounts", id, summary, Shape::Envelope(shape));
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/auth/login",
+            doc("login", "Begins a session", schema::<Token>())
+                .body::<Credentials>()
+                .errors(&[Code::Unauthenticated, Code::RateLimited]),
+            login,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/auth/register",
+            doc("register", "Makes an account of role user and begins a session", schema::<Token>())
+                .status(StatusCode::CREATED)
+                .body::<Registration>()
+                .errors(&[Code::RegisterDisabled, Code::Conflict]),
+            register,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/auth/logout",
+            doc("logout", "Ends the session of the credential", schema::<LoggedOut>()),
+            logout,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/auth/me",
+            doc("me", "The account of the credential", schema::<User>()),
+            me,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/auth/password",
+            doc(
+                "change_password",
+                "Changes the own password, ends all sessions of the account and begins a new one",
+                schema::<Token>(),
+            )
+            .body::<PasswordChange>()
+            .errors(&[Code::RateLimited]),
+            change_password,
+        ),
+    ]
+}
 
-pub(super) async fn login(_: Open, mut cx: Cx) -> Answer {
-    let Credentials { username, password } = cx.json(BODY_BYTES).await?;
-    let login = cx.services()?.auth.login(&username, &password.0).await?;
+async fn login(_: Open, mut cx: Cx) -> Answer {
+    let Credentials { username, password } = cx.json(SMALL_BODY_BYTES).await?;
+    let request_id = cx.request_id();
+    let attempt = Attempt {
+        username: &username,
+        password: &password.0,
+        address: cx.address(),
+        request_id: request_id.as_str(),
+    };
+    let login = cx.services()?.auth.login(attempt).await?;
     Reply::ok(&Token::from(login))
 }
 
-pub(super) async fn logout(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
-    cx.no_body().await?;
-    cx.services()?.auth.logout(&caller.token).await?;
-    Reply::ok(&LoggedOut { logged_out: true })
+async fn register(_: Open, mut cx: Cx) -> Answer {
+    let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
+    if !cx.state().options.register_enabled {
+        return Err(ApiError::new(Code::RegisterDisabled, "registration is disabled"));
+    }
+    let request_id = cx.request_id();
+    let login = cx.services()?.auth.register(&username, &password.0, request_id.as_str()).await?;
+    Reply::created(&Token::from(login))
 }
 
-pub(super) async fn me(Flagged(caller): Flagged, cx: Cx) -> Answer {
+async fn logout(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
+    cx.no_body().await?;
+    let logged_out = cx.services()?.auth.logout(&caller.token).await?;
+    Reply::ok(&LoggedOut { logged_out })
+}
+
+async fn me(Flagged(caller): Flagged, cx: Cx) -> Answer {
     cx.no_query()?;
     Reply::ok(&User::from(&caller.account))
 }
 
-pub(super) async fn change_password(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
-    let PasswordChange { current_password, new_password } = cx.json(BODY_BYTES).await?;
+async fn change_password(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
+    let PasswordChange { current_password, new_password } = cx.json(SMALL_BODY_BYTES).await?;
     let auth = &cx.services()?.auth;
-    let login = auth.change_password(&caller.account.username, &current_password.0, &new_password.0).await?;
-    if let Some(file) = &cx.state().options.initial_password_file {
-        first_admin::forget_password(file, &login.account.username).await;
-    }
+    let username = &caller.account.username;
+    let login = auth.change_password(username, &current_password.0, &new_password.0, caller.by()).await?;
+    first_admin::forget_password(&cx.state().options, username).await;
     Reply::ok(&Token::from(login))
 }

@@ -1,11 +1,18 @@
+use actix_web::http::{Method, StatusCode};
 use lkr::ListFilter;
+use lkr_auth::{AuditAction, AuditLog};
+use serde_json::{Map, json};
 
 use crate::{
-    error::{ApiError, Code, Failing},
-    http::{Answer, Cx, Member, Reader, Reply, cursor, unknown_document},
+    error::{Code, Failing},
+    http::{Answer, Cx, Endpoint, Member, Owner, Reader, Reply, cursor, unknown_document},
+    openapi::{Doc, Shape, schema},
     wire::{
+        document_change::DocumentChangeInput,
         document_input::{DocumentInput, MAX_TEXT_BYTES},
-        documents::{ChunkItem, ChunkList, DeletedDocument, DocumentDetail, DocumentList, DocumentText},
+        documents::{
+            ChunkItem, ChunkList, DeletedDocument, DocumentDetail, DocumentList, DocumentText, L1Item,
+        },
         tasks::Accepted,
     },
 };
@@ -13,14 +20,85 @@ use crate::{
 /// The largest body: every byte of the text may be written as an escape of six, and the rest needs some room.
 const BODY_BYTES: usize = 6 * MAX_TEXT_BYTES + 2 * 1024 * 1024;
 
-pub(super) async fn add(Member(caller): Member, mut cx: Cx) -> Answer {
+/// The largest body of a change: properties at their most, every byte written as an escape of six.
+const CHANGE_BYTES: usize = 2 * 1024 * 1024;
+
+pub(super) fn rows() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| Doc::new("Documents", id, summary, Shape::Envelope(shape));
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents",
+            doc("add_document", "Accepts a document for ingestion", schema::<Accepted>())
+                .status(StatusCode::ACCEPTED)
+                .body::<DocumentInput>(),
+            add,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents",
+            doc("list_documents", "Lists documents, the newest first", schema::<DocumentList>())
+                .text("category", "Only documents of this category; empty for those without one.")
+                .text("source", "Only documents of this source.")
+                .text("q", "Only documents whose title begins so.")
+                .paged(),
+            list,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/{doc_id}",
+            doc("get_document", "A document with its nodes", schema::<DocumentDetail>())
+                .errors(&[Code::NotFound]),
+            get,
+        ),
+        Endpoint::new(
+            Method::PATCH,
+            "/api/v1/documents/{doc_id}",
+            doc(
+                "change_document",
+                "Changes title, source, category and metadata of a document without ingesting it again",
+                schema::<L1Item>(),
+            )
+            .body::<DocumentChangeInput>()
+            .errors(&[Code::NotFound]),
+            change,
+        ),
+        Endpoint::new(
+            Method::DELETE,
+            "/api/v1/documents/{doc_id}",
+            doc(
+                "delete_document",
+                "Deletes a document with all that was made of it; zeros for an unknown one",
+                schema::<DeletedDocument>(),
+            ),
+            delete,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/{doc_id}/chunks",
+            doc("list_chunks", "The chunks of a document, in order", schema::<ChunkList>())
+                .paged()
+                .errors(&[Code::NotFound]),
+            chunks,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/{doc_id}/text",
+            doc("get_text", "The extracted text of a document", schema::<DocumentText>())
+                .errors(&[Code::NotFound]),
+            text,
+        ),
+    ]
+}
+
+async fn add(Member(caller): Member, mut cx: Cx) -> Answer {
     let input: DocumentInput = cx.json(BODY_BYTES).await?;
     let (document, warnings) = input.check()?;
-    let task = cx.services()?.kb.submit(document, &caller.account.username, warnings).await.writing()?;
+    let task = cx.services()?.kb.submit(document, &caller.creator(), warnings).await.writing()?;
     Reply::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
 }
 
-pub(super) async fn list(_: Reader, cx: Cx) -> Answer {
+async fn list(_: Reader, cx: Cx) -> Answer {
     let mut query = cx.query()?;
     let (limit, after) = (query.limit()?, query.offset('d')?);
     let filter = ListFilter {
@@ -33,13 +111,13 @@ pub(super) async fn list(_: Reader, cx: Cx) -> Answer {
     Reply::ok(&DocumentList::new(page.items, page.next.map(|id| cursor('d', id))))
 }
 
-pub(super) async fn get(_: Reader, cx: Cx) -> Answer {
+async fn get(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
     let detail = cx.services()?.kb.detail(cx.doc_id()?).await.reading()?;
     Reply::ok(&DocumentDetail::from(detail.ok_or_else(unknown_document)?))
 }
 
-pub(super) async fn chunks(_: Reader, cx: Cx) -> Answer {
+async fn chunks(_: Reader, cx: Cx) -> Answer {
     let mut query = cx.query()?;
     let (limit, from) = (query.limit()?, query.offset('c')?);
     query.finish()?;
@@ -52,24 +130,32 @@ pub(super) async fn chunks(_: Reader, cx: Cx) -> Answer {
 }
 
 /// The one read that needs the blob store: while that is away, another try may succeed.
-pub(super) async fn text(_: Reader, cx: Cx) -> Answer {
+async fn text(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
     let doc_id = cx.doc_id()?;
     let text = cx.services()?.kb.text(doc_id).await.writing()?;
     Reply::ok(&DocumentText { doc_id, text: text.ok_or_else(unknown_document)? })
 }
 
-pub(super) async fn delete(Member(caller): Member, mut cx: Cx) -> Answer {
+async fn change(Owner(caller): Owner, mut cx: Cx) -> Answer {
+    let input: DocumentChangeInput = cx.json(CHANGE_BYTES).await?;
+    let doc_id = cx.doc_id()?;
+    let kb = &cx.services()?.kb;
+    let paths = input.paths();
+    let change = input.check(kb.taxonomy())?;
+    let detail = Map::from_iter([("changed".to_owned(), json!(paths))]);
+    let entry = AuditLog::entry(caller.by(), AuditAction::DocumentChange, &doc_id.to_string(), detail)?;
+    let document = kb.change_and(doc_id, change, vec![entry]).await.writing()?;
+    Reply::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
+}
+
+async fn delete(Owner(caller): Owner, mut cx: Cx) -> Answer {
     cx.no_body().await?;
     // Deleting what is not there is no error, and what cannot be an id is the id of no document.
     let Ok(doc_id) = cx.doc_id() else {
         return Reply::ok(&DeletedDocument::nothing(cx.part("doc_id")));
     };
-    let kb = &cx.services()?.kb;
-    let owner = kb.owner(doc_id).await.writing()?;
-    if !caller.is_admin() && owner.is_some_and(|owner| owner != caller.account.username) {
-        return Err(ApiError::new(Code::Forbidden, "the document is another account's"));
-    }
-    let counts = kb.delete(doc_id).await.writing()?;
+    let entry = AuditLog::entry(caller.by(), AuditAction::DocumentDelete, &doc_id.to_string(), Map::new())?;
+    let counts = cx.services()?.kb.delete_and(doc_id, vec![entry]).await.writing()?;
     Reply::ok(&DeletedDocument::new(doc_id, counts))
 }

@@ -1,13 +1,57 @@
-use actix_web::HttpResponse;
+use actix_web::{HttpResponse, http::Method};
 
+use super::pages;
 use crate::{
-    error::ApiError,
-    http::{Answer, Cx, Open, Reply, Unlisted},
-    openapi,
+    error::{ApiError, Code},
+    http::{Answer, Cx, Endpoint, Open, Reply, Unlisted},
+    openapi::{self, Doc, Shape, schema},
     wire::ops::{Alive, Readiness},
 };
 
-pub(super) async fn openapi(_: Unlisted, cx: Cx) -> Answer {
+pub(super) fn rows() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| Doc::new("Operations", id, summary, shape);
+    vec![
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/openapi.json",
+            doc("openapi", "This document", Shape::Bare("application/json")),
+            openapi_document,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/healthz",
+            doc("healthz", "Whether the process is alive", Shape::Envelope(schema::<Alive>())),
+            healthz,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/readyz",
+            doc("readyz", "Whether requests can be served", Shape::Envelope(schema::<Readiness>()))
+                .errors(&[Code::Overloaded]),
+            readyz,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/metrics",
+            doc("metrics", "Metrics in Prometheus' text format", Shape::Bare("text/plain")),
+            metrics,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/docs",
+            doc("docs", "The page of this document", Shape::Bare("text/html")),
+            pages::docs,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/",
+            doc("home", "The page of the service", Shape::Bare("text/html")),
+            pages::home,
+        ),
+    ]
+}
+
+async fn openapi_document(_: Unlisted, cx: Cx) -> Answer {
     cx.no_query()?;
     let text = document()?;
     Ok(Reply::Bare(HttpResponse::Ok().content_type("application/json").body(text)))
@@ -18,11 +62,11 @@ pub(super) fn document() -> Result<String, ApiError> {
     openapi::document(&super::endpoints()).to_json().map_err(|error| ApiError::internal(&error))
 }
 
-pub(super) async fn healthz(_: Open, _: Cx) -> Answer {
+async fn healthz(_: Open, _: Cx) -> Answer {
     Reply::ok(&Alive { status: "ok" })
 }
 
-pub(super) async fn readyz(_: Open, cx: Cx) -> Answer {
+async fn readyz(_: Open, cx: Cx) -> Answer {
     let services = match cx.services() {
         Ok(services) if !cx.state().is_stopping() => services,
         _ => return Reply::not_ready("starting or stopping", &Readiness::closed()),
@@ -36,7 +80,7 @@ pub(super) async fn readyz(_: Open, cx: Cx) -> Answer {
     Reply::ok(&readiness)
 }
 
-pub(super) async fn metrics(_: Open, cx: Cx) -> Answer {
+async fn metrics(_: Open, cx: Cx) -> Answer {
     if let Ok(services) = cx.services()
         && let Ok(queued) = services.kb.queued().await
     {

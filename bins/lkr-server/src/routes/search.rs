@@ -2,7 +2,10 @@ use std::time::Instant;
 
 use actix_web::{
     HttpResponse,
-    http::header::{self, HeaderName, HeaderValue},
+    http::{
+        Method,
+        header::{self, HeaderName, HeaderValue},
+    },
     web::Bytes,
 };
 use futures_util::stream;
@@ -12,22 +15,51 @@ use serde_json::json;
 
 use crate::{
     error::{ApiError, Failing},
-    http::{Answer, Cx, Reader, Reply},
+    http::{Answer, Cx, Endpoint, Reader, Reply},
+    openapi::{Doc, Shape, schema},
     wire::{search::SearchAnswer, search_input::SearchInput},
 };
 
 /// More than the longest query and filters can need, every character an escape.
 const BODY_BYTES: usize = 1024 * 1024;
 
+const CACHED: &str = "hit or miss: whether the answer came from the cache.";
+
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-pub(super) async fn search(_: Reader, mut cx: Cx) -> Answer {
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/search",
+            Doc::new("Search", "search", "Searches", Shape::Envelope(schema::<SearchAnswer>()))
+                .header("X-Cache", CACHED)
+                .body::<SearchInput>(),
+            search,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/search/stream",
+            Doc::new(
+                "Search",
+                "search_stream",
+                "Searches, answered as events: results, then summary.delta and summary.done, or error",
+                Shape::Bare("text/event-stream"),
+            )
+            .header("X-Cache", CACHED)
+            .body::<SearchInput>(),
+            stream,
+        ),
+    ]
+}
+
+async fn search(_: Reader, mut cx: Cx) -> Answer {
     let (answer, cache) = answer(&mut cx).await?;
     Ok(Reply::ok(&answer)?.header(X_CACHE, cache))
 }
 
 /// The answer in parts. A refusal comes before the first part, and is a plain envelope.
-pub(super) async fn stream(_: Reader, mut cx: Cx) -> Answer {
+async fn stream(_: Reader, mut cx: Cx) -> Answer {
     let (mut answer, cache) = answer(&mut cx).await?;
     let summary = answer.take_summary();
     let mut events = vec![event("results", &answer)?];

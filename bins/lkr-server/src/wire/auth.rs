@@ -16,6 +16,18 @@ pub(crate) struct Credentials {
     pub(crate) password: Secret,
 }
 
+/// The name and password of an account to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Registration {
+    /// 3 to 64 of `A-Z a-z 0-9 . _ - @`; case does not matter.
+    #[schema(min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9._@-]+$")]
+    pub(crate) username: String,
+    /// 8 to 128 characters.
+    #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
+    pub(crate) password: Secret,
+}
+
 /// A change of one's own password.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,8 +88,9 @@ impl From<Login> for Token {
     }
 }
 
-/// That a session has ended.
+/// Whether a session has ended.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LoggedOut {
+    /// False for an API key, which is no session and stays good.
     pub(crate) logged_out: bool,
 }

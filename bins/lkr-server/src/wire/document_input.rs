@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{NewDocument, RESERVED_METADATA};
+use lkr::{MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, NewDocument, RESERVED_METADATA};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -8,13 +8,6 @@ use crate::{error::ApiError, http::texts};
 
 /// The longest text: 16 MiB of UTF-8.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
-
-/// The longest title and source in code points.
-const MAX_LINE_CHARS: usize = 4_096;
-const MAX_METADATA_KEYS: usize = 64;
-
-/// The most that title, source and metadata may come to together, in bytes of JSON: that is how records are stored.
-const MAX_RECORD_BYTES: usize = 256 * 1024;
 
 /// A document to be ingested.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -58,16 +51,16 @@ impl DocumentInput {
             )));
         }
         let bytes = serde_json::to_vec(&(&title, &source, &metadata)).map_or(usize::MAX, |json| json.len());
-        if bytes > MAX_RECORD_BYTES {
+        if bytes > MAX_PROPERTIES_BYTES {
             return Err(ApiError::too_large(format!(
-                "title, source and metadata have {bytes} bytes of JSON, at most {MAX_RECORD_BYTES} are allowed"
+                "title, source and metadata have {bytes} bytes of JSON, at most {MAX_PROPERTIES_BYTES} are allowed"
             )));
         }
         Ok((NewDocument { text, title, source, metadata }, warnings))
     }
 }
 
-fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
+pub(crate) fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
     let length = line.chars().count();
     if length <= MAX_LINE_CHARS {
         return Ok(());
@@ -132,7 +125,7 @@ mod tests {
         assert_eq!(status(input(&"é".repeat(MAX_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(input(&"é".repeat(MAX_TEXT_BYTES / 2)).check().is_ok());
         // A control character is six bytes of JSON.
-        for value in ["v".repeat(MAX_RECORD_BYTES), "\u{1}".repeat(MAX_RECORD_BYTES / 6)] {
+        for value in ["v".repeat(MAX_PROPERTIES_BYTES), "\u{1}".repeat(MAX_PROPERTIES_BYTES / 6)] {
             let metadata = BTreeMap::from([("k".to_owned(), value)]);
             assert_eq!(
                 status(DocumentInput { metadata: Some(metadata), ..input("x") }),

@@ -49,7 +49,7 @@ impl From<Document> for L1Item {
             content_sha256: document.content_sha256,
             created_at: moment(document.created_at),
             updated_at: moment(document.updated_at),
-            created_by: document.created_by,
+            created_by: document.created_by.name,
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::Stats;
+use lkr::{Category, Stats};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -25,5 +25,33 @@ impl From<Stats> for KnowledgeStats {
             collections: stats.counts.into(),
             categories: stats.categories,
         }
+    }
+}
+
+/// The categories that documents are classified into.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Categories {
+    pub(crate) categories: Vec<CategoryItem>,
+    pub(crate) count: usize,
+}
+
+/// A category.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaxonomyCategory)]
+pub(crate) struct CategoryItem {
+    id: String,
+    /// What stands in a document's `category`.
+    name: String,
+    description: String,
+    keywords: Vec<String>,
+    /// The id of the category that it belongs to; null for none.
+    #[schema(required)]
+    parent: Option<String>,
+}
+
+impl From<&Category> for CategoryItem {
+    fn from(category: &Category) -> Self {
+        let Category { id, name, description, keywords, parent } = category.clone();
+        Self { id, name, description, keywords, parent }
     }
 }

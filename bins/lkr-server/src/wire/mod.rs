@@ -1,13 +1,18 @@
 //! What goes over the wire. Types here are converted by hand from those of the libraries.
 
+pub(crate) mod audit;
 pub(crate) mod auth;
+pub(crate) mod document_change;
 pub(crate) mod document_input;
 pub(crate) mod documents;
+pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod ops;
 pub(crate) mod search;
 pub(crate) mod search_input;
+pub(crate) mod settings;
 pub(crate) mod tasks;
+pub(crate) mod users;
 
 use time::{OffsetDateTime, UtcOffset, macros::format_description};
 

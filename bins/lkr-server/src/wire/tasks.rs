@@ -1,4 +1,6 @@
-use lkr::{DocId, Task, TaskFailure, TaskId, TaskResult, TaskStatus};
+use lkr::{
+    DocId, DocumentResult, ReclassifyResult, Task, TaskFailure, TaskId, TaskResult, TaskStatus, Usage,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -18,9 +20,10 @@ pub(crate) struct Accepted {
 pub(crate) struct TaskItem {
     #[schema(value_type = String)]
     task_id: TaskId,
-    #[schema(value_type = String)]
-    doc_id: DocId,
-    /// ingest
+    /// The document it makes or changes; null where it is about all documents.
+    #[schema(required, value_type = Option<String>)]
+    doc_id: Option<DocId>,
+    /// ingest or reclassify
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
@@ -54,7 +57,15 @@ pub(crate) struct ProgressItem {
 
 /// What came of a task.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ResultItem {
+#[serde(untagged)]
+pub(crate) enum ResultItem {
+    Document(DocumentResultItem),
+    Reclassified(ReclassifyResultItem),
+}
+
+/// What came of a document's task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentResultItem {
     #[schema(value_type = String)]
     doc_id: DocId,
     title: String,
@@ -66,6 +77,22 @@ pub(crate) struct ResultItem {
     counts: ByLayer,
     /// How many texts were embedded.
     embedded: u64,
+    usage: UsageItem,
+    warnings: Vec<String>,
+    elapsed_ms: u64,
+}
+
+/// What came of classifying all documents.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReclassifyResultItem {
+    /// How many documents were looked at.
+    documents: u64,
+    /// How many have another category now.
+    changed: u64,
+    /// How many kept the category that a person chose.
+    by_hand: u64,
+    /// How many have no category now.
+    uncategorized: u64,
     usage: UsageItem,
     warnings: Vec<String>,
     elapsed_ms: u64,
@@ -102,7 +129,7 @@ impl From<Task> for TaskItem {
         let doc_id = task.doc_id;
         Self {
             task_id: task.task_id,
-            doc_id,
+            doc_id: task.kind.is_about_a_document().then_some(doc_id),
             kind: task.kind.name(),
             status: task.status.name(),
             stage: task.stage.name(),
@@ -110,7 +137,7 @@ impl From<Task> for TaskItem {
             attempts: task.attempts,
             created_at: moment(task.created_at),
             updated_at: moment(task.updated_at),
-            created_by: task.created_by,
+            created_by: task.created_by.name,
             result: task.result.filter(|_| done).map(|result| ResultItem::new(doc_id, result)),
             error: task.error.filter(|_| failed).map(FailureItem::from),
         }
@@ -119,6 +146,35 @@ impl From<Task> for TaskItem {
 
 impl ResultItem {
     fn new(doc_id: DocId, result: TaskResult) -> Self {
+        match result {
+            TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id, result)),
+            TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
+        }
+    }
+}
+
+impl From<ReclassifyResult> for ReclassifyResultItem {
+    fn from(result: ReclassifyResult) -> Self {
+        Self {
+            documents: result.documents,
+            changed: result.changed,
+            by_hand: result.by_hand,
+            uncategorized: result.uncategorized,
+            usage: result.usage.into(),
+            warnings: result.warnings,
+            elapsed_ms: result.elapsed_ms,
+        }
+    }
+}
+
+impl From<Usage> for UsageItem {
+    fn from(usage: Usage) -> Self {
+        Self { calls: usage.calls, tokens: usage.tokens }
+    }
+}
+
+impl DocumentResultItem {
+    fn new(doc_id: DocId, result: DocumentResult) -> Self {
         Self {
             doc_id,
             title: result.title,
@@ -127,7 +183,7 @@ impl ResultItem {
             duplicate_of: None,
             counts: result.counts.into(),
             embedded: result.embedded,
-            usage: UsageItem { calls: result.usage.calls, tokens: result.usage.tokens },
+            usage: result.usage.into(),
             warnings: result.warnings,
             elapsed_ms: result.elapsed_ms,
         }

@@ -30,7 +30,7 @@ async fn a_document_from_acceptance_to_deletion() {
     let accepted = accepted.data();
     assert_eq!((keys(&accepted), accepted["status"].as_str()), (vec!["status", "task_id"], Some("pending")));
 
-    let task = api.ended(accepted["task_id"].as_str().unwrap()).await;
+    let task = api.ended("", accepted["task_id"].as_str().unwrap()).await;
     assert_eq!(
         keys(&task),
         [
@@ -196,7 +196,7 @@ async fn lesson_22_reserved_metadata_is_dropped_with_a_warning() {
     });
     let accepted =
         api.post("/api/v1/documents", &admin, json!({ "text": "x", "metadata": metadata })).await.data();
-    let task = api.ended(accepted["task_id"].as_str().unwrap()).await;
+    let task = api.ended("", accepted["task_id"].as_str().unwrap()).await;
     let warnings = task["result"]["warnings"].as_array().unwrap();
     let reserved = |warning: &&Value| warning.as_str().unwrap().ends_with("is reserved and was dropped");
     assert_eq!(warnings.iter().filter(reserved).count(), 3, "{task}");

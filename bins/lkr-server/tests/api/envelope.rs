@@ -60,10 +60,10 @@ async fn unknown_paths() {
         "/api/v1/%ff",
         "/%00",
         "/docs/",
-        "/api/v1/auth/register",
+        "/api/v1/auth/nothing",
         "/api/v1/documents/upload",
-        "/api/v1/settings",
-        "/api/v1/users",
+        "/api/v1/setting",
+        "/api/v1/users/",
     ] {
         api.get(path).await.refused(1004, 404);
     }
@@ -77,7 +77,7 @@ async fn wrong_methods_name_the_right_ones() {
         (Method::GET, "/api/v1/search", "POST"),
         (Method::HEAD, "/api/v1/search", "POST"),
         (Method::PUT, "/api/v1/documents", "POST, GET, HEAD"),
-        (Method::POST, "/api/v1/documents/0", "GET, DELETE, HEAD"),
+        (Method::POST, "/api/v1/documents/0", "GET, PATCH, DELETE, HEAD"),
         (Method::OPTIONS, "/api/v1/documents/tasks", "GET, HEAD"),
         (Method::POST, "/healthz", "GET, HEAD"),
         (Method::from_bytes(b"BREW").unwrap(), "/", "GET, HEAD"),

@@ -13,11 +13,10 @@ use actix_web::{
     web::Data,
 };
 use lkr::{KnowledgeBase, TaskStatus};
-use lkr_auth::{Auth, AuthOptions};
-use lkr_server::{AppOptions, AppState, Services, create_app};
-use lkr_state::{
-    Expect, FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore, StateStoreExt, Write,
-};
+use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
+use lkr_server::{AppOptions, AppState, Services, create_app, plugins};
+use lkr_settings::{SealingKey, Settings};
+use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
 use lkr_vectors::{FailingVectors, MemoryVectors};
 use serde_json::{Value, json};
 
@@ -91,13 +90,16 @@ pub(crate) struct Setting {
     pub(crate) require_login_for_reads: bool,
     pub(crate) must_change_password: bool,
     pub(crate) starting: bool,
+    pub(crate) register_enabled: bool,
+    pub(crate) trusted_proxies: &'static [&'static str],
 }
 
 /// The application with its stores.
 pub(crate) struct Api<S> {
     app: S,
     pub(crate) kb: KnowledgeBase,
-    pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) auth: Auth,
+    pub(crate) settings: Settings,
     pub(crate) app_state: Data<AppState>,
     pub(crate) faults: Faults,
 }
@@ -122,14 +124,19 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
     auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
-    let app_options =
-        AppOptions { require_login_for_reads: setting.require_login_for_reads, ..AppOptions::default() };
+    let settings = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins()).unwrap();
+    let app_options = AppOptions {
+        require_login_for_reads: setting.require_login_for_reads,
+        register_enabled: setting.register_enabled,
+        trusted_proxies: setting.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        ..AppOptions::default()
+    };
     let app_state = Data::new(AppState::new(app_options));
     if !setting.starting {
-        app_state.open(Services { kb: kb.clone(), auth });
+        app_state.open(Services { kb: kb.clone(), auth: auth.clone(), settings: settings.clone() });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
-    Api { app, kb, state, app_state, faults }
+    Api { app, kb, auth, settings, app_state, faults }
 }
 
 async fn knowledge_base(faults: &Faults) -> (KnowledgeBase, Arc<dyn StateStore>) {
@@ -192,16 +199,22 @@ impl<S: App> Api<S> {
         self.login("admin").await
     }
 
-    /// A session of a new account of role user, made of the admin's record.
+    /// Makes an account that does not have to change its password, unless it is told.
+    pub(crate) async fn account(&self, username: &str, role: Role, must_change_password: bool) {
+        let account = NewAccount { username, password: PASSWORD, role, must_change_password };
+        self.auth.create_account(account, By::program("a test")).await.unwrap();
+    }
+
+    /// A session of a new account of role user.
     pub(crate) async fn user(&self, username: &str) -> String {
-        let record = self.state.get("auth/account/admin").await.unwrap().unwrap();
-        let mut account: Value = serde_json::from_slice(&record.value).unwrap();
-        account["username"] = username.into();
-        account["id"] = username.into();
-        account["admin"] = false.into();
-        let key = format!("auth/account/{username}");
-        self.state.apply(vec![Write::put(key, Expect::Absent, account.to_string())]).await.unwrap();
+        self.account(username, Role::User, false).await;
         self.login(username).await
+    }
+
+    /// A new key of the account that a token is of.
+    pub(crate) async fn key(&self, token: &str) -> String {
+        let answer = self.post("/api/v1/auth/keys", token, json!({ "name": "a program" })).await;
+        answer.data()["key"].as_str().unwrap().to_owned()
     }
 
     /// Adds a document, waits until it is searchable and answers its id.
@@ -209,13 +222,13 @@ impl<S: App> Api<S> {
         let accepted = self.post("/api/v1/documents", token, body).await;
         assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.json());
         let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
-        let task = self.ended(&task_id).await;
+        let task = self.ended(token, &task_id).await;
         assert_eq!(task["status"], "done", "{task}");
         task["doc_id"].as_str().unwrap().to_owned()
     }
 
     /// The task once it has ended.
-    pub(crate) async fn ended(&self, task_id: &str) -> Value {
+    pub(crate) async fn ended(&self, token: &str, task_id: &str) -> Value {
         loop {
             let task = self.kb.task(task_id.parse().unwrap()).await.unwrap().unwrap();
             if matches!(task.status, TaskStatus::Done | TaskStatus::Failed) {
@@ -223,6 +236,6 @@ impl<S: App> Api<S> {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        self.get(&format!("/api/v1/documents/tasks/{task_id}")).await.data()
+        self.call(Method::GET, &format!("/api/v1/documents/tasks/{task_id}"), token, None).await.data()
     }
 }

@@ -149,7 +149,7 @@ impl Base {
             metadata: Metadata::new(),
             warnings: Vec::new(),
         };
-        let task = Task::ingest(document.doc_id, "tester", input);
+        let task = Task::ingest(document.doc_id, "tester".into(), input);
         self.catalog.accept(&task).await.unwrap();
         let active = self.catalog.active(document.doc_id).await.unwrap().unwrap();
         self.catalog.publish(active, document, &task, self.embedder.is_some()).await.unwrap();
@@ -165,7 +165,7 @@ impl Base {
     /// Takes a document away; its points stay behind, as they do until they are collected.
     pub(crate) async fn delete(&self, doc_id: DocId) {
         let stored: Stored<Document> = self.catalog.document(doc_id).await.unwrap().unwrap();
-        self.catalog.delete(&stored).await.unwrap();
+        self.catalog.delete(&stored, Vec::new()).await.unwrap();
     }
 
     fn points(&self, document: &Document, layered: &Layered, text: &str) -> HashMap<Layer, Vec<Point>> {
@@ -212,7 +212,8 @@ fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) 
         content_sha256: String::new(),
         created_at: OffsetDateTime::UNIX_EPOCH,
         updated_at: OffsetDateTime::UNIX_EPOCH,
-        created_by: "tester".to_owned(),
+        created_by: "tester".into(),
+        category_by_hand: false,
     }
 }
 

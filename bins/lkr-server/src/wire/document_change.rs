@@ -1,0 +1,99 @@
+use std::collections::BTreeMap;
+
+use lkr::{DocumentChange, RESERVED_METADATA, Taxonomy};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::document_input::check_line;
+use crate::{error::ApiError, http::texts};
+
+/// What to change of a document; what is left out or null stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DocumentChangeInput {
+    /// The title, at most 4,096 characters and not blank.
+    title: Option<String>,
+    /// Where the document comes from, at most 4,096 characters.
+    source: Option<String>,
+    /// A category of the taxonomy, or empty for none. It stays when documents are classified again.
+    category: Option<String>,
+    /// Keys to set; null removes one.
+    #[serde(default, deserialize_with = "texts")]
+    metadata: Option<BTreeMap<String, Option<String>>>,
+}
+
+impl DocumentChangeInput {
+    /// The names of what it changes.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let own = [("title", &self.title), ("source", &self.source), ("category", &self.category)];
+        let own = own.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name.to_owned());
+        let metadata = self.metadata.iter().flatten().map(|(key, _)| format!("metadata.{key}"));
+        own.chain(metadata).collect()
+    }
+
+    /// The change, checked.
+    pub(crate) fn check(self, taxonomy: &Taxonomy) -> Result<DocumentChange, ApiError> {
+        let Self { title, source, category, metadata } = self;
+        if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+            return Err(ApiError::invalid("title is blank"));
+        }
+        for (name, line) in [("title", &title), ("source", &source)] {
+            line.as_ref().map_or(Ok(()), |line| check_line(name, line))?;
+        }
+        if let Some(category) = category.as_ref().filter(|name| !name.is_empty())
+            && taxonomy.by_name(category).is_none()
+        {
+            let shown: String = category.chars().take(100).collect();
+            return Err(ApiError::invalid(format!(
+                "category {shown:?} is not in the taxonomy: see GET /api/v1/knowledge/categories"
+            )));
+        }
+        let metadata = metadata.unwrap_or_default();
+        if let Some(key) = RESERVED_METADATA.iter().find(|key| metadata.contains_key(**key)) {
+            return Err(ApiError::invalid(format!("metadata key {key} is reserved")));
+        }
+        Ok(DocumentChange { title, source, category, metadata })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr::MAX_LINE_CHARS;
+
+    use super::*;
+
+    fn check(input: &str) -> Result<DocumentChange, ApiError> {
+        serde_json::from_str::<DocumentChangeInput>(input).unwrap().check(&Taxonomy::built_in())
+    }
+
+    #[test]
+    fn nothing_stays_nothing() {
+        for input in ["{}", r#"{"title": null, "source": null, "category": null, "metadata": null}"#] {
+            assert_eq!(check(input).unwrap(), DocumentChange::default());
+        }
+    }
+
+    #[test]
+    fn refuses() {
+        for input in [
+            r#"{"title": " "}"#,
+            r#"{"category": "no such thing"}"#,
+            r#"{"metadata": {"raw_file_path": "/etc/passwd"}}"#,
+            r#"{"metadata": {"original_filename": null}}"#,
+        ] {
+            assert!(check(input).is_err(), "{input}");
+        }
+        assert!(check(&format!(r#"{{"source": "{}"}}"#, "x".repeat(MAX_LINE_CHARS + 1))).is_err());
+    }
+
+    #[test]
+    fn names_what_it_changes() {
+        let input = r#"{"title": "T", "category": "", "metadata": {"a": "1", "b": null}}"#;
+        let input: DocumentChangeInput = serde_json::from_str(input).unwrap();
+        assert_eq!(input.paths(), ["title", "category", "metadata.a", "metadata.b"]);
+        let change = input.check(&Taxonomy::built_in()).unwrap();
+        assert_eq!(change.category.as_deref(), Some(""));
+        assert_eq!(change.metadata["a"].as_deref(), Some("1"));
+        assert_eq!(change.metadata["b"], None);
+    }
+}

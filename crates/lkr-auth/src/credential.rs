@@ -1,0 +1,53 @@
+use crate::{
+    Account, Auth, Error, KeyId, Result,
+    keys::{is_key, secret_hash},
+    session::token_hash,
+};
+
+/// Who presented a credential, and which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Whose it is.
+    pub account: Account,
+    /// What it is.
+    pub credential: Credential,
+}
+
+/// The kind of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credential {
+    /// The token of a session.
+    Session,
+    /// An API key.
+    Key(KeyId),
+}
+
+impl Auth {
+    /// The account whose session or API key `token` names.
+    ///
+    /// # Errors
+    /// `Unauthenticated`, in the same words, where the token is malformed or unknown, has ended or expired, or the
+    /// account is disabled.
+    pub async fn authenticate(&self, token: &str) -> Result<Identity> {
+        let found = if is_key(token) { self.by_key(token).await? } else { self.by_session(token).await? };
+        found.ok_or_else(|| Error::unauthenticated("the credential is unknown or has expired"))
+    }
+
+    async fn by_session(&self, token: &str) -> Result<Option<Identity>> {
+        let Some(hash) = token_hash(token) else { return Ok(None) };
+        let found = self.live_session(&hash).await?;
+        Ok(found.map(|(account, _)| Identity {
+            account: Account::from(&account),
+            credential: Credential::Session,
+        }))
+    }
+
+    async fn by_key(&self, token: &str) -> Result<Option<Identity>> {
+        let Some(hash) = secret_hash(token) else { return Ok(None) };
+        let found = self.live_key(&hash).await?;
+        Ok(found.map(|(account, id)| Identity {
+            account: Account::from(&account),
+            credential: Credential::Key(id),
+        }))
+    }
+}

@@ -1,0 +1,218 @@
+//! API keys.
+
+use std::{sync::Arc, time::Duration};
+
+use lkr_auth::{AuditAction, Credential, ErrorKind, KeyId, Role};
+use lkr_state::MemoryState;
+
+use crate::support::{
+    Mixing, OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, change_record, entries,
+    everything, kind, options, role,
+};
+
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+#[tokio::test]
+async fn a_key_is_a_credential_of_its_account() {
+    let (auth, _) = auth_with_admin().await;
+    let made = auth.create_key("Admin", "nightly backup", None, by("admin")).await.unwrap();
+    let identity = auth.authenticate(&made.secret).await.unwrap();
+    assert_eq!(identity.credential, Credential::Key(made.key.id));
+    assert_eq!(identity.account, auth.account("admin").await.unwrap().unwrap());
+    assert_eq!(made.key.expires_at, None);
+    assert_eq!(auth.keys("ADMIN", None, 10).await.unwrap().items, std::slice::from_ref(&made.key));
+    let entry = entries(&auth).await.remove(0);
+    assert_eq!((entry.action, entry.target), (AuditAction::KeyCreate, made.key.id.to_string()));
+    assert_eq!(made.key.id.to_string().parse::<KeyId>(), Ok(made.key.id));
+}
+
+#[tokio::test]
+async fn a_key_has_the_role_that_its_account_has_now() {
+    let (auth, _) = auth_with_admin().await;
+    add(&auth, "bob", Role::User).await;
+    let made = auth.create_key("bob", "key", None, by("bob")).await.unwrap();
+    assert_eq!(auth.authenticate(&made.secret).await.unwrap().account.role, Role::User);
+    auth.change_account("bob", role(Role::Admin), by("admin")).await.unwrap();
+    assert_eq!(auth.authenticate(&made.secret).await.unwrap().account.role, Role::Admin);
+}
+
+#[tokio::test]
+async fn lesson_24_keys_are_random_and_not_stored_as_they_are() {
+    let (auth, state) = auth_with_admin().await;
+    let one = auth.create_key("admin", "one", None, by("admin")).await.unwrap();
+    let two = auth.create_key("admin", "two", None, by("admin")).await.unwrap();
+    assert_ne!(one.secret, two.secret);
+    let random = one.secret.strip_prefix("lkr_").unwrap();
+    assert_eq!(random.len(), 64, "256 bits");
+    assert!(random.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)));
+    for (key, value) in everything(&*state).await {
+        assert!(!key.contains(random) && !value.contains(random), "{key}");
+    }
+    assert!(!format!("{one:?}").contains(random));
+}
+
+#[tokio::test]
+async fn lesson_32_one_answer_for_every_credential_that_is_none() {
+    let (auth, _) = auth_with_admin().await;
+    let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
+    auth.delete_key("admin", made.key.id, by("admin")).await.unwrap();
+    let unknown = format!("lkr_{}", "0".repeat(64));
+    let upper = made.secret.to_uppercase();
+    let bare = made.secret.trim_start_matches("lkr_");
+    let malformed = auth.authenticate("x").await.unwrap_err().to_string();
+    for token in [&made.secret, &unknown, &upper, bare, "lkr_", "", &format!("{}0", made.secret), "lkr_é"] {
+        let error = auth.authenticate(token).await.unwrap_err();
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Unauthenticated, malformed.clone()));
+    }
+}
+
+#[tokio::test]
+async fn what_a_key_cannot_be() {
+    let (auth, _) = auth_with_admin().await;
+    let make = async |name: &str, lifetime| auth.create_key("admin", name, lifetime, by("admin")).await;
+    for name in ["", " ", "\u{a0}\t", "a\nb", "a\0", &"x".repeat(101)] {
+        assert_eq!(kind(make(name, None).await), ErrorKind::Invalid, "{name:?}");
+    }
+    for lifetime in [Duration::ZERO, Duration::from_millis(999), 101 * YEAR, Duration::MAX] {
+        assert_eq!(kind(make("key", Some(lifetime)).await), ErrorKind::Invalid, "{lifetime:?}");
+    }
+    assert_eq!(actions(&auth).await, [AuditAction::AccountCreate], "nothing was made");
+    assert!(make(&"é".repeat(100), Some(100 * YEAR)).await.is_ok());
+}
+
+#[tokio::test]
+async fn keys_expire_and_are_gone() {
+    let (auth, state) = auth_with_admin().await;
+    let second = Duration::from_secs(1);
+    let brief = auth.create_key("admin", "brief", Some(second), by("admin")).await.unwrap();
+    let lasting = auth.create_key("admin", "lasting", Some(YEAR), by("admin")).await.unwrap();
+    assert_eq!(brief.key.expires_at.unwrap() - brief.key.created_at, second);
+    tokio::time::sleep(second).await;
+    assert_eq!(kind(auth.authenticate(&brief.secret).await), ErrorKind::Unauthenticated);
+    assert!(auth.authenticate(&lasting.secret).await.is_ok());
+    assert_eq!(auth.keys("admin", None, 10).await.unwrap().items, [lasting.key]);
+    assert_eq!(kind(auth.delete_key("admin", brief.key.id, by("admin")).await), ErrorKind::NotFound);
+    let left = everything(&*state).await;
+    assert_eq!(left.iter().filter(|(key, _)| key.contains("key/")).count(), 2, "records of the other alone");
+}
+
+#[tokio::test]
+async fn lesson_21_a_key_is_deleted_by_its_account_alone() {
+    let (auth, _) = auth_with_admin().await;
+    add(&auth, "bob", Role::User).await;
+    let made = auth.create_key("bob", "key", None, by("bob")).await.unwrap();
+    assert_eq!(kind(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
+    assert!(auth.authenticate(&made.secret).await.is_ok());
+    auth.delete_key("bob", made.key.id, by("bob")).await.unwrap();
+    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind(auth.delete_key("bob", made.key.id, by("bob")).await), ErrorKind::NotFound);
+    assert!(auth.keys("bob", None, 10).await.unwrap().items.is_empty());
+    let entry = entries(&auth).await.remove(0);
+    assert_eq!((entry.action, entry.actor.as_str()), (AuditAction::KeyDelete, "bob"));
+    assert_eq!(entry.detail["name"], "key");
+}
+
+#[tokio::test]
+async fn keys_come_in_pages_the_newest_first() {
+    let (auth, _) = auth_with_admin().await;
+    add(&auth, "bob", Role::User).await;
+    for n in 0..5 {
+        auth.create_key("admin", &n.to_string(), None, by("admin")).await.unwrap();
+        auth.create_key("bob", "another's", None, by("bob")).await.unwrap();
+    }
+    let (mut names, mut after) = (vec![], None);
+    loop {
+        let page = auth.keys("admin", after, 2).await.unwrap();
+        assert!(page.items.len() == 2 || page.next.is_none(), "every page but the last is full");
+        names.extend(page.items.into_iter().map(|key| key.name));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(names, ["4", "3", "2", "1", "0"]);
+    assert_eq!(auth.keys("admin", None, 5).await.unwrap().next, None);
+}
+
+#[tokio::test]
+async fn an_account_has_a_hundred_keys_also_when_they_are_made_at_once() {
+    let (auth, _) = auth_over(Arc::new(Mixing::new(7)), &options()).await;
+    for n in 0..98 {
+        auth.create_key("admin", &format!("key {n}"), None, by("admin")).await.unwrap();
+    }
+    let making = (0..6).map(|_| {
+        let auth = auth.clone();
+        tokio::spawn(async move { auth.create_key("admin", "one more", None, by("admin")).await })
+    });
+    let mut refused = 0;
+    for task in making.collect::<Vec<_>>() {
+        if let Err(error) = task.await.unwrap() {
+            assert_eq!(error.kind(), ErrorKind::TooMany);
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 4);
+    let keys = auth.keys("admin", None, 1000).await.unwrap().items;
+    assert_eq!(keys.len(), 100);
+    auth.delete_key("admin", keys[0].id, by("admin")).await.unwrap();
+    assert!(auth.create_key("admin", "again", None, by("admin")).await.is_ok());
+    auth.reset_password("admin", OTHER, by("admin")).await.unwrap();
+    assert!(auth.keys("admin", None, 1000).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn lesson_24_a_reset_ends_the_key_that_is_being_made() {
+    for seed in 0..60 {
+        let (auth, state) = auth_over(Arc::new(Mixing::new(seed)), &options()).await;
+        add(&auth, "bob", Role::User).await;
+        let (made, ended) = tokio::join!(
+            async {
+                // Lets the other come as far as this one or further.
+                for _ in 0..seed % 8 {
+                    tokio::time::sleep(Duration::from_micros(200)).await;
+                }
+                auth.create_key("bob", "key", None, by("bob")).await
+            },
+            async {
+                if seed % 2 == 0 {
+                    auth.reset_password("bob", OTHER, by("admin")).await.map(drop)
+                } else {
+                    auth.delete_account("bob", by("admin")).await
+                }
+            }
+        );
+        ended.unwrap();
+        if let Ok(made) = made {
+            assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+        }
+        let left = everything(&*state).await;
+        assert!(left.iter().all(|(key, _)| !key.contains("key/")), "no record is left");
+    }
+}
+
+#[tokio::test]
+async fn keys_outlive_the_process() {
+    let state = Arc::new(MemoryState::default());
+    let (auth, _) = auth_over(Arc::clone(&state) as _, &options()).await;
+    let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
+    drop(auth);
+    let again = lkr_auth::Auth::new(state, &options()).unwrap();
+    assert!(again.authenticate(&made.secret).await.is_ok());
+    assert!(again.change_password("admin", PASSWORD, OTHER, by("admin")).await.is_ok());
+    assert!(again.authenticate(&made.secret).await.is_ok());
+}
+
+/// Keys are removed where they end; should a record be left, it is good for nothing all the same.
+#[tokio::test]
+async fn lesson_24_a_key_belongs_to_one_account_and_epoch() {
+    let (auth, state) = auth_with_admin().await;
+    let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
+    change_record(&*state, "admin", |account| account["key_epoch"] = 1.into()).await;
+    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+    assert!(auth.keys("admin", None, 10).await.unwrap().items.is_empty());
+    assert_eq!(kind(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
+    change_record(&*state, "admin", |account| account["key_epoch"] = 0.into()).await;
+    assert!(auth.authenticate(&made.secret).await.is_ok());
+    change_record(&*state, "admin", |account| account["id"] = "another".into()).await;
+    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+}

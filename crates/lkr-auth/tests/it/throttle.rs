@@ -1,0 +1,248 @@
+//! Failed logins.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use lkr_auth::{Attempt, Auth, AuthOptions, Error, ErrorKind, Role, ThrottleOptions};
+use lkr_state::{Expect, MemoryState, StateStore, StateStoreExt, Write};
+
+use crate::support::{
+    Mixing, OTHER, PASSWORD, add, attempt, auth_over, auth_with_admin, by, disabled, everything, kind, login,
+    options,
+};
+
+fn limits(account: usize, address: usize) -> AuthOptions {
+    let throttle = ThrottleOptions { account, address, ..ThrottleOptions::default() };
+    AuthOptions { throttle, ..options() }
+}
+
+async fn limited(account: usize, address: usize) -> (Auth, Arc<dyn StateStore>) {
+    auth_over(Arc::new(MemoryState::default()), &limits(account, address)).await
+}
+
+async fn login_from(
+    auth: &Auth,
+    address: &str,
+    username: &str,
+    password: &str,
+) -> Result<lkr_auth::Login, Error> {
+    let address: IpAddr = address.parse().unwrap();
+    auth.login(Attempt { address: Some(address), ..attempt(username, password) }).await
+}
+
+fn is_limited<T>(result: Result<T, Error>) -> bool {
+    matches!(kind(result), ErrorKind::RateLimited { .. })
+}
+
+#[tokio::test]
+async fn lesson_32_after_ten_failures_the_right_password_waits_too() {
+    let (auth, _) = auth_with_admin().await;
+    add(&auth, "ada", Role::User).await;
+    for n in 0..10 {
+        assert_eq!(kind(login(&auth, "admin", OTHER).await), ErrorKind::Unauthenticated, "{n}");
+    }
+    for name in ["admin", "ADMIN"] {
+        let error = login(&auth, name, PASSWORD).await.unwrap_err();
+        let ErrorKind::RateLimited { retry_after } = error.kind() else { panic!("{error}") };
+        assert!(retry_after > Duration::from_secs(800) && retry_after <= Duration::from_secs(900));
+        assert!(error.is_retryable());
+    }
+    assert!(login(&auth, "ada", PASSWORD).await.is_ok(), "others go on");
+}
+
+#[tokio::test]
+async fn lesson_32_unknown_names_are_throttled_alike() {
+    let (auth, state) = limited(2, 100).await;
+    let endless = "x".repeat(2000);
+    for name in ["admin", "nobody", "a b", "", &endless] {
+        for _ in 0..2 {
+            assert_eq!(kind(login(&auth, name, OTHER).await), ErrorKind::Unauthenticated, "{name}");
+        }
+        assert!(is_limited(login(&auth, name, OTHER).await), "{name}");
+    }
+    assert!(everything(&*state).await.iter().all(|(key, _)| !key.contains("nobody")), "names are hashed");
+}
+
+#[tokio::test]
+async fn a_success_clears_the_account_and_not_the_address() {
+    let (auth, _) = limited(3, 5).await;
+    add(&auth, "ada", Role::User).await;
+    let (here, there) = ("192.0.2.7", "192.0.2.8");
+    for _ in 0..2 {
+        for _ in 0..2 {
+            let refused = login_from(&auth, here, "admin", OTHER).await;
+            assert_eq!(kind(refused), ErrorKind::Unauthenticated);
+        }
+        assert!(login_from(&auth, here, "admin", PASSWORD).await.is_ok());
+    }
+    assert_eq!(kind(login_from(&auth, here, "nobody", OTHER).await), ErrorKind::Unauthenticated, "the fifth");
+    assert!(is_limited(login_from(&auth, here, "ada", PASSWORD).await));
+    assert!(is_limited(login_from(&auth, "::ffff:192.0.2.7", "ada", PASSWORD).await), "the same address");
+    assert!(login_from(&auth, there, "ada", PASSWORD).await.is_ok());
+    assert!(login(&auth, "ada", PASSWORD).await.is_ok(), "no address, none that is throttled");
+}
+
+#[tokio::test]
+async fn lesson_32_an_ipv6_network_counts_as_one() {
+    let (auth, _) = limited(10, 2).await;
+    for n in 1..=2 {
+        let refused = login_from(&auth, &format!("2001:db8::{n}"), &format!("name{n}"), OTHER).await;
+        assert_eq!(kind(refused), ErrorKind::Unauthenticated);
+    }
+    assert!(is_limited(login_from(&auth, "2001:db8::ffff:3", "admin", PASSWORD).await));
+    assert!(login_from(&auth, "2001:db8:0:1::1", "admin", PASSWORD).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_window_passes() {
+    let (auth, state) = limited(2, 2).await;
+    for _ in 0..2 {
+        login_from(&auth, "192.0.2.7", "admin", OTHER).await.unwrap_err();
+    }
+    assert!(is_limited(login_from(&auth, "192.0.2.7", "admin", PASSWORD).await));
+    let window = Duration::from_millis(5);
+    let throttle = ThrottleOptions { account: 2, address: 2, window };
+    let brief = Auth::new(state, &AuthOptions { throttle, ..options() }).unwrap();
+    tokio::time::sleep(window).await;
+    assert!(login_from(&brief, "192.0.2.7", "admin", PASSWORD).await.is_ok());
+}
+
+#[tokio::test]
+async fn counts_vanish_with_the_window() {
+    let throttle = ThrottleOptions { account: 2, address: 2, window: Duration::from_millis(100) };
+    let options = AuthOptions { throttle, ..options() };
+    let (auth, state) = auth_over(Arc::new(MemoryState::default()), &options).await;
+    login_from(&auth, "192.0.2.7", "admin", OTHER).await.unwrap_err();
+    tokio::time::sleep(throttle.window).await;
+    assert!(everything(&*state).await.iter().all(|(key, _)| !key.contains("throttle")));
+}
+
+#[tokio::test]
+async fn lesson_32_counts_outlive_the_process_and_hold_on_every_node() {
+    let (auth, state) = limited(2, 100).await;
+    let other = Auth::new(state, &limits(2, 100)).unwrap();
+    login(&auth, "admin", OTHER).await.unwrap_err();
+    login(&other, "admin", OTHER).await.unwrap_err();
+    assert!(is_limited(login(&auth, "admin", PASSWORD).await));
+    assert!(is_limited(login(&other, "admin", PASSWORD).await));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn lesson_32_parallel_tries_do_not_slip_past_the_limit_of_an_account() {
+    for seed in 0..5 {
+        let many = AuthOptions { hashes_at_once: 8, ..options() };
+        let (auth, _) = auth_over(Arc::new(Mixing::new(seed)), &many).await;
+        let tries = (0..60).map(|_| {
+            let auth = auth.clone();
+            tokio::spawn(async move { login(&auth, "admin", OTHER).await })
+        });
+        let mut verified = 0;
+        for task in tries.collect::<Vec<_>>() {
+            match kind(task.await.unwrap()) {
+                ErrorKind::Unauthenticated => verified += 1,
+                ErrorKind::RateLimited { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(verified, 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn lesson_32_an_address_gets_as_many_more_as_hash_at_once() {
+    let (auth, _) = auth_over(Arc::new(Mixing::new(3)), &limits(10, 5)).await;
+    let tries = (0..60).map(|n| {
+        let auth = auth.clone();
+        tokio::spawn(async move { login_from(&auth, "192.0.2.7", &format!("name{n}"), OTHER).await })
+    });
+    let mut verified = 0;
+    for task in tries.collect::<Vec<_>>() {
+        verified += usize::from(kind(task.await.unwrap()) == ErrorKind::Unauthenticated);
+    }
+    assert!((5..=5 + options().hashes_at_once).contains(&verified), "{verified}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn lesson_32_failures_at_once_are_all_counted() {
+    let many = AuthOptions { hashes_at_once: 16, ..limits(10, 100) };
+    let (auth, state) = auth_over(Arc::new(Mixing::new(5)), &many).await;
+    let tries = (0..40).map(|n| {
+        let auth = auth.clone();
+        tokio::spawn(async move { login_from(&auth, "192.0.2.7", &format!("name{n}"), OTHER).await })
+    });
+    for task in tries.collect::<Vec<_>>() {
+        assert_eq!(kind(task.await.unwrap()), ErrorKind::Unauthenticated);
+    }
+    let exact = Auth::new(Arc::clone(&state), &limits(10, 40)).unwrap();
+    assert!(is_limited(login_from(&exact, "192.0.2.7", "admin", PASSWORD).await));
+    let one_more = Auth::new(state, &limits(10, 41)).unwrap();
+    assert!(login_from(&one_more, "192.0.2.7", "admin", PASSWORD).await.is_ok());
+}
+
+/// A hash that cannot be read tells whether it was looked at.
+#[tokio::test]
+async fn a_throttled_try_hashes_nothing() {
+    let (auth, state) = limited(1, 100).await;
+    add(&auth, "ada", Role::User).await;
+    for name in ["admin", "ada"] {
+        let key = format!("auth/account/{name}");
+        let record = state.get(&key).await.unwrap().unwrap();
+        let damaged = String::from_utf8_lossy(&record.value).replace("$pbkdf2", "pbkdf2");
+        if name == "admin" {
+            login(&auth, name, OTHER).await.unwrap_err();
+        }
+        state.apply(vec![Write::put(key, Expect::Any, damaged)]).await.unwrap();
+    }
+    assert!(is_limited(login(&auth, "admin", PASSWORD).await));
+    assert_eq!(kind(login(&auth, "ada", PASSWORD).await), ErrorKind::Internal);
+}
+
+#[tokio::test]
+async fn a_disabled_account_counts_as_a_failure_and_says_so_to_its_owner_alone() {
+    let (auth, _) = limited(3, 100).await;
+    add(&auth, "bob", Role::User).await;
+    auth.change_account("bob", disabled(true), by("admin")).await.unwrap();
+    let wrong = login(&auth, "bob", OTHER).await.unwrap_err();
+    assert!(!wrong.to_string().contains("disabled"));
+    for _ in 0..2 {
+        let right = login(&auth, "bob", PASSWORD).await.unwrap_err();
+        assert_eq!(right.kind(), ErrorKind::Unauthenticated);
+        assert!(right.to_string().contains("disabled"));
+    }
+    assert!(is_limited(login(&auth, "bob", PASSWORD).await));
+}
+
+#[tokio::test]
+async fn lesson_32_a_stolen_token_cannot_guess_the_password() {
+    let (auth, _) = limited(3, 100).await;
+    let change = async |current: &str| auth.change_password("admin", current, OTHER, by("admin")).await;
+    for _ in 0..3 {
+        assert_eq!(kind(change("wrong password").await), ErrorKind::Unauthenticated);
+    }
+    assert!(is_limited(change(PASSWORD).await));
+    assert!(login(&auth, "admin", PASSWORD).await.is_ok(), "logins are counted apart");
+    assert!(is_limited(change(PASSWORD).await), "and clear nothing here");
+}
+
+#[tokio::test]
+async fn a_password_change_clears_its_own_count() {
+    let (auth, _) = limited(2, 100).await;
+    for (current, new) in [(PASSWORD, OTHER), (OTHER, PASSWORD)] {
+        let wrong = auth.change_password("admin", "wrong password", new, by("admin")).await;
+        assert_eq!(kind(wrong), ErrorKind::Unauthenticated);
+        assert!(auth.change_password("admin", current, new, by("admin")).await.is_ok());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn lesson_32_parallel_changes_do_not_slip_past_the_limit() {
+    let (auth, _) = auth_over(Arc::new(Mixing::new(11)), &limits(4, 100)).await;
+    let tries = (0..30).map(|_| {
+        let auth = auth.clone();
+        tokio::spawn(async move { auth.change_password("admin", "wrong one", OTHER, by("admin")).await })
+    });
+    let mut verified = 0;
+    for task in tries.collect::<Vec<_>>() {
+        verified += usize::from(kind(task.await.unwrap()) == ErrorKind::Unauthenticated);
+    }
+    assert_eq!(verified, 4);
+}

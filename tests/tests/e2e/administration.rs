@@ -1,0 +1,219 @@
+//! What an administrator counts on, across the ends of processes.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Output};
+
+use lkr_tests::{Answer, Server};
+use serde_json::{Value, json};
+
+const PASSWORD: &str = "correct horse battery 9";
+const OTHER: &str = "another long password 7";
+
+fn login(server: &Server, username: &str, password: &str) -> Answer {
+    server.post("/auth/login", &json!({"username": username, "password": password}))
+}
+
+fn me(server: &Server, token: &str) -> Answer {
+    server.call("GET", "/auth/me", None, Some(token))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn reset_admin(server: &Server) -> Output {
+    server.command().arg("reset-admin").output().unwrap()
+}
+
+#[test]
+fn accounts_sessions_keys_and_settings_outlive_kill_9() {
+    let server = Server::start();
+    let admin = server.admin().to_owned();
+    let create = json!({"username": "eva", "password": PASSWORD, "must_change_password": false});
+    assert_eq!(server.call("POST", "/users", Some(&create), Some(&admin)).status, 201);
+    let eva = text(&login(&server, "eva", PASSWORD).data()["access_token"]);
+    let keys = ["kept", "ended"].map(|name| {
+        server.call("POST", "/auth/keys", Some(&json!({"name": name})), Some(&eva)).data().clone()
+    });
+    let ended = format!("/auth/keys/{}", text(&keys[1]["id"]));
+    assert_eq!(server.call("DELETE", &ended, None, Some(&eva)).status, 200);
+    let settings = json!({"models": {"summarize": {"base_url": "http://models.example", "api_key": "sk-1"}}});
+    let put = server.call("PUT", "/settings", Some(&settings), Some(&admin));
+    let expected = put.data().clone();
+    for _ in 0..9 {
+        login(&server, "adam", OTHER).refused(1005, 401);
+    }
+    server.restart();
+    assert_eq!(me(&server, &eva).data()["username"], "eva");
+    assert_eq!(me(&server, keys[0]["key"].as_str().unwrap()).data()["username"], "eva");
+    me(&server, keys[1]["key"].as_str().unwrap()).refused(1005, 401);
+    let now = server.call("GET", "/settings", None, Some(&admin));
+    assert_eq!((now.data(), now.header("etag")), (&expected, put.header("etag")));
+    assert_eq!(expected["models"]["summarize"]["api_key"], "********");
+    // The failed logins of before count too.
+    login(&server, "adam", OTHER).refused(1005, 401);
+    login(&server, "adam", OTHER).refused(1009, 429);
+    let log = server.call("GET", "/audit?action=settings.change", None, Some(&admin));
+    assert_eq!(log.data()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn lesson_23_the_first_admin_is_never_seeded_again() {
+    let server = Server::start();
+    let admin = server.admin().to_owned();
+    let body = json!({"current_password": PASSWORD, "new_password": OTHER});
+    let changed = server.call("POST", "/auth/password", Some(&body), Some(&admin));
+    let token = text(&changed.data()["access_token"]);
+    // The configured password stays what it was: it was for the first start alone.
+    server.restart();
+    login(&server, "admin", PASSWORD).refused(1005, 401);
+    assert_eq!(me(&server, &token).data()["must_change_password"], false);
+    let create =
+        json!({"username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false});
+    assert_eq!(server.call("POST", "/users", Some(&create), Some(&token)).status, 201);
+    let eva = text(&login(&server, "eva", PASSWORD).data()["access_token"]);
+    assert_eq!(server.call("DELETE", "/users/admin", None, Some(&eva)).status, 200);
+    server.restart();
+    login(&server, "admin", PASSWORD).refused(1005, 401);
+    login(&server, "admin", OTHER).refused(1005, 401);
+    assert_eq!(server.call("GET", "/users", None, Some(&eva)).data()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_admin_who_is_locked_out_gets_in_again() {
+    let server = Server::start();
+    let admin = server.admin().to_owned();
+    let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&admin)).data().clone();
+    for _ in 0..10 {
+        login(&server, "admin", OTHER).refused(1005, 401);
+    }
+    login(&server, "admin", PASSWORD).refused(1009, 429);
+    let while_it_runs = reset_admin(&server);
+    assert!(!while_it_runs.status.success());
+    let said = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
+    assert!(said.contains("in use") && said.trim().lines().count() == 1, "{said}");
+    assert_eq!(me(&server, &admin).status, 200, "nothing has changed");
+    server.stop();
+    let done = reset_admin(&server);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let file = server.data_dir().join("initial-admin-password");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let password = fs::read_to_string(&file).unwrap().trim().to_owned();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("initial-admin-password") && !said.contains(&password), "{said}");
+    server.restart();
+    me(&server, &admin).refused(1005, 401);
+    me(&server, key["key"].as_str().unwrap()).refused(1005, 401);
+    login(&server, "admin", PASSWORD).refused(1005, 401);
+    let token = login(&server, "admin", &password).data().clone();
+    assert_eq!(token["user"]["must_change_password"], true);
+    let token = text(&token["access_token"]);
+    server.call("GET", "/users", None, Some(&token)).refused(1008, 403);
+    let body = json!({"current_password": password, "new_password": OTHER});
+    let token =
+        text(&server.call("POST", "/auth/password", Some(&body), Some(&token)).data()["access_token"]);
+    assert!(!file.exists(), "the file goes with the password");
+    assert_eq!(server.call("GET", "/users", None, Some(&token)).status, 200);
+    // Where there is nothing to get into, nothing is made.
+    let nowhere = server.folder().join("nowhere");
+    let output = server.command().arg("reset-admin").env("LKR_DATA_DIR", &nowhere).output().unwrap();
+    assert!(!output.status.success() && !nowhere.exists());
+}
+
+/// A deleted or disabled admin is there again after a reset, whoever else there is.
+#[test]
+fn a_reset_brings_a_deleted_admin_back() {
+    let server = Server::start();
+    let create =
+        json!({"username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false});
+    assert_eq!(server.call("POST", "/users", Some(&create), Some(server.admin())).status, 201);
+    let eva = text(&login(&server, "eva", PASSWORD).data()["access_token"]);
+    assert_eq!(server.call("DELETE", "/users/admin", None, Some(&eva)).status, 200);
+    server.stop();
+    assert!(reset_admin(&server).status.success());
+    server.restart();
+    let password = fs::read_to_string(server.data_dir().join("initial-admin-password")).unwrap();
+    assert_eq!(login(&server, "admin", password.trim()).data()["user"]["role"], "admin");
+}
+
+#[test]
+fn the_secret_key_is_private_and_may_be_given() {
+    let mut server = Server::start();
+    let file = server.data_dir().join("secret.key");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let admin = server.admin().to_owned();
+    let settings = json!({"models": {"rerank": {"base_url": "http://models.example", "api_key": "sk-1"}}});
+    assert_eq!(server.call("PUT", "/settings", Some(&settings), Some(&admin)).status, 200);
+    server.stop();
+    // Under another key the service runs, and what it cannot open stays stored.
+    let key = fs::read_to_string(&file).unwrap().trim().to_owned();
+    server.set("LKR_SECRET_KEY", &"ab".repeat(32));
+    server.restart();
+    let rerank = |server: &Server| {
+        server.call("GET", "/settings", None, Some(&admin)).data()["models"]["rerank"].clone()
+    };
+    assert_eq!(rerank(&server)["api_key"], "********");
+    server.stop();
+    fs::remove_file(&file).unwrap();
+    server.set("LKR_SECRET_KEY", &key);
+    server.restart();
+    assert!(!file.exists(), "a key that is given is written nowhere");
+    assert_eq!(rerank(&server)["api_key"], "********");
+    server.stop();
+    server.set("LKR_SECRET_KEY", "");
+    fs::write(&file, "nonsense").unwrap();
+    let output = server.command().env("RUST_LOG", "off").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("secret.key") && !said.contains("nonsense"), "{said}");
+}
+
+#[test]
+fn the_taxonomy_is_a_file_that_is_checked() {
+    let mut server = Server::start();
+    server.stop();
+    let file = server.folder().join("stones.yaml");
+    let category = "- id: igneous\n    name: Igneous rocks\n    description: Rocks made of molten rock.\n";
+    fs::write(&file, format!("categories:\n  {category}")).unwrap();
+    server.set("LKR_TAXONOMY_PATH", file.to_str().unwrap());
+    server.restart();
+    let data = server.get("/knowledge/categories").data().clone();
+    assert_eq!(
+        (data["count"].as_u64(), data["categories"][0]["name"].as_str()),
+        (Some(1), Some("Igneous rocks"))
+    );
+    let doc_id = server.add(&json!({"text": "Basalt comes from volcanoes."}));
+    let change = |category: &str| {
+        let body = json!({"category": category});
+        server.call("PATCH", &format!("/documents/{doc_id}"), Some(&body), Some(server.admin()))
+    };
+    assert_eq!(change("Igneous rocks").data()["category"], "Igneous rocks");
+    change("People").refused(1001, 400);
+    server.stop();
+    for (text, line) in [
+        (format!("categories:\n  {category}  {category}"), 5),
+        (format!("categories:\n  {category}    parent: nobody\n"), 5),
+        ("categories: [\n".to_owned(), 2),
+        (format!("categories:\n  {category}    colour: red\n"), 5),
+    ] {
+        fs::write(&file, &text).unwrap();
+        let output = server.command().env("RUST_LOG", "off").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.trim().lines().count() == 1, "{said}");
+        assert!(said.contains(&format!("stones.yaml:{line}")), "{text}\n{said}");
+    }
+}
+
+/// One account for each refused login, with the address and the reason, and no word of what was typed.
+#[test]
+fn refused_logins_are_logged() {
+    let mut server = Server::start();
+    server.set("RUST_LOG", "warn");
+    server.restart();
+    login(&server, "admin", "wrong password 4711").refused(1005, 401);
+    login(&server, "a-password-4712", "x").refused(1005, 401);
+    let log = server.log();
+    let lines: Vec<_> =
+        log.lines().filter(|line| line.contains("127.0.0.1") && line.contains("reason")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("admin") && lines[1].contains("unknown"), "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("request_id") && !line.contains("471")), "{lines:?}");
+}

@@ -1,0 +1,155 @@
+//! Nothing secret is shown: not in an answer, not in the log, not in a file that is not sealed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use lkr_tests::Server;
+use serde_json::{Value, json};
+
+/// What is planted. Each is told from all else by its digits.
+const ADMIN: &str = "correct horse battery 9";
+const USER: &str = "planted-user-password-4711";
+const CHANGED: &str = "planted-changed-password-4712";
+const RESET: &str = "planted-reset-password-4713";
+const WRONG: &str = "planted-wrong-password-4714";
+const TYPED: &str = "planted-typed-as-name-4715";
+const MODEL_KEYS: [&str; 4] = ["sk-planted-4716", "sk-planted-4717", "sk-planted-4718", "sk-planted-4719"];
+const IN_URL: &str = "planted-in-a-url-4720";
+
+/// The answers that show something once: a session's token, a key.
+fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Answer, key: &str) -> String {
+    let secret = answer.data()[key].as_str().unwrap().to_owned();
+    let rest = String::from_utf8_lossy(&answer.body).replacen(&secret, "", 1);
+    answers.push((what.to_owned(), rest));
+    secret
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn nothing_secret_is_shown() {
+    let sealing = "5ec2e7".repeat(10) + "abcd";
+    let environment =
+        [("LKR_ADMIN_PASSWORD", ADMIN), ("LKR_SECRET_KEY", &*sealing), ("LKR_AUTH_REGISTER_ENABLED", "true")];
+    let mut server = Server::start_with(&environment);
+    server.set("RUST_LOG", "debug");
+    server.restart();
+    let (mut answers, mut secrets) = (Vec::new(), Vec::new());
+    let mut call = |method: &str, path: &str, body: Option<&Value>, token: Option<&str>| {
+        let answer = server.call(method, path, body, token);
+        answers.push((format!("{method} {path}"), String::from_utf8_lossy(&answer.body).into_owned()));
+        answer
+    };
+    let admin = server.admin().to_owned();
+    secrets.push(admin.clone());
+    let credentials = |name: &str, password: &str| json!({"username": name, "password": password});
+    // What is refused says nothing of what was sent.
+    for body in [
+        credentials("admin", WRONG),
+        credentials(TYPED, "x"),
+        json!({"username": TYPED, "password": 471_500_815}),
+    ] {
+        call("POST", "/auth/login", Some(&body), None);
+    }
+    call("POST", "/auth/register", Some(&credentials("x", USER)), None);
+    call("POST", "/users", Some(&credentials("y", USER)), Some(&admin));
+    call("POST", "/users", Some(&credentials("eva", USER)), Some(&admin));
+    let models: Value = ["embed", "summarize", "classify", "rerank"]
+        .into_iter()
+        .zip(MODEL_KEYS)
+        .map(|(name, key)| {
+            let entry =
+                json!({"provider": "remote_compatible", "base_url": "http://m.example", "api_key": key});
+            (name.to_owned(), entry)
+        })
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    call("PUT", "/settings", Some(&json!({"models": models})), Some(&admin));
+    for wrong in [
+        json!({"models": {"embed": {"base_url": format!("http://u:{IN_URL}@h")}}}),
+        json!({"models": {"embed": {"base_url": format!("http://h/?key={IN_URL}")}}}),
+        json!({"models": {"embed": {"api_key": format!("{IN_URL}\n")}}}),
+        json!({"models": {"embed": {"api_key": [IN_URL]}}}),
+    ] {
+        assert_eq!(call("PUT", "/settings", Some(&wrong), Some(&admin)).status, 400);
+    }
+    for name in ["embed", "summarize"] {
+        let entry = json!({"models": {name: {"api_key": MODEL_KEYS[0]}}});
+        call("POST", "/settings/test", Some(&entry), Some(&admin));
+    }
+    let password = json!({"current_password": WRONG, "new_password": CHANGED});
+    call("POST", "/auth/password", Some(&password), Some(&admin));
+    call("POST", "/users/eva/password", Some(&json!({"new_password": RESET})), Some(&admin));
+    call("POST", "/documents", Some(&json!({"text": "x"})), Some("0123"));
+    let eva = server.post("/auth/login", &credentials("eva", RESET));
+    let eva = shown(&mut answers, "login", &eva, "access_token");
+    let changed = json!({"current_password": RESET, "new_password": CHANGED});
+    let token = server.call("POST", "/auth/password", Some(&changed), Some(&eva));
+    let token = shown(&mut answers, "password", &token, "access_token");
+    let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&token));
+    let key = shown(&mut answers, "key", &key, "key");
+    let registered = server.post("/auth/register", &credentials("adam", USER));
+    let registered = shown(&mut answers, "register", &registered, "access_token");
+    secrets.extend([eva, token, key.clone(), registered]);
+    for path in [
+        "/auth/me",
+        "/auth/keys",
+        "/users",
+        "/audit?limit=100",
+        "/settings",
+        "/settings/schema",
+        "/documents",
+        "/documents/tasks",
+        "/knowledge/stats",
+        "/knowledge/categories",
+        "/openapi.json",
+    ] {
+        for token in [&admin, &key] {
+            let answer = server.call("GET", path, None, Some(token));
+            answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+        }
+    }
+    for path in ["/", "/docs", "/healthz", "/readyz", "/metrics"] {
+        let answer = server.try_call("GET", path, None, None).unwrap();
+        answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+    }
+    let checked = server.command().arg("--check-config").output().unwrap();
+    answers.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
+    server.stop();
+
+    let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, &sealing].map(str::to_owned);
+    secrets.extend(planted.into_iter().chain(MODEL_KEYS.map(str::to_owned)));
+    secrets.push("471500815".to_owned());
+    // Neither does anybody see what a password or token is stored as.
+    for (what, answer) in &answers {
+        assert!(!answer.contains("$pbkdf2"), "{what}");
+    }
+    let mut all = Vec::new();
+    files(&server.data_dir(), &mut all);
+    assert!(all.len() > 2, "{all:?}");
+    let contents: Vec<_> =
+        all.iter().map(|file| (file.display().to_string(), fs::read(file).unwrap())).collect();
+    let log = server.log();
+    assert!(log.contains("reason"), "the log has what it should have");
+    for secret in &secrets {
+        for (what, answer) in &answers {
+            assert!(!answer.contains(secret), "{what} shows {secret}");
+        }
+        assert!(!log.contains(secret), "the log shows {secret}");
+        for (file, bytes) in &contents {
+            let holds = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!holds, "{file} holds {secret}");
+        }
+    }
+}
