@@ -13,10 +13,20 @@ use crate::Answer;
 /// Where the server does not answer in HTTP.
 #[must_use]
 pub fn exchange(port: u16, request: &[u8]) -> Answer {
+    exchange_in_parts(port, request, || &[])
+}
+
+/// The same with a request that comes in two parts; the second is asked for once the first was sent.
+///
+/// # Panics
+/// Where the server does not answer in HTTP.
+#[must_use]
+pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set timeout");
     // A refusal may come before the whole request was taken.
-    let _ = stream.write_all(request);
+    let _ = stream.write_all(first);
+    let _ = stream.write_all(second());
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     parse(&bytes).unwrap_or_else(|| panic!("no HTTP: {:?}", String::from_utf8_lossy(&bytes)))

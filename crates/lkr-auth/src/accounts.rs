@@ -1,9 +1,11 @@
+use std::net::IpAddr;
+
 use lkr_state::{Expect, Order, Record, Write};
 use serde_json::{Map, Value};
 
 use crate::{
-    Account, AccountChange, AuditAction, AuditLog, Auth, By, Error, FIRST_ADMIN, Login, NewAccount, Page,
-    Result, Role,
+    Account, AccountChange, Attempt, AuditAction, AuditLog, Auth, By, Error, FIRST_ADMIN, Login, NewAccount,
+    Page, Result, Role,
     audit::detail,
     auth::{TRIES, created, put},
     check_password, check_username,
@@ -17,11 +19,14 @@ impl Auth {
     /// Makes an account of role user for whoever asks, and begins its first session.
     ///
     /// # Errors
-    /// `Invalid` where the username or password cannot be one, `Taken` where there is such an account.
-    pub async fn register(&self, username: &str, password: &str, request_id: &str) -> Result<Login> {
+    /// `Invalid` where the username or password cannot be one, `Taken` where there is such an account. `RateLimited`
+    /// after as many accounts from one address as failed logins are let pass.
+    pub async fn register(&self, attempt: Attempt<'_>) -> Result<Login> {
+        let Attempt { username, password, address, request_id } = attempt;
         let new = NewAccount { username, password, role: Role::User, must_change_password: false };
         check_new(&new)?;
         self.check_free(username).await?;
+        self.count_registration(address).await?;
         let account = self.new_account(new).await?;
         let (login, session) = self.begin_session(&account)?;
         let by = By { actor: username, account_id: Some(&account.id), request_id };
@@ -30,6 +35,15 @@ impl Auth {
             true => Ok(login),
             false => Err(Error::taken()),
         }
+    }
+
+    /// Counts an account that is about to be made, so that nobody fills the store with them.
+    async fn count_registration(&self, address: Option<IpAddr>) -> Result<()> {
+        let Some(subject) = address.map(|address| self.throttle.registrations(address)) else {
+            return Ok(());
+        };
+        self.throttle.check(&subject).await?;
+        self.throttle.count(&subject).await
     }
 
     /// Makes an account.

@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use lkr_domain::hex;
 use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Write};
 use time::OffsetDateTime;
 
@@ -9,7 +10,6 @@ use crate::{
     check_password, check_username,
     hasher::Hasher,
     records::{AccountV1, INITIALISED, account_key, decode, encode},
-    session::hex,
     throttle::Throttle,
 };
 

@@ -1,5 +1,6 @@
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
+use lkr_domain::hex;
 use lkr_state::{Expect, Order, Record, StateStoreExt, Write};
 use time::OffsetDateTime;
 
@@ -12,7 +13,7 @@ use crate::{
         AccountV1, CredentialV1, ListedKeyV1, account_keys, credential_key, damaged, decode, encode,
         listed_key,
     },
-    session::{TOKEN_BYTES, hex, token_hash},
+    session::{TOKEN_BYTES, token_hash},
 };
 
 /// What every secret begins with, so that it is known for what it is where it has no business to be.

@@ -135,9 +135,9 @@ impl Auth {
     }
 
     async fn count_failure(&self, counted: &Counted) -> Result<()> {
-        self.throttle.failed(&counted.account).await?;
+        self.throttle.count(&counted.account).await?;
         match &counted.address {
-            Some(address) => self.throttle.failed(address).await,
+            Some(address) => self.throttle.count(address).await,
             None => Ok(()),
         }
     }

@@ -57,7 +57,7 @@ impl Auth {
         if slot.verify(current, Some(&account.password)).await?.matches {
             return Ok(());
         }
-        self.throttle.failed(subject).await?;
+        self.throttle.count(subject).await?;
         Err(Error::unauthenticated("the current password is wrong"))
     }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use lkr_domain::hex;
 use lkr_state::{Expect, StateStoreExt, Write};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -71,13 +72,4 @@ pub(crate) fn token_hash(token: &str) -> Option<String> {
     let well_formed =
         token.len() == 2 * TOKEN_BYTES && token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     well_formed.then(|| hex(&Sha256::digest(token)))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use lkr_domain::hex;
 use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Write};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -15,7 +16,6 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::{
     Error, ErrorKind, Result,
     records::{FailuresV1, decode, encode},
-    session::hex,
 };
 
 /// How often a count is tried anew that another one overtook. Each time one of them came through, so that this many
@@ -30,7 +30,7 @@ const STRIPES: usize = 1024;
 pub struct ThrottleOptions {
     /// Of an account, at least 1.
     pub account: usize,
-    /// From an address, at least 1.
+    /// From an address, at least 1. As many accounts may be registered from it.
     pub address: usize,
     /// The time in which they count.
     pub window: Duration,
@@ -79,11 +79,20 @@ impl Throttle {
 
     /// The logins from an address. One of IPv6 stands for the network of 64 bits that its holder chooses from.
     pub(crate) fn address(&self, address: IpAddr) -> Subject {
+        self.of_address("address", address)
+    }
+
+    /// The accounts that were made from an address.
+    pub(crate) fn registrations(&self, address: IpAddr) -> Subject {
+        self.of_address("register", address)
+    }
+
+    fn of_address(&self, what: &str, address: IpAddr) -> Subject {
         let network = match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         };
-        Subject { key: format!("auth/throttle/address/{network}"), limit: self.options.address.max(1) }
+        Subject { key: format!("auth/throttle/{what}/{network}"), limit: self.options.address.max(1) }
     }
 
     /// A name is hashed: it may be of any length and hold anything, a password too.
@@ -111,16 +120,16 @@ impl Throttle {
             Some(retry_after) => Err(Error::new(
                 ErrorKind::RateLimited { retry_after },
                 "authentication",
-                "too many passwords were wrong, try again later",
+                "too many tries, try again later",
             )),
         }
     }
 
-    /// Counts a failure.
-    pub(crate) async fn failed(&self, subject: &Subject) -> Result<()> {
+    /// Counts one more: a failure, or an account that is registered.
+    pub(crate) async fn count(&self, subject: &Subject) -> Result<()> {
         for _ in 0..TRIES {
             let (mut failures, expect) = self.read(subject).await?;
-            count(&mut failures.at_ms, subject.limit, self.window_ms(), now_ms());
+            add(&mut failures.at_ms, subject.limit, self.window_ms(), now_ms());
             let write = Write::put_for(&subject.key, expect, encode(failures)?, self.options.window);
             match self.state.apply(vec![write]).await {
                 Err(error) if error.kind() == StateErrorKind::Conflict => {}
@@ -149,7 +158,7 @@ impl Throttle {
 
 /// Adds a failure and forgets those that count no more. No more than `limit` are kept: the newest of them tell when
 /// the next try is looked at.
-fn count(at_ms: &mut Vec<i64>, limit: usize, window_ms: i64, now_ms: i64) {
+fn add(at_ms: &mut Vec<i64>, limit: usize, window_ms: i64, now_ms: i64) {
     // One of the future was noted by a clock that was put back since; it counts from now.
     at_ms.iter_mut().for_each(|at| *at = (*at).min(now_ms));
     at_ms.retain(|at| now_ms.saturating_sub(*at) < window_ms);
@@ -188,17 +197,17 @@ mod tests {
         let mut failures = vec![];
         for n in 0..10 {
             assert_eq!(retry_after(&failures, 10, WINDOW, n * 1000), None, "{n} failed");
-            count(&mut failures, 10, WINDOW, n * 1000);
+            add(&mut failures, 10, WINDOW, n * 1000);
         }
         let wait =
             |failures: &[i64], now| retry_after(failures, 10, WINDOW, now).map(|wait| wait.as_millis());
         assert_eq!(wait(&failures, 9000), Some(891_000), "until the first of them leaves");
         assert_eq!(wait(&failures, 899_999), Some(1000), "a second at least");
         assert_eq!(wait(&failures, 900_000), None, "nine are left");
-        count(&mut failures, 10, WINDOW, 900_000);
+        add(&mut failures, 10, WINDOW, 900_000);
         assert_eq!(failures.len(), 10);
         assert_eq!(wait(&failures, 900_000), Some(1000), "until the second leaves");
-        count(&mut failures, 10, WINDOW, 2 * WINDOW);
+        add(&mut failures, 10, WINDOW, 2 * WINDOW);
         assert_eq!(failures, [2 * WINDOW]);
     }
 
@@ -207,7 +216,7 @@ mod tests {
     fn too_many_are_cut() {
         let mut failures = vec![0, 1, 2, 3, 4];
         assert_eq!(retry_after(&failures, 3, WINDOW, 10), Some(Duration::from_millis(899_992)));
-        count(&mut failures, 3, WINDOW, 10);
+        add(&mut failures, 3, WINDOW, 10);
         assert_eq!(failures, [3, 4, 10]);
     }
 
@@ -215,7 +224,7 @@ mod tests {
     fn a_clock_that_was_put_back_locks_nobody_out_for_longer() {
         let mut failures = vec![i64::MAX - 1, i64::MAX];
         assert_eq!(retry_after(&failures, 2, WINDOW, 5), Some(Duration::from_millis(900_000)));
-        count(&mut failures, 2, WINDOW, 5);
+        add(&mut failures, 2, WINDOW, 5);
         assert_eq!(failures, [5, 5]);
     }
 

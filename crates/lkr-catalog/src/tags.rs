@@ -1,6 +1,6 @@
 //! What points can be filtered by.
 
-use lkr_domain::Document;
+use lkr_domain::{Document, hex};
 use lkr_vectors::Tags;
 use sha2::{Digest, Sha256};
 
@@ -37,8 +37,7 @@ fn short(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();
     }
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digest}")
+    format!("sha256:{}", hex(&Sha256::digest(text)))
 }
 
 #[cfg(test)]

@@ -228,6 +228,18 @@ pub struct ReclassifyResult {
     pub elapsed_ms: u64,
 }
 
+impl ReclassifyResult {
+    /// Adds a warning, as long as there are few: each may be about one of very many documents.
+    pub fn warn(&mut self, warning: String) {
+        const MOST: usize = 20;
+        match self.warnings.len() {
+            0..MOST => self.warnings.push(warning),
+            MOST => self.warnings.push("and more".to_owned()),
+            _ => {}
+        }
+    }
+}
+
 /// What language models were asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {

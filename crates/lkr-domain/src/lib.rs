@@ -2,6 +2,7 @@
 
 mod document;
 mod error;
+mod hex;
 mod id;
 mod layer;
 mod sparse;
@@ -11,6 +12,7 @@ pub use document::{
     Counts, Creator, Document, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, Metadata,
     NewDocument, RESERVED_METADATA, SPACE_DEFAULT,
 };
+pub use hex::hex;
 pub use id::{DocId, ParseIdError, PointId, TaskId};
 pub use layer::Layer;
 pub use sparse::SparseVector;

@@ -1,6 +1,10 @@
 //! Changes of what is said of a live document: its record, and the tags that its points are filtered by.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use lkr_catalog::{ChangeNote, Stored, tags_of};
 use lkr_domain::{DocId, Document, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, RESERVED_METADATA};
@@ -95,41 +99,122 @@ pub(crate) async fn categorise(inner: &Inner, doc_id: DocId, category: &str) -> 
 ///
 /// The tags are set first and the record follows in one step, so that whatever is searched after this answers shows
 /// the change. What overtakes it makes that step fail, and all is done anew upon what is there then; whoever comes
-/// last has set the tags right before. A crash in between leaves a note, by which the next start sets the tags that
-/// the record tells.
+/// last has set the tags right before. What comes to nothing takes its tags back, and a crash in between leaves a
+/// note, by which the next start does that.
 async fn amend(
     inner: &Inner,
     doc_id: DocId,
-    mut change: impl FnMut(&Document) -> Result<Option<Document>>,
+    change: impl FnMut(&Document) -> Result<Option<Document>>,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
+    let mut pending = None;
+    let amended = try_amend(inner, doc_id, change, alongside, &mut pending).await;
+    if let Some(pending) = pending.filter(|pending: &Pending<'_>| !pending.done)
+        && let Err(error) = pending.take_back(inner).await
+    {
+        tracing::warn!(%doc_id, %error, "tags of a change that came to nothing will be taken back later");
+        inner.trash.notify_one();
+    }
+    amended
+}
+
+/// Tries until nothing overtakes it. A `pending` change that is left has set tags and not the record.
+async fn try_amend<'a>(
+    inner: &'a Inner,
+    doc_id: DocId,
+    mut change: impl FnMut(&Document) -> Result<Option<Document>>,
+    alongside: Vec<Write>,
+    pending: &mut Option<Pending<'a>>,
+) -> Result<Option<Document>> {
     let catalog = &inner.ports.catalog;
-    let mut note: Option<ChangeNote> = None;
     for _ in 0..CONTENDED_TRIES {
-        let before = catalog.document(doc_id).await?;
-        let after = match &before {
-            Some(before) => change(&before.value)?.filter(|after| *after != before.value),
-            None => None,
-        };
-        let (Some(before), Some(mut after)) = (before.clone(), after) else {
-            if let Some(note) = note {
-                // Tags were set for a change that is not to be: those of the record come back.
-                repair(inner, &note).await?;
-            }
-            return Ok(before.map(|before| before.value));
+        let Some(before) = catalog.document(doc_id).await? else { return Ok(None) };
+        let Some(mut after) = change(&before.value)?.filter(|after| *after != before.value) else {
+            return Ok(Some(before.value));
         };
         after.updated_at = OffsetDateTime::now_utc();
-        if tags_of(&after) != tags_of(&before.value) || note.is_some() {
-            // Whoever repaired meanwhile has taken the note away.
-            catalog.note_change(note.get_or_insert_with(|| ChangeNote::new(doc_id))).await?;
+        if pending.is_some() || tags_of(&after) != tags_of(&before.value) {
+            if pending.is_none() {
+                *pending = Some(Pending::begin(inner, doc_id).await?);
+            }
             set_tags(inner, &after).await?;
         }
-        match catalog.change(&before, &after, note.as_ref(), alongside.clone()).await {
+        let note = pending.as_ref().map(|pending| &pending.note);
+        match catalog.change(&before, &after, note, alongside.clone()).await {
             Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
-            changed => return Ok(changed.map(|()| Some(after))?),
+            changed => {
+                changed?;
+                pending.iter_mut().for_each(|pending| pending.done = true);
+                return Ok(Some(after));
+            }
         }
     }
     Err(Error::new(ErrorKind::StoreAway, "change document", "it kept changing meanwhile"))
+}
+
+/// The changes that this process began and did not end.
+#[derive(Debug, Default)]
+pub(crate) struct Changes(Mutex<Begun>);
+
+#[derive(Debug, Default)]
+struct Begun {
+    /// Somebody is at these, and nobody else ends them.
+    under_way: HashSet<ChangeNote>,
+    /// Nobody is at these any more.
+    left: HashSet<ChangeNote>,
+}
+
+impl Changes {
+    fn lock(&self) -> MutexGuard<'_, Begun> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A change under way: its note is stored. Where it is dropped before it is done, the janitor ends it.
+pub(crate) struct Pending<'a> {
+    note: ChangeNote,
+    changes: &'a Changes,
+    done: bool,
+}
+
+impl<'a> Pending<'a> {
+    /// Notes that the tags of a document's points may soon differ from what its record tells.
+    pub(crate) async fn begin(inner: &'a Inner, doc_id: DocId) -> Result<Self> {
+        let pending = Self { note: ChangeNote::new(doc_id), changes: &inner.changes, done: false };
+        pending.changes.lock().under_way.insert(pending.note.clone());
+        inner.ports.catalog.note_change(&pending.note).await?;
+        Ok(pending)
+    }
+
+    /// After points were stored with the tags that they had when the record was `before`: sees to it that they have
+    /// those that the record tells. A change under way fails and tries anew, because the record is written again.
+    pub(crate) async fn confirm(mut self, inner: &Inner, before: &Stored<Document>) -> Result<()> {
+        match inner.ports.catalog.confirm(before, &self.note).await {
+            Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
+            confirmed => {
+                confirmed?;
+                self.done = true;
+                return Ok(());
+            }
+        }
+        self.take_back(inner).await
+    }
+
+    /// Sets the tags that the record tells in place of those that were set for it.
+    async fn take_back(mut self, inner: &Inner) -> Result<()> {
+        self.done = repair(inner, &self.note).await?;
+        Ok(())
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let mut begun = self.changes.lock();
+        begun.under_way.remove(&self.note);
+        if !self.done {
+            begun.left.insert(self.note.clone());
+        }
+    }
 }
 
 async fn set_tags(inner: &Inner, document: &Document) -> Result<()> {
@@ -137,54 +222,54 @@ async fn set_tags(inner: &Inner, document: &Document) -> Result<()> {
     set_tags_everywhere(&*inner.ports.vectors, &filter, &tags_of(document)).await
 }
 
-/// After points were copied with the tags that they had when the record was `before`: sets those that the record tells
-/// now, should it have changed. A change under way fails and tries anew, because the record is written again.
-pub(crate) async fn keep_tags(inner: &Inner, before: &Stored<Document>) -> Result<()> {
-    match inner.ports.catalog.touch(before).await {
-        Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {
-            let note = ChangeNote::new(before.value.doc_id);
-            inner.ports.catalog.note_change(&note).await?;
-            repair(inner, &note).await
-        }
-        touched => Ok(touched?),
-    }
-}
-
 /// How many notes are read at a time.
 const BATCH: usize = 100;
 
-/// Ends every change that an earlier process, or a store that was away, left midway.
+/// After this time a change of another process is not under way any more.
+const ABANDONED: Duration = Duration::from_secs(600);
+
+/// Ends every change that was left midway: by this process, because a store was away, or by an earlier one.
 pub(crate) async fn repair_all(inner: &Inner) -> Result<()> {
+    let mut left = inner.changes.lock().left.clone();
     let mut after = None;
     loop {
         let notes = inner.ports.catalog.unfinished_changes(after.as_ref(), BATCH).await?;
         for note in &notes {
-            repair(inner, note).await?;
+            if (left.contains(note) || is_abandoned(inner, note)) && !repair(inner, note).await? {
+                left.remove(note);
+            }
         }
         if notes.len() < BATCH {
+            // What is not there any more need not be remembered.
+            inner.changes.lock().left.retain(|note| !left.contains(note));
             return Ok(());
         }
         after = notes.into_iter().next_back();
     }
 }
 
-/// Sets the tags of a document's points to what its record tells, and forgets the note. The record is written as it
-/// is, which makes changes that are under way fail and try anew.
-async fn repair(inner: &Inner, note: &ChangeNote) -> Result<()> {
-    for _ in 0..CONTENDED_TRIES {
-        let Some(document) = inner.ports.catalog.document(note.doc_id).await? else {
-            return Ok(inner.ports.catalog.forget_change(note).await?);
-        };
-        set_tags(inner, &document.value).await?;
-        match touch(inner, &document, note).await {
-            Err(error) if error.kind() == ErrorKind::Overtaken => {}
-            touched => return touched,
-        }
-    }
-    // It keeps changing, and the next round will find the note.
-    Ok(())
+/// Whether nobody is at a change any more that this process did not leave. What is under way here is known; what was
+/// begun before this process was is of one that has ended, and of those beside it the age must tell.
+fn is_abandoned(inner: &Inner, note: &ChangeNote) -> bool {
+    let made_at = note.made_at();
+    !inner.changes.lock().under_way.contains(note)
+        && (made_at < inner.opened || made_at + ABANDONED < OffsetDateTime::now_utc())
 }
 
-async fn touch(inner: &Inner, document: &Stored<Document>, note: &ChangeNote) -> Result<()> {
-    Ok(inner.ports.catalog.change(document, &document.value, Some(note), Vec::new()).await?)
+/// Sets the tags of a document's points to what its record tells, and forgets the note. The record is written as it
+/// is, which makes changes that are under way fail and try anew; what searches showed meanwhile is cached no longer.
+/// False where the document kept changing, and the note is still there.
+async fn repair(inner: &Inner, note: &ChangeNote) -> Result<bool> {
+    for _ in 0..CONTENDED_TRIES {
+        let Some(document) = inner.ports.catalog.document(note.doc_id).await? else {
+            inner.ports.catalog.forget_change(note).await?;
+            return Ok(true);
+        };
+        set_tags(inner, &document.value).await?;
+        match inner.ports.catalog.change(&document, &document.value, Some(note), Vec::new()).await {
+            Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
+            repaired => return Ok(repaired.map(|()| true)?),
+        }
+    }
+    Ok(false)
 }

@@ -97,7 +97,14 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
         result.uncategorized += u64::from(document.category.is_empty());
         return Ok(());
     };
-    let category = ask(inner, document, Some(&vector)).await?;
+    let category = match ask(inner, document, Some(&vector)).await {
+        Err(error) if !error.is_retryable() => {
+            result.uncategorized += u64::from(document.category.is_empty());
+            result.warn(format!("{}: {NO_CATEGORY}: {error}", document.doc_id));
+            return Ok(());
+        }
+        asked => asked?,
+    };
     result.uncategorized += u64::from(category.is_empty());
     result.changed += u64::from(change::categorise(inner, document.doc_id, &category).await?);
     Ok(())
@@ -106,8 +113,8 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
 /// The document's own vector, where it has one of the embedder in use.
 async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<Vec<f32>>> {
     let Some(embedder) = &inner.ports.embedder else { return Ok(None) };
-    let live = Shelves::live_model(&*inner.ports.vectors).await?;
-    if live.as_deref() != Some(embedder.profile().id.as_str()) {
+    let model = embedder.profile().id.as_str();
+    if Shelves::live_model(&*inner.ports.vectors).await?.as_deref() != Some(model) {
         let reason = "documents are being embedded anew; their categories can be found when that is done";
         return Err(Error::new(ErrorKind::ModelAway, "reclassify", reason));
     }

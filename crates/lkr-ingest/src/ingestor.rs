@@ -17,8 +17,11 @@ use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{
-    DocumentChange, Error, ErrorKind, IngestOptions, Result, Workers, change, long_texts::LongTexts,
-    shelves::Shelves, worker,
+    DocumentChange, Error, ErrorKind, IngestOptions, Result, Workers,
+    change::{self, Changes},
+    long_texts::LongTexts,
+    shelves::Shelves,
+    worker,
 };
 
 /// Brings documents in and takes them away. Cheap to clone.
@@ -54,6 +57,7 @@ pub(crate) struct Inner {
     pub(crate) shelves: Shelves,
     /// Before this, nothing was written by this process.
     pub(crate) opened: OffsetDateTime,
+    pub(crate) changes: Changes,
     pub(crate) long_texts: LongTexts,
     /// Wakes the janitor.
     pub(crate) trash: Notify,
@@ -75,7 +79,8 @@ impl Ingestor {
         let sparse = SparseEncoder::default();
         let (trash, unqueued) = (Notify::new(), AtomicBool::new(false));
         let long_texts = LongTexts::new(options.long_texts);
-        let inner = Inner { ports, options, sparse, shelves, opened, long_texts, trash, unqueued };
+        let changes = Changes::default();
+        let inner = Inner { ports, options, sparse, shelves, opened, changes, long_texts, trash, unqueued };
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -6,7 +6,7 @@ use lkr_catalog::{
     Active, DocumentResult, PointSource, Progress, Stage, Task, TaskResult, TaskStatus, Usage, l1_id,
     points_of, tags_of,
 };
-use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT, SparseVector};
+use lkr_domain::{Counts, Document, Layer, Layered, PointId, SPACE_DEFAULT, SparseVector, hex};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::average_terms;
 use lkr_parsers::Source;
@@ -356,8 +356,4 @@ impl Draft {
     fn whole(&self, point: &Drafted, dense: Option<Vec<f32>>) -> Point {
         point.source.point(&self.tags, point.sparse.clone(), dense)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,7 +8,9 @@ use lkr_models::Embedder;
 use lkr_vectors::{Collection, Condition, Filter, Point, With};
 
 use crate::{
-    Error, ErrorKind, Result, change, classify,
+    Error, ErrorKind, Result,
+    change::Pending,
+    classify,
     dense::{embed, means_above, passage},
     ingestor::Inner,
     shelves::{Shelves, collection, delete_everywhere},
@@ -109,9 +111,11 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<
     let [l1] = &*points(inner, &collection(Layer::L1, Some(model))?, document, Layer::L1, 0..1).await? else {
         return Err(internal("one L1 point was asked for"));
     };
-    if l1.as_ref().is_some_and(|point| point.dense.is_some()) {
-        return Ok(());
+    if let Some(own) = l1.as_ref().and_then(|point| point.dense.as_deref()) {
+        // The process may have ended before the category was found.
+        return classify::catch_up(inner, document, Some(own)).await;
     }
+    let pending = Pending::begin(inner, document.doc_id).await?;
     let chunks = embed_chunks(inner, embedder, document).await?;
     let means = means_above(chunks.iter().map(|(origin, vector)| (origin, Some(vector))));
     let own = means.get(&l1_id(document.doc_id, document.revision)).cloned();
@@ -124,7 +128,7 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<
         });
         inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
     }
-    change::keep_tags(inner, stored).await?;
+    pending.confirm(inner, stored).await?;
     classify::catch_up(inner, document, own.as_deref()).await
 }
 

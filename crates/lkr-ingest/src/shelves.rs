@@ -1,6 +1,6 @@
 //! Which collections points are written to.
 
-use lkr_domain::Layer;
+use lkr_domain::{Layer, hex};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Point, Tags, VectorStore};
 use sha2::{Digest, Sha256};
@@ -36,7 +36,7 @@ pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection
         None => format!("{layer}.{SPARSE}"),
         Some(model) => {
             let digest = Sha256::digest(model.as_bytes());
-            let tag: String = digest.iter().take(TAG / 2).map(|byte| format!("{byte:02x}")).collect();
+            let tag: String = hex(&digest).chars().take(TAG).collect();
             format!("{layer}.{tag}")
         }
     };

@@ -1,12 +1,4 @@
-//! Bytes as lower-case hexadecimal text and back.
-
-pub(crate) fn encode(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect()
-}
+//! Bytes from hexadecimal text.
 
 /// The bytes of `text`, in either case; `None` where it is no whole number of bytes in hexadecimal.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
@@ -28,7 +20,7 @@ mod tests {
     #[test]
     fn there_and_back() {
         let all: Vec<u8> = (0..=255).collect();
-        let text = encode(&all);
+        let text = lkr_domain::hex(&all);
         assert!(text.starts_with("000102") && text.ends_with("feff") && text.len() == 512);
         assert_eq!(decode(&text).as_ref(), Some(&all));
         assert_eq!(decode(&text.to_uppercase()), Some(all));

@@ -35,7 +35,7 @@ impl SealingKey {
     /// The key as 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        hex::encode(&self.0)
+        lkr_domain::hex(&self.0)
     }
 
     /// Seals a secret for one place: [`open`](Self::open) answers it for that place alone.
@@ -46,7 +46,7 @@ impl SealingKey {
             .cipher()
             .encrypt(&XNonce::from(nonce), payload)
             .map_err(|_| Error::internal("seal a secret", "the cipher failed"))?;
-        Ok(hex::encode(&[nonce.as_slice(), &sealed].concat()))
+        Ok(lkr_domain::hex(&[nonce.as_slice(), &sealed].concat()))
     }
 
     /// The secret that was sealed for `place`; `None` where the key or the place is another or the text was changed.
@@ -115,8 +115,8 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert_eq!(key.open(&hex::encode(&changed), "models.embed"), None, "byte {at}");
-            assert_eq!(key.open(&hex::encode(&bytes[..at]), "models.embed"), None, "cut at {at}");
+            assert_eq!(key.open(&lkr_domain::hex(&changed), "models.embed"), None, "byte {at}");
+            assert_eq!(key.open(&lkr_domain::hex(&bytes[..at]), "models.embed"), None, "cut at {at}");
         }
         assert_eq!(key.open("not hexadecimal", "models.embed"), None);
     }

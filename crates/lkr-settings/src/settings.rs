@@ -97,7 +97,7 @@ impl Settings {
 
     /// Does a change, and `alongside` in the same step of the store. Answers the settings after it.
     ///
-    /// A change that names nothing is done as any other. Where the settings cannot be read back after the step, the
+    /// A change that names nothing writes nothing, `alongside` neither. Where the settings cannot be read back after the step, the
     /// answer is an error although the change is stored.
     ///
     /// # Errors
@@ -109,6 +109,11 @@ impl Settings {
         if_match: &Match,
         alongside: Vec<Write>,
     ) -> Result<Arc<Snapshot>> {
+        if change.is_empty() {
+            let current = self.current().await?;
+            if_match.check(current.etag())?;
+            return Ok(current);
+        }
         check_change(change, &self.inner.resolver.plugins)?;
         let merged = |inner: &Inner, record: Option<&Record>| {
             merge(inner.snapshot(record)?.stored.clone(), change, &inner.resolver.sealing)

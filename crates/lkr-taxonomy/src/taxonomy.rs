@@ -68,7 +68,7 @@ impl Taxonomy {
         let by_name = categories.iter().enumerate().map(|(at, category)| (category.name.clone(), at));
         let by_name = by_name.collect();
         let digest = Sha256::digest(json!(categories).to_string());
-        let fingerprint = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let fingerprint = lkr_domain::hex(&digest);
         Self(Arc::new(Inner { categories, by_name, fingerprint }))
     }
 

@@ -13,7 +13,8 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
     },
 };
 
@@ -23,7 +24,7 @@ use lkr::{
     SearchRequest, TaskKind, TaskResult, TaskStatus,
 };
 use lkr_state::{Expect, FailingState, MemoryState, Order, StateStoreExt, Write};
-use lkr_vectors::{Condition, Filter, With};
+use lkr_vectors::{Condition, FailingVectors, Filter, MemoryVectors, With};
 
 fn category(name: &str) -> DocumentChange {
     DocumentChange { category: Some(name.to_owned()), ..DocumentChange::default() }
@@ -203,39 +204,133 @@ async fn none_of_many_changes_at_once_is_lost() {
         assert_eq!(document.metadata.values().cloned().collect::<Vec<_>>(), vec![round.to_string(); 5]);
         assert_tags(&ground, &document).await;
     }
-    assert!(ground.state.scan("change/", None, Order::Ascending, 10).await.unwrap().is_empty());
+    assert_eq!(notes(&ground).await, 0);
 }
 
-/// The record decides: a change that was cut off between the points and the record is taken back by the next start.
+async fn notes(ground: &Ground) -> usize {
+    ground.state.scan("change/", None, Order::Ascending, 10).await.unwrap().len()
+}
+
 #[tokio::test]
-async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
-    let left = Arc::new(AtomicU64::new(u64::MAX));
-    let counted = Arc::clone(&left);
+async fn a_change_that_fails_is_taken_back_at_once() {
+    let countdown = Arc::new(AtomicU64::new(u64::MAX));
+    let counted = Arc::clone(&countdown);
     let state = FailingState::new(Arc::new(MemoryState::default()), move |operation| {
-        let cut = operation == "apply"
-            && counted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_err();
-        cut.then_some(lkr_state::ErrorKind::Internal)
+        let fails = operation == "apply" && counted.fetch_sub(1, Ordering::SeqCst) == 0;
+        fails.then_some(lkr_state::ErrorKind::Internal)
     });
     let ground = Ground { state: Arc::new(state), ..Ground::default() };
     let kb = ground.open(None).await;
     let before = kb.add(document("slate", 3)).await.unwrap();
     // The note is written, the record is not.
-    left.store(1, Ordering::SeqCst);
+    countdown.store(1, Ordering::SeqCst);
+    assert!(kb.change(before.doc_id, category("volcanic")).await.is_err());
+    assert_tags(&ground, &before).await;
+    assert_eq!(
+        (kb.document(before.doc_id).await.unwrap().unwrap(), notes(&ground).await),
+        (before.clone(), 0)
+    );
+    assert_eq!(kb.change(before.doc_id, category("volcanic")).await.unwrap().unwrap().category, "volcanic");
+}
+
+/// The janitor tidies up after those who are gone, not those who are at it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_change_under_way_is_left_alone() {
+    let armed = Arc::new(AtomicBool::new(false));
+    let (reached, wait) = (mpsc::channel(), mpsc::channel::<()>());
+    let (tell, hold) = (reached.0, std::sync::Mutex::new(wait.1));
+    let seen = Arc::clone(&armed);
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
+        if operation == "set_tags" && seen.swap(false, Ordering::SeqCst) {
+            tell.send(()).unwrap();
+            hold.lock().unwrap().recv().unwrap();
+        }
+        None
+    });
+    let ground = Ground { vectors: Arc::new(vectors), ..Ground::default() };
+    let kb = ground.open(None).await;
+    let changed = kb.add(document("slate", 3)).await.unwrap();
+    let other = kb.add(document("chalk", 1)).await.unwrap();
+    armed.store(true, Ordering::SeqCst);
+    let changing = tokio::spawn({
+        let kb = kb.clone();
+        async move { kb.change(changed.doc_id, category("volcanic")).await }
+    });
+    tokio::task::spawn_blocking(move || reached.1.recv().unwrap()).await.unwrap();
+    // A delete sends the janitor on a round.
+    kb.delete(other.doc_id).await.unwrap();
+    until("the round is done", async || {
+        ground.vectors.count(&Layer::L1.into(), &Filter::all()).await.unwrap() == 1
+    })
+    .await;
+    assert_eq!(notes(&ground).await, 1);
+    wait.0.send(()).unwrap();
+    let after = changing.await.unwrap().unwrap().unwrap();
+    assert_eq!((after.category.as_str(), notes(&ground).await), ("volcanic", 0));
+    assert_tags(&ground, &after).await;
+}
+
+/// A hook that lets so many calls of an operation through and fails all others, until it is set anew.
+fn counting<K: Copy>(operation: &'static str, kind: K) -> (Arc<AtomicU64>, impl Fn(&str) -> Option<K>) {
+    let left = Arc::new(AtomicU64::new(u64::MAX));
+    let counted = Arc::clone(&left);
+    let hook = move |called: &str| {
+        let cut = called == operation
+            && counted.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_err();
+        cut.then_some(kind)
+    };
+    (left, hook)
+}
+
+/// The record decides: a change that was cut off between the points and the record is taken back by the next start.
+#[tokio::test]
+async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
+    let (writes, hook) = counting("apply", lkr_state::ErrorKind::Internal);
+    let state = FailingState::new(Arc::new(MemoryState::default()), hook);
+    let (tagged, hook) = counting("set_tags", lkr_vectors::ErrorKind::Internal);
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), hook);
+    let ground = Ground { state: Arc::new(state), vectors: Arc::new(vectors), ..Ground::default() };
+    let kb = ground.open(None).await;
+    let before = kb.add(document("slate", 3)).await.unwrap();
+    // The note is written and the tags of all layers; from then on nothing is.
+    writes.store(1, Ordering::SeqCst);
+    tagged.store(4, Ordering::SeqCst);
     assert!(kb.change(before.doc_id, category("volcanic")).await.is_err());
     assert!(tags(&ground, before.doc_id).await.iter().all(|tags| tags["category"] == "volcanic"));
-    assert_eq!(kb.document(before.doc_id).await.unwrap().unwrap(), before);
-    left.store(u64::MAX, Ordering::SeqCst);
+    assert_eq!(
+        (kb.document(before.doc_id).await.unwrap().unwrap(), notes(&ground).await),
+        (before.clone(), 1)
+    );
     drop(kb);
+    writes.store(u64::MAX, Ordering::SeqCst);
+    tagged.store(u64::MAX, Ordering::SeqCst);
+    // What was begun less than a clock's grain before a start might be of another process.
+    tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     let kb = ground.open(None).await;
-    until("the tags are the record's", async || {
-        tags(&ground, before.doc_id).await.iter().all(|tags| tags["category"].is_empty())
-    })
-    .await;
-    until("the note is gone", async || {
-        ground.state.scan("change/", None, Order::Ascending, 10).await.unwrap().is_empty()
-    })
-    .await;
+    until("the note is gone", async || notes(&ground).await == 0).await;
     assert_tags(&ground, &kb.document(before.doc_id).await.unwrap().unwrap()).await;
+}
+
+/// The same where the process goes on and the stores come back.
+#[tokio::test]
+async fn a_change_that_could_not_be_taken_back_is_later() {
+    let (writes, hook) = counting("apply", lkr_state::ErrorKind::Internal);
+    let state = FailingState::new(Arc::new(MemoryState::default()), hook);
+    let (tagged, hook) = counting("set_tags", lkr_vectors::ErrorKind::Internal);
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), hook);
+    let ground = Ground { state: Arc::new(state), vectors: Arc::new(vectors), ..Ground::default() };
+    let kb = ground.open(None).await;
+    let before = kb.add(document("slate", 3)).await.unwrap();
+    let other = kb.add(document("chalk", 1)).await.unwrap();
+    writes.store(1, Ordering::SeqCst);
+    tagged.store(4, Ordering::SeqCst);
+    assert!(kb.change(before.doc_id, category("volcanic")).await.is_err());
+    writes.store(u64::MAX, Ordering::SeqCst);
+    tagged.store(u64::MAX, Ordering::SeqCst);
+    // A delete sends the janitor on a round.
+    kb.delete(other.doc_id).await.unwrap();
+    until("the note is gone", async || notes(&ground).await == 0).await;
+    assert_tags(&ground, &before).await;
 }
 
 #[tokio::test]
@@ -319,6 +414,43 @@ async fn documents_get_their_categories_with_their_vectors() {
         assert_tags(&ground, &kb.document(doc_id).await.unwrap().unwrap()).await;
     }
     assert_eq!(kb.document(slate.doc_id).await.unwrap().unwrap().category, "roofing");
+}
+
+/// Between a document's last point and what follows it the process may end.
+#[tokio::test]
+async fn re_embedding_that_is_cut_off_goes_on_where_it_was() {
+    let (left, hook) = counting("apply", lkr_state::ErrorKind::Internal);
+    let state = FailingState::new(Arc::new(MemoryState::default()), hook);
+    let ground = Ground { state: Arc::new(state), ..Ground::default() };
+    ground.classifier.learn("basalt", "volcanic");
+    let kb = ground.open(None).await;
+    let doc_id = kb.add(document("basalt", 6)).await.unwrap().doc_id;
+    kb.close().await;
+    let embedder = Scripted::new(0);
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    until("its points are being copied", async || notes(&ground).await == 1).await;
+    // A change of now may miss the batch that is being embedded; from here on nothing is recorded any more.
+    kb.change(doc_id, metadata("round", Some("1"))).await.unwrap();
+    left.store(0, Ordering::SeqCst);
+    embedder.permits.add_permits(1000);
+    let filling = async |layer: Layer| {
+        let all = ground.vectors.collections().await.unwrap();
+        let spec = all.iter().find(|s| s.dense.is_some() && s.collection.name().starts_with(layer.name()));
+        ground.vectors.count(&spec.unwrap().collection, &Filter::all()).await.unwrap()
+    };
+    until("its last point is there", async || filling(Layer::L1).await == 1).await;
+    kb.close().await;
+    left.store(u64::MAX, Ordering::SeqCst);
+    let kb = ground.open(Some(Scripted::free())).await;
+    until("it has its category", async || kb.document(doc_id).await.unwrap().unwrap().category == "volcanic")
+        .await;
+    until("the collections have switched", async || {
+        let live = ground.vectors.describe(&Layer::L1.into()).await.unwrap();
+        live.is_some_and(|spec| spec.dense.is_some())
+    })
+    .await;
+    until("nothing is under way", async || notes(&ground).await == 0).await;
+    assert_tags(&ground, &kb.document(doc_id).await.unwrap().unwrap()).await;
 }
 
 /// Whoever changes a document while all are embedded anew finds the change in the new collections too.

@@ -217,3 +217,65 @@ fn refused_logins_are_logged() {
     assert!(lines[0].contains("admin") && lines[1].contains("unknown"), "{lines:?}");
     assert!(lines.iter().all(|line| line.contains("request_id") && !line.contains("471")), "{lines:?}");
 }
+
+/// Whoever sends a request slowly has no more rights at its end than they have then.
+#[test]
+fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
+    let server = Server::start();
+    let admin = server.admin().to_owned();
+    let doc_id = server.add(&json!({"text": "Basalt comes from volcanoes."}));
+    let document = format!("/documents/{doc_id}");
+    let user = json!({"username": "mallory", "password": PASSWORD, "role": "admin"});
+    let settings = json!({"dedup": {"simhash_threshold": 9}});
+    for (n, (method, path, body)) in [
+        ("POST", "/auth/keys", json!({"name": "k"})),
+        ("POST", "/auth/password", json!({"current_password": PASSWORD, "new_password": OTHER})),
+        ("POST", "/users", user),
+        ("PUT", "/settings", settings.clone()),
+        ("POST", "/settings/reset", json!({})),
+        ("POST", "/settings/test", json!({"models": {"embed": {}}})),
+        ("POST", "/knowledge/reclassify", json!({})),
+        ("POST", "/documents", json!({"text": "more"})),
+        ("PATCH", &document, json!({"title": "Mine"})),
+        ("DELETE", &document, json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("admin-{n}");
+        let create =
+            json!({"username": name, "password": PASSWORD, "role": "admin", "must_change_password": false});
+        assert_eq!(server.call("POST", "/users", Some(&create), Some(&admin)).status, 201);
+        let token = text(&login(&server, &name, PASSWORD).data()["access_token"]);
+        // Ends by logout, by demotion, by disabling, by deletion, in turn.
+        let user = format!("/users/{name}");
+        let (end, code) = match n % 4 {
+            0 => (("POST", "/auth/logout".to_owned(), json!({}), &token), 1005),
+            1 => (("PATCH", user, json!({"disabled": true}), &admin), 1005),
+            2 => (("DELETE", user, json!({}), &admin), 1005),
+            _ => (("PATCH", user, json!({"role": "user"}), &admin), 1006),
+        };
+        let body = body.to_string();
+        let head = format!(
+            "{method} /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{{",
+            body.len()
+        );
+        let answer = lkr_tests::exchange_in_parts(server.port(), head.as_bytes(), || {
+            // The head is taken and its sender admitted before the right ends.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let (by, at, with, token) = &end;
+            assert_eq!(server.call(by, at, Some(with), Some(token)).status, 200, "{by} {at}");
+            &body.as_bytes()[1..]
+        });
+        let is_open_to_users = code == 1006 && matches!(path, "/documents" | "/auth/keys");
+        if is_open_to_users {
+            assert_eq!(answer.code(), 0, "{method} {path}");
+        } else {
+            assert_eq!(answer.code(), code, "{method} {path}: {}", answer.message());
+        }
+    }
+    assert_eq!(server.get(&document).data()["l1"]["doc_id"], doc_id);
+    let now = server.call("GET", "/settings", None, Some(&admin));
+    assert_ne!(now.data()["dedup"], settings["dedup"]);
+}

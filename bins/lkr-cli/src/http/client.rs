@@ -88,6 +88,18 @@ impl Client {
         read(request.send_json(body).with_context(context)?).with_context(context)
     }
 
+    /// Deletes what is at `path`, below `/api/v1`.
+    pub(crate) fn delete(&self, path: &str) -> Result<Answer> {
+        let url = self.url(path);
+        let request = self.agent.delete(&url);
+        let request = match &self.bearer {
+            Some(bearer) => request.header("Authorization", bearer),
+            None => request,
+        };
+        let context = || format!("DELETE {url}");
+        read(request.call().with_context(context)?).with_context(context)
+    }
+
     fn url(&self, path: &str) -> String {
         format!("{}/api/v1{path}", self.base)
     }

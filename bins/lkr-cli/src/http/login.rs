@@ -40,7 +40,7 @@ impl Login {
     }
 
     /// What a login sends.
-    pub(crate) fn credentials(&self) -> Result<Value> {
+    fn credentials(&self) -> Result<Value> {
         let Some(file) = &self.password_file else {
             bail!("this needs a login: give --password-file, or where it is enough --token");
         };

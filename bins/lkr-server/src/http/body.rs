@@ -17,13 +17,16 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::error::Category;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 
 use crate::error::{ApiError, Code};
 
 /// How long a body may stand still.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many bytes must come in a second, all in all, beyond that: nobody holds a request open by trickling.
+const LEAST_RATE: u32 = 4 * 1024;
 
 /// The granularity of the budget.
 const UNIT: usize = 64 * 1024;
@@ -75,8 +78,11 @@ pub(super) async fn read(
     }
     let mut body = Body { bytes: Vec::new(), _share: Vec::new() };
     let Some(mut payload) = payload else { return Ok(body) };
+    let begun = Instant::now();
     loop {
-        let chunk = match timeout(PATIENCE, payload.next()).await {
+        let earned = Duration::from_secs(body.bytes.len() as u64) / LEAST_RATE;
+        let until = begun.checked_add(PATIENCE + earned).unwrap_or(begun).min(Instant::now() + PATIENCE);
+        let chunk = match timeout_at(until, payload.next()).await {
             Err(_) => return Err(ApiError::invalid("the body did not arrive in time")),
             Ok(None) => return Ok(body),
             Ok(Some(Err(error))) => {

@@ -9,7 +9,7 @@ use lkr_domain::{DocId, TaskId};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Query, RequestId, address, body};
+use super::{Access, Query, RequestId, address, body, endpoint::admit_to};
 use crate::{
     error::{ApiError, Code},
     state::{AppState, Services},
@@ -19,15 +19,16 @@ use crate::{
 pub(crate) struct Cx {
     request: HttpRequest,
     payload: Option<Payload>,
+    access: Access,
     state: Data<AppState>,
 }
 
 impl Cx {
-    pub(crate) fn new(request: HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+    pub(crate) fn new(request: HttpRequest, payload: Payload, access: Access) -> Result<Self, ApiError> {
         let state = request.app_data::<Data<AppState>>().cloned();
         let state =
             state.ok_or_else(|| ApiError::new(Code::Internal, "the service is put together wrongly"))?;
-        Ok(Self { request, payload: Some(payload), state })
+        Ok(Self { request, payload: Some(payload), access, state })
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -53,9 +54,9 @@ impl Cx {
         address::client(&self.request, &self.state.options.trusted_proxies)
     }
 
-    /// A header's values, unless one is no text.
+    /// A header's values. One that is no text is an empty one, which nobody could mean.
     pub(crate) fn header(&self, name: HeaderName) -> impl Iterator<Item = &str> {
-        self.request.headers().get_all(name).filter_map(|value| value.to_str().ok())
+        self.request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default())
     }
 
     /// The query's parameters.
@@ -72,19 +73,22 @@ impl Cx {
     pub(crate) async fn json<T: DeserializeOwned>(&mut self, limit: usize) -> Result<T, ApiError> {
         self.no_query()?;
         body::check_content_type(self.request.headers())?;
-        let bytes = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
-        body::parse(bytes.as_ref())
+        let body = self.body(limit).await?;
+        body::parse(body.as_ref())
     }
 
     /// Refuses a body that says anything: it may be absent, or an empty JSON object.
     pub(crate) async fn no_body(&mut self) -> Result<(), ApiError> {
         self.no_query()?;
-        let bytes = body::read(&self.request, self.payload.take(), 1024, &self.state.bodies).await?;
-        if bytes.as_ref().is_empty() {
-            Ok(())
-        } else {
-            body::parse::<body::Nothing>(bytes.as_ref()).map(drop)
-        }
+        let body = self.body(1024).await?;
+        if body.as_ref().is_empty() { Ok(()) } else { body::parse::<body::Nothing>(body.as_ref()).map(drop) }
+    }
+
+    /// The body. Its sender decides how long that takes, and a right may end meanwhile: it is looked at again.
+    async fn body(&mut self, limit: usize) -> Result<body::Body, ApiError> {
+        let body = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
+        admit_to(self.access, &self.request, &self.state).await?;
+        Ok(body)
     }
 
     /// The document that the path names. What cannot be an id is the id of no document.

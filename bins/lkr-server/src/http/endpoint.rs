@@ -63,7 +63,7 @@ async fn serve<R: Right, Fut: Future<Output = Answer>>(
     request: HttpRequest,
     payload: Payload,
 ) -> Answer {
-    let cx = Cx::new(request, payload)?;
+    let cx = Cx::new(request, payload, R::ACCESS)?;
     if cx.state().is_stopping() && cx.request().path().starts_with("/api/") {
         return Err(ApiError::new(Code::Overloaded, "the service is stopping"));
     }
@@ -73,7 +73,7 @@ async fn serve<R: Right, Fut: Future<Output = Answer>>(
     handler(granted, cx).await
 }
 
-async fn admit_to(
+pub(super) async fn admit_to(
     access: Access,
     request: &HttpRequest,
     state: &AppState,

@@ -27,13 +27,17 @@ pub(super) fn rows() -> Vec<Endpoint> {
             doc("register", "Makes an account of role user and begins a session", schema::<Token>())
                 .status(StatusCode::CREATED)
                 .body::<Registration>()
-                .errors(&[Code::RegisterDisabled, Code::Conflict]),
+                .errors(&[Code::RegisterDisabled, Code::Conflict, Code::RateLimited]),
             register,
         ),
         Endpoint::new(
             Method::POST,
             "/api/v1/auth/logout",
-            doc("logout", "Ends the session of the credential", schema::<LoggedOut>()),
+            doc(
+                "logout",
+                "Ends the session of the credential; an API key is none and stays",
+                schema::<LoggedOut>(),
+            ),
             logout,
         ),
         Endpoint::new(
@@ -76,7 +80,13 @@ async fn register(_: Open, mut cx: Cx) -> Answer {
         return Err(ApiError::new(Code::RegisterDisabled, "registration is disabled"));
     }
     let request_id = cx.request_id();
-    let login = cx.services()?.auth.register(&username, &password.0, request_id.as_str()).await?;
+    let attempt = Attempt {
+        username: &username,
+        password: &password.0,
+        address: cx.address(),
+        request_id: request_id.as_str(),
+    };
+    let login = cx.services()?.auth.register(attempt).await?;
     Reply::created(&Token::from(login))
 }
 

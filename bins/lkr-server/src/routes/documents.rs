@@ -141,9 +141,9 @@ async fn change(Owner(caller): Owner, mut cx: Cx) -> Answer {
     let input: DocumentChangeInput = cx.json(CHANGE_BYTES).await?;
     let doc_id = cx.doc_id()?;
     let kb = &cx.services()?.kb;
-    let paths = input.paths();
+    let names = input.names();
     let change = input.check(kb.taxonomy())?;
-    let detail = Map::from_iter([("changed".to_owned(), json!(paths))]);
+    let detail = Map::from_iter([("changed".to_owned(), json!(names))]);
     let entry = AuditLog::entry(caller.by(), AuditAction::DocumentChange, &doc_id.to_string(), detail)?;
     let document = kb.change_and(doc_id, change, vec![entry]).await.writing()?;
     Reply::ok(&L1Item::from(document.ok_or_else(unknown_document)?))

@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 
-use lkr::{DocumentChange, RESERVED_METADATA, Taxonomy};
+use lkr::{DocumentChange, MAX_METADATA_KEYS, RESERVED_METADATA, Taxonomy};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::document_input::check_line;
 use crate::{error::ApiError, http::texts};
+
+/// How many metadata keys a change may name: all that a document has, and as many in their place.
+const MAX_KEYS: usize = 2 * MAX_METADATA_KEYS;
 
 /// What to change of a document; what is left out or null stays.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -17,18 +20,18 @@ pub(crate) struct DocumentChangeInput {
     source: Option<String>,
     /// A category of the taxonomy, or empty for none. It stays when documents are classified again.
     category: Option<String>,
-    /// Keys to set; null removes one.
+    /// Keys to set, at most 128; null removes one.
     #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, Option<String>>>,
 }
 
 impl DocumentChangeInput {
-    /// The names of what it changes.
-    pub(crate) fn paths(&self) -> Vec<String> {
+    /// The names of what it changes. Metadata keys, which may be long and many, are counted and not named.
+    pub(crate) fn names(&self) -> Vec<String> {
         let own = [("title", &self.title), ("source", &self.source), ("category", &self.category)];
         let own = own.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name.to_owned());
-        let metadata = self.metadata.iter().flatten().map(|(key, _)| format!("metadata.{key}"));
-        own.chain(metadata).collect()
+        let metadata = self.metadata.as_ref().filter(|metadata| !metadata.is_empty());
+        own.chain(metadata.map(|metadata| format!("metadata ({})", metadata.len()))).collect()
     }
 
     /// The change, checked.
@@ -49,6 +52,12 @@ impl DocumentChangeInput {
             )));
         }
         let metadata = metadata.unwrap_or_default();
+        if metadata.len() > MAX_KEYS {
+            let keys = metadata.len();
+            return Err(ApiError::invalid(format!(
+                "metadata has {keys} keys, at most {MAX_KEYS} can be changed at once"
+            )));
+        }
         if let Some(key) = RESERVED_METADATA.iter().find(|key| metadata.contains_key(**key)) {
             return Err(ApiError::invalid(format!("metadata key {key} is reserved")));
         }
@@ -83,6 +92,8 @@ mod tests {
         ] {
             assert!(check(input).is_err(), "{input}");
         }
+        let keys: Vec<_> = (0..=MAX_KEYS).map(|n| format!(r#""{n}": null"#)).collect();
+        assert!(check(&format!(r#"{{"metadata": {{{}}}}}"#, keys.join(","))).is_err());
         assert!(check(&format!(r#"{{"source": "{}"}}"#, "x".repeat(MAX_LINE_CHARS + 1))).is_err());
     }
 
@@ -90,7 +101,7 @@ mod tests {
     fn names_what_it_changes() {
         let input = r#"{"title": "T", "category": "", "metadata": {"a": "1", "b": null}}"#;
         let input: DocumentChangeInput = serde_json::from_str(input).unwrap();
-        assert_eq!(input.paths(), ["title", "category", "metadata.a", "metadata.b"]);
+        assert_eq!(input.names(), ["title", "category", "metadata (2)"]);
         let change = input.check(&Taxonomy::built_in()).unwrap();
         assert_eq!(change.category.as_deref(), Some(""));
         assert_eq!(change.metadata["a"].as_deref(), Some("1"));

@@ -123,6 +123,36 @@ async fn what_is_wrong_changes_nothing() {
 }
 
 #[actix_web::test]
+async fn what_names_nothing_changes_nothing() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let before = get(&api, &admin).await;
+    for body in [
+        json!({ "models": {} }),
+        json!({ "dedup": { "strategy": null } }),
+        json!({ "models": { "embed": {} } }),
+    ] {
+        let after = put(&api, &admin, body.clone()).await;
+        assert_eq!((after.data(), after.header("etag")), (before.data(), before.header("etag")), "{body}");
+        put_if(&api, &admin, "\"x\"", body).await.refused(1003, 409);
+    }
+    let log = api.call(Method::GET, "/api/v1/audit?action=settings.change", &admin, None).await.data();
+    assert_eq!(log["items"], json!([]));
+}
+
+#[actix_web::test]
+async fn if_match_that_is_no_text_matches_nothing() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let request = TestRequest::with_uri("/api/v1/settings")
+        .method(Method::PUT)
+        .insert_header(("authorization", format!("Bearer {admin}")))
+        .insert_header(("if-match", actix_web::http::header::HeaderValue::from_bytes(b"\"\xe9\"").unwrap()))
+        .set_json(json!({ "dedup": { "simhash_threshold": 5 } }));
+    api.send(request).await.refused(1003, 409);
+}
+
+#[actix_web::test]
 async fn if_match_that_is_no_longer_true_is_a_conflict() {
     let api = api().await;
     let admin = api.admin().await;

@@ -6,14 +6,14 @@ use lkr_auth::{AccountChange, AuditAction, Auth, AuthOptions, ErrorKind, NewAcco
 use lkr_state::{MemoryState, StateStore};
 
 use crate::support::{
-    Mixing, OPERATOR, OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, disabled, entries,
-    everything, kind, login, options, role,
+    Mixing, OPERATOR, OTHER, PASSWORD, actions, add, attempt, auth_over, auth_with_admin, by, disabled,
+    entries, everything, kind, login, options, role,
 };
 
 #[tokio::test]
 async fn register_makes_a_user_and_a_session() {
     let (auth, _) = auth_with_admin().await;
-    let session = auth.register("Ada.L", PASSWORD, "r-9").await.unwrap();
+    let session = auth.register(attempt("Ada.L", PASSWORD)).await.unwrap();
     let account = &session.account;
     assert_eq!((account.username.as_str(), account.role), ("Ada.L", Role::User));
     assert!(!account.must_change_password && !account.disabled && !account.id.is_empty());
@@ -23,17 +23,18 @@ async fn register_makes_a_user_and_a_session() {
         (entry.actor.as_str(), entry.target.as_str(), entry.action),
         ("Ada.L", "Ada.L", AuditAction::AccountCreate)
     );
-    assert_eq!(entry.request_id, "r-9");
-    assert_eq!(kind(auth.register("ada.l", OTHER, "").await), ErrorKind::Taken);
-    assert_eq!(kind(auth.register("a", PASSWORD, "").await), ErrorKind::Invalid);
-    assert_eq!(kind(auth.register("bob", "short", "").await), ErrorKind::Invalid);
+    assert_eq!(entry.request_id, "r-3");
+    assert_eq!(kind(auth.register(attempt("ada.l", OTHER)).await), ErrorKind::Taken);
+    assert_eq!(kind(auth.register(attempt("a", PASSWORD)).await), ErrorKind::Invalid);
+    assert_eq!(kind(auth.register(attempt("bob", "short")).await), ErrorKind::Invalid);
 }
 
 #[tokio::test]
 async fn of_two_of_a_name_at_once_one_is_made() {
     for seed in 0..20 {
         let (auth, _) = auth_over(Arc::new(Mixing::new(seed)), &options()).await;
-        let (one, two) = tokio::join!(auth.register("ada", PASSWORD, ""), auth.register("ADA", OTHER, ""));
+        let (one, two) =
+            tokio::join!(auth.register(attempt("ada", PASSWORD)), auth.register(attempt("ADA", OTHER)));
         let (won, lost) = if one.is_ok() { (one, two) } else { (two, one) };
         assert_eq!(kind(lost), ErrorKind::Taken);
         assert!(auth.authenticate(&won.unwrap().token).await.is_ok());
@@ -275,12 +276,13 @@ async fn lesson_23_an_empty_store_that_is_reset_counts_as_initialised() {
 async fn too_many_passwords_at_once_are_turned_away() {
     let full = AuthOptions { hashes_at_once: 1, hashes_waiting: 0, ..options() };
     let (auth, _) = auth_over(Arc::new(MemoryState::default()), &full).await;
-    let (one, two) = tokio::join!(auth.register("ada", PASSWORD, ""), auth.register("bob", PASSWORD, ""));
+    let (one, two) =
+        tokio::join!(auth.register(attempt("ada", PASSWORD)), auth.register(attempt("bob", PASSWORD)));
     assert!(one.is_ok());
     let refused = two.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Overloaded);
     assert!(refused.is_retryable());
-    assert!(auth.register("bob", PASSWORD, "").await.is_ok());
+    assert!(auth.register(attempt("bob", PASSWORD)).await.is_ok());
 }
 
 /// What was let in before an account was deleted may come in after: it has no say, even where the name is back.

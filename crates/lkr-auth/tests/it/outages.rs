@@ -9,7 +9,8 @@ use lkr_auth::{AuditFilter, Auth, Error, ErrorKind, NewAccount, Role};
 use lkr_state::{FailingState, MemoryState, StateStore};
 
 use crate::support::{
-    OPERATOR, OTHER, PASSWORD, add, auth_over, by, disabled, entries, everything, kind, login, options,
+    OPERATOR, OTHER, PASSWORD, add, attempt, auth_over, by, disabled, entries, everything, kind, login,
+    options,
 };
 
 async fn every_call(auth: &Auth, key: lkr_auth::KeyId) -> Vec<(&'static str, Option<Error>)> {
@@ -24,7 +25,7 @@ async fn every_call(auth: &Auth, key: lkr_auth::KeyId) -> Vec<(&'static str, Opt
         ("change_password", auth.change_password("admin", PASSWORD, OTHER, by("admin")).await.err()),
         ("is_initialised", auth.is_initialised().await.err()),
         ("initialise", auth.initialise(PASSWORD, true).await.err()),
-        ("register", auth.register("new", PASSWORD, "").await.err()),
+        ("register", auth.register(attempt("new", PASSWORD)).await.err()),
         ("create_account", auth.create_account(new, by("admin")).await.err()),
         ("accounts", auth.accounts(None, 10).await.err()),
         ("account", auth.account("admin").await.err()),
@@ -90,7 +91,7 @@ async fn a_change_and_its_entry_are_one_step() {
             NewAccount { username: "new", password: PASSWORD, role: Role::User, must_change_password: false };
         let mut done = entries(&sound).await.len();
         done += usize::from(auth.create_account(new, by("admin")).await.is_ok());
-        done += usize::from(auth.register("reg", PASSWORD, "").await.is_ok());
+        done += usize::from(auth.register(attempt("reg", PASSWORD)).await.is_ok());
         done += usize::from(auth.change_password("bob", PASSWORD, OTHER, by("bob")).await.is_ok());
         let key = auth.create_key("bob", "key", None, by("bob")).await;
         done += usize::from(key.is_ok());

@@ -6,8 +6,8 @@ use lkr_auth::{AuditAction, Auth, AuthOptions, ErrorKind, NewAccount, Role};
 use lkr_state::{MemoryState, StateStore};
 
 use crate::support::{
-    OPERATOR, OTHER, Overtaken, PASSWORD, actions, add, auth_over, by, disabled, everything, kind, options,
-    role,
+    OPERATOR, OTHER, Overtaken, PASSWORD, actions, add, attempt, auth_over, by, disabled, everything, kind,
+    options, role,
 };
 
 const NEW: NewAccount<'static> =
@@ -126,7 +126,7 @@ async fn another_password_is_not_overwritten() {
     let changed = auth.change_password("bob", PASSWORD, "a third password", by("bob")).await;
     assert_eq!(kind(changed), ErrorKind::Conflict);
     assert!(auth.account("bob").await.unwrap().unwrap().must_change_password);
-    assert!(auth.login(crate::support::attempt("bob", OTHER)).await.is_ok());
+    assert!(auth.login(attempt("bob", OTHER)).await.is_ok());
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn lesson_24_a_session_that_begins_while_the_account_is_shut_is_none() {
     let second = first.clone();
     overtaken
         .by(async move { drop(first.change_account("bob", disabled(true), by("admin")).await.unwrap()) });
-    let session = auth.login(crate::support::attempt("bob", PASSWORD)).await.unwrap();
+    let session = auth.login(attempt("bob", PASSWORD)).await.unwrap();
     assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
     second.change_account("bob", disabled(false), by("admin")).await.unwrap();
     assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
@@ -150,8 +150,8 @@ async fn what_is_refused_anyway_is_refused_before_a_password_is_hashed() {
     let taken = NewAccount { username: "Admin", ..NEW };
     let (made, registered, created, reset) = tokio::join!(
         biased;
-        auth.register("slow", PASSWORD, ""),
-        auth.register("admin", PASSWORD, ""),
+        auth.register(attempt("slow", PASSWORD)),
+        auth.register(attempt("admin", PASSWORD)),
         auth.create_account(taken, OPERATOR),
         auth.reset_password("nobody", OTHER, OPERATOR)
     );

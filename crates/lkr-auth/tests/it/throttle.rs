@@ -246,3 +246,19 @@ async fn lesson_32_parallel_changes_do_not_slip_past_the_limit() {
     }
     assert_eq!(verified, 4);
 }
+
+#[tokio::test]
+async fn lesson_32_an_address_makes_no_more_accounts_than_it_may_fail() {
+    let (auth, _) = auth_with_admin().await;
+    let register = async |name: String, address: &str| {
+        let attempt = Attempt { address: Some(address.parse().unwrap()), ..attempt(&name, PASSWORD) };
+        auth.register(attempt).await
+    };
+    for n in 0..100 {
+        register(format!("user-{n}"), "192.0.2.1").await.unwrap();
+    }
+    let refused = kind(register("one-more".to_owned(), "192.0.2.1").await);
+    assert!(matches!(refused, ErrorKind::RateLimited { .. }), "{refused:?}");
+    assert!(register("one-more".to_owned(), "192.0.2.2").await.is_ok());
+    assert!(login(&auth, "user-99", PASSWORD).await.is_ok());
+}
