@@ -59,13 +59,14 @@ pub(crate) struct Doc {
     query: Vec<Parameter>,
     errors: Vec<Code>,
     headers: Vec<(&'static str, &'static str)>,
+    unready: bool,
 }
 
 impl Doc {
     pub(crate) fn new(tag: &'static str, id: &'static str, summary: &'static str, shape: Shape) -> Self {
         let (status, body, query) = (StatusCode::OK, None, Vec::new());
-        let (errors, headers) = (Vec::new(), Vec::new());
-        Self { tag, id, summary, status, shape, body, query, errors, headers }
+        let (errors, headers, unready) = (Vec::new(), Vec::new(), false);
+        Self { tag, id, summary, status, shape, body, query, errors, headers, unready }
     }
 
     /// The schema of the body it takes.
@@ -81,6 +82,11 @@ impl Doc {
     /// Codes it may answer besides those that follow from who may call it and what it takes.
     pub(crate) fn errors(self, errors: &[Code]) -> Self {
         Self { errors: errors.to_vec(), ..self }
+    }
+
+    /// It answers its payload with 503 too.
+    pub(crate) fn also_unready(self) -> Self {
+        Self { unready: true, ..self }
     }
 
     /// A header that a successful answer has besides `X-Request-Id`, and what it says.
@@ -179,7 +185,7 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
         operation = operation.request_body(Some(body.build()));
     }
     for (status, codes) in refusals(endpoint) {
-        operation = operation.response(status.as_str(), refusal(status, &codes));
+        operation = operation.response(status.as_str(), refusal(doc, status, &codes));
     }
     match endpoint.access {
         Access::Open => operation,
@@ -224,9 +230,15 @@ fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
         .collect()
 }
 
-fn refusal(status: StatusCode, codes: &[Code]) -> Response {
+fn refusal(doc: &Doc, status: StatusCode, codes: &[Code]) -> Response {
     let codes: Vec<_> = codes.iter().map(|code| format!("{} {}", code.number(), code.name())).collect();
-    let content = Content::new(Some(Ref::from_schema_name("ErrorEnvelope")));
+    let content = match &doc.shape {
+        Shape::Envelope(named) if doc.unready && status == StatusCode::SERVICE_UNAVAILABLE => {
+            let data = RefOr::Ref(Ref::from_schema_name(&named.name));
+            Content::new(Some(envelope(json!(Code::Overloaded.number()), data)))
+        }
+        _ => Content::new(Some(Ref::from_schema_name("ErrorEnvelope"))),
+    };
     let response = ResponseBuilder::new().description(codes.join(", ")).content("application/json", content);
     let (name, description) = match status {
         StatusCode::UNAUTHORIZED => ("WWW-Authenticate", "Bearer."),
@@ -261,8 +273,9 @@ fn success(doc: &Doc) -> Response {
             response.content("application/json", Content::new(Some(envelope(json!(0), data))))
         }
         Shape::Bare(content_type) => {
-            let text = ObjectBuilder::new().schema_type(Type::String).build();
-            response.content(*content_type, Content::new(Some(Schema::Object(text))))
+            let kind = if *content_type == "application/json" { Type::Object } else { Type::String };
+            let body = ObjectBuilder::new().schema_type(kind).build();
+            response.content(*content_type, Content::new(Some(Schema::Object(body))))
         }
     }
     .build()

@@ -1,6 +1,6 @@
 //! The life of the server: bind, open, serve, stop.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, path::Path, time::Duration};
 
 use actix_web::{HttpServer, dev::ServerHandle, web::Data};
 use anyhow::{Context, Result, anyhow};
@@ -92,9 +92,9 @@ fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<S
 }
 
 /// Opens the stores, makes the first admin and reads the settings.
-async fn open(config: &Config, password_file: &std::path::Path) -> Result<Services> {
+async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     let taxonomy = load_taxonomy(config).await?;
-    tokio::fs::create_dir_all(&config.data_dir)
+    make_private(&config.data_dir)
         .await
         .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
     let mut options = OpenOptions::new(&config.data_dir);
@@ -112,6 +112,15 @@ async fn open(config: &Config, password_file: &std::path::Path) -> Result<Servic
     first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
     let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins())?;
     Ok(Services { kb, auth, settings })
+}
+
+/// Makes a folder, unless it is there, that nobody else can look into.
+async fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = tokio::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(folder).await
 }
 
 /// The categories, read once.

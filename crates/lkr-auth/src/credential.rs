@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use time::OffsetDateTime;
+
 use crate::{
     Account, Auth, Error, KeyId, Result,
     keys::{is_key, secret_hash},
@@ -19,7 +23,30 @@ pub enum Credential {
     /// The token of a session.
     Session,
     /// An API key.
-    Key(KeyId),
+    Key {
+        /// Its id.
+        id: KeyId,
+        /// When it ends by itself; never when `None`.
+        expires_at: Option<OffsetDateTime>,
+    },
+}
+
+impl Credential {
+    /// How long a key is good for that is made with this credential, where `asked` is asked for: a key makes none that
+    /// outlives it.
+    ///
+    /// # Errors
+    /// `Invalid` where that is longer.
+    pub fn lifetime(self, asked: Option<Duration>) -> Result<Option<Duration>> {
+        let Self::Key { expires_at: Some(expires_at), .. } = self else { return Ok(asked) };
+        let left = Duration::try_from(expires_at - OffsetDateTime::now_utc()).unwrap_or_default();
+        match asked {
+            Some(asked) if asked > left => {
+                Err(Error::invalid("create key", "it would outlive the key that it is made with"))
+            }
+            asked => Ok(asked.or(Some(left))),
+        }
+    }
 }
 
 impl Auth {
@@ -45,9 +72,6 @@ impl Auth {
     async fn by_key(&self, token: &str) -> Result<Option<Identity>> {
         let Some(hash) = secret_hash(token) else { return Ok(None) };
         let found = self.live_key(&hash).await?;
-        Ok(found.map(|(account, id)| Identity {
-            account: Account::from(&account),
-            credential: Credential::Key(id),
-        }))
+        Ok(found.map(|(account, credential)| Identity { account: Account::from(&account), credential }))
     }
 }

@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, Record, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    AuditAction, AuditLog, Auth, By, Error, ErrorKind, KeyId, Page, Result,
+    AuditAction, AuditLog, Auth, By, Credential, Error, ErrorKind, KeyId, Page, Result,
     audit::detail,
     auth::{TRIES, put},
     page::Listing,
@@ -126,8 +126,8 @@ impl Auth {
         if self.try_apply(writes).await? { Ok(()) } else { Err(unknown()) }
     }
 
-    /// The account of the key with this hash, and the key's id, where it is good.
-    pub(crate) async fn live_key(&self, secret_hash: &str) -> Result<Option<(AccountV1, KeyId)>> {
+    /// The account of the key with this hash, and the key, where it is good.
+    pub(crate) async fn live_key(&self, secret_hash: &str) -> Result<Option<(AccountV1, Credential)>> {
         let Some(record) = self.state.get(&credential_key(secret_hash)).await? else { return Ok(None) };
         let key: CredentialV1 = decode(&record.value)?;
         let id = key.key_id.parse().map_err(|_| damaged())?;
@@ -138,7 +138,8 @@ impl Auth {
                 && !account.disabled
                 && !has_passed(key.expires_at)
         };
-        Ok(account.filter(lives).map(|account| (account, id)))
+        let credential = Credential::Key { id, expires_at: key.expires_at };
+        Ok(account.filter(lives).map(|account| (account, credential)))
     }
 
     /// The writes that remove all keys of an account. The step that they are part of also changes the account, as

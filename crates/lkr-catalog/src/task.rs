@@ -214,7 +214,7 @@ pub struct DocumentResult {
 pub struct ReclassifyResult {
     /// How many documents were looked at.
     pub documents: u64,
-    /// How many have another category now.
+    /// How many have another category now than before the last attempt.
     pub changed: u64,
     /// How many kept the category that a person chose.
     pub by_hand: u64,
@@ -224,7 +224,7 @@ pub struct ReclassifyResult {
     pub usage: Usage,
     /// What the person who asked for it should know.
     pub warnings: Vec<String>,
-    /// From begin to end, in milliseconds, waiting between tries left out.
+    /// What the last attempt took, in milliseconds.
     pub elapsed_ms: u64,
 }
 

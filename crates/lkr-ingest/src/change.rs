@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -107,6 +108,7 @@ async fn amend(
     change: impl FnMut(&Document) -> Result<Option<Document>>,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
+    let _turn = inner.changes.turn(doc_id).await;
     let mut pending = None;
     let amended = try_amend(inner, doc_id, change, alongside, &mut pending).await;
     if let Some(pending) = pending.filter(|pending: &Pending<'_>| !pending.done)
@@ -149,12 +151,19 @@ async fn try_amend<'a>(
             }
         }
     }
-    Err(Error::new(ErrorKind::StoreAway, "change document", "it kept changing meanwhile"))
+    Err(Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile"))
 }
 
+/// How many locks there are. Two documents that share one wait for each other, and no more.
+const STRIPES: usize = 256;
+
 /// The changes that this process began and did not end.
-#[derive(Debug, Default)]
-pub(crate) struct Changes(Mutex<Begun>);
+#[derive(Debug)]
+pub(crate) struct Changes {
+    begun: Mutex<Begun>,
+    /// Those of one document go one after another.
+    turns: Vec<tokio::sync::Mutex<()>>,
+}
 
 #[derive(Debug, Default)]
 struct Begun {
@@ -164,9 +173,24 @@ struct Begun {
     left: HashSet<ChangeNote>,
 }
 
+impl Default for Changes {
+    fn default() -> Self {
+        let turns = std::iter::repeat_with(tokio::sync::Mutex::default).take(STRIPES).collect();
+        Self { begun: Mutex::default(), turns }
+    }
+}
+
 impl Changes {
     fn lock(&self) -> MutexGuard<'_, Begun> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody else in this process changes the document.
+    async fn turn(&self, doc_id: DocId) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let mut hasher = DefaultHasher::new();
+        doc_id.hash(&mut hasher);
+        let stripe = self.turns.get(hasher.finish() as usize % STRIPES)?;
+        Some(stripe.lock().await)
     }
 }
 

@@ -204,7 +204,7 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::new(ErrorKind::StoreAway, "delete document", "it kept changing meanwhile"))
+        Err(Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile"))
     }
 
     /// A document is unfinished, live, or unknown; from the first to the second it goes in one step, so that

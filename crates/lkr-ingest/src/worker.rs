@@ -179,7 +179,10 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
         return janitor::tidy_after(inner, &task).await;
     };
     task.status = TaskStatus::Running;
-    task.stage = Stage::Parse;
+    task.stage = match task.kind {
+        TaskKind::Ingest => Stage::Parse,
+        TaskKind::Reclassify => Stage::Classify,
+    };
     task.progress = Progress::default();
     task.updated_at = OffsetDateTime::now_utc();
     catalog.record_progress(active, &task).await?;

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, http::header};
 use lkr::Creator;
-use lkr_auth::{Account, By, Role};
+use lkr_auth::{Account, By, Credential, Identity, Role};
 
 use super::RequestId;
 use crate::{
@@ -45,6 +45,7 @@ impl Access {
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) account: Account,
+    pub(crate) credential: Credential,
     pub(crate) token: String,
     pub(crate) request_id: RequestId,
 }
@@ -232,6 +233,6 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
         return Err(malformed());
     }
     let token = token.trim().to_owned();
-    let account = services.auth.authenticate(&token).await?.account;
-    Ok(Some(Caller { account, token, request_id: RequestId::of(request) }))
+    let Identity { account, credential } = services.auth.authenticate(&token).await?;
+    Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
 }

@@ -75,10 +75,10 @@ async fn login(_: Open, mut cx: Cx) -> Answer {
 }
 
 async fn register(_: Open, mut cx: Cx) -> Answer {
-    let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     if !cx.state().options.register_enabled {
         return Err(ApiError::new(Code::RegisterDisabled, "registration is disabled"));
     }
+    let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
     let attempt = Attempt {
         username: &username,

@@ -17,10 +17,14 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint::new(
             Method::POST,
             "/api/v1/auth/keys",
-            doc("create_key", "Makes a key, and shows it this once", schema::<ShownKey>())
-                .status(StatusCode::CREATED)
-                .body::<KeyInput>()
-                .errors(&[Code::Conflict]),
+            doc(
+                "create_key",
+                "Makes a key, and shows it this once; a key makes none that outlives it",
+                schema::<ShownKey>(),
+            )
+            .status(StatusCode::CREATED)
+            .body::<KeyInput>()
+            .errors(&[Code::Conflict]),
             create,
         ),
         Endpoint::new(
@@ -41,7 +45,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
 
 async fn create(Member(caller): Member, mut cx: Cx) -> Answer {
     let KeyInput { name, expires_in } = cx.json(SMALL_BODY_BYTES).await?;
-    let expires_in = expires_in.map(Duration::from_secs);
+    let expires_in = caller.credential.lifetime(expires_in.map(Duration::from_secs))?;
     let auth = &cx.services()?.auth;
     let made = auth.create_key(&caller.account.username, &name, expires_in, caller.by()).await?;
     Reply::created(&ShownKey::from(made))

@@ -27,6 +27,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             Method::GET,
             "/readyz",
             doc("readyz", "Whether requests can be served", Shape::Envelope(schema::<Readiness>()))
+                .also_unready()
                 .errors(&[Code::Overloaded]),
             readyz,
         ),

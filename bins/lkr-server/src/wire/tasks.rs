@@ -87,7 +87,7 @@ pub(crate) struct DocumentResultItem {
 pub(crate) struct ReclassifyResultItem {
     /// How many documents were looked at.
     documents: u64,
-    /// How many have another category now.
+    /// How many have another category now than before the last attempt.
     changed: u64,
     /// How many kept the category that a person chose.
     by_hand: u64,

@@ -120,3 +120,19 @@ async fn rights_and_errors_are_said() {
     }
     assert!(document["components"]["securitySchemes"]["bearer"].is_object());
 }
+
+#[actix_web::test]
+async fn what_readiness_answers_is_said_for_both_statuses() {
+    let document = document().await;
+    let responses = &document["paths"]["/readyz"]["get"]["responses"];
+    for status in ["200", "503"] {
+        let data = &responses[status]["content"]["application/json"]["schema"]["properties"]["data"];
+        let name = data["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let dependencies = &document["components"]["schemas"][name]["properties"]["dependencies"];
+        let dependencies = match dependencies["$ref"].as_str() {
+            Some(name) => &document["components"]["schemas"][name.rsplit('/').next().unwrap()],
+            None => dependencies,
+        };
+        assert!(dependencies["properties"]["vectors"].is_object(), "{status}: {dependencies}");
+    }
+}

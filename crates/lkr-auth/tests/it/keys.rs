@@ -17,7 +17,7 @@ async fn a_key_is_a_credential_of_its_account() {
     let (auth, _) = auth_with_admin().await;
     let made = auth.create_key("Admin", "nightly backup", None, by("admin")).await.unwrap();
     let identity = auth.authenticate(&made.secret).await.unwrap();
-    assert_eq!(identity.credential, Credential::Key(made.key.id));
+    assert_eq!(identity.credential, Credential::Key { id: made.key.id, expires_at: None });
     assert_eq!(identity.account, auth.account("admin").await.unwrap().unwrap());
     assert_eq!(made.key.expires_at, None);
     assert_eq!(auth.keys("ADMIN", None, 10).await.unwrap().items, std::slice::from_ref(&made.key));
@@ -215,4 +215,17 @@ async fn lesson_24_a_key_belongs_to_one_account_and_epoch() {
     assert!(auth.authenticate(&made.secret).await.is_ok());
     change_record(&*state, "admin", |account| account["id"] = "another".into()).await;
     assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+}
+
+#[tokio::test]
+async fn a_key_makes_none_that_outlives_it() {
+    let (auth, _) = auth_with_admin().await;
+    let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
+    assert_eq!(Credential::Session.lifetime(None).unwrap(), None);
+    assert_eq!(Credential::Session.lifetime(Some(hour)).unwrap(), Some(hour));
+    let made = auth.create_key("admin", "k", Some(hour), by("admin")).await.unwrap();
+    let key = auth.authenticate(&made.secret).await.unwrap().credential;
+    assert_eq!(key.lifetime(Some(minute)).unwrap(), Some(minute));
+    assert!(key.lifetime(None).unwrap().is_some_and(|left| left <= hour && left > hour / 2));
+    assert_eq!(kind(key.lifetime(Some(2 * hour))), ErrorKind::Invalid);
 }
