@@ -3,6 +3,7 @@
 mod change;
 mod classify;
 mod dense;
+mod draft;
 mod error;
 mod ingestor;
 mod janitor;
@@ -11,6 +12,7 @@ mod options;
 mod pipeline;
 mod reembed;
 mod shelves;
+mod store;
 mod worker;
 
 pub use change::DocumentChange;

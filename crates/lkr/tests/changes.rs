@@ -282,14 +282,20 @@ fn counting<K: Copy>(operation: &'static str, kind: K) -> (Arc<AtomicU64>, impl 
     (left, hook)
 }
 
-/// The record decides: a change that was cut off between the points and the record is taken back by the next start.
-#[tokio::test]
-async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
+/// A ground on which writes of records and of tags can be limited.
+fn limited() -> (Ground, Arc<AtomicU64>, Arc<AtomicU64>) {
     let (writes, hook) = counting("apply", lkr_state::ErrorKind::Internal);
     let state = FailingState::new(Arc::new(MemoryState::default()), hook);
     let (tagged, hook) = counting("set_tags", lkr_vectors::ErrorKind::Internal);
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), hook);
     let ground = Ground { state: Arc::new(state), vectors: Arc::new(vectors), ..Ground::default() };
+    (ground, writes, tagged)
+}
+
+/// The record decides: a change that was cut off between the points and the record is taken back by the next start.
+#[tokio::test]
+async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
+    let (ground, writes, tagged) = limited();
     let kb = ground.open(None).await;
     let before = kb.add(document("slate", 3)).await.unwrap();
     // The note is written and the tags of all layers; from then on nothing is.
@@ -314,11 +320,7 @@ async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
 /// The same where the process goes on and the stores come back.
 #[tokio::test]
 async fn a_change_that_could_not_be_taken_back_is_later() {
-    let (writes, hook) = counting("apply", lkr_state::ErrorKind::Internal);
-    let state = FailingState::new(Arc::new(MemoryState::default()), hook);
-    let (tagged, hook) = counting("set_tags", lkr_vectors::ErrorKind::Internal);
-    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), hook);
-    let ground = Ground { state: Arc::new(state), vectors: Arc::new(vectors), ..Ground::default() };
+    let (ground, writes, tagged) = limited();
     let kb = ground.open(None).await;
     let before = kb.add(document("slate", 3)).await.unwrap();
     let other = kb.add(document("chalk", 1)).await.unwrap();

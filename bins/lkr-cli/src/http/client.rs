@@ -3,7 +3,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
-use ureq::{Agent, Body, http::Response};
+use ureq::{Agent, Body, RequestBuilder, http::Response, typestate::WithoutBody};
 
 use crate::http::Refusal;
 
@@ -67,13 +67,7 @@ impl Client {
     /// Reads what is at `path`, below `/api/v1`.
     pub(crate) fn get(&self, path: &str) -> Result<Answer> {
         let url = self.url(path);
-        let request = self.agent.get(&url);
-        let request = match &self.bearer {
-            Some(bearer) => request.header("Authorization", bearer),
-            None => request,
-        };
-        let context = || format!("GET {url}");
-        read(request.call().with_context(context)?).with_context(context)
+        self.ask("GET", &url, self.agent.get(&url))
     }
 
     /// Sends `body` to `path`, below `/api/v1`.
@@ -91,12 +85,16 @@ impl Client {
     /// Deletes what is at `path`, below `/api/v1`.
     pub(crate) fn delete(&self, path: &str) -> Result<Answer> {
         let url = self.url(path);
-        let request = self.agent.delete(&url);
+        self.ask("DELETE", &url, self.agent.delete(&url))
+    }
+
+    /// Sends a request without a body.
+    fn ask(&self, method: &str, url: &str, request: RequestBuilder<WithoutBody>) -> Result<Answer> {
         let request = match &self.bearer {
             Some(bearer) => request.header("Authorization", bearer),
             None => request,
         };
-        let context = || format!("DELETE {url}");
+        let context = || format!("{method} {url}");
         read(request.call().with_context(context)?).with_context(context)
     }
 

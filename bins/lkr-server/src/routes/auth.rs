@@ -5,7 +5,7 @@ use super::SMALL_BODY_BYTES;
 use crate::{
     error::{ApiError, Code},
     first_admin,
-    http::{Answer, Cx, Endpoint, Flagged, Open, Reply},
+    http::{Answer, Cx, Endpoint, Flagged, Open, Reply, RequestId, Secret},
     openapi::{Doc, Shape, schema},
     wire::auth::{Credentials, LoggedOut, PasswordChange, Registration, Token, User},
 };
@@ -64,12 +64,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
 async fn login(_: Open, mut cx: Cx) -> Answer {
     let Credentials { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
-    let attempt = Attempt {
-        username: &username,
-        password: &password.0,
-        address: cx.address(),
-        request_id: request_id.as_str(),
-    };
+    let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.login(attempt).await?;
     Reply::ok(&Token::from(login))
 }
@@ -80,14 +75,14 @@ async fn register(_: Open, mut cx: Cx) -> Answer {
     }
     let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
-    let attempt = Attempt {
-        username: &username,
-        password: &password.0,
-        address: cx.address(),
-        request_id: request_id.as_str(),
-    };
+    let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.register(attempt).await?;
     Reply::created(&Token::from(login))
+}
+
+fn attempt<'a>(cx: &Cx, username: &'a str, password: &'a Secret, request_id: &'a RequestId) -> Attempt<'a> {
+    let (address, request_id) = (cx.address(), request_id.as_str());
+    Attempt { username, password: &password.0, address, request_id }
 }
 
 async fn logout(Flagged(caller): Flagged, mut cx: Cx) -> Answer {

@@ -13,7 +13,10 @@ use crate::{
     http::{Admin, Answer, Cx, Endpoint, Member, Reply},
     models,
     openapi::{Doc, Shape, schema},
-    wire::settings::{SettingsInput, SettingsItem, SettingsSchema, SettingsTest, SettingsTested},
+    wire::{
+        settings::{SettingsItem, SettingsSchema, SettingsTested},
+        settings_input::{SettingsInput, SettingsTest},
+    },
 };
 
 const ETAG: (&str, &str) = ("ETag", "Changes with every change of the settings.");

@@ -11,6 +11,7 @@ pub(crate) mod ops;
 pub(crate) mod search;
 pub(crate) mod search_input;
 pub(crate) mod settings;
+pub(crate) mod settings_input;
 pub(crate) mod tasks;
 pub(crate) mod users;
 
