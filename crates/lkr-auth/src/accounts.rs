@@ -20,13 +20,14 @@ impl Auth {
     ///
     /// # Errors
     /// `Invalid` where the username or password cannot be one, `Taken` where there is such an account. `RateLimited`
-    /// after as many accounts from one address as failed logins are let pass.
+    /// after as many tries from one address as failed logins are let pass.
     pub async fn register(&self, attempt: Attempt<'_>) -> Result<Login> {
         let Attempt { username, password, address, request_id } = attempt;
         let new = NewAccount { username, password, role: Role::User, must_change_password: false };
         check_new(&new)?;
-        self.check_free(username).await?;
+        // Names that are taken count too: else there would be no end to trying which are.
         self.count_registration(address).await?;
+        self.check_free(username).await?;
         let account = self.new_account(new).await?;
         let (login, session) = self.begin_session(&account)?;
         let by = By { actor: username, account_id: Some(&account.id), request_id };
@@ -37,7 +38,7 @@ impl Auth {
         }
     }
 
-    /// Counts an account that is about to be made, so that nobody fills the store with them.
+    /// Counts a try to make an account, so that nobody fills the store with them.
     async fn count_registration(&self, address: Option<IpAddr>) -> Result<()> {
         let Some(subject) = address.map(|address| self.throttle.registrations(address)) else {
             return Ok(());

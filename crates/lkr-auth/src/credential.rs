@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use time::OffsetDateTime;
 
 use crate::{
@@ -29,24 +27,6 @@ pub enum Credential {
         /// When it ends by itself; never when `None`.
         expires_at: Option<OffsetDateTime>,
     },
-}
-
-impl Credential {
-    /// How long a key is good for that is made with this credential, where `asked` is asked for: a key makes none that
-    /// outlives it.
-    ///
-    /// # Errors
-    /// `Invalid` where that is longer.
-    pub fn lifetime(self, asked: Option<Duration>) -> Result<Option<Duration>> {
-        let Self::Key { expires_at: Some(expires_at), .. } = self else { return Ok(asked) };
-        let left = Duration::try_from(expires_at - OffsetDateTime::now_utc()).unwrap_or_default();
-        match asked {
-            Some(asked) if asked > left => {
-                Err(Error::invalid("create key", "it would outlive the key that it is made with"))
-            }
-            asked => Ok(asked.or(Some(left))),
-        }
-    }
 }
 
 impl Auth {

@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, Record, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    AuditAction, AuditLog, Auth, By, Credential, Error, ErrorKind, KeyId, Page, Result,
+    AuditAction, AuditLog, Auth, By, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
     audit::detail,
     auth::{TRIES, put},
     page::Listing,
@@ -70,8 +70,27 @@ impl Auth {
         expires_in: Option<Duration>,
         by: By<'_>,
     ) -> Result<NewKey> {
-        check_name(name)?;
-        let made = new_key(name, expires_in)?;
+        self.make_key(username, new_key(name, expires_in, None)?, by).await
+    }
+
+    /// [`create_key`](Self::create_key) for whoever presented a credential: a key makes none that outlives it, and one
+    /// that ends with it where no lifetime is asked for.
+    pub async fn create_key_with(
+        &self,
+        identity: &Identity,
+        name: &str,
+        expires_in: Option<Duration>,
+        request_id: &str,
+    ) -> Result<NewKey> {
+        let limit = match identity.credential {
+            Credential::Key { expires_at, .. } => expires_at,
+            Credential::Session => None,
+        };
+        let made = new_key(name, expires_in, limit)?;
+        self.make_key(&identity.account.username, made, identity.account.by(request_id)).await
+    }
+
+    async fn make_key(&self, username: &str, made: NewKey, by: By<'_>) -> Result<NewKey> {
         for _ in 0..TRIES {
             let (account, version) = self.read(username).await?.ok_or_else(Error::no_account)?;
             by.check_same(&account)?;
@@ -220,12 +239,17 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::invalid("name", "needs 1 to 100 characters, not only blanks, and no control characters"))
 }
 
-fn new_key(name: &str, expires_in: Option<Duration>) -> Result<NewKey> {
+/// A key that does not outlive `limit`.
+fn new_key(name: &str, expires_in: Option<Duration>, limit: Option<OffsetDateTime>) -> Result<NewKey> {
+    check_name(name)?;
     if expires_in.is_some_and(|lifetime| !LIFETIMES.contains(&lifetime)) {
         return Err(Error::invalid("expires_in", "needs a second to a hundred years"));
     }
     let created_at = OffsetDateTime::now_utc();
-    let expires_at = expires_in.map(|lifetime| created_at + lifetime);
+    let expires_at = expires_in.map(|lifetime| created_at + lifetime).or(limit);
+    if limit.is_some_and(|limit| expires_at > Some(limit)) {
+        return Err(Error::invalid("expires_in", "the key would outlive the one that it is made with"));
+    }
     let key = ApiKey { id: KeyId::make(), name: name.to_owned(), created_at, expires_at };
     Ok(NewKey { key, secret: format!("{PREFIX}{}", hex(&rand::random::<[u8; TOKEN_BYTES]>())) })
 }

@@ -115,7 +115,6 @@ async fn amend(
         && let Err(error) = pending.take_back(inner).await
     {
         tracing::warn!(%doc_id, %error, "tags of a change that came to nothing will be taken back later");
-        inner.trash.notify_one();
     }
     amended
 }
@@ -197,15 +196,15 @@ impl Changes {
 /// A change under way: its note is stored. Where it is dropped before it is done, the janitor ends it.
 pub(crate) struct Pending<'a> {
     note: ChangeNote,
-    changes: &'a Changes,
+    inner: &'a Inner,
     done: bool,
 }
 
 impl<'a> Pending<'a> {
     /// Notes that the tags of a document's points may soon differ from what its record tells.
     pub(crate) async fn begin(inner: &'a Inner, doc_id: DocId) -> Result<Self> {
-        let pending = Self { note: ChangeNote::new(doc_id), changes: &inner.changes, done: false };
-        pending.changes.lock().under_way.insert(pending.note.clone());
+        let pending = Self { note: ChangeNote::new(doc_id), inner, done: false };
+        inner.changes.lock().under_way.insert(pending.note.clone());
         inner.ports.catalog.note_change(&pending.note).await?;
         Ok(pending)
     }
@@ -233,10 +232,11 @@ impl<'a> Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let mut begun = self.changes.lock();
+        let mut begun = self.inner.changes.lock();
         begun.under_way.remove(&self.note);
         if !self.done {
             begun.left.insert(self.note.clone());
+            self.inner.trash.notify_one();
         }
     }
 }
@@ -254,18 +254,24 @@ const ABANDONED: Duration = Duration::from_secs(600);
 
 /// Ends every change that was left midway: by this process, because a store was away, or by an earlier one.
 pub(crate) async fn repair_all(inner: &Inner) -> Result<()> {
-    let mut left = inner.changes.lock().left.clone();
+    let left = inner.changes.lock().left.clone();
+    let mut stays = HashSet::new();
     let mut after = None;
     loop {
         let notes = inner.ports.catalog.unfinished_changes(after.as_ref(), BATCH).await?;
-        for note in &notes {
-            if (left.contains(note) || is_abandoned(inner, note)) && !repair(inner, note).await? {
-                left.remove(note);
+        for note in notes.iter().filter(|note| left.contains(note) || is_abandoned(inner, note)) {
+            // One that cannot be repaired keeps no other from being.
+            let repaired = repair(inner, note).await.unwrap_or_else(|error| {
+                tracing::warn!(doc_id = %note.doc_id, %error, "tags could not be set anew; it will be tried again");
+                false
+            });
+            if !repaired {
+                stays.insert(note.clone());
             }
         }
         if notes.len() < BATCH {
             // What is not there any more need not be remembered.
-            inner.changes.lock().left.retain(|note| !left.contains(note));
+            inner.changes.lock().left.retain(|note| !left.contains(note) || stays.contains(note));
             return Ok(());
         }
         after = notes.into_iter().next_back();
@@ -277,7 +283,7 @@ pub(crate) async fn repair_all(inner: &Inner) -> Result<()> {
 fn is_abandoned(inner: &Inner, note: &ChangeNote) -> bool {
     let made_at = note.made_at();
     !inner.changes.lock().under_way.contains(note)
-        && (made_at < inner.opened || made_at + ABANDONED < OffsetDateTime::now_utc())
+        && (made_at <= inner.started || made_at + ABANDONED < OffsetDateTime::now_utc())
 }
 
 /// Sets the tags of a document's points to what its record tells, and forgets the note. The record is written as it

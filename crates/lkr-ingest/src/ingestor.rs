@@ -55,8 +55,10 @@ pub(crate) struct Inner {
     pub(crate) options: IngestOptions,
     pub(crate) sparse: SparseEncoder,
     pub(crate) shelves: Shelves,
-    /// Before this, nothing was written by this process.
+    /// Before this, no file was written by this process.
     pub(crate) opened: OffsetDateTime,
+    /// When this process began.
+    pub(crate) started: OffsetDateTime,
     pub(crate) changes: Changes,
     pub(crate) long_texts: LongTexts,
     /// Wakes the janitor.
@@ -74,13 +76,15 @@ pub(crate) const CONTENDED_TRIES: usize = 16;
 impl Ingestor {
     /// Ingestion over these ports. Makes the four collections unless they are there.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
-        let opened = OffsetDateTime::now_utc() - CLOCK_GRAIN;
+        let started = OffsetDateTime::now_utc();
+        let opened = started - CLOCK_GRAIN;
         let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
         let sparse = SparseEncoder::default();
         let (trash, unqueued) = (Notify::new(), AtomicBool::new(false));
         let long_texts = LongTexts::new(options.long_texts);
         let changes = Changes::default();
-        let inner = Inner { ports, options, sparse, shelves, opened, changes, long_texts, trash, unqueued };
+        let inner =
+            Inner { ports, options, sparse, shelves, opened, started, changes, long_texts, trash, unqueued };
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -91,7 +91,7 @@ async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
 /// Sees one claim to its end: finished, given back, or lost.
 async fn attend(inner: &Inner, claim: &Claim) {
     // A model or parser of the embedding program's may panic; that fails this document and no worker.
-    let (report, reports) = watch::channel((Stage::Parse, Progress::default()));
+    let (report, reports) = watch::channel((Stage::Queued, Progress::default()));
     let outcome = AssertUnwindSafe(run(inner, claim, &report, &reports))
         .catch_unwind()
         .await

@@ -11,19 +11,22 @@ mod common;
 
 use std::{
     collections::BTreeSet,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
+    time::Duration,
 };
 
+use async_trait::async_trait;
 use common::{Ground, Scripted, document, ended, until};
 use lkr::{
     DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
     SearchRequest, TaskKind, TaskResult, TaskStatus,
 };
-use lkr_state::{Expect, FailingState, MemoryState, Order, StateStoreExt, Write};
+use lkr_state::{Expect, FailingState, MemoryState, Order, Record, StateStore, StateStoreExt, Write};
 use lkr_vectors::{Condition, FailingVectors, Filter, MemoryVectors, With};
 
 fn category(name: &str) -> DocumentChange {
@@ -185,9 +188,43 @@ async fn what_changes_nothing_writes_nothing() {
     assert!(ground.state.get("other").await.unwrap().is_none());
 }
 
+/// A store whose steps take a moment, so that those of many come in each other's way.
+#[derive(Debug, Default)]
+struct Unhurried(MemoryState);
+
+#[async_trait]
+impl StateStore for Unhurried {
+    async fn get_many(&self, keys: &[String]) -> lkr_state::Result<Vec<Option<Record>>> {
+        self.0.get_many(keys).await
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        self.0.apply(writes).await
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: Order,
+        limit: usize,
+    ) -> lkr_state::Result<Vec<(String, Record)>> {
+        self.0.scan(prefix, after, order, limit).await
+    }
+
+    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
+        self.0.snapshot(to).await
+    }
+
+    async fn health(&self) -> lkr_state::Result<()> {
+        self.0.health().await
+    }
+}
+
 #[tokio::test]
 async fn none_of_many_changes_at_once_is_lost() {
-    let ground = Ground::default();
+    let ground = Ground { state: Arc::new(Unhurried::default()), ..Ground::default() };
     let kb = ground.open(None).await;
     let doc_id = kb.add(document("slate", 3)).await.unwrap().doc_id;
     for round in 0..3 {
@@ -310,8 +347,6 @@ async fn a_change_that_is_cut_off_leaves_what_the_record_tells() {
     drop(kb);
     writes.store(u64::MAX, Ordering::SeqCst);
     tagged.store(u64::MAX, Ordering::SeqCst);
-    // What was begun less than a clock's grain before a start might be of another process.
-    tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     let kb = ground.open(None).await;
     until("the note is gone", async || notes(&ground).await == 0).await;
     assert_tags(&ground, &kb.document(before.doc_id).await.unwrap().unwrap()).await;

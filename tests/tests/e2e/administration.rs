@@ -140,6 +140,7 @@ fn the_secret_key_is_private_and_may_be_given() {
     let mut server = Server::start();
     let file = server.data_dir().join("secret.key");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(server.data_dir()).unwrap().permissions().mode() & 0o777, 0o700);
     let admin = server.admin().to_owned();
     let settings = json!({"models": {"rerank": {"base_url": "http://models.example", "api_key": "sk-1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&settings), Some(&admin)).status, 200);
@@ -231,7 +232,7 @@ fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
         ("POST", "/auth/keys", json!({"name": "k"})),
         ("POST", "/auth/password", json!({"current_password": PASSWORD, "new_password": OTHER})),
         ("POST", "/users", user),
-        ("PUT", "/settings", settings.clone()),
+        ("PUT", "/settings", settings),
         ("POST", "/settings/reset", json!({})),
         ("POST", "/settings/test", json!({"models": {"embed": {}}})),
         ("POST", "/knowledge/reclassify", json!({})),
@@ -276,6 +277,9 @@ fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
         }
     }
     assert_eq!(server.get(&document).data()["l1"]["doc_id"], doc_id);
+    assert_eq!(server.get(&document).data()["l1"]["title"], "Basalt comes from volcanoes.");
     let now = server.call("GET", "/settings", None, Some(&admin));
-    assert_ne!(now.data()["dedup"], settings["dedup"]);
+    assert_eq!(now.data()["dedup"]["simhash_threshold"], 3);
+    let users = server.call("GET", "/users?limit=100", None, Some(&admin)).data()["items"].to_string();
+    assert!(!users.contains("mallory"), "{users}");
 }

@@ -59,3 +59,27 @@ fn lesson_35_a_body_over_the_limit_is_refused_before_it_was_read() {
     assert_eq!(&answer, b"HTTP/1.1 413");
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
+
+/// A byte now and then is a sign of life, and no way to hold a request open.
+#[test]
+fn lesson_35_a_body_that_trickles_is_ended() {
+    let server = Server::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let head = "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{";
+    stream.write_all(head.as_bytes()).unwrap();
+    let started = Instant::now();
+    let mut answer = [0; 64];
+    loop {
+        match stream.read(&mut answer) {
+            Ok(0) => break,
+            Ok(read) => {
+                let text = String::from_utf8_lossy(&answer[..read]).into_owned();
+                assert!(text.starts_with("HTTP/1.1 400"), "{text}");
+                break;
+            }
+            Err(_) => drop(stream.write_all(b" ")),
+        }
+        assert!(started.elapsed() < 9 * SOON, "it is still read after {:?}", started.elapsed());
+    }
+}

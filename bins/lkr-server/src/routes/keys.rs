@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use lkr_auth::KeyId;
+use lkr_auth::{Identity, KeyId};
 
 use super::SMALL_BODY_BYTES;
 use crate::{
@@ -45,9 +45,10 @@ pub(super) fn rows() -> Vec<Endpoint> {
 
 async fn create(Member(caller): Member, mut cx: Cx) -> Answer {
     let KeyInput { name, expires_in } = cx.json(SMALL_BODY_BYTES).await?;
-    let expires_in = caller.credential.lifetime(expires_in.map(Duration::from_secs))?;
+    let expires_in = expires_in.map(Duration::from_secs);
     let auth = &cx.services()?.auth;
-    let made = auth.create_key(&caller.account.username, &name, expires_in, caller.by()).await?;
+    let identity = Identity { account: caller.account, credential: caller.credential };
+    let made = auth.create_key_with(&identity, &name, expires_in, caller.request_id.as_str()).await?;
     Reply::created(&ShownKey::from(made))
 }
 

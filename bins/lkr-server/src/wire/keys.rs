@@ -11,7 +11,7 @@ pub(crate) struct KeyInput {
     /// What it is for, 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: String,
-    /// How long it is good for, in seconds; for ever when it is not said.
+    /// How long it is good for, in seconds; for ever when it is not said, or as long as the key that it is made with.
     #[schema(minimum = 1)]
     pub(crate) expires_in: Option<u64>,
 }

@@ -7,7 +7,7 @@ use lkr_state::MemoryState;
 
 use crate::support::{
     Mixing, OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, change_record, entries,
-    everything, kind, options, role,
+    everything, kind, login, options, role,
 };
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -221,11 +221,23 @@ async fn lesson_24_a_key_belongs_to_one_account_and_epoch() {
 async fn a_key_makes_none_that_outlives_it() {
     let (auth, _) = auth_with_admin().await;
     let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
-    assert_eq!(Credential::Session.lifetime(None).unwrap(), None);
-    assert_eq!(Credential::Session.lifetime(Some(hour)).unwrap(), Some(hour));
-    let made = auth.create_key("admin", "k", Some(hour), by("admin")).await.unwrap();
-    let key = auth.authenticate(&made.secret).await.unwrap().credential;
-    assert_eq!(key.lifetime(Some(minute)).unwrap(), Some(minute));
-    assert!(key.lifetime(None).unwrap().is_some_and(|left| left <= hour && left > hour / 2));
-    assert_eq!(kind(key.lifetime(Some(2 * hour))), ErrorKind::Invalid);
+    let session = auth.authenticate(&login(&auth, "admin", PASSWORD).await.unwrap().token).await.unwrap();
+    let forever = auth.create_key_with(&session, "k", None, "").await.unwrap();
+    assert_eq!(forever.key.expires_at, None);
+    let forever = auth.authenticate(&forever.secret).await.unwrap();
+    assert_eq!(auth.create_key_with(&forever, "k", None, "").await.unwrap().key.expires_at, None);
+    let parent = auth.create_key_with(&session, "k", Some(hour), "").await.unwrap();
+    let with = auth.authenticate(&parent.secret).await.unwrap();
+    let short = auth.create_key_with(&with, "k", Some(minute), "").await.unwrap().key;
+    assert_eq!(short.expires_at, Some(short.created_at + minute));
+    let same = auth.create_key_with(&with, "k", None, "r-5").await.unwrap();
+    assert_eq!(same.key.expires_at, parent.key.expires_at);
+    assert_eq!(entries(&auth).await[0].request_id, "r-5");
+    // One made with it in turn ends with it too.
+    let with = auth.authenticate(&same.secret).await.unwrap();
+    assert_eq!(
+        auth.create_key_with(&with, "k", None, "").await.unwrap().key.expires_at,
+        parent.key.expires_at
+    );
+    assert_eq!(kind(auth.create_key_with(&with, "k", Some(hour), "").await), ErrorKind::Invalid);
 }
