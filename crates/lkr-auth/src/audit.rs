@@ -156,7 +156,7 @@ impl AuditLog {
             request_id: by.request_id.to_owned(),
             detail,
         };
-        Ok(Write::put_for(audit_key(AuditId::make()), Expect::Absent, encode(entry)?, KEPT))
+        Ok(Write::put_for(audit_key(AuditId::new()), Expect::Absent, encode(entry)?, KEPT))
     }
 
     /// Up to `limit` entries that pass `filter`, the newest first, beyond `after`.

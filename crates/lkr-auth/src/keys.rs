@@ -250,7 +250,7 @@ fn new_key(name: &str, expires_in: Option<Duration>, limit: Option<OffsetDateTim
     if limit.is_some_and(|limit| expires_at > Some(limit)) {
         return Err(Error::invalid("expires_in", "the key would outlive the one that it is made with"));
     }
-    let key = ApiKey { id: KeyId::make(), name: name.to_owned(), created_at, expires_at };
+    let key = ApiKey { id: KeyId::new(), name: name.to_owned(), created_at, expires_at };
     Ok(NewKey { key, secret: format!("{PREFIX}{}", hex(&rand::random::<[u8; TOKEN_BYTES]>())) })
 }
 

@@ -1,17 +1,16 @@
 //! Failed passwords are counted for the account and for the address, and too many of them are waited out.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
     time::Duration,
 };
 
 use lkr_domain::hex;
-use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Turns, Write};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::MutexGuard;
 
 use crate::{
     Error, ErrorKind, Result,
@@ -21,9 +20,6 @@ use crate::{
 /// How often a count is tried anew that another one overtook. Each time one of them came through, so that this many
 /// would have to count at once.
 const TRIES: usize = 64;
-
-/// How many locks there are. Two accounts that share one wait for each other, and no more.
-const STRIPES: usize = 1024;
 
 /// How many wrong passwords are let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +51,12 @@ pub(crate) struct Subject {
 pub(crate) struct Throttle {
     state: Arc<dyn StateStore>,
     options: ThrottleOptions,
-    stripes: Arc<[Mutex<()>]>,
-    /// Nobody can choose a name that shares the lock of another.
-    random: RandomState,
+    turns: Turns,
 }
 
 impl Throttle {
     pub(crate) fn new(state: Arc<dyn StateStore>, options: ThrottleOptions) -> Self {
-        let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
-        Self { state, options, stripes, random: RandomState::new() }
+        Self { state, options, turns: Turns::default() }
     }
 
     /// The logins of a name, be there such an account or not.
@@ -104,9 +97,7 @@ impl Throttle {
     /// Waits until nobody else of this process tries for the subject. What is counted then cannot grow between the
     /// look at it and the try.
     pub(crate) async fn turn(&self, subject: &Subject) -> Option<MutexGuard<'_, ()>> {
-        let stripe = self.random.hash_one(&subject.key) % STRIPES as u64;
-        let stripe = self.stripes.get(usize::try_from(stripe).unwrap_or_default())?;
-        Some(stripe.lock().await)
+        self.turns.turn(&subject.key).await
     }
 
     /// Whether the subject may try.

@@ -6,6 +6,7 @@ mod document;
 mod error;
 mod listing;
 mod points;
+mod properties;
 mod stats;
 mod tags;
 mod task;
@@ -17,6 +18,7 @@ pub use change::ChangeNote;
 pub use error::{Error, ErrorKind, Result};
 pub use listing::{ListFilter, Page};
 pub use points::{NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of};
+pub use properties::{Excess, check_properties};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{

@@ -83,27 +83,32 @@ id! {
     TaskId
 }
 id! {
+    /// An API key; it is no secret. Ids made by [`KeyId::new`] sort by the time of their making.
+    KeyId
+}
+id! {
+    /// An entry of an audit log. Ids made by [`AuditId::new`] sort by the time of their making.
+    AuditId
+}
+id! {
     /// A point of a collection: an L1 record, a node or a chunk.
     PointId
 }
 
-impl DocId {
-    /// A new id: a version 7 UUID.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
-    pub fn new() -> Self {
-        Self(uuid::Uuid::now_v7().into_bytes())
-    }
+macro_rules! sorted_by_making {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// A new id: a version 7 UUID, behind all that this process made before.
+            #[must_use]
+            #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+            pub fn new() -> Self {
+                Self(uuid::Uuid::now_v7().into_bytes())
+            }
+        }
+    )*};
 }
 
-impl TaskId {
-    /// A new id: a version 7 UUID.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
-    pub fn new() -> Self {
-        Self(uuid::Uuid::now_v7().into_bytes())
-    }
-}
+sorted_by_making!(DocId, TaskId, KeyId, AuditId);
 
 impl PointId {
     /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the
@@ -158,6 +163,27 @@ mod tests {
     fn refuses_what_is_no_id() {
         for text in ["", "0", &"0".repeat(33), &"A".repeat(32), &"g".repeat(32), &"é".repeat(16)] {
             assert_eq!(text.parse::<DocId>(), Err(ParseIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_written_in_one_way_and_sort_by_their_making() {
+        let ids: Vec<_> = (0..1000).map(|_| KeyId::new().to_string()).collect();
+        assert!(ids.is_sorted() && ids.iter().all(|id| id.len() == 32));
+        for id in &ids {
+            assert_eq!(id.parse::<KeyId>().unwrap().to_string(), *id);
+        }
+        let good = "0123456789abcdef0123456789abcdef";
+        assert!(good.parse::<AuditId>().is_ok());
+        let upper = good.to_uppercase();
+        for bad in [
+            "",
+            "0123456789abcdef0123456789abcde",
+            &upper,
+            "01234567-89ab-cdef-0123-456789abcdef",
+            "g123456789abcdef0123456789abcdef",
+        ] {
+            assert!(bad.parse::<AuditId>().is_err(), "{bad}");
         }
     }
 

@@ -13,7 +13,7 @@ pub use document::{
     NewDocument, RESERVED_METADATA, SPACE_DEFAULT,
 };
 pub use hex::hex;
-pub use id::{DocId, ParseIdError, PointId, TaskId};
+pub use id::{AuditId, DocId, KeyId, ParseIdError, PointId, TaskId};
 pub use layer::Layer;
 pub use sparse::SparseVector;
 pub use structure::{Block, BlockKind, CharSpan, Chunk, Layered, Node, PageSpan, Parsed, Root};

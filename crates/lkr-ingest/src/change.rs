@@ -2,14 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use lkr_catalog::{ChangeNote, Stored, tags_of};
-use lkr_domain::{DocId, Document, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, RESERVED_METADATA};
-use lkr_state::Write;
+use lkr_catalog::{ChangeNote, Stored, check_properties, tags_of};
+use lkr_domain::{DocId, Document};
+use lkr_state::{Turns, Write};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
@@ -52,25 +51,11 @@ impl DocumentChange {
                 None => drop(after.metadata.remove(key)),
             }
         }
-        check(&after)?;
+        check_properties(&after.title, &after.source, &after.metadata).map_err(|excess| {
+            Error::new(ErrorKind::Invalid, "change document", format!("after this {excess}"))
+        })?;
         Ok(after)
     }
-}
-
-fn check(document: &Document) -> Result<()> {
-    let Document { title, source, metadata, .. } = document;
-    let too_much = |reason: String| Err(Error::new(ErrorKind::Invalid, "change document", reason));
-    let keys = metadata.keys().filter(|key| !RESERVED_METADATA.contains(&key.as_str())).count();
-    if keys > MAX_METADATA_KEYS {
-        return too_much(format!("metadata would have {keys} keys, at most {MAX_METADATA_KEYS} are allowed"));
-    }
-    let bytes = serde_json::to_vec(&(title, source, metadata)).map_or(usize::MAX, |json| json.len());
-    if bytes > MAX_PROPERTIES_BYTES {
-        return too_much(format!(
-            "title, source and metadata would have {bytes} bytes of JSON, at most {MAX_PROPERTIES_BYTES} are allowed"
-        ));
-    }
-    Ok(())
 }
 
 /// Changes a live document as a person asks for it.
@@ -108,11 +93,11 @@ async fn amend(
     change: impl FnMut(&Document) -> Result<Option<Document>>,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
-    let _turn = inner.changes.turn(doc_id).await;
+    let _turn = inner.changes.turns.turn(doc_id).await;
     let mut pending = None;
     let amended = try_amend(inner, doc_id, change, alongside, &mut pending).await;
     if let Some(pending) = pending.filter(|pending: &Pending<'_>| !pending.done)
-        && let Err(error) = pending.take_back(inner).await
+        && let Err(error) = pending.take_back().await
     {
         tracing::warn!(%doc_id, %error, "tags of a change that came to nothing will be taken back later");
     }
@@ -153,15 +138,12 @@ async fn try_amend<'a>(
     Err(Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile"))
 }
 
-/// How many locks there are. Two documents that share one wait for each other, and no more.
-const STRIPES: usize = 256;
-
 /// The changes that this process began and did not end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Changes {
     begun: Mutex<Begun>,
     /// Those of one document go one after another.
-    turns: Vec<tokio::sync::Mutex<()>>,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -172,24 +154,9 @@ struct Begun {
     left: HashSet<ChangeNote>,
 }
 
-impl Default for Changes {
-    fn default() -> Self {
-        let turns = std::iter::repeat_with(tokio::sync::Mutex::default).take(STRIPES).collect();
-        Self { begun: Mutex::default(), turns }
-    }
-}
-
 impl Changes {
     fn lock(&self) -> MutexGuard<'_, Begun> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until nobody else in this process changes the document.
-    async fn turn(&self, doc_id: DocId) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let mut hasher = DefaultHasher::new();
-        doc_id.hash(&mut hasher);
-        let stripe = self.turns.get(hasher.finish() as usize % STRIPES)?;
-        Some(stripe.lock().await)
     }
 }
 
@@ -211,8 +178,8 @@ impl<'a> Pending<'a> {
 
     /// After points were stored with the tags that they had when the record was `before`: sees to it that they have
     /// those that the record tells. A change under way fails and tries anew, because the record is written again.
-    pub(crate) async fn confirm(mut self, inner: &Inner, before: &Stored<Document>) -> Result<()> {
-        match inner.ports.catalog.confirm(before, &self.note).await {
+    pub(crate) async fn confirm(mut self, before: &Stored<Document>) -> Result<()> {
+        match self.inner.ports.catalog.confirm(before, &self.note).await {
             Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
             confirmed => {
                 confirmed?;
@@ -220,12 +187,12 @@ impl<'a> Pending<'a> {
                 return Ok(());
             }
         }
-        self.take_back(inner).await
+        self.take_back().await
     }
 
     /// Sets the tags that the record tells in place of those that were set for it.
-    async fn take_back(mut self, inner: &Inner) -> Result<()> {
-        self.done = repair(inner, &self.note).await?;
+    async fn take_back(mut self) -> Result<()> {
+        self.done = repair(self.inner, &self.note).await?;
         Ok(())
     }
 }

@@ -128,7 +128,7 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<
         });
         inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
     }
-    pending.confirm(inner, stored).await?;
+    pending.confirm(stored).await?;
     classify::catch_up(inner, document, own.as_deref()).await
 }
 

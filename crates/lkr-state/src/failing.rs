@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, sync::Arc, time::Duration};
+use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use lkr_domain::TaskId;
@@ -8,13 +8,19 @@ use crate::{Claim, Error, ErrorKind, Key, Order, Record, Result, StateStore, Tas
 /// Asked before each operation, by its name; answers the kind of error to fail with.
 type Fault = Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>;
 
+/// What comes before an operation, and the kind of error to fail with.
+pub type Before = Pin<Box<dyn Future<Output = Option<ErrorKind>> + Send>>;
+
+/// Called before each operation, with its name.
+type Hook = Box<dyn Fn(&'static str) -> Before + Send + Sync>;
+
 /// A store that fails on demand: for tests of what becomes of a failure.
 ///
 /// A closure is asked before each operation, by the operation's name, and answers the kind of error to fail with, or
 /// `None` to let it through. An operation that fails does nothing.
 pub struct FailingState {
     inner: Arc<dyn StateStore>,
-    fault: Fault,
+    hook: Hook,
 }
 
 /// A queue that fails on demand, as [`FailingState`] does.
@@ -29,7 +35,20 @@ impl FailingState {
         inner: Arc<dyn StateStore>,
         fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
     ) -> Self {
-        Self { inner, fault: Box::new(fault) }
+        Self::hooked(inner, move |operation| Box::pin(std::future::ready(fault(operation))))
+    }
+
+    /// The store `inner`, with each operation after what `hook` does before it: it may take its time, let others go
+    /// first, and answer the kind of error to fail with.
+    pub fn hooked(
+        inner: Arc<dyn StateStore>,
+        hook: impl Fn(&'static str) -> Before + Send + Sync + 'static,
+    ) -> Self {
+        Self { inner, hook: Box::new(hook) }
+    }
+
+    async fn pass(&self, operation: &'static str) -> Result<()> {
+        fail((self.hook)(operation).await, operation)
     }
 }
 
@@ -47,12 +66,12 @@ impl FailingQueue {
 #[deny(clippy::missing_trait_methods)]
 impl StateStore for FailingState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
-        pass(&self.fault, "get_many")?;
+        self.pass("get_many").await?;
         self.inner.get_many(keys).await
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
-        pass(&self.fault, "apply")?;
+        self.pass("apply").await?;
         self.inner.apply(writes).await
     }
 
@@ -63,17 +82,17 @@ impl StateStore for FailingState {
         order: Order,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        pass(&self.fault, "scan")?;
+        self.pass("scan").await?;
         self.inner.scan(prefix, after, order, limit).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        pass(&self.fault, "snapshot")?;
+        self.pass("snapshot").await?;
         self.inner.snapshot(to).await
     }
 
     async fn health(&self) -> Result<()> {
-        pass(&self.fault, "health")?;
+        self.pass("health").await?;
         self.inner.health().await
     }
 }
@@ -135,7 +154,11 @@ impl fmt::Debug for FailingQueue {
 }
 
 fn pass(fault: &Fault, operation: &'static str) -> Result<()> {
-    fault(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "made to fail")))
+    fail(fault(operation), operation)
+}
+
+fn fail(kind: Option<ErrorKind>, operation: &'static str) -> Result<()> {
+    kind.map_or(Ok(()), |kind| Err(Error::new(kind, operation, "made to fail")))
 }
 
 #[cfg(test)]

@@ -8,10 +8,12 @@ mod failing;
 mod memory;
 mod queue;
 mod store;
+mod turns;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
-pub use failing::{FailingQueue, FailingState};
+pub use failing::{Before, FailingQueue, FailingState};
 pub use memory::{MemoryQueue, MemoryState};
 pub use queue::{Claim, TaskQueue};
 pub use store::{Expect, Key, Op, Order, Record, StateStore, StateStoreExt, Write};
+pub use turns::Turns;

@@ -12,8 +12,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats, Task,
-    TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage,
+    Catalog, DocumentResult, Excess, ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats,
+    Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties,
 };
 pub use lkr_domain::*;
 pub use lkr_ingest::{DocumentChange, IngestOptions};

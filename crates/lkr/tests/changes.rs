@@ -11,7 +11,6 @@ mod common;
 
 use std::{
     collections::BTreeSet,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -20,13 +19,12 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use common::{Ground, Scripted, document, ended, until};
 use lkr::{
     DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
     SearchRequest, TaskKind, TaskResult, TaskStatus,
 };
-use lkr_state::{Expect, FailingState, MemoryState, Order, Record, StateStore, StateStoreExt, Write};
+use lkr_state::{Expect, FailingState, MemoryState, Order, StateStoreExt, Write};
 use lkr_vectors::{Condition, FailingVectors, Filter, MemoryVectors, With};
 
 fn category(name: &str) -> DocumentChange {
@@ -188,43 +186,17 @@ async fn what_changes_nothing_writes_nothing() {
     assert!(ground.state.get("other").await.unwrap().is_none());
 }
 
-/// A store whose steps take a moment, so that those of many come in each other's way.
-#[derive(Debug, Default)]
-struct Unhurried(MemoryState);
-
-#[async_trait]
-impl StateStore for Unhurried {
-    async fn get_many(&self, keys: &[String]) -> lkr_state::Result<Vec<Option<Record>>> {
-        self.0.get_many(keys).await
-    }
-
-    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        self.0.apply(writes).await
-    }
-
-    async fn scan(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        order: Order,
-        limit: usize,
-    ) -> lkr_state::Result<Vec<(String, Record)>> {
-        self.0.scan(prefix, after, order, limit).await
-    }
-
-    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
-        self.0.snapshot(to).await
-    }
-
-    async fn health(&self) -> lkr_state::Result<()> {
-        self.0.health().await
-    }
-}
-
 #[tokio::test]
 async fn none_of_many_changes_at_once_is_lost() {
-    let ground = Ground { state: Arc::new(Unhurried::default()), ..Ground::default() };
+    // Steps that take a moment come in each other's way.
+    let state = FailingState::hooked(Arc::new(MemoryState::default()), |operation| {
+        let takes = Duration::from_millis(u64::from(operation == "apply"));
+        Box::pin(async move {
+            tokio::time::sleep(takes).await;
+            None
+        })
+    });
+    let ground = Ground { state: Arc::new(state), ..Ground::default() };
     let kb = ground.open(None).await;
     let doc_id = kb.add(document("slate", 3)).await.unwrap().doc_id;
     for round in 0..3 {

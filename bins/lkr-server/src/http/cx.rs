@@ -84,10 +84,13 @@ impl Cx {
         if body.as_ref().is_empty() { Ok(()) } else { body::parse::<body::Nothing>(body.as_ref()).map(drop) }
     }
 
-    /// The body. Its sender decides how long that takes, and a right may end meanwhile: it is looked at again.
+    /// The body. Its sender decides how long that takes, and a right may end meanwhile: where one is needed, it is
+    /// looked at again.
     async fn body(&mut self, limit: usize) -> Result<body::Body, ApiError> {
         let body = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
-        admit_to(self.access, &self.request, &self.state).await?;
+        if self.access.needs_login(self.state.options.require_login_for_reads) {
+            admit_to(self.access, &self.request, &self.state).await?;
+        }
         Ok(body)
     }
 

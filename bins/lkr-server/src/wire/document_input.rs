@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, NewDocument, RESERVED_METADATA};
+use lkr::{Excess, MAX_LINE_CHARS, NewDocument, RESERVED_METADATA, check_properties};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -44,18 +44,10 @@ impl DocumentInput {
         check_line("title", &title)?;
         check_line("source", &source)?;
         let (metadata, warnings) = without_reserved(metadata.unwrap_or_default());
-        if metadata.len() > MAX_METADATA_KEYS {
-            let keys = metadata.len();
-            return Err(ApiError::invalid(format!(
-                "metadata has {keys} keys, at most {MAX_METADATA_KEYS} are allowed"
-            )));
-        }
-        let bytes = serde_json::to_vec(&(&title, &source, &metadata)).map_or(usize::MAX, |json| json.len());
-        if bytes > MAX_PROPERTIES_BYTES {
-            return Err(ApiError::too_large(format!(
-                "title, source and metadata have {bytes} bytes of JSON, at most {MAX_PROPERTIES_BYTES} are allowed"
-            )));
-        }
+        check_properties(&title, &source, &metadata).map_err(|excess| match excess {
+            Excess::Keys(_) => ApiError::invalid(excess.to_string()),
+            Excess::Bytes(_) => ApiError::too_large(excess.to_string()),
+        })?;
         Ok((NewDocument { text, title, source, metadata }, warnings))
     }
 }
@@ -78,6 +70,7 @@ fn without_reserved(mut metadata: BTreeMap<String, String>) -> (BTreeMap<String,
 #[cfg(test)]
 mod tests {
     use actix_web::http::StatusCode;
+    use lkr::MAX_PROPERTIES_BYTES;
 
     use super::*;
 

@@ -6,8 +6,8 @@ use lkr_auth::{AccountChange, AuditAction, Auth, AuthOptions, ErrorKind, NewAcco
 use lkr_state::{MemoryState, StateStore};
 
 use crate::support::{
-    Mixing, OPERATOR, OTHER, PASSWORD, actions, add, attempt, auth_over, auth_with_admin, by, disabled,
-    entries, everything, kind, login, options, role,
+    OPERATOR, OTHER, PASSWORD, actions, add, attempt, auth_over, auth_with_admin, by, disabled, entries,
+    everything, kind, login, mixing, options, role,
 };
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn register_makes_a_user_and_a_session() {
 #[tokio::test]
 async fn of_two_of_a_name_at_once_one_is_made() {
     for seed in 0..20 {
-        let (auth, _) = auth_over(Arc::new(Mixing::new(seed)), &options()).await;
+        let (auth, _) = auth_over(mixing(seed), &options()).await;
         let (one, two) =
             tokio::join!(auth.register(attempt("ada", PASSWORD)), auth.register(attempt("ADA", OTHER)));
         let (won, lost) = if one.is_ok() { (one, two) } else { (two, one) };

@@ -1,12 +1,10 @@
 //! Nobody is locked out of administration, whatever happens at once.
 
-use std::sync::Arc;
-
 use lkr_auth::{AccountChange, Auth, AuthOptions, By, ErrorKind, NewAccount, Result, Role};
 use proptest::prelude::*;
 
 use crate::support::{
-    Mixing, OPERATOR, OTHER, PASSWORD, add, auth_over, by, disabled, enabled_admins, kind, options, role,
+    OPERATOR, OTHER, PASSWORD, add, auth_over, by, disabled, enabled_admins, kind, mixing, options, role,
 };
 
 /// So many slots that calls at once are mixed in the store and not in front of the hashes.
@@ -24,7 +22,7 @@ async fn take_away(auth: &Auth, how: usize, target: &str, by: By<'_>) -> Result<
 }
 
 async fn mixed(seed: usize, admins: &[&str]) -> Auth {
-    let (auth, _) = auth_over(Arc::new(Mixing::new(seed as u64)), &roomy()).await;
+    let (auth, _) = auth_over(mixing(seed as u64), &roomy()).await;
     for name in admins {
         add(&auth, name, Role::Admin).await;
     }
@@ -125,7 +123,7 @@ fn any_call() -> impl Strategy<Value = (Call, usize)> {
 
 /// Does the calls of each group at once, and one group after the other.
 async fn run(seed: u64, groups: Vec<Vec<(Call, usize)>>) -> std::result::Result<(), TestCaseError> {
-    let (auth, _) = auth_over(Arc::new(Mixing::new(seed)), &roomy()).await;
+    let (auth, _) = auth_over(mixing(seed), &roomy()).await;
     add(&auth, "ada", Role::Admin).await;
     add(&auth, "bob", Role::Admin).await;
     for group in groups {

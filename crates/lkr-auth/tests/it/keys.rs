@@ -6,8 +6,8 @@ use lkr_auth::{AuditAction, Credential, ErrorKind, KeyId, Role};
 use lkr_state::MemoryState;
 
 use crate::support::{
-    Mixing, OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, change_record, entries,
-    everything, kind, login, options, role,
+    OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, change_record, entries, everything, kind,
+    login, mixing, options, role,
 };
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -136,7 +136,7 @@ async fn keys_come_in_pages_the_newest_first() {
 
 #[tokio::test]
 async fn an_account_has_a_hundred_keys_also_when_they_are_made_at_once() {
-    let (auth, _) = auth_over(Arc::new(Mixing::new(7)), &options()).await;
+    let (auth, _) = auth_over(mixing(7), &options()).await;
     for n in 0..98 {
         auth.create_key("admin", &format!("key {n}"), None, by("admin")).await.unwrap();
     }
@@ -163,7 +163,7 @@ async fn an_account_has_a_hundred_keys_also_when_they_are_made_at_once() {
 #[tokio::test]
 async fn lesson_24_a_reset_ends_the_key_that_is_being_made() {
     for seed in 0..60 {
-        let (auth, state) = auth_over(Arc::new(Mixing::new(seed)), &options()).await;
+        let (auth, state) = auth_over(mixing(seed), &options()).await;
         add(&auth, "bob", Role::User).await;
         let (made, ended) = tokio::join!(
             async {

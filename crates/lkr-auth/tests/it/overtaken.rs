@@ -14,13 +14,14 @@ const NEW: NewAccount<'static> =
     NewAccount { username: "eve", password: PASSWORD, role: Role::Admin, must_change_password: false };
 
 /// The admins `admin` and `ada` and the user `bob`: somebody, and somebody else who comes first.
-async fn two() -> (Auth, Arc<Overtaken>, Auth, Arc<dyn StateStore>) {
+async fn two() -> (Auth, Overtaken, Auth, Arc<dyn StateStore>) {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     let (first, _) = auth_over(Arc::clone(&state), &options()).await;
     add(&first, "ada", Role::Admin).await;
     add(&first, "bob", Role::User).await;
-    let overtaken = Overtaken::new(Arc::clone(&state));
-    (Auth::new(Arc::clone(&overtaken) as _, &options()).unwrap(), overtaken, first, state)
+    let overtaken = Overtaken::default();
+    let auth = Auth::new(overtaken.store(Arc::clone(&state)), &options()).unwrap();
+    (auth, overtaken, first, state)
 }
 
 /// What an admin who loses the right in the last moment tries.

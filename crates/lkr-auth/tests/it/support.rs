@@ -1,7 +1,4 @@
 use std::{
-    fmt,
-    path::Path,
-    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -9,12 +6,11 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use lkr_auth::{
     Account, AccountChange, Attempt, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, By, Error,
     ErrorKind, Login, NewAccount, Result, Role,
 };
-use lkr_state::{Expect, Key, MemoryState, Order, Record, StateStore, StateStoreExt, Write};
+use lkr_state::{Before, Expect, FailingState, MemoryState, Order, StateStore, StateStoreExt, Write};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) const OTHER: &str = "another long password";
@@ -96,113 +92,42 @@ pub(crate) async fn everything(state: &dyn StateStore) -> Vec<(String, String)> 
 }
 
 /// A store that lets others go first, now this one, now that one, so that what happens at once is mixed.
-#[derive(Debug)]
-pub(crate) struct Mixing {
-    inner: MemoryState,
-    random: AtomicU64,
-}
-
-impl Mixing {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { inner: MemoryState::default(), random: AtomicU64::new(seed) }
-    }
-
-    async fn mix(&self) {
-        let step = self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+pub(crate) fn mixing(seed: u64) -> Arc<FailingState> {
+    let random = AtomicU64::new(seed);
+    let mix = move |_: &'static str| -> Before {
+        let step = random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let bits = (step ^ (step >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        for _ in 0..bits >> 62 {
-            tokio::task::yield_now().await;
-        }
-    }
+        Box::pin(async move {
+            for _ in 0..bits >> 62 {
+                tokio::task::yield_now().await;
+            }
+            None
+        })
+    };
+    Arc::new(FailingState::hooked(Arc::new(MemoryState::default()), mix))
 }
 
-#[async_trait]
-impl StateStore for Mixing {
-    async fn get_many(&self, keys: &[Key]) -> lkr_state::Result<Vec<Option<Record>>> {
-        self.mix().await;
-        self.inner.get_many(keys).await
-    }
-
-    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
-        self.mix().await;
-        self.inner.apply(writes).await
-    }
-
-    async fn scan(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        order: Order,
-        limit: usize,
-    ) -> lkr_state::Result<Vec<(Key, Record)>> {
-        self.mix().await;
-        self.inner.scan(prefix, after, order, limit).await
-    }
-
-    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
-        self.inner.snapshot(to).await
-    }
-
-    async fn health(&self) -> lkr_state::Result<()> {
-        Ok(())
-    }
-}
-
-type Hook = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A store in which something else comes first, right before the next step is done.
-pub(crate) struct Overtaken {
-    inner: Arc<dyn StateStore>,
-    hook: Mutex<Option<Hook>>,
-}
+/// Lets something else come first, right before the next step of a store is done.
+#[derive(Clone, Default)]
+pub(crate) struct Overtaken(Arc<Mutex<Option<Before>>>);
 
 impl Overtaken {
-    pub(crate) fn new(inner: Arc<dyn StateStore>) -> Arc<Self> {
-        Arc::new(Self { inner, hook: Mutex::new(None) })
+    /// The store `inner`, whose steps are overtaken.
+    pub(crate) fn store(&self, inner: Arc<dyn StateStore>) -> Arc<FailingState> {
+        let first = Self::clone(self);
+        let hook = move |operation: &'static str| -> Before {
+            let first = (operation == "apply").then(|| first.0.lock().unwrap().take()).flatten();
+            first.unwrap_or_else(|| Box::pin(std::future::ready(None)))
+        };
+        Arc::new(FailingState::hooked(inner, hook))
     }
 
     /// Lets `hook` come before the next step.
     pub(crate) fn by(&self, hook: impl Future<Output = ()> + Send + 'static) {
-        *self.hook.lock().unwrap() = Some(Box::pin(hook));
-    }
-}
-
-impl fmt::Debug for Overtaken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overtaken").finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl StateStore for Overtaken {
-    async fn get_many(&self, keys: &[Key]) -> lkr_state::Result<Vec<Option<Record>>> {
-        self.inner.get_many(keys).await
-    }
-
-    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
-        let hook = self.hook.lock().unwrap().take();
-        if let Some(hook) = hook {
+        *self.0.lock().unwrap() = Some(Box::pin(async {
             hook.await;
-        }
-        self.inner.apply(writes).await
-    }
-
-    async fn scan(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        order: Order,
-        limit: usize,
-    ) -> lkr_state::Result<Vec<(Key, Record)>> {
-        self.inner.scan(prefix, after, order, limit).await
-    }
-
-    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
-        self.inner.snapshot(to).await
-    }
-
-    async fn health(&self) -> lkr_state::Result<()> {
-        self.inner.health().await
+            None
+        }));
     }
 }
 

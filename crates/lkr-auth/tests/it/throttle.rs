@@ -6,7 +6,7 @@ use lkr_auth::{Attempt, Auth, AuthOptions, Error, ErrorKind, Role, ThrottleOptio
 use lkr_state::{Expect, MemoryState, StateStore, StateStoreExt, Write};
 
 use crate::support::{
-    Mixing, OTHER, PASSWORD, add, attempt, auth_over, auth_with_admin, by, disabled, everything, kind, login,
+    OTHER, PASSWORD, add, attempt, auth_over, auth_with_admin, by, disabled, everything, kind, login, mixing,
     options,
 };
 
@@ -130,7 +130,7 @@ async fn lesson_32_counts_outlive_the_process_and_hold_on_every_node() {
 async fn lesson_32_parallel_tries_do_not_slip_past_the_limit_of_an_account() {
     for seed in 0..5 {
         let many = AuthOptions { hashes_at_once: 8, ..options() };
-        let (auth, _) = auth_over(Arc::new(Mixing::new(seed)), &many).await;
+        let (auth, _) = auth_over(mixing(seed), &many).await;
         let tries = (0..60).map(|_| {
             let auth = auth.clone();
             tokio::spawn(async move { login(&auth, "admin", OTHER).await })
@@ -149,7 +149,7 @@ async fn lesson_32_parallel_tries_do_not_slip_past_the_limit_of_an_account() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lesson_32_an_address_gets_as_many_more_as_hash_at_once() {
-    let (auth, _) = auth_over(Arc::new(Mixing::new(3)), &limits(10, 5)).await;
+    let (auth, _) = auth_over(mixing(3), &limits(10, 5)).await;
     let tries = (0..60).map(|n| {
         let auth = auth.clone();
         tokio::spawn(async move { login_from(&auth, "192.0.2.7", &format!("name{n}"), OTHER).await })
@@ -164,7 +164,7 @@ async fn lesson_32_an_address_gets_as_many_more_as_hash_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lesson_32_failures_at_once_are_all_counted() {
     let many = AuthOptions { hashes_at_once: 16, ..limits(10, 100) };
-    let (auth, state) = auth_over(Arc::new(Mixing::new(5)), &many).await;
+    let (auth, state) = auth_over(mixing(5), &many).await;
     let tries = (0..40).map(|n| {
         let auth = auth.clone();
         tokio::spawn(async move { login_from(&auth, "192.0.2.7", &format!("name{n}"), OTHER).await })
@@ -235,7 +235,7 @@ async fn a_password_change_clears_its_own_count() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lesson_32_parallel_changes_do_not_slip_past_the_limit() {
-    let (auth, _) = auth_over(Arc::new(Mixing::new(11)), &limits(4, 100)).await;
+    let (auth, _) = auth_over(mixing(11), &limits(4, 100)).await;
     let tries = (0..30).map(|_| {
         let auth = auth.clone();
         tokio::spawn(async move { auth.change_password("admin", "wrong one", OTHER, by("admin")).await })
