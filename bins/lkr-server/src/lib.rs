@@ -22,7 +22,7 @@ pub use first_admin::reset as reset_admin;
 pub use http::{Access, Endpoint};
 pub use plugins::plugins;
 pub use routes::endpoints;
-pub use run::run;
+pub use run::{PARSE_WORKER, run};
 pub use state::{AppOptions, AppState, Services};
 
 /// What a start that fails says, in one line.

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use lkr_server::{
+    PARSE_WORKER,
     config::{Loaded, Sources, load, show},
     one_line, reset_admin, run,
 };
@@ -21,6 +22,9 @@ const STEP_PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     memory::keep_small();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == PARSE_WORKER) {
+        return lkr::files::work();
+    }
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -56,6 +56,10 @@ pub(crate) struct Doc {
     status: StatusCode,
     shape: Shape,
     body: Option<Box<Named>>,
+    /// The content type of the body.
+    body_type: &'static str,
+    also: Vec<(StatusCode, &'static str)>,
+    refuses: Vec<(StatusCode, Code)>,
     query: Vec<Parameter>,
     errors: Vec<Code>,
     headers: Vec<(&'static str, &'static str)>,
@@ -66,12 +70,44 @@ impl Doc {
     pub(crate) fn new(tag: &'static str, id: &'static str, summary: &'static str, shape: Shape) -> Self {
         let (status, body, query) = (StatusCode::OK, None, Vec::new());
         let (errors, headers, unready) = (Vec::new(), Vec::new(), false);
-        Self { tag, id, summary, status, shape, body, query, errors, headers, unready }
+        let (body_type, also, refuses) = ("application/json", Vec::new(), Vec::new());
+        Self {
+            tag,
+            id,
+            summary,
+            status,
+            shape,
+            body,
+            body_type,
+            also,
+            refuses,
+            query,
+            errors,
+            headers,
+            unready,
+        }
     }
 
     /// The schema of the body it takes.
     pub(crate) fn body<T: ToSchema>(self) -> Self {
         Self { body: Some(schema::<T>()), ..self }
+    }
+
+    /// The schema of the form it takes.
+    pub(crate) fn form<T: ToSchema>(self) -> Self {
+        Self { body_type: "multipart/form-data", ..self.body::<T>() }
+    }
+
+    /// A status that it may answer as well without failing, and what that says.
+    pub(crate) fn also(mut self, status: StatusCode, description: &'static str) -> Self {
+        self.also.push((status, description));
+        self
+    }
+
+    /// A status that it may refuse with besides those that the codes of its errors come with.
+    pub(crate) fn refuses(mut self, status: StatusCode, code: Code) -> Self {
+        self.refuses.push((status, code));
+        self
     }
 
     /// The status of success where it is not 200.
@@ -180,9 +216,11 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
     }
     if let Some(body) = &doc.body {
         let content = Content::new(Some(Ref::from_schema_name(&body.name)));
-        let body =
-            RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+        let body = RequestBodyBuilder::new().content(doc.body_type, content).required(Some(Required::True));
         operation = operation.request_body(Some(body.build()));
+    }
+    for (status, description) in &doc.also {
+        operation = operation.response(status.as_str(), also(doc, *status, description));
     }
     for (status, codes) in refusals(endpoint) {
         operation = operation.response(status.as_str(), refusal(doc, status, &codes));
@@ -205,6 +243,7 @@ fn bearer() -> SecurityRequirement {
 fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
     let doc = &endpoint.doc;
     let mut all: Vec<(StatusCode, Code)> = doc.errors.iter().map(|code| (code.status(), *code)).collect();
+    all.extend(doc.refuses.iter().copied());
     if endpoint.path.starts_with("/api/v1") {
         all.extend([Code::Invalid, Code::Overloaded, Code::Internal].map(|code| (code.status(), code)));
     }
@@ -259,6 +298,16 @@ fn with_request_id(response: ResponseBuilder) -> ResponseBuilder {
 fn header(description: &str) -> Header {
     let text = ObjectBuilder::new().schema_type(Type::String).build();
     HeaderBuilder::new().schema(Some(text)).description(Some(description)).build()
+}
+
+/// Another answer that is no failure: with the body of the usual one, unless it has none.
+fn also(doc: &Doc, status: StatusCode, description: &str) -> Response {
+    let mut response = success(doc);
+    response.description = description.to_owned();
+    if status == StatusCode::NOT_MODIFIED {
+        response.content.clear();
+    }
+    response
 }
 
 fn success(doc: &Doc) -> Response {

@@ -4,7 +4,10 @@ use std::{future::Future, net::SocketAddr, path::Path, time::Duration};
 
 use actix_web::{HttpServer, dev::ServerHandle, web::Data};
 use anyhow::{Context, Result, anyhow};
-use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
+use lkr::{
+    KnowledgeBase, OpenOptions, Taxonomy,
+    files::{FileReader, FileTools},
+};
 use lkr_auth::{Auth, AuthOptions};
 use lkr_settings::Settings;
 
@@ -12,10 +15,13 @@ use crate::{
     app::create_app,
     config::Config,
     first_admin,
-    plugins::plugins,
+    plugins::{find_tools, plugins},
     secret_key,
     state::{AppOptions, AppState, Services},
 };
+
+/// The argument that makes a process of this program a worker which reads one file.
+pub const PARSE_WORKER: &str = "parse-worker";
 
 /// How long requests in flight may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -45,6 +51,8 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
         initial_password_file: Some(password_file.clone()),
         register_enabled: config.auth_register_enabled,
         trusted_proxies: config.trusted_proxies.clone(),
+        upload_extensions: config.upload_allowed_extensions.clone(),
+        upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
     }));
     let (handle, addresses) = serve(&config, &state)?;
     tokio::pin!(stop);
@@ -99,6 +107,7 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
         .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
     let mut options = OpenOptions::new(&config.data_dir);
     options.blobs_dir = config.blobs_dir();
+    options.uploads_dir = config.upload_dir();
     options.model_dir = config.model_dir();
     options.taxonomy = taxonomy;
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
@@ -110,8 +119,17 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     })?;
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
     first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
-    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins())?;
-    Ok(Services { kb, auth, settings })
+    let tools = find_tools(config);
+    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins(&tools))?;
+    let files = open_reader(config, tools)?;
+    Ok(Services { kb, files, auth, settings })
+}
+
+/// What reads files: parsers in child processes of this very program.
+fn open_reader(config: &Config, tools: FileTools) -> Result<FileReader> {
+    let program = std::env::current_exe().context("the program's own file cannot be found")?;
+    let spool = config.data_dir.join("spool");
+    Ok(FileReader::in_workers(program, vec![PARSE_WORKER.into()], spool, tools)?)
 }
 
 /// Makes a folder, unless it is there, that nobody else can look into.

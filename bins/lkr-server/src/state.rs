@@ -9,7 +9,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use lkr::KnowledgeBase;
+use lkr::{KnowledgeBase, files::FileReader};
 use lkr_auth::Auth;
 use lkr_settings::Settings;
 
@@ -27,6 +27,8 @@ const BODIES_BYTES: usize = 256 * 1024 * 1024;
 pub struct Services {
     /// Documents and searches.
     pub kb: KnowledgeBase,
+    /// What reads files.
+    pub files: FileReader,
     /// Accounts, sessions and keys.
     pub auth: Auth,
     /// What can be changed while the service runs.
@@ -44,6 +46,10 @@ pub struct AppOptions {
     pub register_enabled: bool,
     /// Proxies whose X-Forwarded-For is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// The extensions of files that may be uploaded, in lower case with their dots.
+    pub upload_extensions: Vec<String>,
+    /// The largest file that may be uploaded, in bytes.
+    pub upload_max_bytes: u64,
 }
 
 /// What all requests share: the options, and the services once they are open.

@@ -82,6 +82,7 @@ pub(crate) mod key {
     pub(crate) const TASKS: &str = "task/";
     pub(crate) const TRASH: &str = "trash/";
     pub(crate) const CHANGES: &str = "change/";
+    pub(crate) const UPLOADS: &str = "upload/";
 
     pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
@@ -101,6 +102,11 @@ pub(crate) mod key {
     /// The unfinished task of a document.
     pub(crate) fn active(id: DocId) -> String {
         format!("active/{id}")
+    }
+
+    /// An original that is being stored for a document that is not accepted yet.
+    pub(crate) fn upload(id: DocId) -> String {
+        format!("{UPLOADS}{id}")
     }
 
     /// A revision whose points and text are to be removed.

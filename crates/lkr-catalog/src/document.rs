@@ -1,6 +1,6 @@
 //! The stored form of a document's record.
 
-use lkr_domain::{Counts, Creator, DocId, Document, Metadata, SPACE_DEFAULT};
+use lkr_domain::{Counts, Creator, DocId, Document, Metadata, Original, SPACE_DEFAULT};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -29,6 +29,8 @@ struct DocumentV1 {
     created_by: Creator,
     #[serde(default)]
     category_by_hand: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original: Option<Original>,
 }
 
 /// A record with the version that tells how to read it.
@@ -58,6 +60,7 @@ pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
         updated_at: document.updated_at,
         created_by: document.created_by,
         category_by_hand: document.category_by_hand,
+        original: document.original,
     });
     serde_json::to_vec(&record).map_err(|e| Error::corrupt("write document record", e))
 }
@@ -83,5 +86,6 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         updated_at: record.updated_at,
         created_by: record.created_by,
         category_by_hand: record.category_by_hand,
+        original: record.original,
     })
 }

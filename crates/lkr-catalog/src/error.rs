@@ -29,6 +29,11 @@ impl Error {
         Self::new(ErrorKind::Corrupt, operation, source)
     }
 
+    /// A blob store that could not read or write.
+    pub(crate) fn blob(operation: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self::new(ErrorKind::Unavailable, operation, source)
+    }
+
     /// A point that the record of `doc_id` counts on and the store does not have.
     pub(crate) fn missing_point(operation: &'static str, doc_id: DocId) -> Self {
         Self::new(ErrorKind::Corrupt, operation, format!("document {doc_id} lacks a point"))

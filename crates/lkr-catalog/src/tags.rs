@@ -17,7 +17,7 @@ pub fn tags_of(document: &Document) -> Tags {
         ("language", &document.language),
     ];
     let own = own.into_iter().map(|(key, value)| tag(key, value));
-    own.chain(document.metadata.iter().map(|(key, value)| metadata_tag(key, value))).collect()
+    own.chain(document.all_metadata().iter().map(|(key, value)| metadata_tag(key, value))).collect()
 }
 
 /// The tag for a property of documents.

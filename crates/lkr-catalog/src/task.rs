@@ -1,4 +1,4 @@
-use lkr_domain::{Counts, Creator, DocId, Metadata, TaskId};
+use lkr_domain::{Counts, Creator, DocId, Metadata, Original, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -165,6 +165,12 @@ pub struct TaskInput {
     /// What the answer should warn of from the start.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The stored original of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Original>,
+    /// Whether the text was extracted from a file: then its blocks lie beside it.
+    #[serde(default)]
+    pub extracted: bool,
 }
 
 /// What came of a task.

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -6,12 +6,26 @@ use lkr_domain::DocId;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use time::OffsetDateTime;
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    blob::{delete, put_file},
+};
 
 /// The extracted texts, by document and revision, on a blob store.
 #[derive(Debug, Clone)]
 pub struct Texts {
     blobs: Arc<dyn ObjectStore>,
+}
+
+/// A text that was extracted from a file, on its way.
+#[derive(Debug)]
+pub struct ExtractedText {
+    /// The text in UTF-8, and right behind it its blocks.
+    pub file: File,
+    /// The length of the text.
+    pub text_bytes: u64,
+    /// The length of the blocks as they are written down.
+    pub blocks_bytes: u64,
 }
 
 impl Texts {
@@ -27,6 +41,20 @@ impl Texts {
         Ok(())
     }
 
+    /// Keeps a text that was extracted from a file, and its blocks beside it; durable when it answers.
+    pub async fn put_extracted(&self, doc_id: DocId, revision: u64, extracted: ExtractedText) -> Result<()> {
+        let ExtractedText { file, text_bytes, blocks_bytes } = extracted;
+        // The text first: what has blocks has a text, by which it is found.
+        put_file(&self.blobs, &path(doc_id, revision), &file, 0..text_bytes).await?;
+        let blocks = text_bytes..text_bytes + blocks_bytes;
+        put_file(&self.blobs, &blocks_path(doc_id, revision), &file, blocks).await
+    }
+
+    /// The blocks of a text that was extracted from a file, as they were written down.
+    pub async fn blocks(&self, doc_id: DocId, revision: u64) -> Result<Bytes> {
+        Ok(self.blobs.get(&blocks_path(doc_id, revision)).await?.bytes().await?)
+    }
+
     /// A text. That there is none is an error: a record that names a revision has its text.
     pub async fn get(&self, doc_id: DocId, revision: u64) -> Result<String> {
         let bytes = self.blobs.get(&path(doc_id, revision)).await?.bytes().await?;
@@ -38,12 +66,10 @@ impl Texts {
         Ok(self.blobs.head(&path(doc_id, revision)).await?.size)
     }
 
-    /// Removes a text; nothing where there is none.
+    /// Removes a text and its blocks; nothing where there is none.
     pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
-        match self.blobs.delete(&path(doc_id, revision)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        delete(&self.blobs, &blocks_path(doc_id, revision)).await?;
+        delete(&self.blobs, &path(doc_id, revision)).await
     }
 
     /// The texts that were written before `time`, by document and revision.
@@ -67,11 +93,19 @@ impl Texts {
     }
 }
 
-/// `texts/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.
 fn path(doc_id: DocId, revision: u64) -> Path {
+    named("texts", doc_id, revision)
+}
+
+fn blocks_path(doc_id: DocId, revision: u64) -> Path {
+    named("blocks", doc_id, revision)
+}
+
+/// `<kind>/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.
+fn named(kind: &str, doc_id: DocId, revision: u64) -> Path {
     let id = doc_id.to_string();
     let fan: String = id.chars().skip(30).collect();
-    Path::from(format!("texts/{fan}/{id}-{revision}"))
+    Path::from(format!("{kind}/{fan}/{id}-{revision}"))
 }
 
 /// The latest moment at which the blob can have been written, in nanoseconds since 1970: a store that knows whole

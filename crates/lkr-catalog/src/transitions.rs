@@ -1,6 +1,6 @@
 //! The steps that change what is visible or what is to be done. Each is one step of the state store.
 
-use lkr_domain::{Counts, Creator, DocId, Document, TaskId};
+use lkr_domain::{Counts, Creator, DocId, Document, Original, TaskId};
 use lkr_state::{Expect, Order, StateStoreExt, Write};
 use time::OffsetDateTime;
 
@@ -43,13 +43,15 @@ pub struct Deleted {
     pub cancelled: Option<TaskId>,
 }
 
-/// A revision whose points and text nobody shows any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A revision whose points, text and original nobody shows any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trash {
     /// The document.
     pub doc_id: DocId,
     /// The revision.
     pub revision: u64,
+    /// Where its original is stored, where it has one.
+    pub original: Option<String>,
 }
 
 impl Catalog {
@@ -59,7 +61,10 @@ impl Catalog {
             Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?),
             Write::put(key::active(task.doc_id), Expect::Absent, task.task_id.to_string()),
         ];
-        Ok(self.state.apply(writes).await?)
+        // From here on the task answers for the original.
+        let stored = task.input.original.iter();
+        let taken = stored.map(|_| Write::delete(key::upload(task.doc_id), Expect::Any));
+        Ok(self.state.apply(writes.into_iter().chain(taken).collect()).await?)
     }
 
     /// The unfinished task of a document.
@@ -144,7 +149,7 @@ impl Catalog {
         let writes = [
             active.end(),
             Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
-            Write::put(key::trash(task.doc_id, task.input.revision), Expect::Any, Vec::new()),
+            throw_away(task.doc_id, task.input.revision, task.input.original.as_ref()),
         ];
         Ok(self.state.apply(writes.into_iter().chain(alongside).collect()).await?)
     }
@@ -157,7 +162,7 @@ impl Catalog {
         let Stored { value, version } = document;
         let writes = [
             Write::delete(key::document(value.doc_id), Expect::Version(*version)),
-            Write::put(key::trash(value.doc_id, value.revision), Expect::Any, Vec::new()),
+            throw_away(value.doc_id, value.revision, value.original.as_ref()),
             Write::increment(key::GENERATION),
         ];
         self.state.apply(writes.into_iter().chain(alongside).collect()).await?;
@@ -186,14 +191,14 @@ impl Catalog {
     }
 
     /// What is to be collected beyond `after`, at most `limit`.
-    pub async fn trash(&self, after: Option<Trash>, limit: usize) -> Result<Vec<Trash>> {
-        let after = after.map(|Trash { doc_id, revision }| key::trash(doc_id, revision));
+    pub async fn trash(&self, after: Option<&Trash>, limit: usize) -> Result<Vec<Trash>> {
+        let after = after.map(|trash| key::trash(trash.doc_id, trash.revision));
         let records = self.state.scan(key::TRASH, after.as_deref(), Order::Ascending, limit).await?;
-        Ok(records.iter().filter_map(|(key, _)| parse_trash(key)).collect())
+        Ok(records.iter().filter_map(|(key, record)| parse_trash(key, &record.value)).collect())
     }
 
     /// Forgets trash that was collected.
-    pub async fn forget_trash(&self, trash: Trash) -> Result<()> {
+    pub async fn forget_trash(&self, trash: &Trash) -> Result<()> {
         let delete = Write::delete(key::trash(trash.doc_id, trash.revision), Expect::Any);
         Ok(self.state.apply(vec![delete]).await?)
     }
@@ -266,7 +271,15 @@ impl Task {
     }
 }
 
-fn parse_trash(key: &str) -> Option<Trash> {
+/// The write that leaves a revision to be collected, with the path of its original as the value.
+fn throw_away(doc_id: DocId, revision: u64, original: Option<&Original>) -> Write {
+    let path = original.map(|original| original.path.clone().into_bytes()).unwrap_or_default();
+    Write::put(key::trash(doc_id, revision), Expect::Any, path)
+}
+
+fn parse_trash(key: &str, value: &[u8]) -> Option<Trash> {
     let (doc_id, revision) = key.strip_prefix(key::TRASH)?.split_once('/')?;
-    Some(Trash { doc_id: doc_id.parse().ok()?, revision: revision.parse().ok()? })
+    let path = std::str::from_utf8(value).ok().filter(|path| !path.is_empty());
+    let original = path.map(str::to_owned);
+    Some(Trash { doc_id: doc_id.parse().ok()?, revision: revision.parse().ok()?, original })
 }

@@ -114,6 +114,37 @@ pub struct Document {
     pub created_by: Creator,
     /// Whether a person chose the category: then it stays when documents are classified again.
     pub category_by_hand: bool,
+    /// The stored original, where it came as a file that could be stored.
+    pub original: Option<Original>,
+}
+
+impl Document {
+    /// The metadata with what names the stored original, which wins over all else.
+    #[must_use]
+    pub fn all_metadata(&self) -> Metadata {
+        let mut metadata = self.metadata.clone();
+        metadata.extend(self.original.iter().flat_map(Original::metadata));
+        metadata
+    }
+}
+
+/// A file as it was sent, stored for whoever wants it back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Original {
+    /// Where it is stored, relative to the store of originals.
+    pub path: String,
+    /// The name under which it was sent.
+    pub file_name: String,
+    /// Its length in bytes.
+    pub size_bytes: u64,
+}
+
+impl Original {
+    /// What it adds to the metadata of its document, under [`RESERVED_METADATA`].
+    pub fn metadata(&self) -> impl Iterator<Item = (String, String)> + use<> {
+        let values = [self.path.clone(), self.file_name.clone(), self.size_bytes.to_string()];
+        RESERVED_METADATA.into_iter().map(str::to_owned).zip(values)
+    }
 }
 
 /// The account that made something. Names come back when an account is deleted and made again, ids do not.

@@ -55,6 +55,12 @@ macro_rules! declare_error {
                 self.operation
             }
 
+            /// Why it failed, in one line: the message without the operation.
+            #[must_use]
+            pub fn reason(&self) -> ::std::string::String {
+                self.source.to_string()
+            }
+
             /// Whether the same call may succeed later.
             #[must_use]
             pub const fn is_retryable(&self) -> bool {

@@ -10,7 +10,7 @@ mod structure;
 
 pub use document::{
     Counts, Creator, Document, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, Metadata,
-    NewDocument, RESERVED_METADATA, SPACE_DEFAULT,
+    NewDocument, Original, RESERVED_METADATA, SPACE_DEFAULT,
 };
 pub use hex::hex;
 pub use id::{AuditId, DocId, KeyId, ParseIdError, PointId, TaskId};

@@ -1,10 +1,11 @@
 //! A document on its way: parsed, layered, its points made and not stored yet.
 
+use bytes::Bytes;
 use lkr_catalog::{PointSource, Progress, Stage, Task, points_of, tags_of};
-use lkr_domain::{Counts, Document, Layer, Layered, SPACE_DEFAULT, SparseVector, hex};
+use lkr_domain::{Counts, Document, Layer, Layered, Parsed, SPACE_DEFAULT, SparseVector, hex};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::average_terms;
-use lkr_parsers::Source;
+use lkr_parsers::{Parser, Source, decode_blocks};
 use lkr_text::Language;
 use lkr_vectors::{Point, Tags};
 use sha2::{Digest, Sha256};
@@ -29,12 +30,32 @@ pub(crate) struct Drafted {
     sparse: SparseVector,
 }
 
+/// A text as it is stored.
+pub(crate) struct Text {
+    pub(crate) text: String,
+    /// Its blocks as they were written down, where it was extracted from a file.
+    pub(crate) blocks: Option<Bytes>,
+}
+
+impl Text {
+    fn parse(self, parser: &dyn Parser) -> Result<Parsed> {
+        let Self { text, blocks } = self;
+        let Some(blocks) = blocks else {
+            let parsed = parser.parse(&Source::from(text.as_str()));
+            return parsed.map_err(|error| Error::new(ErrorKind::Invalid, "parse", error));
+        };
+        let blocks = decode_blocks(&blocks, &text);
+        let blocks = blocks.map_err(|error| Error::new(ErrorKind::Unreadable, "read blocks", error))?;
+        Ok(Parsed { text, blocks, warnings: Vec::new() })
+    }
+}
+
 /// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
 /// workers.
 pub(crate) async fn draft(
     inner: &Inner,
     task: &Task,
-    text: String,
+    text: Text,
     share: Share,
     report: Report,
 ) -> Result<(Draft, Vec<String>)> {
@@ -42,9 +63,7 @@ pub(crate) async fn draft(
     let _waiting = abandoned.clone().drop_guard();
     let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
-        let parsed = parser
-            .parse(&Source::from(text.as_str()))
-            .map_err(|error| Error::new(ErrorKind::Invalid, "parse", error))?;
+        let parsed = text.parse(&*parser)?;
         check_wanted(&abandoned)?;
         report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
@@ -98,6 +117,7 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
         updated_at: now,
         created_by: task.created_by.clone(),
         category_by_hand: false,
+        original: task.input.original.clone(),
     }
 }
 

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, Deleted, Task, TaskInput, Texts};
-use lkr_domain::{Creator, DocId, Document, NewDocument, RESERVED_METADATA};
+use lkr_catalog::{Catalog, Deleted, Originals, Task, TaskInput, Texts};
+use lkr_domain::{Creator, DocId, Document, Metadata, NewDocument, RESERVED_METADATA};
 use lkr_models::{Embedder, SparseEncoder};
 use lkr_parsers::Parser;
 use lkr_state::{TaskQueue, Write};
@@ -17,8 +17,9 @@ use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{
-    DocumentChange, Error, ErrorKind, IngestOptions, Result, Workers,
+    DocumentChange, Error, ErrorKind, IngestOptions, NewFile, Result, Workers,
     change::{self, Changes},
+    file,
     long_texts::LongTexts,
     shelves::Shelves,
     worker,
@@ -41,6 +42,8 @@ pub struct Ports {
     pub queue: Arc<dyn TaskQueue>,
     /// The texts.
     pub texts: Texts,
+    /// The files as they were sent.
+    pub originals: Originals,
     /// The embedding model; without one, points have no dense vectors until there is one.
     pub embedder: Option<Arc<dyn Embedder>>,
     /// What reads structure out of a text that was sent as JSON.
@@ -111,6 +114,26 @@ impl Ingestor {
         tokio::spawn(async move { inner.accept(document, created_by, warnings).await }).await?
     }
 
+    /// Accepts a file whose text was extracted already: when this answers, text and task are durable and the task will
+    /// end. Where the file itself cannot be stored, that is logged, and the task names no original.
+    ///
+    /// `warnings` stand in the task's result. Reserved metadata keys are dropped, with a warning.
+    ///
+    /// # Errors
+    /// `Overloaded` where the queue is full.
+    pub async fn submit_file(
+        &self,
+        file: NewFile,
+        created_by: &Creator,
+        warnings: Vec<String>,
+    ) -> Result<Task> {
+        self.inner.check_room("submit file").await?;
+        let inner = Arc::clone(&self.inner);
+        let created_by = created_by.clone();
+        // A caller that hangs up midway must not leave half of it.
+        tokio::spawn(async move { file::accept(&inner, file, created_by, warnings).await }).await?
+    }
+
     /// Takes a document away. What is unfinished ends as cancelled, what is live is gone for every later read.
     /// `alongside` is written in the very step that does so, and not where there is nothing to take away.
     pub async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
@@ -167,7 +190,12 @@ impl Inner {
         let (text, input) = split(document, warnings);
         let task = Task::ingest(doc_id, created_by, input);
         self.ports.texts.put(doc_id, task.input.revision, text).await?;
-        let (task_id, revision) = (task.task_id, task.input.revision);
+        self.enqueue_or_forget(task).await
+    }
+
+    /// Records a task whose text is stored and queues it.
+    pub(crate) async fn enqueue_or_forget(&self, task: Task) -> Result<Task> {
+        let (task_id, doc_id, revision) = (task.task_id, task.doc_id, task.input.revision);
         let accepted = self.enqueue(task).await;
         // What failed may have been done all the same; where it was not, nothing names the text. Should it stay for
         // any reason, the next start sweeps it up.
@@ -217,19 +245,31 @@ impl Inner {
         if let Some(active) = self.ports.catalog.active(doc_id).await? {
             return Ok(self.ports.catalog.cancel(active, alongside).await?);
         }
-        match self.ports.catalog.document(doc_id).await? {
-            Some(document) => Ok(self.ports.catalog.delete(&document, alongside).await?),
-            None => Ok(Deleted::default()),
+        let Some(document) = self.ports.catalog.document(doc_id).await? else {
+            return Ok(Deleted::default());
+        };
+        let deleted = self.ports.catalog.delete(&document, alongside).await?;
+        // The janitor does it too; but whoever deletes a file expects it gone when that is answered.
+        if let Some(original) = &document.value.original
+            && let Err(error) = self.ports.originals.delete(&original.path).await
+        {
+            tracing::warn!(%doc_id, %error, "an original could not be removed; it will be tried again");
         }
+        Ok(deleted)
     }
 }
 
 fn split(document: NewDocument, mut warnings: Vec<String>) -> (String, TaskInput) {
     let NewDocument { text, title, source, mut metadata } = document;
+    drop_reserved(&mut metadata, &mut warnings);
+    (text, TaskInput { revision: 1, title, source, metadata, warnings, ..TaskInput::default() })
+}
+
+/// Takes away the metadata that only lkr itself sets.
+pub(crate) fn drop_reserved(metadata: &mut Metadata, warnings: &mut Vec<String>) {
     for key in RESERVED_METADATA {
         if metadata.remove(key).is_some() {
             warnings.push(format!("metadata key {key} is reserved and was dropped"));
         }
     }
-    (text, TaskInput { revision: 1, title, source, metadata, warnings })
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use lkr_catalog::{Task, Trash};
+use lkr_domain::DocId;
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
@@ -34,6 +35,9 @@ pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
 
 /// Collects for ever.
 pub(crate) async fn run(inner: Arc<Inner>) {
+    if let Err(error) = sweep_uploads(&inner).await {
+        tracing::warn!(%error, "originals that belong to nothing could not be collected");
+    }
     if let Err(error) = sweep_texts(&inner).await {
         tracing::warn!(%error, "texts that belong to nothing could not be collected");
     }
@@ -47,11 +51,12 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 
 /// After a task that ended or was overtaken: what it stored goes, unless it is what is shown.
 pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
-    let trash = Trash { doc_id: task.doc_id, revision: task.input.revision };
-    if is_live(inner, trash).await? {
+    let original = task.input.original.as_ref().map(|original| original.path.clone());
+    let trash = Trash { doc_id: task.doc_id, revision: task.input.revision, original };
+    if is_live(inner, trash.doc_id, trash.revision).await? {
         return Ok(());
     }
-    collect(inner, trash).await
+    collect(inner, &trash).await
 }
 
 async fn round(inner: &Inner) -> Result<()> {
@@ -62,30 +67,33 @@ async fn round(inner: &Inner) -> Result<()> {
         return Err(error);
     }
     change::repair_all(inner).await?;
-    let mut after = None;
+    let mut after: Option<Trash> = None;
     loop {
-        let trash = inner.ports.catalog.trash(after, BATCH).await?;
-        for &item in &trash {
+        let mut trash = inner.ports.catalog.trash(after.as_ref(), BATCH).await?;
+        for item in &trash {
             // One that cannot be collected keeps no other from being.
             if let Err(error) = collect(inner, item).await {
-                let Trash { doc_id, revision } = item;
+                let Trash { doc_id, revision, .. } = item;
                 tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
             }
         }
         if trash.len() < BATCH {
             break;
         }
-        after = trash.last().copied();
+        after = trash.pop();
     }
     let oldest = OffsetDateTime::now_utc() - inner.options.retention;
     while inner.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
     Ok(())
 }
 
-async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
+async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
     let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
     delete_everywhere(&*inner.ports.vectors, &filter).await?;
     inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
+    if let Some(path) = &trash.original {
+        inner.ports.originals.delete(path).await?;
+    }
     Ok(inner.ports.catalog.forget_trash(trash).await?)
 }
 
@@ -93,8 +101,8 @@ async fn collect(inner: &Inner, trash: Trash) -> Result<()> {
 /// that was not accepted because the process ended first.
 async fn sweep_texts(inner: &Inner) -> Result<()> {
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
-        let known = inner.ports.catalog.active(doc_id).await?.is_some()
-            || is_live(inner, Trash { doc_id, revision }).await?;
+        let known =
+            inner.ports.catalog.active(doc_id).await?.is_some() || is_live(inner, doc_id, revision).await?;
         if !known {
             inner.ports.texts.delete(doc_id, revision).await?;
         }
@@ -102,7 +110,23 @@ async fn sweep_texts(inner: &Inner) -> Result<()> {
     Ok(())
 }
 
-async fn is_live(inner: &Inner, trash: Trash) -> Result<bool> {
-    let document = inner.ports.catalog.document(trash.doc_id).await?;
-    Ok(document.is_some_and(|document| document.value.revision == trash.revision))
+/// Removes originals, of which the storing began before this process did, whose documents were not accepted.
+async fn sweep_uploads(inner: &Inner) -> Result<()> {
+    let mut after = None;
+    loop {
+        let uploads = inner.ports.catalog.uploads(after, BATCH).await?;
+        for upload in uploads.iter().filter(|upload| upload.begun < inner.opened) {
+            inner.ports.originals.delete(&upload.path).await?;
+            inner.ports.catalog.forget_upload(upload.doc_id).await?;
+        }
+        if uploads.len() < BATCH {
+            return Ok(());
+        }
+        after = uploads.last().map(|upload| upload.doc_id);
+    }
+}
+
+async fn is_live(inner: &Inner, doc_id: DocId, revision: u64) -> Result<bool> {
+    let document = inner.ports.catalog.document(doc_id).await?;
+    Ok(document.is_some_and(|document| document.value.revision == revision))
 }

@@ -5,6 +5,7 @@ mod classify;
 mod dense;
 mod draft;
 mod error;
+mod file;
 mod ingestor;
 mod janitor;
 mod long_texts;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use change::DocumentChange;
 pub use error::{Error, ErrorKind, Result};
+pub use file::NewFile;
 pub use ingestor::{Ingestor, Ports};
 pub use options::IngestOptions;
 pub use worker::Workers;

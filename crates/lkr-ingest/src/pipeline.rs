@@ -6,7 +6,13 @@ use lkr_catalog::{Active, DocumentResult, Progress, Stage, Task, TaskResult, Tas
 use time::OffsetDateTime;
 use tokio::sync::watch;
 
-use crate::{Error, ErrorKind, Result, draft::draft, ingestor::Inner, long_texts::Share, store::store};
+use crate::{
+    Error, ErrorKind, Result,
+    draft::{Text, draft},
+    ingestor::Inner,
+    long_texts::Share,
+    store::store,
+};
 
 /// How a task stands, for whoever writes it down.
 pub(crate) type Report = watch::Sender<(Stage, Progress)>;
@@ -47,13 +53,15 @@ const NO_MODEL: &str = "no embedding model: the document is found by its words a
 
 /// The text of the task's document. Where the store answers and only this text cannot be read, that is an attempt of
 /// this task, which must not wait for ever for one damaged file.
-async fn text(inner: &Inner, task: &Task) -> Result<(String, Share)> {
+async fn text(inner: &Inner, task: &Task) -> Result<(Text, Share)> {
     let texts = &inner.ports.texts;
     let (doc_id, revision) = (task.doc_id, task.input.revision);
     let read = async {
         let length = texts.length(doc_id, revision).await?;
         let share = inner.long_texts.share(length).await;
-        Ok::<_, lkr_catalog::Error>((texts.get(doc_id, revision).await?, share))
+        let text = texts.get(doc_id, revision).await?;
+        let blocks = if task.input.extracted { Some(texts.blocks(doc_id, revision).await?) } else { None };
+        Ok::<_, lkr_catalog::Error>((Text { text, blocks }, share))
     };
     match read.await {
         Err(error) if error.is_retryable() && texts.health().await.is_ok() => {

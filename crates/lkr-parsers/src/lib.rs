@@ -1,13 +1,28 @@
 #![doc = include_str!("../README.md")]
 
+mod charset;
+mod compose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod files;
+mod format;
 mod markdown;
+mod ocr;
 mod parser;
 mod plain;
+mod sniff;
+mod structure;
+mod text;
 
+pub use charset::{Decoded, charset_of, decode};
+pub use compose::{Composer, MAX_TEXT_BYTES};
 pub use error::{Error, ErrorKind, Result};
+pub use files::Files;
+pub use format::{Format, extension};
 pub use markdown::Markdown;
+pub use ocr::{Ocr, PageImage};
 pub use parser::{Parser, Source};
 pub use plain::PlainText;
+pub use sniff::check as check_format;
+pub use structure::{decode_blocks, encode_blocks};

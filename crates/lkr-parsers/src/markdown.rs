@@ -9,9 +9,9 @@ use lkr_domain::Parsed;
 
 pub(crate) use line::lines;
 
-use crate::{Parser, Result, Source};
+use crate::{Parser, Result, Source, compose::too_many_headings, text};
 
-/// Reads UTF-8 Markdown, keeps it as it is, and finds what it is made of. See the crate's documentation for what
+/// Reads Markdown in any encoding, keeps it as it is, and finds what it is made of. See the crate's documentation for what
 /// counts as a heading.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
@@ -22,10 +22,10 @@ impl Parser for Markdown {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        let text = std::str::from_utf8(source.bytes)?.to_owned();
+        let (text, mut warnings) = text::read(source)?;
         let (blocks, cut) = scan::blocks(&text);
-        let warning = || format!("more than {} headings: the rest is read as text", scan::MAX_HEADINGS);
-        Ok(Parsed { text, blocks, warnings: cut.then(warning).into_iter().collect() })
+        warnings.extend(cut.then(too_many_headings));
+        Ok(Parsed { text, blocks, warnings })
     }
 }
 

@@ -1,4 +1,4 @@
-use std::fmt::Debug;
+use std::{fmt::Debug, time::Instant};
 
 use lkr_domain::Parsed;
 
@@ -13,19 +13,29 @@ pub struct Source<'a> {
     pub file_name: Option<&'a str>,
     /// Its media type as its sender declared it, if they did.
     pub media_type: Option<&'a str>,
+    /// When the parser should stop and answer what it has, with a warning; it may be a little late.
+    pub deadline: Option<Instant>,
 }
 
 impl<'a> Source<'a> {
     /// A source without name and type.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, file_name: None, media_type: None }
+        Self { bytes, file_name: None, media_type: None, deadline: None }
     }
 }
 
 impl<'a> From<&'a str> for Source<'a> {
     fn from(text: &'a str) -> Self {
         Self::new(text.as_bytes())
+    }
+}
+
+impl Source<'_> {
+    /// Whether the deadline is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 }
 

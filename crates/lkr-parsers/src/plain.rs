@@ -1,8 +1,8 @@
 use lkr_domain::{Block, BlockKind, Parsed};
 
-use crate::{Parser, Result, Source, markdown::lines};
+use crate::{Parser, Result, Source, compose::MAX_BLOCKS, markdown::lines, text};
 
-/// Reads UTF-8 text, keeps it as it is, and finds its paragraphs: lines between blank lines.
+/// Reads text in any encoding, keeps it as it is, and finds its paragraphs: lines between blank lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainText;
 
@@ -12,9 +12,9 @@ impl Parser for PlainText {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        let text = std::str::from_utf8(source.bytes)?.to_owned();
+        let (text, warnings) = text::read(source)?;
         let blocks = paragraphs(&text);
-        Ok(Parsed { text, blocks, warnings: Vec::new() })
+        Ok(Parsed { text, blocks, warnings })
     }
 }
 
@@ -26,8 +26,9 @@ fn paragraphs(text: &str) -> Vec<Block> {
             open = false;
             continue;
         }
+        let many = blocks.len() >= MAX_BLOCKS;
         match blocks.last_mut() {
-            Some(block) if open => block.range.end = line.content.end,
+            Some(block) if open || many => block.range.end = line.content.end,
             _ => blocks.push(Block {
                 kind: BlockKind::Paragraph,
                 range: line.content.clone(),

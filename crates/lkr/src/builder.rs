@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use lkr_catalog::{Catalog, Texts};
+use lkr_catalog::{Catalog, Originals, Texts};
 use lkr_ingest::{IngestOptions, Ingestor, Ports};
 use lkr_models::Embedder;
 use lkr_parsers::{Markdown, Parser};
@@ -19,6 +19,7 @@ pub struct Builder {
     state: Option<Arc<dyn StateStore>>,
     queue: Option<Arc<dyn TaskQueue>>,
     blobs: Option<Arc<dyn ObjectStore>>,
+    originals: Option<Originals>,
     embedder: Option<Arc<dyn Embedder>>,
     parser: Option<Arc<dyn Parser>>,
     taxonomy: Option<Taxonomy>,
@@ -54,6 +55,13 @@ impl Builder {
     #[must_use]
     pub fn blobs(mut self, blobs: Arc<dyn ObjectStore>) -> Self {
         self.blobs = Some(blobs);
+        self
+    }
+
+    /// Where the files are stored that documents come as; beside the texts unless another place is given.
+    #[must_use]
+    pub fn originals(mut self, originals: Originals) -> Self {
+        self.originals = Some(originals);
         self
     }
 
@@ -121,12 +129,14 @@ impl Builder {
             Arc::new(SimilarityClassifier::new(taxonomy, embedder, SimilarityOptions::default()))
         };
         let classifier = self.classifier.or_else(|| self.embedder.as_ref().map(similarity));
+        let originals = self.originals.unwrap_or_else(|| Originals::on(Arc::clone(&blobs)));
         let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
         let ports = Ports {
             vectors: Arc::clone(&vectors),
             catalog: catalog.clone(),
             queue: Arc::clone(&queue),
             texts: texts.clone(),
+            originals: originals.clone(),
             embedder: self.embedder.clone(),
             parser,
             classifier,
@@ -136,8 +146,19 @@ impl Builder {
         let searcher =
             Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search);
         let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
-        let parts =
-            Parts { vectors, state, queue, catalog, texts, embedder, taxonomy, ingestor, searcher, workers };
+        let parts = Parts {
+            vectors,
+            state,
+            queue,
+            catalog,
+            texts,
+            originals,
+            embedder,
+            taxonomy,
+            ingestor,
+            searcher,
+            workers,
+        };
         Ok(KnowledgeBase { parts: Arc::new(parts) })
     }
 }

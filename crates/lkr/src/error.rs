@@ -26,14 +26,6 @@ lkr_domain::declare_error! {
     retryable: ErrorKind::Overloaded | ErrorKind::Unavailable
 }
 
-impl Error {
-    /// Why it failed, in one line.
-    #[must_use]
-    pub fn reason(&self) -> String {
-        self.source.to_string()
-    }
-}
-
 /// Names the operation of the knowledge base in which a part of it failed.
 pub(crate) trait During<T> {
     fn during(self, operation: &'static str) -> Result<T>;
@@ -87,5 +79,17 @@ impl From<lkr_retrieval::Error> for Failed {
             _ => ErrorKind::Internal,
         };
         Self { kind, source: error.into() }
+    }
+}
+
+#[cfg(feature = "files")]
+impl From<lkr_sandbox::Error> for Failed {
+    fn from(error: lkr_sandbox::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_sandbox::ErrorKind::Overloaded => ErrorKind::Overloaded,
+            kind if kind.is_about_the_file() => ErrorKind::Invalid,
+            _ => ErrorKind::Internal,
+        };
+        Self { kind, source: error.reason().into() }
     }
 }

@@ -3,9 +3,12 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, ListFilter, NodeRecord, Page, Stats, Task, TaskFailure, TaskStatus, Texts};
+use lkr_catalog::{
+    Catalog, ListFilter, NodeRecord, Originals, Page, Stats, StoredOriginal, Task, TaskFailure, TaskStatus,
+    Texts,
+};
 use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, NewDocument, Node, TaskId};
-use lkr_ingest::{DocumentChange, Ingestor, Workers};
+use lkr_ingest::{DocumentChange, Ingestor, NewFile, Workers};
 use lkr_models::Embedder;
 use lkr_retrieval::{SearchRequest, Searched, Searcher};
 use lkr_state::{StateStore, TaskQueue, Write};
@@ -27,6 +30,7 @@ pub(crate) struct Parts {
     pub(crate) queue: Arc<dyn TaskQueue>,
     pub(crate) catalog: Catalog,
     pub(crate) texts: Texts,
+    pub(crate) originals: Originals,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) taxonomy: Taxonomy,
     pub(crate) ingestor: Ingestor,
@@ -78,9 +82,25 @@ impl KnowledgeBase {
         self.parts.ingestor.submit(document, created_by, warnings).await.during("submit document")
     }
 
+    /// Accepts a file whose text was extracted already: when this answers, it is durable and will be ingested. Where
+    /// the file itself cannot be stored, the task names no original. `warnings` stand in the task's result.
+    pub async fn submit_file(
+        &self,
+        file: NewFile,
+        created_by: &Creator,
+        warnings: Vec<String>,
+    ) -> Result<Task> {
+        self.parts.ingestor.submit_file(file, created_by, warnings).await.during("submit file")
+    }
+
     /// Brings a document in and waits until it is searchable.
     pub async fn add(&self, document: NewDocument) -> Result<Document> {
         let task = self.submit(document, &Creator::default(), Vec::new()).await?;
+        self.finished(task).await
+    }
+
+    /// Waits until the document of a task is searchable.
+    pub(crate) async fn finished(&self, task: Task) -> Result<Document> {
         loop {
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
@@ -152,6 +172,12 @@ impl KnowledgeBase {
             self.parts.texts.get(document.doc_id, document.revision).await
         })
         .await
+    }
+
+    /// The file that a live document came as; `None` where it came otherwise, or its file is not there any more.
+    pub async fn original(&self, document: &Document) -> Result<Option<StoredOriginal>> {
+        let Some(original) = &document.original else { return Ok(None) };
+        self.parts.originals.get(&original.path).await.during("read file")
     }
 
     /// The account that brought a document in, live or unfinished.

@@ -2,6 +2,8 @@
 
 mod builder;
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
 mod health;
 mod kb;
 #[cfg(feature = "lmdb")]
@@ -12,11 +14,12 @@ pub use error::{Error, ErrorKind, Result};
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Excess, ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats,
-    Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties,
+    Catalog, DocumentResult, Excess, ExtractedText, ListFilter, NodeRecord, Page, Progress, ReclassifyResult,
+    Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus,
+    UNCATEGORIZED, Usage, check_properties, stored_name,
 };
 pub use lkr_domain::*;
-pub use lkr_ingest::{DocumentChange, IngestOptions};
+pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile};
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use lkr_catalog::Originals;
 use lkr_models::Embedder;
 use lkr_state::StateStore;
 use lkr_taxonomy::Taxonomy;
@@ -19,6 +20,8 @@ pub struct OpenOptions {
     pub data_dir: PathBuf,
     /// The folder of the texts; `<data_dir>/blobs` unless another is named.
     pub blobs_dir: PathBuf,
+    /// The folder of the files that documents come as; `<data_dir>/uploads` unless another is named.
+    pub uploads_dir: PathBuf,
     /// The folder of the embedding model. Where it does not exist, searches go by words alone.
     pub model_dir: PathBuf,
     /// The categories that documents are classified into.
@@ -35,6 +38,7 @@ impl OpenOptions {
         let data_dir = data_dir.as_ref().to_path_buf();
         Self {
             blobs_dir: data_dir.join("blobs"),
+            uploads_dir: data_dir.join("uploads"),
             model_dir: data_dir.join("models").join("default"),
             data_dir,
             taxonomy: Taxonomy::built_in(),
@@ -58,7 +62,7 @@ impl KnowledgeBase {
     /// # Errors
     /// `Conflict` where another process has it open, `Invalid` where the model's folder holds no usable model.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, model_dir, taxonomy, ingest, search } = options;
+        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, ingest, search } = options;
         let opened = tokio::task::spawn_blocking(move || {
             let store = open_store(&data_dir)?;
             Ok::<_, Error>((store, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
@@ -70,6 +74,7 @@ impl KnowledgeBase {
             .state(Arc::new(store.state()))
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs))
+            .originals(Originals::in_folder(uploads_dir))
             .taxonomy(taxonomy)
             .ingest_options(ingest)
             .search_options(search);
@@ -123,7 +128,9 @@ fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
 /// number, and then renamed; the store's lock says that nobody is writing now. The folder is the user's and may hold
 /// other files: what does not lie and look like one of these texts is none of ours.
 fn remove_half_written(dir: &Path) {
-    for folder in entries(&dir.join("texts")).filter(|folder| is_hex(&name_of(folder), 2)) {
+    let kinds = ["texts", "blocks"].map(|kind| dir.join(kind));
+    let folders = kinds.iter().flat_map(|kind| entries(kind));
+    for folder in folders.filter(|folder| is_hex(&name_of(folder), 2)) {
         for text in entries(&folder).filter(|text| is_half_written(&name_of(text))) {
             if let Err(error) = std::fs::remove_file(&text) {
                 tracing::warn!(path = %text.display(), %error, "a half-written text could not be removed");
@@ -133,7 +140,7 @@ fn remove_half_written(dir: &Path) {
 }
 
 /// What lies in a folder; nothing where it cannot be read.
-fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 

@@ -161,6 +161,14 @@ pub(super) const KEYS: &[Key] = &[
         "Folder of uploaded files; <data_dir>/uploads when not set"
     ),
     key!(
+        pdfium_library,
+        Text,
+        Plain,
+        v::optional_path,
+        |c| c.pdfium_library.as_deref().and_then(v::shown),
+        "The library PDFium, which reads PDF files best; looked for when not set"
+    ),
+    key!(
         auth_register_enabled,
         Boolean,
         Plain,

@@ -56,6 +56,8 @@ pub struct Config {
     pub upload_max_size_mb: u64,
     /// Where uploaded files are kept; `<data_dir>/uploads` when it is not set.
     pub upload_dir: Option<PathBuf>,
+    /// The library PDFium; looked for when it is not set.
+    pub pdfium_library: Option<PathBuf>,
     /// Whether anybody may make an account.
     pub auth_register_enabled: bool,
     /// The file of categories; the built-in ones when it is not set.
@@ -116,6 +118,7 @@ impl Default for Config {
                 .to_vec(),
             upload_max_size_mb: 50,
             upload_dir: None,
+            pdfium_library: None,
             auth_register_enabled: false,
             taxonomy_path: None,
         }

@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     fmt,
     sync::Arc,
-    time::Duration,
 };
 
 use actix_web::{
@@ -15,18 +14,10 @@ use actix_web::{
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::error::Category;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout_at},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::paced::Paced;
 use crate::error::{ApiError, Code};
-
-/// How long a body may stand still.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How many bytes must come in a second, all in all, beyond that: nobody holds a request open by trickling.
-const LEAST_RATE: u32 = 4 * 1024;
 
 /// The granularity of the budget.
 const UNIT: usize = 64 * 1024;
@@ -77,19 +68,10 @@ pub(super) async fn read(
         return Err(too_large());
     }
     let mut body = Body { bytes: Vec::new(), _share: Vec::new() };
-    let Some(mut payload) = payload else { return Ok(body) };
-    let begun = Instant::now();
-    loop {
-        let earned = Duration::from_secs(body.bytes.len() as u64) / LEAST_RATE;
-        let until = begun.checked_add(PATIENCE + earned).unwrap_or(begun).min(Instant::now() + PATIENCE);
-        let chunk = match timeout_at(until, payload.next()).await {
-            Err(_) => return Err(ApiError::invalid("the body did not arrive in time")),
-            Ok(None) => return Ok(body),
-            Ok(Some(Err(error))) => {
-                return Err(ApiError::invalid(format!("the body cannot be read: {error}")));
-            }
-            Ok(Some(Ok(chunk))) => chunk,
-        };
+    let Some(payload) = payload else { return Ok(body) };
+    let mut payload = Paced::new(payload);
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
         let length = body.bytes.len() + chunk.len();
         if length > limit {
             return Err(too_large());
@@ -97,6 +79,7 @@ pub(super) async fn read(
         budget.grow(&mut body._share, length)?;
         body.bytes.extend_from_slice(&chunk);
     }
+    Ok(body)
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

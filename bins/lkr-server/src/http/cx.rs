@@ -9,7 +9,11 @@ use lkr_domain::{DocId, TaskId};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Access, Query, RequestId, address, body, endpoint::admit_to};
+use super::{
+    Access, Query, RequestId, address, body,
+    endpoint::admit_to,
+    form::{self, Form, FormRules},
+};
 use crate::{
     error::{ApiError, Code},
     state::{AppState, Services},
@@ -37,6 +41,11 @@ impl Cx {
 
     pub(crate) fn state(&self) -> &AppState {
         &self.state
+    }
+
+    /// What all requests share, for what outlives a borrow of the request.
+    pub(crate) fn state_data(&self) -> Data<AppState> {
+        self.state.clone()
     }
 
     /// The stores behind the service.
@@ -88,10 +97,23 @@ impl Cx {
     /// looked at again.
     async fn body(&mut self, limit: usize) -> Result<body::Body, ApiError> {
         let body = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
+        self.admit_again().await?;
+        Ok(body)
+    }
+
+    /// The body as a form with a file. As with other bodies, the right is looked at again behind it.
+    pub(crate) async fn form(&mut self, rules: &FormRules<'_>) -> Result<Form, ApiError> {
+        self.no_query()?;
+        let form = form::read(&self.request, self.payload.take(), rules).await?;
+        self.admit_again().await?;
+        Ok(form)
+    }
+
+    async fn admit_again(&self) -> Result<(), ApiError> {
         if self.access.needs_login(self.state.options.require_login_for_reads) {
             admit_to(self.access, &self.request, &self.state).await?;
         }
-        Ok(body)
+        Ok(())
     }
 
     /// The document that the path names. What cannot be an id is the id of no document.

@@ -5,7 +5,9 @@ mod address;
 mod body;
 mod cx;
 mod endpoint;
+mod form;
 mod outer;
+mod paced;
 mod query;
 mod reply;
 
@@ -15,6 +17,7 @@ pub(crate) use body::{BodyBudget, Secret, object, texts};
 pub(crate) use cx::{Cx, unknown_document, unknown_task};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{refuse, refuse_method};
+pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use outer::{InFlight, outer};
 pub(crate) use query::{Query, cursor};
 pub(crate) use reply::{Answer, Reply, RequestId};

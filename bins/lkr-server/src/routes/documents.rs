@@ -113,8 +113,11 @@ async fn list(_: Reader, cx: Cx) -> Answer {
 
 async fn get(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
-    let detail = cx.services()?.kb.detail(cx.doc_id()?).await.reading()?;
-    Reply::ok(&DocumentDetail::from(detail.ok_or_else(unknown_document)?))
+    let kb = &cx.services()?.kb;
+    let detail = kb.detail(cx.doc_id()?).await.reading()?.ok_or_else(unknown_document)?;
+    // A store that is away has no file for anybody.
+    let available = matches!(kb.original(&detail.document).await, Ok(Some(_)));
+    Reply::ok(&DocumentDetail::new(detail, available))
 }
 
 async fn chunks(_: Reader, cx: Cx) -> Answer {

@@ -4,6 +4,7 @@
 mod audit;
 mod auth;
 mod documents;
+mod files;
 mod keys;
 mod knowledge;
 mod ops;
@@ -25,6 +26,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         audit::rows(),
         settings::rows(),
         tasks::rows(),
+        files::rows(),
         documents::rows(),
         search::rows(),
         knowledge::rows(),

@@ -44,10 +44,7 @@ impl DocumentInput {
         check_line("title", &title)?;
         check_line("source", &source)?;
         let (metadata, warnings) = without_reserved(metadata.unwrap_or_default());
-        check_properties(&title, &source, &metadata).map_err(|excess| match excess {
-            Excess::Keys(_) => ApiError::invalid(excess.to_string()),
-            Excess::Bytes(_) => ApiError::too_large(excess.to_string()),
-        })?;
+        check_properties(&title, &source, &metadata).map_err(refused_properties)?;
         Ok((NewDocument { text, title, source, metadata }, warnings))
     }
 }
@@ -58,6 +55,14 @@ pub(crate) fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     Err(ApiError::invalid(format!("{name} has {length} characters, at most {MAX_LINE_CHARS} are allowed")))
+}
+
+/// What too many or too long properties are to their sender.
+pub(crate) fn refused_properties(excess: Excess) -> ApiError {
+    match excess {
+        Excess::Keys(_) => ApiError::invalid(excess.to_string()),
+        Excess::Bytes(_) => ApiError::too_large(excess.to_string()),
+    }
 }
 
 /// Takes away the keys that only the service itself sets.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord};
+use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord, Original, files::Format};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -35,6 +35,7 @@ pub(crate) struct L1Item {
 
 impl From<Document> for L1Item {
     fn from(document: Document) -> Self {
+        let metadata = document.all_metadata();
         Self {
             doc_id: document.doc_id,
             title: document.title,
@@ -43,7 +44,7 @@ impl From<Document> for L1Item {
             keywords: document.keywords,
             category: document.category,
             language: document.language,
-            metadata: document.metadata,
+            metadata,
             chunk_count: document.counts.chunks,
             char_count: document.char_count,
             content_sha256: document.content_sha256,
@@ -137,17 +138,34 @@ pub(crate) struct FileInfo {
     available: bool,
 }
 
-impl From<Detail> for DocumentDetail {
-    fn from(Detail { document, l2, l3 }: Detail) -> Self {
+impl DocumentDetail {
+    /// A document with its nodes; `available` says whether its original is there.
+    pub(crate) fn new(Detail { document, l2, l3 }: Detail, available: bool) -> Self {
         let doc_id = document.doc_id;
         Self {
             l2: l2.into_iter().map(|node| NodeItem::new(doc_id, "l2", node)).collect(),
             l3: l3.into_iter().map(|node| NodeItem::new(doc_id, "l3", node)).collect(),
             chunk_count: document.counts.chunks,
+            file: document.original.as_ref().map(|original| FileInfo::new(original, available)),
             l1: L1Item::from(document),
-            file: None,
         }
     }
+}
+
+impl FileInfo {
+    fn new(original: &Original, available: bool) -> Self {
+        Self {
+            original_filename: original.file_name.clone(),
+            size_bytes: original.size_bytes,
+            content_type: content_type(&original.file_name).to_owned(),
+            available,
+        }
+    }
+}
+
+/// The media type that a file name's extension stands for.
+pub(crate) fn content_type(file_name: &str) -> &'static str {
+    Format::from_file_name(file_name).map_or("application/octet-stream", Format::media_type)
 }
 
 /// A passage of a document.

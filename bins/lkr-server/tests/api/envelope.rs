@@ -61,7 +61,7 @@ async fn unknown_paths() {
         "/%00",
         "/docs/",
         "/api/v1/auth/nothing",
-        "/api/v1/documents/upload",
+        "/api/v1/documents/upload/",
         "/api/v1/setting",
         "/api/v1/users/",
     ] {

@@ -5,6 +5,7 @@ mod accounts;
 mod documents;
 mod envelope;
 mod failures;
+mod files;
 mod keys;
 mod knowledge;
 mod openapi;

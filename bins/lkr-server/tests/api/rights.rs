@@ -34,6 +34,8 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/api/v1/documents/tasks/{task_id}", Access::Reader),
     ("POST", "/api/v1/documents", Access::Member),
     ("GET", "/api/v1/documents", Access::Reader),
+    ("POST", "/api/v1/documents/upload", Access::Member),
+    ("GET", "/api/v1/documents/{doc_id}/file", Access::Reader),
     ("GET", "/api/v1/documents/{doc_id}", Access::Reader),
     ("PATCH", "/api/v1/documents/{doc_id}", Access::Owner),
     ("DELETE", "/api/v1/documents/{doc_id}", Access::Owner),

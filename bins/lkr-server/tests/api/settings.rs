@@ -29,10 +29,15 @@ async fn the_defaults() {
     let api = api().await;
     let eva = api.user("eva").await;
     let model = json!({ "provider": null, "model": "", "base_url": "", "api_key": null, "timeout_s": 60 });
-    let none = json!({ "plugin": "none" });
+    let parsers = json!({
+        "pdf": { "plugin": "pdf_oxide" },
+        "docx": { "plugin": "zip_xml" },
+        "html": { "plugin": "article" },
+        "ocr": { "plugin": "none", "languages": ["en"] },
+    });
     let expected = json!({
         "models": { "embed": model, "summarize": model, "classify": model, "rerank": model },
-        "parsers": { "pdf": none, "docx": none, "html": none, "ocr": { "plugin": "none", "languages": ["en"] } },
+        "parsers": parsers,
         "dedup": { "strategy": "sha256", "simhash_threshold": 3 },
     });
     assert_eq!(get(&api, &eva).await.data(), expected);

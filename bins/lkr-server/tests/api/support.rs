@@ -12,13 +12,19 @@ use actix_web::{
     test,
     web::Data,
 };
-use lkr::{KnowledgeBase, TaskStatus};
+use lkr::{
+    KnowledgeBase, TaskStatus,
+    files::{FileReader, FileTools, Format},
+};
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
 use lkr_server::{AppOptions, AppState, Services, create_app, plugins};
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
 use lkr_vectors::{FailingVectors, MemoryVectors};
 use serde_json::{Value, json};
+
+/// The largest file that these tests may upload.
+pub(crate) const MAX_UPLOAD_BYTES: u64 = 1024 * 1024;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -102,6 +108,7 @@ pub(crate) struct Api<S> {
     pub(crate) settings: Settings,
     pub(crate) app_state: Data<AppState>,
     pub(crate) faults: Faults,
+    _spool: tempfile::TempDir,
 }
 
 pub(crate) trait App:
@@ -124,19 +131,25 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
     auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
-    let settings = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins()).unwrap();
+    let tools = FileTools::default();
+    let settings = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins(&tools)).unwrap();
+    let spool = tempfile::tempdir().unwrap();
+    let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
     let app_options = AppOptions {
         require_login_for_reads: setting.require_login_for_reads,
         register_enabled: setting.register_enabled,
         trusted_proxies: setting.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        upload_extensions: Format::extensions().map(str::to_owned).collect(),
+        upload_max_bytes: MAX_UPLOAD_BYTES,
         ..AppOptions::default()
     };
     let app_state = Data::new(AppState::new(app_options));
     if !setting.starting {
-        app_state.open(Services { kb: kb.clone(), auth: auth.clone(), settings: settings.clone() });
+        let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
+        app_state.open(Services { kb, files, auth, settings });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
-    Api { app, kb, auth, settings, app_state, faults }
+    Api { app, kb, auth, settings, app_state, faults, _spool: spool }
 }
 
 async fn knowledge_base(faults: &Faults) -> (KnowledgeBase, Arc<dyn StateStore>) {

@@ -11,12 +11,7 @@ use super::{
     mark::{self, Fence},
     title,
 };
-
-/// Headings beyond this many are read as text, so that a small text cannot make millions of sections.
-pub(super) const MAX_HEADINGS: usize = 20_000;
-
-/// Beyond this many blocks, paragraphs that follow each other are one.
-const MAX_BLOCKS: usize = 200_000;
+use crate::compose::{MAX_BLOCKS, MAX_HEADINGS};
 
 /// The blocks of a Markdown text, and whether it has more headings than are read as such.
 pub(super) fn blocks(text: &str) -> (Vec<Block>, bool) {

@@ -78,11 +78,11 @@ fn tables() {
 
 #[test]
 fn headings_and_blocks_are_bounded() {
-    let many = Markdown.parse(&"# a\n".repeat(scan::MAX_HEADINGS + 1).as_str().into()).unwrap();
+    let many = Markdown.parse(&"# a\n".repeat(crate::compose::MAX_HEADINGS + 1).as_str().into()).unwrap();
     let headings = many.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Heading { .. })).count();
     assert_eq!(
         (headings, many.blocks.len(), many.warnings.len()),
-        (scan::MAX_HEADINGS, scan::MAX_HEADINGS + 1, 1)
+        (crate::compose::MAX_HEADINGS, crate::compose::MAX_HEADINGS + 1, 1)
     );
     let paragraphs = Markdown.parse(&"a\n\n".repeat(300_000).as_str().into()).unwrap();
     assert_eq!(paragraphs.blocks.len(), 200_000);

@@ -1,0 +1,186 @@
+//! Forms with a file, which goes to the disk as it comes.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs::File,
+    future::poll_fn,
+    path::Path,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use actix_multipart::{Field, Multipart};
+use actix_web::{
+    HttpRequest,
+    error::PayloadError,
+    http::header,
+    web::{Bytes, Payload},
+};
+use futures_util::{Stream, TryStreamExt};
+use tokio::io::AsyncWriteExt;
+
+use super::paced::Paced;
+use crate::error::ApiError;
+
+/// What a form may hold.
+pub(crate) struct FormRules<'a> {
+    /// The part that is the file.
+    pub(crate) file: &'static str,
+    /// The parts that are texts.
+    pub(crate) texts: &'static [&'static str],
+    /// The longest text in bytes.
+    pub(crate) max_text_bytes: usize,
+    /// The extensions that a file's name may have, in lower case with their dots.
+    pub(crate) extensions: &'a [String],
+    /// The largest file in bytes.
+    pub(crate) max_file_bytes: u64,
+    /// The folder of files without names.
+    pub(crate) spool: &'a Path,
+}
+
+/// A form with a file.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) file: FormFile,
+    pub(crate) texts: BTreeMap<&'static str, String>,
+}
+
+/// A file as it was sent.
+#[derive(Debug)]
+pub(crate) struct FormFile {
+    /// `unnamed` where it had no name.
+    pub(crate) name: String,
+    pub(crate) media_type: Option<String>,
+    /// A file without a name on the disk.
+    pub(crate) file: File,
+    pub(crate) length: u64,
+}
+
+/// How much of what follows a refused file is read, so that its sender, who may send first and listen then, hears of
+/// the refusal.
+const MAX_DRAINED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Reads a form.
+pub(super) async fn read(
+    request: &HttpRequest,
+    payload: Option<Payload>,
+    rules: &FormRules<'_>,
+) -> Result<Form, ApiError> {
+    check_content_type(request)?;
+    let payload = payload.ok_or_else(|| ApiError::invalid("the form is empty"))?;
+    let shared = Shared(Rc::new(RefCell::new(Paced::new(payload))));
+    let parts = Multipart::new(request.headers(), shared.clone());
+    let form = read_parts(parts, rules).await;
+    shared.drain().await;
+    form
+}
+
+fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
+    let sent = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let sent = sent.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if sent.eq_ignore_ascii_case("multipart/form-data") {
+        return Ok(());
+    }
+    let reason = format!("the content type is multipart/form-data here, not {sent:?}");
+    Err(ApiError::wrong_content_type(reason))
+}
+
+async fn read_parts(mut parts: Multipart, rules: &FormRules<'_>) -> Result<Form, ApiError> {
+    let (mut file, mut texts) = (None, BTreeMap::new());
+    while let Some(part) = parts.try_next().await.map_err(unreadable)? {
+        let name = part.name().unwrap_or_default().to_owned();
+        if name == rules.file {
+            if file.is_some() {
+                return Err(ApiError::invalid(format!("the form has two parts {name}")));
+            }
+            file = Some(read_file(part, rules).await?);
+            continue;
+        }
+        let known = rules.texts.iter().find(|known| **known == name);
+        let known = known.ok_or_else(|| ApiError::invalid(format!("unknown part {name:?} of the form")))?;
+        if texts.insert(*known, read_text(part, known, rules).await?).is_some() {
+            return Err(ApiError::invalid(format!("the form has two parts {known}")));
+        }
+    }
+    let file = file.ok_or_else(|| ApiError::invalid(format!("the form has no part {}", rules.file)))?;
+    Ok(Form { file, texts })
+}
+
+async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, ApiError> {
+    let name = file_name(&part);
+    check_extension(&name, rules.extensions)?;
+    let media_type = part.content_type().map(ToString::to_string);
+    let failed = |error: std::io::Error| ApiError::internal(&error);
+    let mut file = tokio::fs::File::from_std(tempfile::tempfile_in(rules.spool).map_err(failed)?);
+    let mut length = 0;
+    while let Some(chunk) = part.try_next().await.map_err(unreadable)? {
+        length += chunk.len() as u64;
+        if length > rules.max_file_bytes {
+            let most = rules.max_file_bytes / (1024 * 1024);
+            return Err(ApiError::too_large(format!("{name} is larger than {most} MB")));
+        }
+        file.write_all(&chunk).await.map_err(failed)?;
+    }
+    file.flush().await.map_err(failed)?;
+    Ok(FormFile { name, media_type, file: file.into_std().await, length })
+}
+
+/// The name that a file was sent under. The extended form wins, as RFC 6266 has it.
+fn file_name(part: &Field) -> String {
+    let disposition = part.content_disposition();
+    let extended = disposition.and_then(|it| it.get_filename_ext());
+    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
+    let plain = || disposition.and_then(|it| it.get_filename()).map(str::to_owned);
+    let name = extended.or_else(plain).filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
+    let extension = lkr::files::extension(name);
+    if allowed.contains(&extension) {
+        return Ok(());
+    }
+    let allowed = allowed.join(", ");
+    Err(ApiError::invalid(match extension.as_str() {
+        "" => format!("the file {name:?} has no extension; allowed are {allowed}"),
+        _ => format!("files that end with {extension} may not be uploaded; allowed are {allowed}"),
+    }))
+}
+
+async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result<String, ApiError> {
+    let bytes = part.bytes(rules.max_text_bytes).await;
+    let too_large = |_| ApiError::too_large(format!("{name} is larger than {} bytes", rules.max_text_bytes));
+    let bytes = bytes.map_err(too_large)?.map_err(unreadable)?;
+    String::from_utf8(bytes.into()).map_err(|_| ApiError::invalid(format!("{name} is not UTF-8")))
+}
+
+fn unreadable(error: actix_multipart::MultipartError) -> ApiError {
+    ApiError::invalid(format!("the form cannot be read: {error}"))
+}
+
+/// A body that is read through the form, and to its end afterwards.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<Paced>>);
+
+impl Stream for Shared {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_next(cx)
+    }
+}
+
+impl Shared {
+    /// Reads what is left, within bounds.
+    async fn drain(mut self) {
+        let until = self.0.borrow().received().saturating_add(MAX_DRAINED_BYTES);
+        while self.0.borrow().received() < until {
+            let next = poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await;
+            if !matches!(next, Some(Ok(_))) {
+                return;
+            }
+        }
+    }
+}

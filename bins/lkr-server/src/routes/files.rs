@@ -1,0 +1,244 @@
+use std::collections::BTreeMap;
+
+use actix_web::{
+    HttpResponse,
+    body::SizedStream,
+    http::{Method, StatusCode, header},
+};
+use lkr::{
+    Document, Metadata, NewFile, Original, StoredOriginal, check_properties,
+    files::{Extracted, FileSource, extracted_text},
+};
+use serde_json::Value;
+
+use crate::{
+    error::{ApiError, Code, Failing},
+    http::{Answer, Cx, Endpoint, Form, FormFile, FormRules, Member, Reader, Reply, unknown_document},
+    openapi::{Doc, Shape, schema},
+    plugins::chosen,
+    state::Services,
+    wire::{
+        document_input::{check_line, refused_properties},
+        documents::content_type,
+        files::{UploadAccepted, UploadForm},
+        range::{Part, asked, disposition},
+    },
+};
+
+/// The longest text part: properties at their most, every byte written as an escape of six.
+const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
+
+pub(super) fn rows() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents/upload",
+            Doc::new(
+                "Documents",
+                "upload_document",
+                "Accepts a file for ingestion: text, Markdown, HTML, PDF or DOCX",
+                Shape::Envelope(schema::<UploadAccepted>()),
+            )
+            .status(StatusCode::ACCEPTED)
+            .form::<UploadForm>(),
+            upload,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/{doc_id}/file",
+            Doc::new(
+                "Documents",
+                "get_file",
+                "The file that a document was uploaded as, whole or a range of its bytes",
+                Shape::Bare("application/octet-stream"),
+            )
+            .request_header("Range", "One range of bytes, such as bytes=0-99.")
+            .request_header("If-Range", "The ETag under which the range is wanted.")
+            .request_header("If-None-Match", "The ETag under which the file is known.")
+            .header("ETag", "Tells the file from others.")
+            .header("Content-Disposition", "attachment, with the file's name.")
+            .also(StatusCode::PARTIAL_CONTENT, "the range that was asked for")
+            .also(StatusCode::NOT_MODIFIED, "the file is the one that is known")
+            .refuses(StatusCode::RANGE_NOT_SATISFIABLE, Code::Invalid)
+            .errors(&[Code::NotFound]),
+            download,
+        ),
+    ]
+}
+
+async fn upload(Member(caller): Member, mut cx: Cx) -> Answer {
+    let services = cx.services()?.clone();
+    let state = cx.state_data();
+    let rules = FormRules {
+        file: "file",
+        texts: &["title", "source", "metadata"],
+        max_text_bytes: MAX_TEXT_BYTES,
+        extensions: &state.options.upload_extensions,
+        max_file_bytes: state.options.upload_max_bytes,
+        spool: services.files.spool(),
+    };
+    let Form { file, texts } = cx.form(&rules).await?;
+    check_line("the file's name", &file.name)?;
+    let extracted = extract(&services, &file).await?;
+    let mut warnings = extracted.warnings().to_vec();
+    let file = new_file(file, texts, extracted, &mut warnings)?;
+    let task = services.kb.submit_file(file, &caller.creator(), warnings).await.writing()?;
+    Reply::accepted(&UploadAccepted::from(&task))
+}
+
+/// The text of a file, read with the plugins that the settings choose.
+async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiError> {
+    let plugins = chosen(&services.settings.current().await?.settings.parsers);
+    let source = FileSource {
+        file_name: file.name.clone(),
+        media_type: file.media_type.clone(),
+        file: file.file.try_clone().map_err(|error| ApiError::internal(&error))?,
+        length: file.length,
+    };
+    let extracted = services.files.read(source, &plugins).await;
+    let extracted = extracted.map_err(|error| about_file(&file.name, error))?;
+    check_text(&file.name, &extracted)?;
+    Ok(extracted)
+}
+
+/// The document that a form asks for, its properties checked.
+fn new_file(
+    file: FormFile,
+    mut texts: BTreeMap<&str, String>,
+    extracted: Extracted,
+    warnings: &mut Vec<String>,
+) -> Result<NewFile, ApiError> {
+    let FormFile { name, file, length, .. } = file;
+    let mut text = |name| texts.remove(name).unwrap_or_default();
+    let metadata = read_metadata(&text("metadata"), warnings);
+    let title = Some(text("title")).filter(|title| !title.trim().is_empty());
+    let title = title.unwrap_or_else(|| title_of(&name));
+    let source = Some(text("source")).filter(|source| !source.is_empty());
+    let source = source.unwrap_or_else(|| format!("file:{name}"));
+    check_line("title", &title)?;
+    check_line("source", &source)?;
+    check_properties(&title, &source, &unreserved(&metadata)).map_err(refused_properties)?;
+    let extracted = extracted_text(extracted);
+    Ok(NewFile { file_name: name, file, size_bytes: length, extracted, title, source, metadata })
+}
+
+/// A failure to read a file, with the file's name where the file is at fault.
+fn about_file(name: &str, error: lkr::Error) -> ApiError {
+    match error.kind() {
+        lkr::ErrorKind::Invalid => ApiError::invalid(format!("{name} cannot be read: {}", error.reason())),
+        _ => ApiError::from(error),
+    }
+}
+
+/// Refuses a file without text, with what its parser said of it.
+fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
+    if !extracted.is_blank() {
+        return Ok(());
+    }
+    let said = extracted.warnings().join("; ");
+    let reason = if said.is_empty() { "nothing but white space was found in it" } else { &said };
+    Err(ApiError::invalid(format!("{name} has no text: {reason}")))
+}
+
+/// The part `metadata`: what is no JSON object is ignored, and values that are no strings become such.
+fn read_metadata(text: &str, warnings: &mut Vec<String>) -> Metadata {
+    if text.trim().is_empty() {
+        return Metadata::new();
+    }
+    let Ok(Value::Object(object)) = serde_json::from_str(text) else {
+        warnings.push("metadata is no JSON object and was ignored".to_owned());
+        return Metadata::new();
+    };
+    let text_of = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    object.into_iter().map(|(key, value)| (key, text_of(value))).collect()
+}
+
+/// What of the metadata counts: reserved keys are dropped later, with a warning.
+fn unreserved(metadata: &Metadata) -> Metadata {
+    let mut metadata = metadata.clone();
+    metadata.retain(|key, _| !lkr::RESERVED_METADATA.contains(&key.as_str()));
+    metadata
+}
+
+/// The last component of a file's name without its extension.
+fn title_of(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let extension = lkr::files::extension(name);
+    let stem = last.get(..last.len().saturating_sub(extension.len())).unwrap_or(last);
+    stem.to_owned()
+}
+
+async fn download(_: Reader, cx: Cx) -> Answer {
+    cx.no_query()?;
+    let kb = &cx.services()?.kb;
+    let document = kb.document(cx.doc_id()?).await.reading()?.ok_or_else(unknown_document)?;
+    let none = || ApiError::not_found("the document has no stored file");
+    let original = document.original.clone().ok_or_else(none)?;
+    let missing = || ApiError::not_found("the stored file is missing");
+    let stored = kb.original(&document).await.writing()?.ok_or_else(missing)?;
+    answer(&cx, &document, &original, &stored).await
+}
+
+async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &StoredOriginal) -> Answer {
+    let etag = format!("\"{}-{}\"", document.doc_id, document.revision);
+    let part = asked(cx.request(), &etag, stored.size_bytes)?;
+    let mut response = HttpResponse::build(part.status());
+    response
+        .insert_header((header::ETAG, etag))
+        .insert_header((header::ACCEPT_RANGES, "bytes"))
+        .insert_header((header::CACHE_CONTROL, "private, no-cache"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
+        .insert_header((header::CONTENT_DISPOSITION, disposition(&original.file_name)));
+    let range = match part {
+        Part::Known => return Ok(Reply::Bare(response.finish())),
+        Part::Whole => 0..stored.size_bytes,
+        Part::Range(range) => {
+            let (first, last) = (range.start, range.end.saturating_sub(1));
+            let told = format!("bytes {first}-{last}/{}", stored.size_bytes);
+            response.insert_header((header::CONTENT_RANGE, told));
+            range
+        }
+    };
+    response.content_type(content_type(&original.file_name));
+    let length = range.end.saturating_sub(range.start);
+    if length == 0 {
+        return Ok(Reply::Bare(response.finish()));
+    }
+    let bytes = stored.read(range).await.map_err(|error| ApiError::internal(&error))?;
+    Ok(Reply::Bare(response.body(SizedStream::new(length, bytes))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_of_names() {
+        for (name, title) in [
+            ("report.pdf", "report"),
+            ("a.b.txt", "a.b"),
+            ("C:\\x\\Übung 1.DOCX", "Übung 1"),
+            ("../up.md", "up"),
+        ] {
+            assert_eq!(title_of(name), title);
+        }
+    }
+
+    #[test]
+    fn metadata_is_an_object_or_nothing() {
+        let mut warnings = Vec::new();
+        assert!(read_metadata(" \n", &mut warnings).is_empty() && warnings.is_empty());
+        let read =
+            read_metadata(r#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
+        let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("a", "x"), ("b", "1"), ("c", "true"), ("d", "null"), ("e", r#"[1,{"f":2}]"#)]);
+        for wrong in ["[]", "{", "\"a\"", "nonsense"] {
+            assert!(read_metadata(wrong, &mut warnings).is_empty());
+        }
+        assert_eq!(warnings.len(), 4);
+    }
+}

@@ -1,0 +1,46 @@
+//! What texts and originals do alike on a blob store.
+
+use std::{fs::File, io::SeekFrom, ops::Range, sync::Arc};
+
+use object_store::{ObjectStore, ObjectStoreExt, buffered::BufWriter, path::Path};
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+
+use crate::{Error, Result};
+
+/// How much of a file is in memory while it is stored: the least that stores which know parts take as one.
+const PART_BYTES: usize = 5 * 1024 * 1024;
+
+/// Stores a part of a file without having it whole in memory; durable when it answers. Where it fails, nothing is
+/// stored.
+pub(crate) async fn put_file(
+    blobs: &Arc<dyn ObjectStore>,
+    path: &Path,
+    file: &File,
+    range: Range<u64>,
+) -> Result<()> {
+    let length = range.end.saturating_sub(range.start);
+    let file = file.try_clone().map_err(|error| Error::blob("store a file", error))?;
+    let mut file = tokio::fs::File::from_std(file);
+    let mut writer = BufWriter::with_capacity(Arc::clone(blobs), path.clone(), PART_BYTES);
+    let copied = async {
+        file.seek(SeekFrom::Start(range.start)).await?;
+        let copied = tokio::io::copy(&mut file.take(length), &mut writer).await?;
+        if copied != length {
+            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof));
+        }
+        writer.shutdown().await
+    };
+    let copied = copied.await;
+    if copied.is_err() {
+        let _ = writer.abort().await;
+    }
+    copied.map_err(|error| Error::blob("store a file", error))
+}
+
+/// Removes a blob; nothing where there is none.
+pub(crate) async fn delete(blobs: &Arc<dyn ObjectStore>, path: &Path) -> Result<()> {
+    match blobs.delete(path).await {
+        Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

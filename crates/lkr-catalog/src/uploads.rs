@@ -1,0 +1,55 @@
+//! Notes of originals that are being stored: should the process end before their documents are accepted, the next one
+//! finds them.
+
+use lkr_domain::DocId;
+use lkr_state::{Expect, Order, Write};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use crate::{Catalog, Error, Result, catalog::key};
+
+/// An original that no task answers for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// The document that it was sent for.
+    pub doc_id: DocId,
+    /// Where it is stored, wholly, in part or not at all.
+    pub path: String,
+    /// When its storing began.
+    pub begun: OffsetDateTime,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct UploadV1 {
+    path: String,
+    #[serde(with = "time::serde::rfc3339")]
+    begun: OffsetDateTime,
+}
+
+impl Catalog {
+    /// Notes that an original is about to be stored at `path`. The note goes in the step that accepts its document.
+    pub async fn note_upload(&self, doc_id: DocId, path: &str) -> Result<()> {
+        let note = UploadV1 { path: path.to_owned(), begun: OffsetDateTime::now_utc() };
+        let note = serde_json::to_vec(&note).map_err(|e| Error::corrupt("write upload note", e))?;
+        Ok(self.state.apply(vec![Write::put(key::upload(doc_id), Expect::Any, note)]).await?)
+    }
+
+    /// Originals beyond `after` that no task answers for, at most `limit`.
+    pub async fn uploads(&self, after: Option<DocId>, limit: usize) -> Result<Vec<Upload>> {
+        let after = after.map(key::upload);
+        let records = self.state.scan(key::UPLOADS, after.as_deref(), Order::Ascending, limit).await?;
+        let read = |(key, record): &(String, lkr_state::Record)| {
+            let note: UploadV1 =
+                serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read upload note", e))?;
+            let doc_id = key.strip_prefix(key::UPLOADS).unwrap_or_default().parse();
+            let doc_id = doc_id.map_err(|e| Error::corrupt("read upload note", e))?;
+            Ok(Upload { doc_id, path: note.path, begun: note.begun })
+        };
+        records.iter().map(read).collect()
+    }
+
+    /// Forgets an original that is gone.
+    pub async fn forget_upload(&self, doc_id: DocId) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(key::upload(doc_id), Expect::Any)]).await?)
+    }
+}

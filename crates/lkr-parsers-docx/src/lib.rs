@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod blocks;
+mod docx_xml;
+mod error;
+mod item;
+mod notes;
+mod numbering;
+mod office;
+mod package;
+mod styles;
+mod utf8;
+mod walk;
+mod xml;
+
+pub use docx_xml::DocxXml;
+pub use office::OfficeOxide;

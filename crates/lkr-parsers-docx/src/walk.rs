@@ -1,0 +1,260 @@
+//! One walk through the XML of a text, which finds its items.
+
+use lkr_parsers::{MAX_TEXT_BYTES, Result};
+use quick_xml::events::BytesStart;
+
+use crate::{
+    error,
+    item::{Item, Table},
+    notes::Notes,
+    numbering::Lists,
+    styles::{Styles, level_of},
+    xml::{Kind, Piece, attribute, is_on},
+};
+
+/// Finds the items of a text while its XML is read.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    styles: &'a Styles,
+    lists: &'a mut Lists,
+    notes: &'a mut Notes,
+    frames: Vec<Frame>,
+    done: Vec<Item>,
+    /// How deep inside an element that is not read.
+    skipped: usize,
+    /// For each choice between representations, whether one was taken.
+    alternates: Vec<bool>,
+    bytes: usize,
+    has_embedded: bool,
+}
+
+/// What is open.
+#[derive(Debug)]
+enum Frame {
+    Paragraph(Box<Paragraph>),
+    Table(Table),
+}
+
+#[derive(Debug, Default)]
+struct Paragraph {
+    text: String,
+    style: Option<String>,
+    outline: Option<u8>,
+    list: Option<String>,
+    list_level: Option<u8>,
+    in_properties: bool,
+    /// Whether the open run is hidden.
+    hidden: bool,
+    /// What parts the next words of a formula from those before.
+    mark: Option<char>,
+    /// What stands in text boxes that hang on the paragraph: it is read after it.
+    boxes: Vec<Item>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(styles: &'a Styles, lists: &'a mut Lists, notes: &'a mut Notes) -> Self {
+        Self {
+            styles,
+            lists,
+            notes,
+            frames: Vec::new(),
+            done: Vec::new(),
+            skipped: 0,
+            alternates: Vec::new(),
+            bytes: 0,
+            has_embedded: false,
+        }
+    }
+
+    /// The items that are complete.
+    pub(crate) fn take(&mut self) -> Vec<Item> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Whether documents of other kinds are embedded, which are not read.
+    pub(crate) const fn has_embedded(&self) -> bool {
+        self.has_embedded
+    }
+
+    /// Completes what is open.
+    pub(crate) fn close(&mut self) {
+        while let Some(frame) = self.frames.pop() {
+            match frame {
+                Frame::Paragraph(paragraph) => self.complete(*paragraph),
+                Frame::Table(table) => self.deliver_all(table.close()),
+            }
+        }
+    }
+
+    pub(crate) fn take_in(&mut self, piece: &Piece<'_>) -> Result<()> {
+        match piece {
+            Piece::Open(..) if self.skipped > 0 => self.skipped += 1,
+            Piece::Close(_) if self.skipped > 0 => self.skipped -= 1,
+            Piece::Text(..) if self.skipped > 0 => {}
+            Piece::Open(kind, tag) => return self.open(*kind, tag),
+            Piece::Close(kind) => self.shut(*kind),
+            Piece::Text(text) => return self.write(text),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
+        match kind {
+            Kind::Skipped => self.skipped = 1,
+            Kind::Alternate => self.alternates.push(false),
+            Kind::Choice | Kind::Fallback => self.choose(),
+            Kind::Embedded => self.has_embedded = true,
+            Kind::Paragraph => self.frames.push(Frame::Paragraph(Box::default())),
+            Kind::Table => self.frames.push(Frame::Table(Table::default())),
+            Kind::Cell => {
+                if let Some(Frame::Table(table)) = self.frames.last_mut() {
+                    table.open_cell();
+                }
+            }
+            Kind::Tab => return self.write("\t"),
+            Kind::Break => return self.write("\n"),
+            Kind::Hyphen => return self.write("\u{2011}"),
+            Kind::Symbol => return self.symbol(tag),
+            Kind::FootnoteReference | Kind::EndnoteReference => return self.refer(kind, tag),
+            kind => self.describe(kind, tag),
+        }
+        Ok(())
+    }
+
+    /// Takes the first representation, and no other one.
+    fn choose(&mut self) {
+        match self.alternates.last_mut() {
+            Some(taken) if *taken => self.skipped = 1,
+            Some(taken) => *taken = true,
+            None => {}
+        }
+    }
+
+    /// Properties of the open paragraph and of its open run.
+    fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+        let styles = self.styles;
+        let Some(paragraph) = self.paragraph() else {
+            return;
+        };
+        let value = || attribute(tag, "val");
+        match kind {
+            Kind::ParagraphProperties => paragraph.in_properties = true,
+            Kind::ParagraphStyle => paragraph.style = value(),
+            Kind::OutlineLevel => paragraph.outline = value().and_then(|value| value.parse().ok()),
+            Kind::NumberingId => paragraph.list = value(),
+            Kind::NumberingLevel => paragraph.list_level = value().and_then(|value| value.parse().ok()),
+            Kind::Run => paragraph.hidden = styles.hides(paragraph.style.as_deref()),
+            Kind::RunStyle if !paragraph.in_properties => {
+                paragraph.hidden |= styles.hides(value().as_deref());
+            }
+            Kind::Vanish if !paragraph.in_properties => paragraph.hidden = is_on(tag),
+            Kind::Subscript => paragraph.mark = Some('_'),
+            Kind::Superscript => paragraph.mark = Some('^'),
+            Kind::Denominator => paragraph.mark = Some('/'),
+            _ => {}
+        }
+    }
+
+    fn shut(&mut self, kind: Kind) {
+        match (kind, self.frames.last_mut()) {
+            (Kind::Alternate, _) => drop(self.alternates.pop()),
+            (Kind::ParagraphProperties, Some(Frame::Paragraph(paragraph))) => paragraph.in_properties = false,
+            (Kind::Run, Some(Frame::Paragraph(paragraph))) => paragraph.hidden = false,
+            (Kind::Subscript | Kind::Superscript | Kind::Denominator, Some(Frame::Paragraph(paragraph))) => {
+                paragraph.mark = None;
+            }
+            (Kind::Row, Some(Frame::Table(table))) => table.close_row(),
+            (Kind::Paragraph, Some(Frame::Paragraph(_))) | (Kind::Table, Some(Frame::Table(_))) => {
+                match self.frames.pop() {
+                    Some(Frame::Paragraph(paragraph)) => self.complete(*paragraph),
+                    Some(Frame::Table(table)) => self.deliver_all(table.close()),
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn paragraph(&mut self) -> Option<&mut Paragraph> {
+        match self.frames.last_mut() {
+            Some(Frame::Paragraph(paragraph)) => Some(paragraph),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        if self.paragraph().is_some_and(|paragraph| paragraph.hidden || paragraph.in_properties) {
+            return Ok(());
+        }
+        self.bytes += text.len();
+        if self.bytes > MAX_TEXT_BYTES {
+            return Err(error::limit("it has more than 64 MiB of text"));
+        }
+        let readable = text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n'));
+        match self.paragraph() {
+            Some(paragraph) => paragraph.text.extend(paragraph.mark.take().into_iter().chain(readable)),
+            None => {
+                let text = readable.collect();
+                self.deliver(Item::Paragraph(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// A character of a font: those of symbol fonts lie where no text is, and cannot be read.
+    fn symbol(&mut self, tag: &BytesStart<'_>) -> Result<()> {
+        let code = attribute(tag, "char").and_then(|code| u32::from_str_radix(&code, 16).ok());
+        match code.and_then(char::from_u32).filter(|c| !('\u{e000}'..='\u{f8ff}').contains(c)) {
+            Some(c) => self.write(c.encode_utf8(&mut [0; 4])),
+            None => Ok(()),
+        }
+    }
+
+    fn refer(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
+        let kind = if kind == Kind::FootnoteReference { Kind::Footnote } else { Kind::Endnote };
+        match attribute(tag, "id").and_then(|id| self.notes.refer(kind, id)) {
+            Some(number) => self.write(&format!("[{number}]")),
+            None => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, paragraph: Paragraph) {
+        let styles = self.styles;
+        let style = paragraph.style.as_deref().or_else(|| styles.default_id());
+        let level = match paragraph.outline {
+            Some(outline) => level_of(outline),
+            None => styles.heading(style),
+        };
+        let text = paragraph.text;
+        let item = match level {
+            Some(level) => Item::Heading { level, text },
+            None if text.trim().is_empty() => Item::Paragraph(text),
+            None => {
+                let of_style = styles.list(style);
+                let list = paragraph.list.as_deref().or(of_style.map(|(list, _)| list));
+                let level = paragraph.list_level.or(of_style.map(|(_, level)| level)).unwrap_or_default();
+                match list.filter(|list| *list != "0") {
+                    Some(list) => Item::Listed { level, mark: self.lists.mark(list, level), text },
+                    None => Item::Paragraph(text),
+                }
+            }
+        };
+        self.deliver(item);
+        self.deliver_all(paragraph.boxes);
+    }
+
+    fn deliver_all(&mut self, items: Vec<Item>) {
+        for item in items {
+            self.deliver(item);
+        }
+    }
+
+    /// Gives an item to what is open around it.
+    fn deliver(&mut self, item: Item) {
+        match self.frames.last_mut() {
+            Some(Frame::Paragraph(paragraph)) => paragraph.boxes.push(item),
+            Some(Frame::Table(table)) => table.push(item),
+            None => self.done.push(item),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! DOCX files made for tests.
+
+use std::io::{Cursor, Write};
+
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+const SPACES: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
+    xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\" \
+    xmlns:mc=\"http://schemas.openxmlformats.org/markup-compatibility/2006\"";
+
+const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+
+/// An archive with these entries.
+pub(crate) fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// A file with this body, and with these parts beside it: the name of each is its role.
+pub(crate) fn docx(body: &str, parts: &[(&str, &str)]) -> Vec<u8> {
+    let document = format!("<w:document {SPACES}><w:body>{body}</w:body></w:document>");
+    file(document.as_bytes(), parts)
+}
+
+/// A file whose main part has these bytes.
+pub(crate) fn file(document: &[u8], parts: &[(&str, &str)]) -> Vec<u8> {
+    let root = relations([("officeDocument", "word/document.xml")].into_iter());
+    let names: Vec<String> = parts.iter().map(|(role, _)| format!("{role}.xml")).collect();
+    let beside = relations(parts.iter().zip(&names).map(|((role, _), name)| (*role, name.as_str())));
+    let types = "<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\">\
+        <Default Extension=\"rels\" ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>\
+        <Default Extension=\"xml\" ContentType=\"application/xml\"/>\
+        <Override PartName=\"/word/document.xml\" ContentType=\"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml\"/>\
+        </Types>";
+    let mut entries: Vec<(String, Vec<u8>)> = vec![
+        ("[Content_Types].xml".into(), types.into()),
+        ("_rels/.rels".into(), root.into()),
+        ("word/document.xml".into(), document.into()),
+        ("word/_rels/document.xml.rels".into(), beside.into()),
+    ];
+    for ((_, content), name) in parts.iter().zip(&names) {
+        let content = content.replacen('>', &format!(" {SPACES}>"), 1);
+        entries.push((format!("word/{name}"), content.into()));
+    }
+    let entries: Vec<(&str, &[u8])> = entries.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+    archive(&entries)
+}
+
+fn relations<'a>(relations: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let relations: String = relations
+        .enumerate()
+        .map(|(at, (role, target))| {
+            format!("<Relationship Id=\"r{at}\" Type=\"{OFFICE}/{role}\" Target=\"{target}\"/>")
+        })
+        .collect();
+    format!(
+        "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\">{relations}</Relationships>"
+    )
+}
+
+/// A paragraph.
+pub(crate) fn plain(text: &str) -> String {
+    format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
+}

@@ -1,0 +1,179 @@
+//! What `DocxXml` makes of documents.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{archive, docx, file, plain};
+use lkr_domain::{BlockKind, Parsed};
+use lkr_parsers::{Error, ErrorKind, Parser, Source};
+use lkr_parsers_docx::DocxXml;
+
+fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+    DocxXml.parse(&Source::new(bytes))
+}
+
+/// The blocks in short: a letter for the kind, a heading's level, the text.
+#[track_caller]
+fn check(bytes: &[u8], expected: &[&str]) {
+    let parsed = parse(bytes).unwrap();
+    let describe = |block: &lkr_domain::Block| {
+        let text = parsed.text.get(block.range.clone()).unwrap();
+        match &block.kind {
+            BlockKind::Heading { level, title } => format!("h{level} {title}"),
+            BlockKind::Paragraph => format!("p {text}"),
+            BlockKind::List => format!("l {text}"),
+            BlockKind::Table => format!("t {text}"),
+            BlockKind::Code => format!("c {text}"),
+        }
+    };
+    assert_eq!(parsed.blocks.iter().map(describe).collect::<Vec<_>>(), expected);
+}
+
+#[track_caller]
+fn refused(bytes: &[u8], kind: ErrorKind, reason: &str) {
+    let error = parse(bytes).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().contains(reason)), (kind, true), "{error}");
+}
+
+/// A paragraph in a style.
+fn styled(style: &str, text: &str) -> String {
+    format!("<w:p><w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+}
+
+const STYLES: &str = "<w:styles>\
+    <w:style w:type=\"paragraph\" w:default=\"1\" w:styleId=\"a\"><w:name w:val=\"Normal\"/></w:style>\
+    <w:style w:styleId=\"T\"><w:name w:val=\"Title\"/></w:style>\
+    <w:style w:styleId=\"b2\"><w:name w:val=\"heading 2\"/></w:style>\
+    <w:style w:styleId=\"mine\"><w:name w:val=\"Chapter\"/><w:basedOn w:val=\"b2\"/></w:style>\
+    <w:style w:styleId=\"toc\"><w:basedOn w:val=\"b2\"/><w:pPr><w:outlineLvl w:val=\"9\"/></w:pPr></w:style>\
+    <w:style w:styleId=\"out\"><w:name w:val=\"x\"/><w:pPr><w:outlineLvl w:val=\"3\"/></w:pPr></w:style>\
+    <w:style w:styleId=\"loop\"><w:basedOn w:val=\"loop\"/></w:style>\
+    <w:style w:styleId=\"gone\"><w:rPr><w:vanish/></w:rPr></w:style>\
+    </w:styles>";
+
+#[test]
+fn headings_by_their_styles() {
+    let body: String = ["T", "b2", "mine", "toc", "out", "loop", "none"].map(|id| styled(id, id)).concat();
+    let own = "<w:p><w:pPr><w:outlineLvl w:val=\"0\"/></w:pPr><w:r><w:t>own</w:t></w:r></w:p>";
+    check(
+        &docx(&(body + own), &[("styles", STYLES)]),
+        &["h1 T", "h2 b2", "h2 mine", "p toc", "h4 out", "p loop", "p none", "h1 own"],
+    );
+}
+
+#[test]
+fn changes_and_hidden_words() {
+    let body = "<w:p><w:r><w:t xml:space=\"preserve\">a </w:t></w:r>\
+        <w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del>\
+        <w:moveFrom><w:r><w:t>from</w:t></w:r></w:moveFrom><w:moveTo><w:r><w:t>to</w:t></w:r></w:moveTo>\
+        <w:r><w:instrText>PAGE</w:instrText></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r>\
+        <w:r><w:rPr><w:vanish w:val=\"0\"/></w:rPr><w:t>seen</w:t></w:r>\
+        <w:r><w:rPr><w:rStyle w:val=\"gone\"/></w:rPr><w:t>hidden</w:t></w:r>\
+        <w:hyperlink><w:r><w:t>link</w:t></w:r></w:hyperlink></w:p>";
+    check(&docx(&(body.to_owned() + &styled("gone", "x")), &[("styles", STYLES)]), &["p a newtoseenlink"]);
+}
+
+#[test]
+fn characters() {
+    let body = "<w:p><w:r><w:t>a&amp;&#98;&lt;&unknown;</w:t><w:tab/><w:t>c</w:t><w:br/><w:t>d</w:t><w:noBreakHyphen/>\
+        <w:softHyphen/><w:t><![CDATA[e<]]></w:t><w:sym w:char=\"F0FC\"/><w:sym w:char=\"2713\"/></w:r>\
+        <m:oMath><m:r><m:t>x</m:t></m:r><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:oMath></w:p>";
+    check(&docx(body, &[]), &["p a&b<\tc\nd\u{2011}e<✓x^2"]);
+}
+
+#[test]
+fn lists_have_their_marks() {
+    let numbering = "<w:numbering><w:abstractNum w:abstractNumId=\"1\">\
+        <w:lvl w:ilvl=\"0\"><w:start w:val=\"2\"/><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.\"/></w:lvl>\
+        <w:lvl w:ilvl=\"1\"><w:numFmt w:val=\"lowerLetter\"/><w:lvlText w:val=\"%1%2)\"/></w:lvl></w:abstractNum>\
+        <w:abstractNum w:abstractNumId=\"2\"><w:lvl w:ilvl=\"0\"><w:numFmt w:val=\"bullet\"/></w:lvl></w:abstractNum>\
+        <w:num w:numId=\"1\"><w:abstractNumId w:val=\"1\"/></w:num>\
+        <w:num w:numId=\"2\"><w:abstractNumId w:val=\"2\"/></w:num>\
+        <w:num w:numId=\"3\"><w:abstractNumId w:val=\"1\"/><w:lvlOverride w:ilvl=\"0\"><w:startOverride w:val=\"7\"/></w:lvlOverride></w:num>\
+        </w:numbering>";
+    let item = |list: u8, level: u8| {
+        format!(
+            "<w:p><w:pPr><w:numPr><w:ilvl w:val=\"{level}\"/><w:numId w:val=\"{list}\"/></w:numPr></w:pPr>\
+             <w:r><w:t>x</w:t></w:r></w:p>"
+        )
+    };
+    let body =
+        [(1, 0), (1, 1), (1, 1), (1, 0), (2, 0), (9, 0), (0, 0), (3, 0)].map(|(a, b)| item(a, b)).concat();
+    check(
+        &docx(&body, &[("numbering", numbering)]),
+        &["l 2. x\n  2a) x\n  2b) x\n3. x\n- x\n- x", "p x", "l 7. x"],
+    );
+}
+
+#[test]
+fn tables() {
+    let cell = |content: &str| format!("<w:tc>{content}</w:tc>");
+    let row = |cells: &[String]| format!("<w:tr>{}</w:tr>", cells.concat());
+    let inner = format!("<w:tbl>{}</w:tbl>", row(&[cell(&plain("in")), cell(&plain("ner"))]));
+    let body = format!(
+        "<w:tbl>{}{}</w:tbl>{}",
+        row(&[cell(&(plain("a") + &plain("b"))), cell(&plain("c"))]),
+        row(&[cell(&inner), cell(&plain(""))]),
+        plain("after")
+    );
+    check(&docx(&body, &[]), &["t a b | c\nin | ner |", "p after"]);
+    let frame = format!("<w:tbl>{}</w:tbl>", row(&[cell(&(styled("b2", "head") + &plain("text")))]));
+    check(&docx(&frame, &[("styles", STYLES)]), &["h2 head", "p text"]);
+}
+
+#[test]
+fn notes_and_boxes() {
+    let notes = "<w:footnotes><w:footnote w:id=\"2\"><w:p><w:r><w:t>See</w:t></w:r></w:p>\
+        <w:p><w:r><w:t>there.</w:t></w:r></w:p></w:footnote><w:footnote w:id=\"3\"/></w:footnotes>";
+    let body = "<w:p><w:r><w:t>words</w:t><w:footnoteReference w:id=\"2\"/><w:footnoteReference w:id=\"3\"/></w:r>\
+        <w:r><mc:AlternateContent><mc:Choice><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent></mc:Choice>\
+        <mc:Fallback><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent></mc:Fallback></mc:AlternateContent>\
+        <w:t> more</w:t></w:r></w:p>";
+    check(&docx(body, &[("footnotes", notes)]), &["p words[1] more", "p box", "p [1] See there."]);
+}
+
+#[test]
+fn other_encodings() {
+    let space = "xmlns:w=\"http://purl.oclc.org/ooxml/wordprocessingml/main\"";
+    let body = format!("<w:document {space}><w:body>{}</w:body></w:document>", plain("Café"));
+    let wide: Vec<u8> = body.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    check(&file(&wide, &[]), &["p Café"]);
+    let latin = format!("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>{body}").replace('é', "\u{1}");
+    let latin: Vec<u8> = latin.bytes().map(|byte| if byte == 1 { 0xe9 } else { byte }).collect();
+    check(&file(&latin, &[]), &["p Café"]);
+}
+
+#[test]
+fn what_is_no_document_is_refused() {
+    refused(&archive(&[("a", b"b")]), ErrorKind::Input, "no main part");
+    refused(&file(b"<a/>", &[]), ErrorKind::Input, "no Word document");
+    refused(&file(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", &[]), ErrorKind::Input, "document type");
+    refused(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", ErrorKind::Input, "a picture");
+}
+
+#[test]
+fn bounds() {
+    refused(&docx(&"<w:tbl><w:tr><w:tc>".repeat(200), &[]), ErrorKind::Limit, "512 deep");
+    let long = " ".repeat(17 << 20);
+    refused(&docx(&plain(&long), &[]), ErrorKind::Limit, "16 MiB");
+    let paragraph = plain(&"word ".repeat(200_000));
+    refused(&docx(&paragraph.repeat(70), &[]), ErrorKind::Limit, "64 MiB of text");
+}
+
+#[test]
+fn broken_parts_leave_the_rest() {
+    let parsed = parse(&docx(&(plain("one") + "<w:p><w:r><w:t>two</w:p>"), &[])).unwrap();
+    assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("one\n\ntwo", 1));
+    let parsed = parse(&docx(&plain("one"), &[("styles", "<w:styles><broken")])).unwrap();
+    assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("one", 1));
+}
+
+#[test]
+fn time_is_kept() {
+    let bytes = docx(&plain("word").repeat(5000), &[]);
+    let source = Source { deadline: Some(std::time::Instant::now()), ..Source::new(&bytes) };
+    let parsed = DocxXml.parse(&source).unwrap();
+    assert!(parsed.text.len() < 5000 * 4 && !parsed.text.is_empty());
+    assert_eq!(parsed.warnings, ["time ran out: the rest of the text was not read"]);
+}

@@ -1,0 +1,117 @@
+//! Names of elements, and what they do to the elements around them.
+
+/// How many bytes of a name are told apart: no name that matters is longer.
+const NAME_BYTES: usize = 16;
+
+/// The name of an element in lower case, with its traits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Name {
+    bytes: [u8; NAME_BYTES],
+    traits: u32,
+}
+
+/// It ends an open paragraph, and ends of inline elements do not reach beyond it.
+pub(super) const BLOCK: u32 = 1;
+/// It is opened again where a block ended before it did.
+pub(super) const FORMATTING: u32 = 1 << 1;
+/// No end of another element inside reaches beyond it.
+pub(super) const BARRIER: u32 = 1 << 2;
+/// It holds nothing and needs no end.
+pub(super) const VOID: u32 = 1 << 3;
+/// There is one of it, whatever a page holds.
+pub(super) const FRAME: u32 = 1 << 4;
+/// Its content is text up to its own end.
+pub(super) const RAW: u32 = 1 << 5;
+/// It begins content that is no HTML.
+pub(super) const FOREIGN: u32 = 1 << 6;
+/// It begins HTML inside what is none.
+pub(super) const INTEGRATION: u32 = 1 << 7;
+/// Parts of tables, which `</table>` and the like reach through all else.
+pub(super) const TABULAR: u32 = 1 << 8;
+pub(super) const TABLE: u32 = 1 << 9;
+const CELL: u32 = 1 << 10;
+const ROW: u32 = 1 << 11;
+const ROWS: u32 = 1 << 12;
+const PARAGRAPH: u32 = 1 << 13;
+const ITEM: u32 = 1 << 14;
+const LIST: u32 = 1 << 15;
+const TERM: u32 = 1 << 16;
+const TERMS: u32 = 1 << 17;
+const OPTION: u32 = 1 << 18;
+const SELECT: u32 = 1 << 19;
+
+impl Name {
+    pub(super) fn new(name: &str) -> Self {
+        let mut bytes = [0; NAME_BYTES];
+        for (byte, from) in bytes.iter_mut().zip(name.bytes()) {
+            *byte = from.to_ascii_lowercase();
+        }
+        let mut found = Self { bytes, traits: 0 };
+        found.traits = traits(found.as_str());
+        found
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        self.bytes.get(..end).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+    }
+
+    /// Whether it has one of the traits.
+    pub(super) const fn is(&self, traits: u32) -> bool {
+        self.traits & traits != 0
+    }
+
+    /// The traits of the open elements that give way to this one, and of those that keep it from looking further.
+    pub(super) const fn gives_way(&self) -> Option<(u32, u32)> {
+        match self.traits {
+            own if own & ITEM != 0 => Some((ITEM, LIST | BARRIER)),
+            own if own & TERM != 0 => Some((TERM, TERMS | BARRIER)),
+            own if own & OPTION != 0 => Some((OPTION, SELECT | BARRIER)),
+            own if own & CELL != 0 => Some((CELL, ROW | TABLE)),
+            own if own & ROW != 0 => Some((ROW, TABLE)),
+            own if own & ROWS != 0 => Some((ROWS, TABLE)),
+            own if own & BLOCK != 0 => Some((PARAGRAPH, BARRIER)),
+            _ => None,
+        }
+    }
+}
+
+fn traits(name: &str) -> u32 {
+    match name {
+        "p" => BLOCK | PARAGRAPH,
+        "li" => BLOCK | ITEM,
+        "ul" | "ol" | "menu" | "dir" => BLOCK | LIST,
+        "dd" | "dt" => BLOCK | TERM,
+        "dl" => BLOCK | TERMS,
+        "option" | "optgroup" => OPTION,
+        "select" => SELECT | BARRIER,
+        "td" | "th" => CELL | BARRIER | TABULAR,
+        "tr" => ROW | TABULAR,
+        "tbody" | "thead" | "tfoot" => ROWS | TABULAR,
+        "caption" => ROWS | BARRIER | TABULAR,
+        "table" => BLOCK | TABLE | BARRIER | TABULAR,
+        "template" | "object" | "applet" | "marquee" => BARRIER,
+        "svg" | "math" => FOREIGN,
+        "foreignobject" => INTEGRATION | BARRIER,
+        "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => INTEGRATION,
+        "html" | "head" | "body" => FRAME,
+        _ => traits_of_text(name),
+    }
+}
+
+fn traits_of_text(name: &str) -> u32 {
+    match name {
+        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "img" | "input"
+        | "keygen" | "link" | "meta" | "param" | "source" | "track" | "wbr" => VOID,
+        "hr" => VOID | BLOCK,
+        "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong"
+        | "tt" | "u" => FORMATTING,
+        "script" | "style" | "iframe" | "noembed" | "noframes" | "textarea" | "title" => RAW,
+        "xmp" | "plaintext" => RAW | BLOCK,
+        "address" | "article" | "aside" | "blockquote" | "center" | "details" | "dialog" | "div"
+        | "fieldset" | "figcaption" | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5"
+        | "h6" | "header" | "hgroup" | "listing" | "main" | "nav" | "pre" | "search" | "section"
+        | "summary" => BLOCK,
+        _ => 0,
+    }
+}

@@ -1,0 +1,104 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn tame(html: &str) -> Tamed<'static> {
+    let Tamed { html, is_cut } = super::tame(html, MAX_TAGS);
+    Tamed { html: Cow::Owned(html.into_owned()), is_cut }
+}
+
+#[track_caller]
+fn same(html: &str) {
+    let tamed = tame(html);
+    assert!(!tamed.is_cut);
+    assert_eq!(tamed.html, html);
+}
+
+fn depth(html: &str) -> usize {
+    let document = dom_query::Document::from(html);
+    document.root().descendants_it().map(|node| node.ancestors_it(None).count()).max().unwrap_or_default()
+}
+
+#[test]
+fn pages_stay_as_they_are() {
+    for html in [
+        "",
+        "words < and > & ü",
+        "<!doctype html><html><body class='a>b'><p>One<p>Two<br/><img src=a></body>",
+        "<ul><li>a<li>b<ul><li>c</ul></ul><table><tr><td>a<td>b<tr><td>c</table>",
+        "<script>if (a < b) document.write('<div><div><div>')</script><p>words",
+        "<title><b></title><textarea><i></textarea><style><a></style>",
+        "<!-- <div> --><!--> <p> <!DOCTYPE x><?php a ?></ a>",
+        "<b><i>a</b>b</i><a href='x'>c</a>",
+    ] {
+        same(html);
+    }
+    same(&"<p>unclosed<li>unclosed<dd>unclosed<option>a".repeat(2000));
+    same(&"<tr><td>a<td>b".repeat(2000));
+}
+
+#[test]
+fn depth_is_bounded_and_words_stay() {
+    for unit in ["<div>", "<b>", "<span>", "<table><tr><td>", "<ul><li>", "<svg><g>", "<svg><title><div>"] {
+        let tamed = tame(&format!("{}hello</div> world", unit.repeat(5000)));
+        assert!(tamed.is_cut, "{unit}");
+        // The parser adds elements of its own, such as the bodies of tables.
+        assert!(depth(&tamed.html) < 2 * MAX_DEPTH, "{unit}");
+        let text = dom_query::Document::from(&*tamed.html).text();
+        assert!(text.contains("hello") && text.contains("world"), "{unit}");
+    }
+    let tamed = tame(&format!("{}a{}<p>b", "<div>".repeat(1000), "</div>".repeat(1000)));
+    assert!(tamed.html.ends_with("</div><p>b"));
+    assert_eq!(tamed.html.matches("</div>").count(), MAX_DEPTH);
+}
+
+#[test]
+fn ends_in_scripts_do_not_hide_depth() {
+    let tamed = tame(&"<div><script></div></script>".repeat(2000));
+    assert!(depth(&tamed.html) < MAX_DEPTH + 10);
+}
+
+#[test]
+fn attributes_are_bounded() {
+    let many: String = (0..1000).map(|at| format!(" a{at}='>'")).collect();
+    let tamed = tame(&format!("<p{many}>words</p>")).html.into_owned();
+    assert!(tamed.ends_with(" a255='>'  >words</p>"));
+}
+
+#[test]
+fn formatting_is_opened_again_within_bounds() {
+    let starts: String = (0..40).map(|at| format!("<b id={at}>")).collect();
+    let tamed = tame(&format!("{starts}{}", "<p>x".repeat(50_000)));
+    let document = dom_query::Document::from(&*tamed.html);
+    assert!(document.tree.len() < 400_000, "{}", document.tree.len());
+    assert_eq!(document.select("p").length(), 50_000);
+}
+
+#[test]
+fn tags_are_bounded() {
+    let tamed = super::tame("<p>a<b>b</b><p>c<!-- d --></p>e", 3);
+    assert_eq!((&*tamed.html, tamed.is_cut), ("<p>a<b>b</b> c e", true));
+    let strays = tame(&"<".repeat(MAX_STRAYS + 2)).html.into_owned();
+    assert!(strays.ends_with("<&lt;&lt;"));
+    assert_eq!(tame("a\0b\u{1}").html, "ab");
+}
+
+#[test]
+fn a_tag_without_an_end_is_no_text() {
+    let tamed = tame("words<a href='x");
+    assert_eq!((&*tamed.html, tamed.is_cut), ("words", true));
+    assert_eq!(tame(&"<a ".repeat(100_000)).html, "");
+}
+
+proptest! {
+    #[test]
+    fn words_are_never_left_out(
+        parts in prop::collection::vec(
+            prop_oneof!["[a-z]{1,3} ", "<(div|b|p|li|td|table|svg|a|ul|span|option|select)>", "</(div|b|p|li|table|a)>"],
+            0..60,
+        ),
+    ) {
+        let html = parts.concat();
+        prop_assert_eq!(&*tame(&html).html, html.as_str());
+    }
+}

@@ -1,0 +1,106 @@
+use html2text::config;
+use lkr_domain::{BlockKind, Parsed};
+use lkr_parsers::{Composer, Parser, Result, Source};
+
+use crate::{charset, error, guard};
+
+/// Lines are never wrapped: this is longer than any.
+const WIDTH: usize = 1_000_000;
+
+/// A page has no more tags: each of them costs the crate some 2 KiB.
+const MAX_TAGS: usize = 150_000;
+
+/// A page has no more lines of its own.
+const MAX_LINES: usize = 500_000;
+
+/// Numbers in attributes that make the crate count have no more digits.
+const MAX_DIGITS: usize = 4;
+
+/// Reads HTML pages with the crate `html2text`: all text in paragraphs, and nothing of what they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlainHtml;
+
+impl Parser for PlainHtml {
+    fn name(&self) -> &'static str {
+        "html2text"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        let decoded = charset::read(source);
+        let tamed = guard::tame(&decoded.text, MAX_TAGS);
+        check(&tamed.html)?;
+        let mut composer = Composer::new();
+        if decoded.lossy {
+            composer.warn(format!("some characters could not be read as {}", decoded.encoding));
+        }
+        if tamed.is_cut {
+            composer.warn("the page has more tags than can be followed: some were left out, but no words");
+        }
+        let text = config::plain_no_decorate()
+            .link_footnotes(false)
+            .raw_mode(true)
+            .string_from_read(tamed.html.as_bytes(), WIDTH)
+            .map_err(error::html2text)?;
+        for paragraph in text.split("\n\n") {
+            composer.push(BlockKind::Paragraph, paragraph, None)?;
+        }
+        composer.finish()
+    }
+}
+
+/// Refuses what the crate cannot do within bounds.
+fn check(html: &str) -> Result<()> {
+    if html.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
+        return Err(error::too_much("it has more than 500,000 lines"));
+    }
+    if ["colspan", "rowspan", "start"].iter().any(|name| counts_far(html, name)) {
+        return Err(error::too_much("it counts cells or items beyond 9,999"));
+    }
+    Ok(())
+}
+
+/// Whether an attribute of that name has a long number.
+fn counts_far(html: &str, name: &str) -> bool {
+    let is_far = |value: &[u8]| {
+        let value = value.trim_ascii_start();
+        let Some(value) = value.strip_prefix(b"=") else {
+            return false;
+        };
+        let is_filler = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'+' | b'-' | b'0');
+        let number = value.iter().skip_while(is_filler);
+        number.take(MAX_DIGITS + 1).filter(|byte| byte.is_ascii_digit()).count() > MAX_DIGITS
+    };
+    let windows = html.as_bytes().windows(name.len()).enumerate();
+    let found = windows.filter(|(_, window)| window.eq_ignore_ascii_case(name.as_bytes()));
+    found.map(|(at, _)| at + name.len()).any(|at| html.as_bytes().get(at..).is_some_and(is_far))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_become_paragraphs() {
+        let page = "<title>x</title><h1>One</h1><p>Two <b>bold</b><ul><li>three</ul>";
+        let parsed = PlainHtml.parse(&page.into()).unwrap();
+        assert_eq!(parsed.text, "# One\n\nTwo bold\n* three");
+        assert!(parsed.blocks.iter().all(|block| block.kind == BlockKind::Paragraph && !block.furniture));
+    }
+
+    #[test]
+    fn what_counts_far_is_refused() {
+        for page in [
+            "<ol start=9223372036854775807><li>a</ol>",
+            "<td COLSPAN = '00065534'>",
+            "<td rowspan=\"12345\">",
+        ] {
+            assert_eq!(
+                PlainHtml.parse(&page.into()).unwrap_err().kind(),
+                lkr_parsers::ErrorKind::Limit,
+                "{page}"
+            );
+        }
+        assert!(PlainHtml.parse(&"<ol start=2020><li>to start 123456</ol>".into()).is_ok());
+        assert!(PlainHtml.parse(&"\n".repeat(MAX_LINES + 1).as_str().into()).is_err());
+    }
+}

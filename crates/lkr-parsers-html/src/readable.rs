@@ -1,0 +1,88 @@
+//! Which text of a page is its article.
+
+use std::collections::HashSet;
+
+use dom_query::{Document, NodeId};
+use dom_smoothie::{Config, Readability};
+
+use crate::{
+    page::Page,
+    unit::{Shape, Span, Unit},
+};
+
+/// Pages with more nodes are not searched: the search takes copies of the page.
+const MAX_NODES: usize = 250_000;
+
+/// A unit is worth reading from so many characters on.
+const MIN_UNIT_CHARS: usize = 80;
+
+/// The nodes of the text that make a page's article, where the page is one.
+pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId>> {
+    if document.tree.len() > MAX_NODES {
+        return None;
+    }
+    let config = Config { disable_json_ld: true, max_elements_to_parse: MAX_NODES, ..Config::default() };
+    let mut search = Readability::with_document(document.clone(), None, Some(config)).ok()?;
+    if !search.is_probably_readable() {
+        return None;
+    }
+    search.parse().ok()?;
+    let found = search.doc.select_single("#readability-page-1");
+    // The search moves nodes of text, but keeps them.
+    let nodes: HashSet<NodeId> = found
+        .nodes()
+        .iter()
+        .flat_map(|root| root.descendants_it())
+        .filter(|node| node.is_text())
+        .map(|node| node.id)
+        .collect();
+    holds_most(&nodes, page).then_some(nodes)
+}
+
+/// Whether an article has most of the text that is worth reading: long units that are no links, and do not stand in
+/// what surrounds it.
+fn holds_most(nodes: &HashSet<NodeId>, page: &Page) -> bool {
+    let around = around(nodes, page);
+    let (mut inside, mut all) = (0_usize, 0_usize);
+    for unit in page.units.iter().filter(|unit| unit.shape != Shape::Title) {
+        let (length, linked) = (length(unit, |_| true), length(unit, |span| span.is_linked));
+        if length < MIN_UNIT_CHARS || linked * 2 > length {
+            continue;
+        }
+        let read = length_of(unit, nodes);
+        inside += read;
+        let mut elements = ancestors(page, unit);
+        let is_surrounding = elements.any(|element| !around.contains(&element));
+        all += if is_surrounding { read } else { length };
+    }
+    inside * 2 >= all
+}
+
+/// What looks like surroundings but has text of the article in it.
+fn around(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
+    let of_article =
+        page.units.iter().filter(|unit| unit.spans.iter().any(|span| nodes.contains(&span.node)));
+    let mut found = HashSet::new();
+    for unit in of_article {
+        // Those further out were found with the first one that was.
+        let fresh: Vec<usize> =
+            ancestors(page, unit).take_while(|element| !found.contains(element)).collect();
+        found.extend(fresh);
+    }
+    found
+}
+
+/// The elements around a unit that look like surroundings.
+fn ancestors(page: &Page, unit: &Unit) -> impl Iterator<Item = usize> {
+    let outer = |element: &usize| page.surroundings.get(*element).copied().flatten();
+    std::iter::successors(unit.surroundings, outer)
+}
+
+fn length_of(unit: &Unit, nodes: &HashSet<NodeId>) -> usize {
+    length(unit, |span| nodes.contains(&span.node))
+}
+
+/// How many characters of a unit are of such spans.
+fn length(unit: &Unit, is_such: impl Fn(&Span) -> bool) -> usize {
+    unit.parts().filter(|(_, span)| is_such(span)).map(|(text, _)| text.chars().count()).sum()
+}

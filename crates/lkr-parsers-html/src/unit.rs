@@ -1,0 +1,84 @@
+use dom_query::NodeId;
+
+/// What a unit of a page is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Heading(u8),
+    Paragraph,
+    /// A line of a list: how deep it lies, and the mark in front of it.
+    Listed {
+        depth: usize,
+        mark: String,
+    },
+    /// A row of the table of that number.
+    Row(usize),
+    Code,
+    /// The title of the page.
+    Title,
+}
+
+/// A unit of a page's text, such as a paragraph.
+#[derive(Debug, Clone)]
+pub(crate) struct Unit {
+    pub(crate) shape: Shape,
+    pub(crate) text: String,
+    /// Where the text comes from, in its order.
+    pub(crate) spans: Vec<Span>,
+    /// The number of the innermost element around it that looks like surroundings of a page's text.
+    pub(crate) surroundings: Option<usize>,
+}
+
+/// A part of a unit's text that comes from one node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// The byte after its last.
+    pub(crate) end: usize,
+    pub(crate) node: NodeId,
+    pub(crate) is_linked: bool,
+}
+
+impl Unit {
+    pub(crate) const fn new(shape: Shape, surroundings: Option<usize>) -> Self {
+        Self { shape, text: String::new(), spans: Vec::new(), surroundings }
+    }
+
+    /// Adds text of a node, as it is.
+    pub(crate) fn push(&mut self, text: &str, node: NodeId, is_linked: bool) {
+        self.text.push_str(text);
+        let end = self.text.len();
+        match self.spans.last_mut() {
+            Some(last) if last.node == node => last.end = end,
+            _ => self.spans.push(Span { end, node, is_linked }),
+        }
+    }
+
+    /// Adds text of a node, its white space collapsed.
+    pub(crate) fn push_words(&mut self, text: &str, node: NodeId, is_linked: bool) {
+        let mut words = String::with_capacity(text.len());
+        let mut after_space = self.text.is_empty() || self.text.ends_with([' ', '\n']);
+        for c in text.chars() {
+            let is_space = matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
+            if !is_space {
+                words.push(c);
+            } else if !after_space {
+                words.push(' ');
+            }
+            after_space = is_space;
+        }
+        if !words.is_empty() {
+            self.push(&words, node, is_linked);
+        }
+    }
+
+    /// The parts of the text, each with its span.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&str, Span)> {
+        let starts = std::iter::once(0).chain(self.spans.iter().map(|span| span.end));
+        starts.zip(&self.spans).filter_map(|(start, span)| Some((self.text.get(start..span.end)?, *span)))
+    }
+
+    /// Whether there is nothing to read in it.
+    pub(crate) fn is_blank(&self) -> bool {
+        let is_empty = |c: char| c.is_whitespace() || matches!(self.shape, Shape::Row(_)) && c == '|';
+        self.text.chars().all(is_empty)
+    }
+}

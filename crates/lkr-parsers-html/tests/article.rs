@@ -1,0 +1,131 @@
+//! What `Article` makes of pages.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use lkr_domain::{BlockKind, Parsed};
+use lkr_parsers::{Parser, Source};
+use lkr_parsers_html::Article;
+
+fn parse(html: &str) -> Parsed {
+    Article.parse(&html.into()).unwrap()
+}
+
+/// The blocks of a page in short: a letter for the kind, a heading's level, the text; furniture in brackets.
+fn outline(parsed: &Parsed) -> Vec<String> {
+    let describe = |block: &lkr_domain::Block| {
+        let text = parsed.text.get(block.range.clone()).unwrap();
+        let line = match &block.kind {
+            BlockKind::Heading { level, title } => format!("h{level} {title}"),
+            BlockKind::Paragraph => format!("p {text}"),
+            BlockKind::List => format!("l {text}"),
+            BlockKind::Table => format!("t {text}"),
+            BlockKind::Code => format!("c {text}"),
+        };
+        if block.furniture { format!("({line})") } else { line }
+    };
+    parsed.blocks.iter().map(describe).collect()
+}
+
+#[track_caller]
+fn check(html: &str, expected: &[&str]) {
+    assert_eq!(outline(&parse(html)), expected);
+}
+
+const SENTENCE: &str =
+    "Some words, with a comma or two, in a sentence that is long enough to be worth reading. ";
+
+#[test]
+fn blocks() {
+    check(
+        "<h1>One <i>fine</i>\n day</h1>words<p>more\n  <b>wo</b>rds<div>and</div>so<br>on",
+        &["h1 One fine day", "p words", "p more words", "p and", "p so\non"],
+    );
+    check("a<br><br>b<hr>c", &["p a", "p b", "p c"]);
+    check("<pre>\na\n  b</pre><p>c <code>d</code>", &["c a\n  b", "p c d"]);
+    check("<h2><div>a</div><div>b</div></h2>", &["h2 a b"]);
+    check(&format!("<h2>{}</h2>", "a ".repeat(200)), &[&format!("p {}", "a ".repeat(200).trim())]);
+}
+
+#[test]
+fn lists() {
+    check(
+        "<ul><li>a<li>b<ol start=3><li>c<li>d</ol><li>e</ul>f",
+        &["l - a\n- b\n  3. c\n  4. d\n- e", "p f"],
+    );
+    check("<ol><li><p>a</p><p>b</p></li><li value=7>c</ol>", &["l 1. a\nb\n7. c"]);
+    check("<ol start=9223372036854775807><li>a<li>b", &["l 9223372036854775807. a\n9223372036854775807. b"]);
+}
+
+#[test]
+fn tables() {
+    check(
+        "<table><caption>x</caption><tr><th>a<th>b<tr><td><p>c</p><p>d</p><td>e</table>",
+        &["p x", "t a | b\nc d | e"],
+    );
+    check("<table><tr><td><h2>a</h2>b<td>c</table>", &["h2 a", "p b", "p c"]);
+    check("<table><tr><td>a<tr><td>b</table>", &["p a", "p b"]);
+}
+
+#[test]
+fn what_is_hidden_is_not_read() {
+    check(
+        "<body><script>a</script><style>b</style><noscript>c</noscript><p hidden>d<p style='color:red; DISPLAY : none !important'>e\
+         <p style='visibility:hidden'>f<template>g</template><!-- h --><p aria-hidden=true>i",
+        &["p i"],
+    );
+}
+
+#[test]
+fn links_side_by_side_are_parted() {
+    check("<nav><a>News</a><a>Sports</a></nav>", &["p News Sports"]);
+}
+
+#[test]
+fn an_article_has_furniture_around_it() {
+    let text = SENTENCE.repeat(5);
+    let words = text.trim_end();
+    let page = format!(
+        "<title>Fine day | ACME</title><nav><ul><li><a href=/>Home</a></ul></nav><h1>Fine day</h1>\
+         <article><p>{text}</p><h2>Then</h2><p>{text}</p><p>{text}</p></article><footer>All rights reserved</footer>"
+    );
+    let paragraph = format!("p {words}");
+    check(
+        &page,
+        &[
+            "h1 Fine day",
+            &paragraph,
+            "h2 Then",
+            &paragraph,
+            &paragraph,
+            "(l - Home)",
+            "(p All rights reserved)",
+        ],
+    );
+}
+
+#[test]
+fn other_pages_have_no_furniture() {
+    check(
+        "<title>Shop</title><nav>Menu</nav><p>Buy this.</p><footer>Imprint</footer>",
+        &["h1 Shop", "p Menu", "p Buy this.", "p Imprint"],
+    );
+    // Only one of many texts of the same weight would be the article.
+    let text = SENTENCE.repeat(8);
+    let page: String =
+        (0..6).map(|at| format!("<section><h2>Part {at}</h2><ul><li>{text}</ul></section>")).collect();
+    assert!(parse(&page).blocks.iter().all(|block| !block.furniture));
+}
+
+#[test]
+fn pages_in_other_encodings() {
+    let parsed = Article.parse(&Source::new(b"<meta charset=koi8-r><p>\xf0\xd2\xc9\xd7\xc5\xd4")).unwrap();
+    assert_eq!(parsed.text, "Привет");
+    let wide: Vec<u8> = "<p>Grüße".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(Article.parse(&Source::new(&wide)).unwrap().text, "Grüße");
+}
+
+#[test]
+fn a_page_that_lost_tags_says_so() {
+    let parsed = parse(&format!("{}deep words", "<div>".repeat(2000)));
+    assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("deep words", 1));
+}

@@ -1,0 +1,110 @@
+use lkr_domain::BlockKind;
+use proptest::prelude::*;
+
+use super::*;
+use crate::page::Rect;
+
+/// A line at that height, of that size.
+fn line(text: &str, bottom: f32, size: f32) -> Line {
+    let place = Rect { left: 50.0, bottom, right: 50.0 + text.len() as f32 * size * 0.5, top: bottom + size };
+    Line { text: text.into(), place: Some(place), size, ..Line::default() }
+}
+
+fn page(lines: Vec<Line>) -> Page {
+    let frame = Rect { left: 0.0, bottom: 0.0, right: 600.0, top: 800.0 };
+    Page { frame: Some(frame), lines, ..Page::default() }
+}
+
+fn entry(title: &str, top: Option<f32>) -> Entry {
+    Entry { title: title.into(), level: 1, page: 0, top }
+}
+
+/// The texts of the headings that one entry makes of a page.
+fn heading_text(lines: &[&str], title: &str, top: Option<f32>) -> String {
+    let lines =
+        (0_u8..).zip(lines).map(|(at, text)| line(text, 700.0 - 20.0 * f32::from(at), 10.0)).collect();
+    let parsed = compose(vec![page(lines)], &[entry(title, top)], vec![]).unwrap();
+    let heading = parsed.blocks.iter().find(|block| matches!(block.kind, BlockKind::Heading { .. })).unwrap();
+    parsed.text.get(heading.range.clone()).unwrap().to_owned()
+}
+
+#[test]
+fn titles_are_found_in_all_their_forms() {
+    for (lines, title, expected) in [
+        (&["Text", "Results"][..], "results", "Results"),
+        (&["Text", "R e s u l t s"], "Results", "R e s u l t s"),
+        (&["Text", "De\u{fb01}nitions"], "Definitions", "De\u{fb01}nitions"),
+        (&["Text", "2.1 Methods"], "Methods", "2.1 Methods"),
+        (&["Text", "Methods"], "2.1 Methods", "Methods"),
+        (&["Text", "On the origin", "of species"], "On the Origin of Species", "On the origin\nof species"),
+        (&["Text", "Chapter 3 The end"], "The end", "Chapter 3 The end"),
+        (&["Results were few.", "Results"], "Results", "Results"),
+        (&["Text", "Abstract. We show"], "Abstract", "Abstract."),
+        (&["Text", "more text that is longer"], "Absent", "§"),
+    ] {
+        assert_eq!(heading_text(lines, title, None), expected, "{lines:?} {title:?}");
+    }
+}
+
+#[test]
+fn the_destination_tells_equal_titles_apart() {
+    let at = |top| {
+        let lines =
+            vec![line("Notes", 700.0, 10.0), line("Text of it.", 600.0, 10.0), line("Notes", 500.0, 10.0)];
+        let parsed = compose(vec![page(lines)], &[entry("Notes", Some(top))], vec![]).unwrap();
+        parsed.blocks.iter().position(|block| matches!(block.kind, BlockKind::Heading { .. })).unwrap()
+    };
+    assert_eq!((at(715.0), at(515.0)), (0, 2));
+}
+
+#[test]
+fn lists_are_one_block() {
+    let lines = vec![
+        line("Take:", 700.0, 10.0),
+        line("• an egg", 688.0, 10.0),
+        line("that is fresh", 676.0, 10.0),
+        line("• some salt", 664.0, 10.0),
+    ];
+    let parsed = compose(vec![page(lines)], &[], vec![]).unwrap();
+    let kinds: Vec<_> = parsed.blocks.iter().map(|block| block.kind.clone()).collect();
+    assert_eq!(kinds, [BlockKind::Paragraph, BlockKind::List]);
+    assert_eq!(parsed.text, "Take:\n\n• an egg\nthat is fresh\n• some salt");
+}
+
+fn any_line() -> impl Strategy<Value = Line> {
+    let edge = -100.0..900.0_f32;
+    let place = prop::option::of((edge.clone(), edge.clone(), edge.clone(), edge));
+    let text = "[a-c1 .\t\u{fb01}é東•-]{0,12}";
+    (text, place, 0.0..30.0_f32, any::<bool>(), any::<bool>()).prop_map(|(text, place, size, bold, apart)| {
+        Line {
+            text,
+            place: place.map(|(left, bottom, right, top)| Rect { left, bottom, right, top }),
+            size,
+            bold,
+            apart,
+            ..Line::default()
+        }
+    })
+}
+
+fn any_page() -> impl Strategy<Value = Page> {
+    prop::collection::vec(any_line(), 0..12).prop_map(page)
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_lines_the_blocks_are_well_formed(
+        pages in prop::collection::vec(any_page(), 0..5),
+        outline in prop::collection::vec(("[a-c1 .\u{fb01}é東]{0,8}", 1..4_u8, 0..6_usize), 0..6),
+    ) {
+        let outline: Vec<Entry> = outline
+            .into_iter()
+            .map(|(title, level, page)| Entry { title, level, page, top: Some(400.0) })
+            .collect();
+        let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+        let all: usize = pages.iter().flat_map(|page| &page.lines).map(|line| letters(&line.text)).sum();
+        let parsed = compose(pages, &outline, vec![]).unwrap();
+        lkr_parsers::conformance::assert_well_formed(&parsed);
+        prop_assert!(letters(&parsed.text) >= all, "text was lost");
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod fallback;
+mod hidden;
+mod layout;
+mod lopdf;
+mod options;
+mod outline;
+mod oxide;
+mod page;
+mod pdfium;
+mod read;
+mod runs;
+
+pub use lopdf::Lopdf;
+pub use options::PdfOptions;
+pub use oxide::PdfOxide;
+pub use pdfium::Pdfium;

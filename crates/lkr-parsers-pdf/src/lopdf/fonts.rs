@@ -1,0 +1,88 @@
+use std::collections::HashMap;
+
+use lopdf::{Dictionary, Document, Encoding, Object};
+
+use super::MAX_STREAM;
+
+/// The width of a character whose width the file does not tell, in thousandths of the size.
+const USUAL: f32 = 500.0;
+
+/// The most widths that one range may set.
+const MAX_RANGE: i64 = 70_000;
+
+/// A font: what its codes mean and how wide they are.
+pub(super) struct Font<'a> {
+    encoding: Option<Encoding<'a>>,
+    widths: HashMap<i64, f32>,
+    usual: f32,
+    /// Whether a code has two bytes.
+    wide: bool,
+    pub(super) bold: bool,
+}
+
+impl<'a> Font<'a> {
+    pub(super) fn new(document: &'a Document, font: &'a Dictionary) -> Self {
+        let encoding = font.get_font_encoding_with_limit(document, MAX_STREAM).ok();
+        let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
+        let bold = name.windows(4).any(|part| part == b"Bold");
+        let wide =
+            font.get_deref(b"Subtype", document).and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0");
+        let mut font_ = Self { encoding, widths: HashMap::new(), usual: USUAL, wide, bold };
+        if wide {
+            font_.read_wide(document, font)
+        } else {
+            font_.read_simple(document, font)
+        };
+        font_
+    }
+
+    fn read_simple(&mut self, document: &Document, font: &Dictionary) -> Option<()> {
+        let first = font.get_deref(b"FirstChar", document).ok()?.as_i64().ok()?;
+        let widths = font.get_deref(b"Widths", document).ok()?.as_array().ok()?;
+        self.set(document, first, widths);
+        Some(())
+    }
+
+    fn read_wide(&mut self, document: &Document, font: &Dictionary) -> Option<()> {
+        let fonts = font.get_deref(b"DescendantFonts", document).ok()?.as_array().ok()?;
+        let font = document.dereference(fonts.first()?).ok()?.1.as_dict().ok()?;
+        self.usual = font.get_deref(b"DW", document).and_then(Object::as_float).unwrap_or(1000.0);
+        let items = font.get_deref(b"W", document).ok()?.as_array().ok()?;
+        let mut items = items.iter().filter_map(|item| Some(document.dereference(item).ok()?.1));
+        while let Some(first) = items.next() {
+            let first = first.as_i64().ok()?;
+            match items.next()? {
+                Object::Array(widths) => self.set(document, first, widths),
+                last => {
+                    let width = items.next()?.as_float().ok()?;
+                    let last = last.as_i64().ok()?.min(first.saturating_add(MAX_RANGE));
+                    self.widths.extend((first..=last).map(|code| (code, width)));
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn set(&mut self, document: &Document, first: i64, widths: &[Object]) {
+        for (code, width) in (first..first.saturating_add(MAX_RANGE)).zip(widths) {
+            if let Ok(width) = document.dereference(width).and_then(|(_, width)| width.as_float()) {
+                self.widths.insert(code, width);
+            }
+        }
+    }
+
+    /// The text of a string.
+    pub(super) fn text(&self, bytes: &[u8]) -> String {
+        let text = self.encoding.as_ref().and_then(|encoding| Document::decode_text(encoding, bytes).ok());
+        text.unwrap_or_default()
+    }
+
+    /// The widths of the codes of a string in thousandths of the size, and whether each is a blank.
+    pub(super) fn codes(&self, bytes: &[u8]) -> impl Iterator<Item = (f32, bool)> {
+        let size = if self.wide { 2 } else { 1 };
+        bytes.chunks(size).map(move |code| {
+            let number = code.iter().fold(0, |number, byte| number * 256 + i64::from(*byte));
+            (self.widths.get(&number).copied().unwrap_or(self.usual), code == b" ")
+        })
+    }
+}

@@ -1,0 +1,62 @@
+/// A transformation of the plane: `x' = a·x + c·y + e`, `y' = b·x + d·y + f`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Matrix {
+    pub(super) a: f32,
+    pub(super) b: f32,
+    pub(super) c: f32,
+    pub(super) d: f32,
+    pub(super) e: f32,
+    pub(super) f: f32,
+}
+
+impl Matrix {
+    pub(super) const IDENTITY: Self = Self::new([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+
+    pub(super) const fn new([a, b, c, d, e, f]: [f32; 6]) -> Self {
+        Self { a, b, c, d, e, f }
+    }
+
+    pub(super) const fn shift(x: f32, y: f32) -> Self {
+        Self::new([1.0, 0.0, 0.0, 1.0, x, y])
+    }
+
+    /// First this, then `next`.
+    pub(super) fn then(self, next: Self) -> Self {
+        Self {
+            a: self.a * next.a + self.b * next.c,
+            b: self.a * next.b + self.b * next.d,
+            c: self.c * next.a + self.d * next.c,
+            d: self.c * next.b + self.d * next.d,
+            e: self.e * next.a + self.f * next.c + next.e,
+            f: self.e * next.b + self.f * next.d + next.f,
+        }
+    }
+
+    pub(super) fn apply(self, x: f32, y: f32) -> (f32, f32) {
+        (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
+    }
+
+    /// How much longer vertical lines become.
+    pub(super) fn rise(self) -> f32 {
+        self.c.hypot(self.d)
+    }
+
+    /// Whether horizontal lines stay so.
+    pub(super) fn is_upright(self) -> bool {
+        self.b.abs() < 0.1 * self.a.abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transformations_follow_each_other() {
+        let turn = Matrix::new([0.0, 2.0, -2.0, 0.0, 0.0, 0.0]);
+        let both = Matrix::shift(1.0, 0.0).then(turn);
+        assert_eq!(both.apply(0.0, 0.0), (0.0, 2.0));
+        assert_eq!(turn.then(Matrix::shift(1.0, 0.0)).apply(0.0, 0.0), (1.0, 0.0));
+        assert!((both.rise() - 2.0).abs() < 1e-6 && !both.is_upright() && Matrix::IDENTITY.is_upright());
+    }
+}

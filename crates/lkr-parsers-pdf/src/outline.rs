@@ -1,0 +1,80 @@
+//! The outline of a document, read from its objects with bounds of its own: engines follow cycles in it for ever,
+//! or leave out where on the page an entry leads.
+
+mod destinations;
+mod objects;
+mod text;
+
+use std::collections::HashSet;
+
+use destinations::Destinations;
+pub(crate) use objects::{Id, Objects, Value};
+pub(crate) use text::decode;
+
+/// An entry of the outline.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) title: String,
+    /// 1 for the highest level.
+    pub(crate) level: u8,
+    /// The page it leads to, from 0.
+    pub(crate) page: usize,
+    /// The upper edge of what it leads to, if it says so.
+    pub(crate) top: Option<f32>,
+}
+
+/// Entries beyond this many are left out.
+pub(crate) const MAX_ENTRIES: usize = 20_000;
+
+/// Nothing lies deeper than this.
+pub(crate) const MAX_DEPTH: u8 = 32;
+
+/// The entries of the outline that lead to a page, in order.
+pub(crate) fn entries(objects: &dyn Objects) -> Vec<Entry> {
+    let mut walk =
+        Walk { objects, destinations: Destinations::new(objects), seen: HashSet::new(), entries: vec![] };
+    let root = objects.catalog().and_then(|catalog| objects.get(&catalog, "Outlines"));
+    if let Some(first) = root.and_then(|root| root.reference("First")) {
+        walk.siblings(first, 1);
+    }
+    walk.entries
+}
+
+struct Walk<'a> {
+    objects: &'a dyn Objects,
+    destinations: Destinations<'a>,
+    seen: HashSet<Id>,
+    entries: Vec<Entry>,
+}
+
+impl Walk<'_> {
+    fn siblings(&mut self, first: Id, level: u8) {
+        let mut next = Some(first);
+        while let Some(id) = next {
+            if self.entries.len() >= MAX_ENTRIES || !self.seen.insert(id) {
+                return;
+            }
+            let Some(item) = self.objects.object(id) else { return };
+            self.entry(&item, level);
+            if let Some(child) = item.reference("First").filter(|_| level < MAX_DEPTH) {
+                self.siblings(child, level + 1);
+            }
+            next = item.reference("Next");
+        }
+    }
+
+    fn entry(&mut self, item: &Value, level: u8) {
+        let title = self.objects.get(item, "Title").and_then(|title| title.bytes().map(decode));
+        let target = self.objects.get(item, "Dest").or_else(|| {
+            let action = self.objects.get(item, "A")?;
+            self.objects.get(&action, "D")
+        });
+        let target = target.and_then(|target| self.destinations.find(&target));
+        if let (Some(title), Some((page, top))) = (title, target) {
+            self.entries.push(Entry { title, level, page, top });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

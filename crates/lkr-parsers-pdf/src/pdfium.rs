@@ -1,0 +1,131 @@
+//! PDFium, through a library that is loaded at run time.
+
+mod lines;
+mod outline;
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use lkr_domain::Parsed;
+use lkr_parsers::{Parser, Result, Source};
+use pdfium_render::prelude::{
+    PdfBitmapFormat, PdfDocument, PdfPageIndex, PdfPageRenderRotation, PdfRect, PdfRenderConfig,
+    Pdfium as Library,
+};
+
+use crate::{
+    PdfOptions, error,
+    outline::Entry,
+    page::{Page, Rect},
+    read::{self, Engine, Picture},
+};
+
+/// The library, which a process binds once.
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
+/// Held while the library is bound.
+static BINDING: Mutex<()> = Mutex::new(());
+
+/// Reads PDF files with PDFium.
+#[derive(Clone)]
+pub struct Pdfium {
+    library: &'static Library,
+    options: PdfOptions,
+}
+
+impl Pdfium {
+    /// A parser with the library at `path`, with default options. A process keeps the library it has bound first, whatever
+    /// later paths say.
+    ///
+    /// # Errors
+    /// `Internal` where there is no such library or it lacks functions.
+    pub fn load(path: &Path) -> Result<Self> {
+        Ok(Self { library: library(path)?, options: PdfOptions::default() })
+    }
+
+    /// The same parser with these options.
+    #[must_use]
+    pub fn with_options(self, options: PdfOptions) -> Self {
+        Self { options, ..self }
+    }
+}
+
+fn library(path: &Path) -> Result<&'static Library> {
+    let _held = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(library) = LIBRARY.get() {
+        return Ok(library);
+    }
+    let bindings = Library::bind_to_library(path).map_err(|error| error::no_library(path, &error))?;
+    Ok(LIBRARY.get_or_init(|| Library::new(bindings)))
+}
+
+impl fmt::Debug for Pdfium {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pdfium").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Parser for Pdfium {
+    fn name(&self) -> &'static str {
+        "pdfium"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        error::check_begins(source.bytes)?;
+        let document =
+            self.library.load_pdf_from_byte_slice(source.bytes, None).map_err(error::from_pdfium)?;
+        read::read(&Open { document }, source, &self.options)
+    }
+}
+
+struct Open<'a> {
+    document: PdfDocument<'a>,
+}
+
+impl Engine for Open<'_> {
+    fn pages(&self) -> usize {
+        usize::try_from(self.document.pages().len()).unwrap_or(0)
+    }
+
+    fn outline(&self) -> Vec<Entry> {
+        outline::entries(&self.document)
+    }
+
+    fn page(&self, index: usize) -> Result<Page> {
+        let page = self.document.pages().get(number(index)).map_err(error::from_pdfium)?;
+        let text = page.text().map_err(error::from_pdfium)?;
+        let frame = page.boundaries().bounding().ok().map(|frame| rect(&frame.bounds));
+        let turned = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
+        Ok(Page { frame, turned, hidden: 0, lines: lines::lines(&text, frame) })
+    }
+
+    fn second(&self, _: &[Page]) -> Option<Vec<Page>> {
+        None
+    }
+
+    fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture> {
+        let page = self.document.pages().get(number(index)).ok()?;
+        let dpi = read::resolution(page.width().value, page.height().value, max_pixels)?;
+        let config =
+            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRA).scale_page_by_factor(dpi as f32 / 72.0);
+        let bitmap = page.render_with_config(&config).ok()?;
+        let (width, height) = (u32::try_from(bitmap.width()).ok()?, u32::try_from(bitmap.height()).ok()?);
+        Some(Picture { width, height, grey: read::grey(&bitmap.as_rgba_bytes()), dpi })
+    }
+}
+
+fn number(index: usize) -> PdfPageIndex {
+    PdfPageIndex::try_from(index).unwrap_or(PdfPageIndex::MAX)
+}
+
+fn rect(rect: &PdfRect) -> Rect {
+    Rect {
+        left: rect.left().value,
+        bottom: rect.bottom().value,
+        right: rect.right().value,
+        top: rect.top().value,
+    }
+}

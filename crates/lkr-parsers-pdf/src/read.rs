@@ -1,0 +1,175 @@
+//! From an engine to a parsed source: the same for every engine.
+
+use std::time::Instant;
+
+use lkr_domain::Parsed;
+use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
+
+use crate::{PdfOptions, error::guarded, hidden::drop_hidden, layout, outline::Entry, page::Page};
+
+/// A document that an engine has opened.
+pub(crate) trait Engine {
+    /// How many pages there are.
+    fn pages(&self) -> usize;
+
+    /// The outline; entries that lead nowhere left out.
+    fn outline(&self) -> Vec<Entry>;
+
+    /// The lines of a page, counted from 0.
+    fn page(&self, index: usize) -> Result<Page>;
+
+    /// What another engine reads, where that is better than `pages`.
+    fn second(&self, pages: &[Page]) -> Option<Vec<Page>>;
+
+    /// The page as a picture of at most `max_pixels`; nothing where the engine draws none.
+    fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture>;
+}
+
+/// A page as a picture.
+pub(crate) struct Picture {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) grey: Vec<u8>,
+    pub(crate) dpi: u32,
+}
+
+/// The resolution at which pages are read as pictures.
+const DPI: f32 = 200.0;
+
+/// The most pages of a file that are drawn to see whether pale text shows.
+const HIDING_PAGES: usize = 100;
+
+/// Pixels an inch for a page of that size in points, and how many pixels it has then.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are finite and positive")]
+pub(crate) fn resolution(width: f32, height: f32, max_pixels: u32) -> Option<u32> {
+    let area = width / 72.0 * (height / 72.0);
+    if !area.is_finite() || area <= 0.0 {
+        return None;
+    }
+    let dpi = DPI.min((max_pixels as f32 / area).sqrt());
+    (dpi >= 20.0).then_some(dpi as u32)
+}
+
+/// The grey of pixels of four bytes: red, green, blue and how much they cover.
+pub(crate) fn grey(pixels: &[u8]) -> Vec<u8> {
+    let weigh = |[red, green, blue, _]: &[u8; 4]| {
+        let sum = u32::from(*red) * 77 + u32::from(*green) * 150 + u32::from(*blue) * 29;
+        u8::try_from(sum >> 8).unwrap_or(u8::MAX)
+    };
+    pixels.as_chunks().0.iter().map(weigh).collect()
+}
+
+/// Reads a document through its engine.
+pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
+    let mut reading = Reading { engine, options, pages: vec![], warnings: vec![], broken: 0, hidden: 0 };
+    reading.texts(source);
+    reading.second(source);
+    reading.pictures();
+    let outline = guarded(|| Ok(engine.outline())).unwrap_or_default();
+    layout::compose(reading.pages, &outline, reading.warnings)
+}
+
+struct Reading<'a> {
+    engine: &'a dyn Engine,
+    options: &'a PdfOptions,
+    pages: Vec<Page>,
+    warnings: Vec<String>,
+    /// Pages that could not be read.
+    broken: usize,
+    /// Lines that were left out because nobody sees them.
+    hidden: usize,
+}
+
+impl Reading<'_> {
+    fn texts(&mut self, source: &Source<'_>) {
+        let all = self.engine.pages();
+        let (mut length, mut pictures) = (0, HIDING_PAGES);
+        for index in 0..all.min(self.options.max_pages) {
+            if source.is_over() || length > MAX_TEXT_BYTES {
+                break;
+            }
+            let page = self.text(index, &mut pictures);
+            length += page.len();
+            self.pages.push(page);
+        }
+        let left = all - self.pages.len();
+        self.count(left, "was left out", "were left out");
+        self.count(self.broken, "could not be read", "could not be read");
+        if self.hidden > 0 {
+            self.warnings.push("text that the pages do not show was left out".into());
+        }
+    }
+
+    /// What a page shows; nothing where it cannot be read.
+    fn text(&mut self, index: usize, pictures: &mut usize) -> Page {
+        let page = guarded(|| {
+            let mut page = self.engine.page(index)?;
+            drop_hidden(self.engine, index, &mut page, pictures);
+            Ok(page)
+        });
+        self.broken += usize::from(page.is_err());
+        let page = page.unwrap_or_default();
+        self.hidden += page.hidden;
+        page
+    }
+
+    /// Takes what another engine reads where that is better, unless it would bring back what was left out.
+    fn second(&mut self, source: &Source<'_>) {
+        if self.hidden == 0
+            && !source.is_over()
+            && let Ok(Some(pages)) = guarded(|| Ok(self.engine.second(&self.pages)))
+        {
+            self.pages = pages;
+        }
+    }
+
+    /// Reads the pages without words as pictures.
+    fn pictures(&mut self) {
+        let empty: Vec<usize> =
+            self.pages.iter().enumerate().filter(|(_, page)| !page.has_words()).map(|(at, _)| at).collect();
+        let Some(ocr) = self.options.ocr.as_deref() else {
+            return self.count(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
+        };
+        let end = Instant::now() + self.options.ocr_time;
+        let mut done = 0;
+        for index in empty.iter().take(self.options.ocr_pages) {
+            match self.picture(*index, ocr, end) {
+                Ok(()) => done += 1,
+                Err(()) => break,
+            }
+        }
+        self.count(empty.len() - done, "without text was not read", "without text were not read");
+    }
+
+    /// Reads one page as a picture; an error where there is no time for another.
+    fn picture(&mut self, index: usize, ocr: &dyn Ocr, end: Instant) -> Result<(), ()> {
+        if end <= Instant::now() {
+            return Err(());
+        }
+        let picture = guarded(|| Ok(self.engine.picture(index, self.options.max_pixels)));
+        let Ok(Some(picture)) = picture else { return Ok(()) };
+        let image =
+            PageImage { width: picture.width, height: picture.height, grey: &picture.grey, dpi: picture.dpi };
+        match ocr.read(&image, end) {
+            Ok(text) => {
+                if let Some(page) = self.pages.get_mut(index) {
+                    *page = Page::from_text(&text);
+                }
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Limit => Err(()),
+            Err(error) => {
+                self.warnings.push(format!("page {}: {error}", index + 1));
+                Ok(())
+            }
+        }
+    }
+
+    fn count(&mut self, pages: usize, one: &str, many: &str) {
+        match pages {
+            0 => {}
+            1 => self.warnings.push(format!("1 page {one}")),
+            pages => self.warnings.push(format!("{pages} pages {many}")),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! PDF files for tests, written object by object, and the parsers under test.
+#![allow(dead_code, reason = "every test takes its part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr,
+    reason = "what is meant for tests alone may fail as they do"
+)]
+
+use std::{env, path::Path, sync::Arc};
+
+use lkr_domain::{BlockKind, Parsed};
+use lkr_parsers::{Error, ErrorKind, Parser, Result, Source};
+use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
+
+/// The variable that names the library of PDFium.
+pub(crate) const LIBRARY: &str = "LKR_PDFIUM_LIBRARY";
+
+/// PDFium, if its library is here; its absence is a failure in CI.
+pub(crate) fn pdfium() -> Option<Pdfium> {
+    let Some(path) = env::var_os(LIBRARY) else {
+        assert!(env::var_os("CI").is_none(), "{LIBRARY} names no library");
+        eprintln!("skipped: {LIBRARY} names no library of PDFium");
+        return None;
+    };
+    Some(Pdfium::load(Path::new(&path)).unwrap())
+}
+
+/// Every parser that can run here.
+pub(crate) fn parsers(options: &PdfOptions) -> Vec<Arc<dyn Parser>> {
+    let mut parsers: Vec<Arc<dyn Parser>> =
+        vec![Arc::new(PdfOxide::new(options.clone())), Arc::new(Lopdf::new(options.clone()))];
+    if let Some(pdfium) = pdfium() {
+        parsers.push(Arc::new(pdfium.with_options(options.clone())));
+    }
+    parsers
+}
+
+/// PDFium, or a parser that refuses everything where its library is absent.
+#[derive(Debug)]
+pub(crate) struct PdfiumIfHere(pub(crate) Option<Pdfium>);
+
+impl Parser for PdfiumIfHere {
+    fn name(&self) -> &'static str {
+        "pdfium"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        match &self.0 {
+            Some(pdfium) => pdfium.parse(source),
+            None => Err(Error::new(ErrorKind::Internal, "parse", "no library")),
+        }
+    }
+}
+
+/// The levels, titles and pages of all headings.
+pub(crate) fn headings(parsed: &Parsed) -> Vec<(u8, &str, Option<u32>)> {
+    let heading = |kind| match kind {
+        &BlockKind::Heading { level, ref title } => Some((level, title.as_str())),
+        _ => None,
+    };
+    let headings = parsed.blocks.iter().filter_map(|block| Some((heading(&block.kind)?, block.page)));
+    headings.map(|((level, title), page)| (level, title, page)).collect()
+}
+
+/// The texts of all blocks with their pages, furniture or not.
+pub(crate) fn texts(parsed: &Parsed, furniture: bool) -> Vec<(&str, Option<u32>)> {
+    let blocks = parsed.blocks.iter().filter(|block| block.furniture == furniture);
+    blocks.map(|block| (&parsed.text[block.range.clone()], block.page)).collect()
+}
+
+/// A PDF file in the making: pages of 600 by 800 points with the fonts `R` (regular) and `B` (bold).
+#[derive(Default)]
+pub(crate) struct Pdf {
+    pages: Vec<String>,
+    outline: Vec<(usize, String, usize, f32)>,
+}
+
+/// Text of that size at a height of a page.
+pub(crate) fn line(size: u32, y: u32, text: &str) -> String {
+    format!("BT /R {size} Tf 50 {y} Td ({text}) Tj ET\n")
+}
+
+impl Pdf {
+    /// Adds a page with this content.
+    pub(crate) fn page(mut self, content: &str) -> Self {
+        self.pages.push(content.to_owned());
+        self
+    }
+
+    /// Adds an entry of the outline: its depth from 0, its title, its page from 0 and its height there.
+    pub(crate) fn entry(mut self, depth: usize, title: &str, page: usize, top: f32) -> Self {
+        self.outline.push((depth, title.to_owned(), page, top));
+        self
+    }
+
+    /// The file.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut objects = vec![String::new(); 5];
+        let first_page = objects.len() + 1;
+        for content in &self.pages {
+            let stream = objects.len() + 2;
+            objects.push(format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {stream} 0 R \
+                 /Resources << /Font << /R 3 0 R /B 4 0 R >> >> >>"
+            ));
+            objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+        }
+        let page = |index: usize| first_page + 2 * index;
+        let kids: String = (0..self.pages.len()).map(|index| format!("{} 0 R ", page(index))).collect();
+        let first_entry = objects.len() + 1;
+        for at in 0..self.outline.len() {
+            objects.push(self.item(at, first_entry, &page));
+        }
+        let outlines = if self.outline.is_empty() { "" } else { "/Outlines 5 0 R" };
+        objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {outlines} >>");
+        objects[1] = format!("<< /Type /Pages /Count {} /Kids [{kids}] >>", self.pages.len());
+        objects[2] = font("Helvetica");
+        objects[3] = font("Helvetica-Bold");
+        objects[4] = format!("<< /Type /Outlines /First {first_entry} 0 R >>");
+        write(&objects)
+    }
+
+    fn item(&self, at: usize, first: usize, page: &dyn Fn(usize) -> usize) -> String {
+        let (depth, title, target, top) = &self.outline[at];
+        let after = self.outline.iter().enumerate().skip(at + 1);
+        let next =
+            after.clone().take_while(|(_, entry)| entry.0 >= *depth).find(|(_, entry)| entry.0 == *depth);
+        let next = next.map(|(next, _)| format!("/Next {} 0 R", first + next)).unwrap_or_default();
+        let child = after.clone().next().filter(|(_, entry)| entry.0 > *depth);
+        let child = child.map(|(child, _)| format!("/First {} 0 R", first + child)).unwrap_or_default();
+        let page = page(*target);
+        format!("<< /Title ({title}) /Parent 5 0 R {next} {child} /Dest [{page} 0 R /XYZ 0 {top} 0] >>")
+    }
+}
+
+fn font(name: &str) -> String {
+    format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>")
+}
+
+fn write(objects: &[String]) -> Vec<u8> {
+    let mut file = String::from("%PDF-1.7\n");
+    let mut places = Vec::new();
+    for (number, object) in (1..).zip(objects) {
+        places.push(file.len());
+        file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
+    }
+    let table = file.len();
+    file.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
+    for place in places {
+        file.push_str(&format!("{place:010} 00000 n \n"));
+    }
+    let count = objects.len() + 1;
+    file.push_str(&format!("trailer\n<< /Size {count} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n"));
+    file.into_bytes()
+}

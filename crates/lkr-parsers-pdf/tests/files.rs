@@ -1,0 +1,35 @@
+//! Real files, where they are here: nothing that is read may break the rules, whatever the file.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod common;
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use lkr_parsers::Source;
+use lkr_parsers_pdf::PdfOptions;
+
+#[test]
+fn real_files_are_read_or_refused() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/files/pdf"));
+    let Ok(entries) = fs::read_dir(folder) else {
+        return eprintln!("skipped: no files at {}", folder.display());
+    };
+    let files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    for parser in common::parsers(&PdfOptions::default()) {
+        let mut read = 0;
+        for file in &files {
+            let bytes = fs::read(file).unwrap();
+            let deadline = Some(Instant::now() + Duration::from_secs(2));
+            if let Ok(parsed) = parser.parse(&Source { deadline, ..Source::new(&bytes) }) {
+                lkr_parsers::conformance::assert_well_formed(&parsed);
+                read += 1;
+            }
+        }
+        assert!(read * 10 > files.len() * 9, "{} reads {read} of {} files", parser.name(), files.len());
+    }
+}

@@ -1,0 +1,118 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[track_caller]
+fn check(bytes: &[u8], declared: Option<&str>, text: &str, encoding: &str, lossy: bool) {
+    let decoded = decode(bytes, declared);
+    assert_eq!((&*decoded.text, decoded.encoding, decoded.lossy), (text, encoding, lossy));
+}
+
+fn utf16(text: &str, order: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(order).collect()
+}
+
+fn utf32(text: &str, order: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    text.chars().flat_map(|c| order(c.into())).collect()
+}
+
+const WORDS: &str = "Grüße, ein paar Wörter\n世界 und mehr\n";
+
+#[test]
+fn a_mark_names_the_encoding_and_is_no_text() {
+    check(b"\xef\xbb\xbfa\xc3\xa9", Some("windows-1252"), "aé", "UTF-8", false);
+    check(b"\xef\xbb\xbf", None, "", "UTF-8", false);
+    let marked = format!("\u{feff}{WORDS}");
+    check(&utf16(&marked, u16::to_le_bytes), Some("utf-8"), WORDS, "UTF-16LE", false);
+    check(&utf16(&marked, u16::to_be_bytes), None, WORDS, "UTF-16BE", false);
+    check(&utf32(&marked, u32::to_le_bytes), None, WORDS, "UTF-32LE", false);
+    check(&utf32(&marked, u32::to_be_bytes), None, WORDS, "UTF-32BE", false);
+    check(b"\xff\xfe\0\0a\0\0\0\0\0\x11\0b", None, "a\u{fffd}", "UTF-32LE", true);
+    check(b"\xff\xfea\0\x00\xd8", None, "a\u{fffd}", "UTF-16LE", true);
+}
+
+#[test]
+fn wide_text_without_a_mark_is_told_by_its_zeros() {
+    check(&utf16(WORDS, u16::to_le_bytes), None, WORDS, "UTF-16LE", false);
+    check(&utf16(WORDS, u16::to_be_bytes), None, WORDS, "UTF-16BE", false);
+    check(&utf16("plain", u16::to_le_bytes), None, "plain", "UTF-16LE", false);
+    check(&utf32(WORDS, u32::to_le_bytes), None, WORDS, "UTF-32LE", false);
+    check(&utf32(WORDS, u32::to_be_bytes), None, WORDS, "UTF-32BE", false);
+}
+
+#[test]
+fn a_declared_encoding_counts_where_it_can_be_true() {
+    check(b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("windows-1251"), "Привет", "windows-1251", false);
+    check(b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本", "Shift_JIS", false);
+    check("Grüße".as_bytes(), Some("latin1"), "Grüße", "UTF-8", false);
+    check("日本".as_bytes(), Some("no such"), "日本", "UTF-8", false);
+    check(b"plain1", Some("utf-16"), "plain1", "UTF-8", false);
+}
+
+#[test]
+fn what_is_undeclared_is_told_by_its_statistics() {
+    for (label, text) in [
+        ("gb18030", "这是一个用来测试的简体中文文本,里面有一些常用的汉字。"),
+        ("Big5", "這是一個用來測試的繁體中文文本,裡面有一些常用的漢字。"),
+        ("Shift_JIS", "これは日本語のテキストです。ひらがなとカタカナがあります。"),
+        ("EUC-JP", "これは日本語のテキストです。ひらがなとカタカナがあります。"),
+        ("EUC-KR", "이것은 한국어로 쓴 시험용 문장입니다. 몇 단어가 더 있습니다."),
+        ("windows-1251", "Это простой русский текст, в котором есть несколько слов."),
+        ("KOI8-U", "Это простой русский текст, в котором есть несколько слов."),
+        ("windows-1252", "Voilà un été très agréable, où l’on mangea des pâtes."),
+        ("windows-1253", "Αυτό είναι ένα απλό ελληνικό κείμενο με μερικές λέξεις."),
+    ] {
+        let encoding = Encoding::for_label(label.as_bytes()).unwrap();
+        let (bytes, _, _) = encoding.encode(text);
+        assert_eq!(decode(&bytes, None).text, text, "{label}");
+    }
+}
+
+#[test]
+fn text_of_a_mainframe_is_read() {
+    let bytes =
+        b"\xc8\x81\x99\x84\xa6\x81\x99\x85\x40\x81\x95\x84\x40\xf2\xf0\x40\xa2\x96\x99\xa3\xa2\x0d\x25";
+    check(bytes, None, "Hardware and 20 sorts\r\n", "IBM500", false);
+}
+
+#[test]
+fn text_with_few_errors_is_utf8() {
+    check(&"世界".as_bytes()[..5], None, "世\u{fffd}", "UTF-8", true);
+    let mut long = "Grüße ".repeat(40).into_bytes();
+    long.push(0xff);
+    assert!(decode(&long, None).text.ends_with("Grüße \u{fffd}"));
+}
+
+#[test]
+fn control_characters_are_left_out_of_what_is_converted() {
+    check(b"caf\xe9 \x01\x1bau lait\t\x0c\r\n", None, "café au lait\t\u{c}\r\n", "windows-1252", true);
+    check(b"a\0b\x01c", None, "a\0b\u{1}c", "UTF-8", false);
+}
+
+#[test]
+fn charsets_of_media_types() {
+    for (media_type, charset) in [
+        ("text/html; charset=utf-8", Some("utf-8")),
+        ("text/html;x=y; Charset = \"Shift_JIS\"", Some("Shift_JIS")),
+        ("text/html; charset=", None),
+        ("text/html", None),
+        ("charset=utf-8", None),
+    ] {
+        assert_eq!(charset_of(media_type), charset, "{media_type}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn utf8_stays_as_it_is(text in "[^\u{0}\u{feff}]{0,60}", declared in prop::option::of("latin1|utf-8|utf-9")) {
+        let decoded = decode(text.as_bytes(), declared.as_deref());
+        prop_assert_eq!(&*decoded.text, &text);
+        prop_assert!(!decoded.lossy);
+    }
+
+    #[test]
+    fn any_bytes_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(decode(&bytes, None).text.len() <= 3 * bytes.len());
+        prop_assert!(decode(&bytes, Some("gbk")).text.len() <= 3 * bytes.len());
+    }
+}

@@ -1,0 +1,81 @@
+//! Encodings of two and four bytes a character.
+
+use super::{Decoded, UTF_16BE, UTF_16LE, cleaned, is_noise};
+
+/// How many bytes are looked at to tell the encoding.
+const SAMPLE_BYTES: usize = 64 * 1024;
+
+/// UTF-32 with a byte order mark. One of UTF-16 is the business of `encoding_rs`, but begins like this one.
+pub(super) fn marked(bytes: &[u8]) -> Option<Decoded<'_>> {
+    if let Some(rest) = bytes.strip_prefix(b"\xff\xfe\0\0") {
+        return Some(utf32(rest, Order::Little));
+    }
+    bytes.strip_prefix(b"\0\0\xfe\xff").map(|rest| utf32(rest, Order::Big))
+}
+
+/// UTF-32 or UTF-16 without a byte order mark: text in them has zero bytes, and those in the same place of each unit.
+pub(super) fn guess(bytes: &[u8]) -> Option<Decoded<'_>> {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    [Order::Little, Order::Big]
+        .into_iter()
+        .find(|order| is_utf32(sample, *order))
+        .map(|order| utf32(bytes, order))
+        .or_else(|| utf16(bytes, sample))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    const fn unit(self, unit: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(unit),
+            Self::Big => u32::from_be_bytes(unit),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Little => "UTF-32LE",
+            Self::Big => "UTF-32BE",
+        }
+    }
+}
+
+fn is_utf32(sample: &[u8], order: Order) -> bool {
+    let (units, _) = sample.as_chunks::<4>();
+    let is_text = |unit: &[u8; 4]| char::from_u32(order.unit(*unit)).is_some_and(|c| !is_noise(c));
+    !units.is_empty() && units.iter().all(is_text)
+}
+
+fn utf32(bytes: &[u8], order: Order) -> Decoded<'_> {
+    let (units, rest) = bytes.as_chunks::<4>();
+    let mut lossy = !rest.is_empty();
+    let read = |unit: &[u8; 4]| char::from_u32(order.unit(*unit));
+    let text: String = units.iter().map(|unit| read(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    lossy |= units.iter().any(|unit| read(unit).is_none());
+    cleaned(text.into(), order.name(), lossy)
+}
+
+fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
+    let (units, _) = sample.as_chunks::<2>();
+    let zeros = |at: usize| units.iter().filter(|unit| unit.get(at) == Some(&0)).count();
+    let (first, second) = (zeros(0), zeros(1));
+    let (encoding, zeros, others) =
+        if first > second { (UTF_16BE, first, second) } else { (UTF_16LE, second, first) };
+    // What is UTF-8 too has to be clear: half of its characters are of one byte there.
+    let clear = if std::str::from_utf8(sample).is_ok() { 2 } else { 50 };
+    let whole = bytes.len().is_multiple_of(2);
+    if !whole || zeros.saturating_mul(clear) < units.len() || others.saturating_mul(20) > zeros {
+        return None;
+    }
+    let (text, _) = encoding.decode_without_bom_handling(units.as_flattened());
+    let odd = text.chars().filter(|c| is_noise(*c) || *c == char::REPLACEMENT_CHARACTER).count();
+    if odd.saturating_mul(100) > units.len() {
+        return None;
+    }
+    Some(super::read(bytes, encoding))
+}

@@ -1,0 +1,11 @@
+//! Reading files: which plugins there are, and how they are run.
+
+mod add;
+mod plugins;
+mod reader;
+
+pub use add::extracted_text;
+pub use lkr_parsers::{Format, extension};
+pub use lkr_sandbox::{Extracted, FileSource, Limits};
+pub use plugins::{FilePlugins, FileTools, PluginNames};
+pub use reader::{FileReader, work};

@@ -1,0 +1,51 @@
+use std::{fs::File, path::Path};
+
+use lkr_domain::{Creator, Document, Metadata};
+use lkr_ingest::NewFile;
+
+use super::{Extracted, FilePlugins, FileReader, FileSource};
+use crate::{Error, ErrorKind, ExtractedText, KnowledgeBase, Result};
+
+impl KnowledgeBase {
+    /// Reads a file with the default plugins, brings it in and waits until it is searchable. Its title is its name
+    /// without the extension.
+    ///
+    /// # Errors
+    /// `Invalid` where the file cannot be read, or has no text.
+    pub async fn add_file(&self, reader: &FileReader, path: impl AsRef<Path>) -> Result<Document> {
+        let path = path.as_ref();
+        let refused = |kind, reason: &dyn std::fmt::Display| {
+            Error::new(kind, "add file", format!("{}: {reason}", path.display()))
+        };
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (file, size_bytes) = open(path).map_err(|error| refused(ErrorKind::Invalid, &error))?;
+        let again = file.try_clone().map_err(|error| refused(ErrorKind::Internal, &error))?;
+        let source =
+            FileSource { file_name: file_name.clone(), media_type: None, file: again, length: size_bytes };
+        let extracted = reader.read(source, &FilePlugins::default()).await;
+        let extracted = extracted.map_err(|error| refused(error.kind(), &error.reason()))?;
+        if extracted.is_blank() {
+            return Err(refused(ErrorKind::Invalid, &"it has no text"));
+        }
+        let warnings = extracted.warnings().to_vec();
+        let title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (source, metadata) = (format!("file:{file_name}"), Metadata::new());
+        let extracted = extracted_text(extracted);
+        let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata };
+        let task = self.submit_file(file, &Creator::default(), warnings).await?;
+        self.finished(task).await
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<(File, u64)> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+/// What was extracted from a file, as a [`NewFile`] takes it.
+#[must_use]
+pub fn extracted_text(extracted: Extracted) -> ExtractedText {
+    let (text_bytes, blocks_bytes) = (extracted.text_bytes(), extracted.blocks_bytes());
+    ExtractedText { file: extracted.into_file(), text_bytes, blocks_bytes }
+}
