@@ -2,8 +2,8 @@
 """Compare the headings that a parser found in DOCX files with those that their styles make.
 
 usage: docx_headings.py DIR [FILES]
-DIR holds NAME.docx.json as written by the example extract of lkr-parsers-docx with --json; FILES is the folder of
-the files themselves (default: the shared test data).
+DIR holds NAME.docx.json as `lkr parse FILES --out DIR --json` writes it; FILES is the folder of the files themselves
+(default: the shared test data).
 
 A paragraph of the body counts as a heading of level N where its style, or one that the style is based on, is named
 "Heading N". Needs python-docx.
@@ -59,7 +59,7 @@ def main():
         result = out / f"{path.name}.json"
         if wanted is None:
             continue
-        blocks = json.loads(result.read_text()) if result.exists() else []
+        blocks = json.loads(result.read_text(encoding="utf-8"))["blocks"] if result.exists() else []
         got = collections.Counter((b["level"], b["title"]) for b in blocks if b["kind"] == "heading")
         titles = collections.Counter(title for _, title in got.elements())
         hits = sum((collections.Counter(wanted) & got).values())

@@ -3,10 +3,9 @@
 
 usage: outline_recall.py PDFS JSONS [--worst N]
 
-PDFS is a folder of PDF files, JSONS one with NAME.pdf.json for each: a list of blocks with kind, title, level and
-page, as `cargo run -p lkr-parsers-pdf --example extract -- FILES --out DIR --json JSONS` writes it. An entry that
-leads to a page counts as found where a heading on that page has its title, white space and case aside; "level"
-counts those whose level is the entry's depth, too.
+PDFS is a folder of PDF files, JSONS one with NAME.pdf.json for each, as `lkr parse PDFS --out JSONS --json` writes it.
+An entry that leads to a page counts as found where a heading on that page has its title, white space and case aside;
+"level" counts those whose level is the entry's depth, too. Needs pypdf.
 """
 import argparse
 import json
@@ -44,7 +43,8 @@ def wanted(path):
 
 
 def found(path):
-    return [(key(b["title"]), b["page"], b["level"]) for b in json.loads(path.read_text()) if b["kind"] == "heading"]
+    blocks = json.loads(path.read_text(encoding="utf-8"))["blocks"]
+    return [(key(b["title"]), b["page"], b["level"]) for b in blocks if b["kind"] == "heading"]
 
 
 def main():

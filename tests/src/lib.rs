@@ -10,6 +10,7 @@
 mod answer;
 mod api;
 mod binary;
+mod form;
 mod load;
 mod model;
 mod raw;

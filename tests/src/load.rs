@@ -82,10 +82,15 @@ impl Load {
     fn add(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         self.ledger().insert(number, Outcome::default());
-        let body = json!({"text": text(number, seed), "source": Self::source(number)});
-        let Ok(answer) = server.try_call("POST", "/api/v1/documents", Some(&body), Some(token)) else {
-            return false;
+        let (text, source) = (text(number, seed), Self::source(number));
+        // Some come as files.
+        let answer = if number.is_multiple_of(3) {
+            server.try_upload("report.md", text.as_bytes(), &[("source", &source)], token)
+        } else {
+            let body = json!({"text": text, "source": source});
+            server.try_call("POST", "/api/v1/documents", Some(&body), Some(token))
         };
+        let Ok(answer) = answer else { return false };
         assert_eq!(answer.status, 202, "{}", answer.json);
         let task_id = answer.data()["task_id"].as_str().map(str::to_owned);
         self.change(number, |outcome| outcome.task_id = task_id);

@@ -50,20 +50,37 @@ pub fn assert_consistent(server: &Server) -> ByLayer {
 /// Where more or less is stored.
 pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
     let mut left = String::new();
+    let originals = originals(server);
     for _ in 0..TRIES {
         thread::sleep(Duration::from_millis(300));
         server.stop();
         let (points, trash) = stored(&server.data_dir());
-        let texts = files(&server.data_dir().join("blobs"));
+        let blobs = server.data_dir().join("blobs");
+        let (texts, blocks) = (files(&blobs.join("texts")), files(&blobs.join("blocks")));
+        let uploads = server.data_dir().join("uploads");
+        let mut stored: Vec<_> = files(&uploads);
+        stored.sort();
+        let named: Vec<_> = originals.iter().map(|path| uploads.join(path)).collect();
         // A task that was overtaken amid a write is tidied up after by its worker, at the next start if need be.
-        if trash == 0 && texts.len() as u64 == shown["l1"] && points == *shown {
+        let whole = texts.len() as u64 == shown["l1"] && blocks.len() == originals.len() && stored == named;
+        if trash == 0 && whole && points == *shown {
             return;
         }
-        left =
-            format!("{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}");
+        left = format!(
+            "{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, \
+             originals {stored:?} of {originals:?}"
+        );
         server.restart();
     }
     panic!("what was deleted is not collected: {left}");
+}
+
+/// Where the originals of all documents are stored, in order.
+fn originals(server: &Server) -> Vec<String> {
+    let paths = server.all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
+    let mut paths: Vec<String> = paths.filter_map(|path| path.as_str().map(str::to_owned)).collect();
+    paths.sort();
+    paths
 }
 
 /// How many points each layer's collection of a stopped server holds, and how many revisions wait to be removed.

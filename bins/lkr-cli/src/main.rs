@@ -5,6 +5,7 @@ mod collection;
 mod eval;
 mod http;
 mod ingest;
+mod parse;
 mod stats;
 
 use std::{io::Write, process::ExitCode};
@@ -25,14 +26,20 @@ enum Command {
     Ingest(ingest::Args),
     /// Run the queries of a collection and measure the answers against its judgements.
     Eval(eval::Args),
+    /// Print or write the text of files: PDF, DOCX, HTML, Markdown and plain text.
+    Parse(parse::Args),
     /// Measure ratios.
     Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == parse::PARSE_WORKER) {
+        return lkr::files::work();
+    }
     let outcome = match Cli::parse().command {
         Command::Ingest(args) => ingest::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Parse(args) => parse::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,23 +1,29 @@
 //! The project's automation. `cargo xtask serve` sets up and runs the service, `cargo xtask test` sets up and
-//! passes the tests, `cargo xtask lint` checks form and structure.
+//! passes the tests, `cargo xtask lint` checks form and structure, `cargo xtask files` scores the reading of files, and
+//! `cargo xtask fuzz` looks for files that break it.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
 mod direction;
+mod files;
+mod fuzz;
 mod lint;
 mod model;
+mod tools;
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
+    fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
-                     model [FOLDER THAT HOLDS IT]";
+                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -28,6 +34,8 @@ fn main() -> Result<()> {
         Some("test") => test(&rest),
         Some("lint") => lint::run_lints(),
         Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
+        Some("files") => files::score(rest.first().map(Path::new)),
+        Some("fuzz") => fuzz::fuzz(&rest),
         _ => bail!(USAGE),
     }
 }
@@ -45,6 +53,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
     tests.args(arguments);
     with_model(&mut tests)?;
+    tools::with_readers(&mut tests)?;
     run(tests)?;
     if arguments.is_empty() {
         // A program outside the workspace that embeds the retrieval alone; it shares what was built.
@@ -90,4 +99,42 @@ fn run(mut command: Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
+}
+
+/// Runs a command whose output matters only where it fails.
+fn quietly(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}; is it installed?"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} ended with {}: {}", output.status, said.trim());
+    }
+    Ok(())
+}
+
+/// The folder beside `dest` where its content is put together: the rename stays on one file system.
+fn partial_sibling(dest: &Path) -> Result<PathBuf> {
+    let name = dest.file_name().with_context(|| format!("{} names no folder", dest.display()))?;
+    let mut partial = OsStr::new(".").to_owned();
+    partial.push(name);
+    partial.push(".partial");
+    Ok(dest.with_file_name(partial))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .with_context(|| format!("cannot list {}", folder.display()))
+}
+
+fn remove_dir(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }

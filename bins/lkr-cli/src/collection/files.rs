@@ -18,8 +18,7 @@ pub(crate) fn is_collection(dir: &Path) -> bool {
 pub(crate) fn texts_below(path: &Path) -> Result<Vec<Input>> {
     if path.is_dir() {
         let name = name_of(path)?;
-        let mut files = Vec::new();
-        walk(path, &mut files)?;
+        let files = files_below(path, is_text)?;
         if files.is_empty() {
             bail!("{} holds no collection and no .txt or .md file", path.display());
         }
@@ -33,7 +32,14 @@ pub(crate) fn texts_below(path: &Path) -> Result<Vec<Input>> {
     Ok(vec![input(path, format!("file:{name}"))?])
 }
 
-fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// All files in a folder that are `wanted`, at any depth, by name.
+pub(crate) fn files_below(dir: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    walk(dir, wanted, &mut files)?;
+    Ok(files)
+}
+
+fn walk(dir: &Path, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> Result<()> {
     let context = || format!("list {}", dir.display());
     let mut entries =
         fs::read_dir(dir).with_context(context)?.collect::<Result<Vec<_>, _>>().with_context(context)?;
@@ -42,8 +48,8 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.path();
         // A link could lead in a circle.
         if entry.file_type().with_context(context)?.is_dir() {
-            walk(&path, files)?;
-        } else if is_text(&path) {
+            walk(&path, wanted, files)?;
+        } else if wanted(&path) {
             files.push(path);
         }
     }

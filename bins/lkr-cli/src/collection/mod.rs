@@ -6,7 +6,7 @@ mod gold;
 mod lines;
 
 pub(crate) use documents::{Input, collection};
-pub(crate) use files::{is_collection, texts_below};
+pub(crate) use files::{files_below, is_collection, texts_below};
 pub(crate) use gold::{Gold, Query};
 
 use std::path::Path;

@@ -1,0 +1,57 @@
+use std::io::Write;
+
+use crate::{Answer, Server};
+
+const BOUNDARY: &str = "lkr-form-boundary-7b1d";
+
+impl Server {
+    /// Uploads a file as admin.
+    ///
+    /// # Panics
+    /// Where no answer comes.
+    #[must_use]
+    pub fn upload(&self, name: &str, bytes: &[u8]) -> Answer {
+        let answer = self.try_upload(name, bytes, &[], self.admin());
+        answer.unwrap_or_else(|e| panic!("upload of {name}: {e}\n{}", self.log()))
+    }
+
+    /// Uploads a file to a server that may not be there, with other parts of the form before it.
+    pub fn try_upload(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        parts: &[(&str, &str)],
+        token: &str,
+    ) -> Result<Answer, ureq::Error> {
+        let mut body = Vec::with_capacity(bytes.len() + 1024);
+        for (part, text) in parts {
+            write!(
+                body,
+                "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{part}\"\r\n\r\n{text}\r\n"
+            )?;
+        }
+        let disposition = format!("form-data; name=\"file\"; filename=\"{name}\"");
+        write!(body, "--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n")?;
+        body.extend_from_slice(bytes);
+        write!(body, "\r\n--{BOUNDARY}--\r\n")?;
+        let headers = [
+            ("Authorization", format!("Bearer {token}")),
+            ("Content-Type", format!("multipart/form-data; boundary={BOUNDARY}")),
+        ];
+        self.try_send("POST", "/api/v1/documents/upload", &headers, Some(body))
+    }
+
+    /// Uploads a file as admin, waits until it is searchable, and answers its document's detail.
+    ///
+    /// # Panics
+    /// Where it is refused, or fails.
+    #[must_use]
+    pub fn uploaded(&self, name: &str, bytes: &[u8]) -> serde_json::Value {
+        let answer = self.upload(name, bytes);
+        assert_eq!(answer.status, 202, "{name}: {}", answer.message());
+        let task = self.ended(answer.data()["task_id"].as_str().expect("an id"));
+        assert_eq!(task["status"], "done", "{task}");
+        let doc_id = task["result"]["doc_id"].as_str().expect("an id");
+        self.get(&format!("/documents/{doc_id}")).data().clone()
+    }
+}

@@ -1,0 +1,204 @@
+//! Uploaded files: what is read, stored, shown and taken away again.
+
+use std::{fs, path::PathBuf};
+
+use lkr_tests::{ADMIN_PASSWORD, Server};
+use serde_json::{Value, json};
+
+#[test]
+fn an_original_is_stored_and_goes_with_its_document() {
+    let server = Server::start();
+    let detail = server.uploaded("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
+    let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
+    let stored = server.data_dir().join("uploads").join(path);
+    assert!(path.ends_with("_Rote Grütze #1.txt"), "{path}");
+    assert_eq!(fs::read_to_string(&stored).unwrap(), "Rote Grütze aus Johannisbeeren.");
+    assert_eq!(detail["l1"]["metadata"]["original_filename"], "../Rote Grütze #1.txt");
+    assert_eq!(detail["l1"]["title"], "Rote Grütze #1");
+    let file = format!("/documents/{}/file", detail["l1"]["doc_id"].as_str().unwrap());
+    let answer = server.get(&file);
+    assert_eq!((answer.status, answer.body.len()), (200, 32));
+    assert_eq!(answer.header("content-length"), Some("32"));
+    let head = server.call("HEAD", &file, None, None);
+    assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("32"), 0));
+    let document = file.trim_end_matches("/file").to_owned();
+    let deleted = server.call("DELETE", &document, None, Some(server.admin()));
+    assert_eq!(deleted.data()["deleted"]["l1"], 1);
+    assert!(!stored.exists(), "it is gone when the delete is answered");
+    server.get(&file).refused(1004, 404);
+}
+
+#[test]
+fn a_file_that_is_not_there_any_more_or_leads_elsewhere_is_not_found() {
+    let server = Server::start();
+    for harm in ["gone", "linked"] {
+        let detail = server.uploaded("a.txt", b"Io has volcanoes.");
+        let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
+        let stored = server.data_dir().join("uploads").join(path);
+        fs::remove_file(&stored).unwrap();
+        if harm == "linked" {
+            std::os::unix::fs::symlink("/etc/hostname", &stored).unwrap();
+        }
+        let document = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
+        server.get(&format!("{document}/file")).refused(1004, 404);
+        assert_eq!(server.get(&document).data()["file"]["available"], false, "{harm}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_stored_is_ingested_all_the_same() {
+    let mut server = Server::start();
+    let taken = server.folder().join("taken");
+    fs::write(&taken, "a file where a folder should be").unwrap();
+    server.set("LKR_UPLOAD_DIR", &taken.join("uploads").display().to_string());
+    server.restart();
+    let answer = server.upload("a.txt", b"Io has volcanoes.");
+    assert_eq!(answer.data()["saved_path"], "");
+    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    assert_eq!(task["status"], "done", "{task}");
+    let document = format!("/documents/{}", task["doc_id"].as_str().unwrap());
+    let detail = server.get(&document).data().clone();
+    assert_eq!((&detail["file"], &detail["l1"]["metadata"]), (&Value::Null, &json!({})));
+    server.get(&format!("{document}/file")).refused(1004, 404);
+    assert_eq!(server.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_pdf_is_cited_with_its_page_and_path() {
+    let server = Server::start();
+    let pages = [
+        ["1 Moons", "Io has volcanoes that never rest.", "They colour its ground."],
+        ["2 Rings", "Saturn has rings of ice.", "They are younger than their planet."],
+        ["3 Tails", "A comet has two tails.", "Both point away from the sun."],
+        ["4 Belts", "Asteroids are many and small.", "Most of them are far apart."],
+    ];
+    let detail = server.uploaded("planets.pdf", &pdf(&pages));
+    let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
+    let found = server.search(&json!({"query": "rings of ice", "top_k": 1}))["results"][0].clone();
+    assert_eq!((&found["page_start"], &found["page_end"]), (&json!(2), &json!(2)), "{found}");
+    assert_eq!(found["path"], json!(["2 Rings"]), "{found}");
+    let text = server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
+    let characters: Vec<char> = text.chars().collect();
+    let at = |key: &str| found[key].as_u64().unwrap() as usize;
+    let cut: String = characters[at("char_start")..at("char_end")].iter().collect();
+    assert_eq!(cut, found["text"].as_str().unwrap());
+    assert!(text.contains("ACME quarterly"), "the running head is part of the text");
+    let chunks = server.all(&format!("/documents/{doc_id}/chunks"));
+    assert!(chunks.iter().all(|chunk| !chunk["text"].as_str().unwrap().contains("ACME")), "and of no chunk");
+}
+
+#[test]
+fn pdfium_reads_where_its_library_is_found() {
+    let Some(library) = std::env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from) else {
+        assert!(std::env::var_os("CI").is_none(), "PDFium is not there");
+        return eprintln!("skipped: LKR_PDFIUM_LIBRARY names no PDFium");
+    };
+    let library = library.display().to_string();
+    let server =
+        Server::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD), ("LKR_PDFIUM_LIBRARY", &library)]);
+    choose(&server, &json!({"pdf": {"plugin": "pdfium"}}));
+    let detail = server.uploaded("planets.pdf", &pdf(&[["1 Moons", "Io has volcanoes.", "They glow."]]));
+    assert_eq!(detail["l2"][0]["page_start"], 1, "{detail}");
+    let found = server.search(&json!({"query": "volcanoes", "top_k": 1}))["results"][0].clone();
+    assert!(found["text"].as_str().unwrap().contains("Io has volcanoes."), "{found}");
+}
+
+#[test]
+fn text_in_pictures_is_read_where_tesseract_is_installed() {
+    let server = Server::start();
+    let schema = server.call("GET", "/settings/schema", None, Some(server.admin()));
+    if schema.data()["ocr_plugins"] != json!(["none", "tesseract"]) {
+        assert!(std::env::var_os("CI").is_none(), "tesseract is not installed");
+        return eprintln!("skipped: tesseract is not installed");
+    }
+    let scan = scanned();
+    let refused = server.upload("scan.pdf", &scan);
+    refused.refused(1001, 400);
+    assert!(refused.message().contains("holds no text"), "{}", refused.message());
+    choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
+    let detail = server.uploaded("scan.pdf", &scan);
+    let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
+    let text = server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
+    assert!(text.to_uppercase().contains("HI"), "{text:?}");
+    assert_eq!(server.all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
+}
+
+fn choose(server: &Server, parsers: &Value) {
+    let answer = server.call("PUT", "/settings", Some(&json!({"parsers": parsers})), Some(server.admin()));
+    assert_eq!(answer.status, 200, "{}", answer.message());
+}
+
+/// A PDF of pages with a running head, a heading and two lines each.
+fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
+    let content = |[heading, one, two]: &[&str; 3], number: usize| {
+        format!(
+            "BT /F 9 Tf 72 800 Td (ACME quarterly, page {number}) Tj ET BT /B 20 Tf 72 700 Td ({heading}) Tj ET \
+             BT /F 11 Tf 72 660 Td ({one}) Tj 0 -14 Td ({two}) Tj ET"
+        )
+    };
+    let font = |name| format!("<</Type/Font/Subtype/Type1/BaseFont/{name}>>");
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        String::new(),
+        font("Helvetica"),
+        font("Helvetica-Bold"),
+    ];
+    let mut kids = Vec::new();
+    for (at, page) in pages.iter().enumerate() {
+        let content = content(page, at + 1);
+        objects.push(format!("<</Length {}>>stream\n{content}\nendstream", content.len()));
+        let resources = "/Resources<</Font<</F 3 0 R/B 4 0 R>>>>";
+        let contents = objects.len();
+        objects.push(format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]{resources}/Contents {contents} 0 R>>"
+        ));
+        kids.push(format!("{} 0 R", objects.len()));
+    }
+    objects[1] = format!("<</Type/Pages/Count {}/Kids[{}]>>", pages.len(), kids.join(" "));
+    assemble(&objects.into_iter().map(String::into_bytes).collect::<Vec<_>>())
+}
+
+/// A PDF of one page that is a picture of the letters `HI`.
+fn scanned() -> Vec<u8> {
+    let (width, height) = (400_u32, 300_u32);
+    let black = |x: u32, y: u32| {
+        let bar = |from: u32| (from..from + 16).contains(&x);
+        let dash = (120..200).contains(&x) && (142..158).contains(&y);
+        (100..200).contains(&y) && (bar(120) || bar(184) || bar(240) || dash)
+    };
+    let pixels = (0..width * height).map(|at| if black(at % width, at / width) { 0 } else { 255 });
+    let head = format!(
+        "<</Type/XObject/Subtype/Image/Width {width}/Height {height}/ColorSpace/DeviceGray/BitsPerComponent 8/Length {}>>\
+         stream\n",
+        width * height
+    );
+    let image = [head.as_bytes(), &pixels.collect::<Vec<u8>>(), b"\nendstream"].concat();
+    let content = "q 144 0 0 108 0 0 cm /I Do Q";
+    assemble(&[
+        b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>".to_vec(),
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 144 108]/Resources<</XObject<</I 5 0 R>>>>/Contents 4 0 R>>"
+            .to_vec(),
+        format!("<</Length {}>>stream\n{content}\nendstream", content.len()).into_bytes(),
+        image,
+    ])
+}
+
+fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = b"%PDF-1.4\n".to_vec();
+    let mut offsets = Vec::new();
+    for (at, object) in objects.iter().enumerate() {
+        offsets.push(file.len());
+        file.extend_from_slice(format!("{} 0 obj\n", at + 1).as_bytes());
+        file.extend_from_slice(object);
+        file.extend_from_slice(b"\nendobj\n");
+    }
+    let start = file.len();
+    let rows: String = offsets.iter().map(|offset| format!("{offset:010} 00000 n \n")).collect();
+    let count = objects.len() + 1;
+    let tail = format!(
+        "xref\n0 {count}\n0000000000 65535 f \n{rows}trailer\n<</Size {count}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n"
+    );
+    file.extend_from_slice(tail.as_bytes());
+    file
+}

@@ -1,0 +1,175 @@
+//! Files that were made to do harm: bombs, deep nesting, lies about what they are. Each is refused or read in bounded
+//! time, the server stays small, and searches go on meanwhile.
+
+use std::{
+    io::{Cursor, Write},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use lkr_tests::Server;
+use serde_json::json;
+
+const MIB: u64 = 1024 * 1024;
+
+/// How long one of them may take. Parsers are given less; the rest is for slow machines.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn hostile_files_harm_nobody() {
+    let server = Server::start();
+    let _ = server.uploaded("moons.txt", b"Io has volcanoes.");
+    let before = memory(&server);
+    let (over, searches) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let searching = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let found = server
+                    .search(&json!({"query": format!("volcanoes {}", searches.load(Ordering::Relaxed))}));
+                assert_eq!(found["results"].as_array().unwrap().len(), 1);
+                searches.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        // Also where an assertion fails, so that the failure is told.
+        let end = SetAtEnd(&over);
+        for (name, bytes, reason) in hostile() {
+            let (begun, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
+            let answer = server.upload(name, &bytes);
+            let took = begun.elapsed();
+            assert_eq!((answer.code(), answer.status), (1001, 400), "{name}: {}", answer.json);
+            assert!(answer.message().contains(reason), "{name}: {}", answer.message());
+            assert!(took < PATIENCE, "{name} took {took:?}");
+            assert!(
+                took < Duration::from_secs(1) || searches.load(Ordering::Relaxed) > searched,
+                "{name}: no searches"
+            );
+            let now = memory(&server);
+            assert!(now < before + 50 * MIB, "{name}: {before} bytes before, {now} now");
+        }
+        drop(end);
+        searching.join().unwrap();
+    });
+    assert_eq!(server.all("/documents").len(), 1, "nothing of them was kept");
+    let uploads = server.data_dir().join("uploads");
+    let stored = walk(&uploads);
+    assert_eq!(stored, 1, "nothing of them was stored");
+}
+
+#[test]
+fn what_is_only_odd_is_read() {
+    let server = Server::start();
+    let deep =
+        ["<div>".repeat(100_000), "<p>hello deep world</p>".to_owned(), "</div>".repeat(100_000)].concat();
+    let nested = format!("<w:sdt><w:sdtContent>{PARAGRAPH}</w:sdtContent></w:sdt>");
+    for (name, bytes, word) in [
+        ("deep.html", deep.into_bytes(), "deep"),
+        ("nested.docx", docx(&body(&nested), ""), "hostile"),
+        ("nul.txt", b"he\x00llo nul\x00 world".to_vec(), "world"),
+    ] {
+        let _ = server.uploaded(name, &bytes);
+        let found = server.search(&json!({"query": word}));
+        assert!(!found["results"].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+/// Sets a flag when it goes.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Names, bytes, and what the refusal says.
+fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let laughs: String =
+        (0..10).map(|n| format!("<!ENTITY e{} \"{}\">", n + 1, format!("&e{n};").repeat(10))).collect();
+    let laughs = format!("<!DOCTYPE d [<!ENTITY e0 \"ha\">{laughs}]>");
+    vec![
+        (
+            "picture.pdf",
+            [&b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"[..], &[7; 5000]].concat(),
+            "holds a picture (JPEG)",
+        ),
+        ("page.pdf", b"<html><body>not a pdf</body></html>".to_vec(), "holds an HTML page"),
+        ("zeros.docx", bomb(600), "cannot be read"),
+        ("paragraphs.docx", paragraphs(), "64 MiB of text"),
+        ("laughs.docx", docx(&body("<w:p><w:r><w:t>&e10;</w:t></w:r></w:p>"), &laughs), "document type"),
+        ("pages.pdf", page_bomb(), "cannot be read"),
+        ("half.pdf", b"%PDF-1.7\n".to_vec(), "cannot be read"),
+        ("empty.html", b"<script>".repeat(100_000), "no text"),
+    ]
+}
+
+const PARAGRAPH: &str = "<w:p><w:r><w:t>hello hostile world</w:t></w:r></w:p>";
+
+fn body(content: &str) -> String {
+    let space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+    format!("<w:document xmlns:w=\"{space}\"><w:body>{content}</w:body></w:document>")
+}
+
+fn docx(document: &str, before: &str) -> Vec<u8> {
+    package(|zip| {
+        zip.write_all(before.as_bytes())?;
+        zip.write_all(document.as_bytes())
+    })
+}
+
+/// A document of this many MiB of zeros, which is a thousandth of that when packed.
+fn bomb(mib: usize) -> Vec<u8> {
+    package(|zip| (0..mib).try_for_each(|_| zip.write_all(&[0; MIB as usize])))
+}
+
+fn package(document: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Vec<u8> {
+    let relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument";
+    let relations = format!(
+        "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\">\
+         <Relationship Id=\"r\" Type=\"{relation}\" Target=\"word/document.xml\"/></Relationships>"
+    );
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("_rels/.rels", zip::write::SimpleFileOptions::default()).unwrap();
+    zip.write_all(relations.as_bytes()).unwrap();
+    zip.start_file("word/document.xml", zip::write::SimpleFileOptions::default()).unwrap();
+    document(&mut zip).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+/// A document of more text than one may have, in small paragraphs.
+fn paragraphs() -> Vec<u8> {
+    let whole = body("|");
+    let (head, tail) = whole.split_once('|').unwrap();
+    let many = PARAGRAPH.repeat(1_000);
+    package(|zip| {
+        zip.write_all(head.as_bytes())?;
+        (0..3_500).try_for_each(|_| zip.write_all(many.as_bytes()))?;
+        zip.write_all(tail.as_bytes())
+    })
+}
+
+/// A PDF whose page tree nests for ever.
+fn page_bomb() -> Vec<u8> {
+    let mut file = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n".to_vec();
+    for number in 2..42 {
+        let kids = format!("{} 0 R ", number + 1).repeat(10);
+        file.extend_from_slice(
+            format!("{number} 0 obj\n<</Type/Pages/Count 10/Kids[{kids}]>>\nendobj\n").as_bytes(),
+        );
+    }
+    file.extend_from_slice(b"trailer\n<</Size 43/Root 1 0 R>>\n%%EOF\n");
+    file
+}
+
+/// What the server's process has of memory of its own, in bytes.
+fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn walk(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
+}
