@@ -66,6 +66,7 @@ async fn index(
         source: String::new(),
         metadata: Metadata::new(),
         warnings: Vec::new(),
+        ..TaskInput::default()
     };
     let task = Task::ingest(DocId::new(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
@@ -87,6 +88,7 @@ async fn index(
         updated_at: now,
         created_by: task.created_by.clone(),
         category_by_hand: false,
+        original: None,
     };
     let sparse = SparseEncoder::default();
     for source in points_of(&document, &layered) {

@@ -148,6 +148,7 @@ impl Base {
             source: String::new(),
             metadata: Metadata::new(),
             warnings: Vec::new(),
+            ..TaskInput::default()
         };
         let task = Task::ingest(document.doc_id, "tester".into(), input);
         self.catalog.accept(&task).await.unwrap();
@@ -214,6 +215,7 @@ fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) 
         updated_at: OffsetDateTime::UNIX_EPOCH,
         created_by: "tester".into(),
         category_by_hand: false,
+        original: None,
     }
 }
 
