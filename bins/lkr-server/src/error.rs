@@ -85,11 +85,20 @@ pub(crate) struct ApiError {
     pub(crate) allow: Option<String>,
     /// After how many seconds another try makes sense.
     pub(crate) retry_after: Option<u64>,
+    /// The size of a file of which a range was asked for that it does not have.
+    pub(crate) size: Option<u64>,
 }
 
 impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, status: code.status(), message: message.into(), allow: None, retry_after: None }
+        Self {
+            code,
+            status: code.status(),
+            message: message.into(),
+            allow: None,
+            retry_after: None,
+            size: None,
+        }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -119,6 +128,12 @@ impl ApiError {
 
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::invalid(message).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+    }
+
+    pub(crate) fn outside(size: u64) -> Self {
+        let message = format!("the range lies outside of the file, which has {size} bytes");
+        let error = Self::invalid(message).with_status(StatusCode::RANGE_NOT_SATISFIABLE);
+        Self { size: Some(size), ..error }
     }
 
     pub(crate) fn wrong_content_type(message: impl Into<String>) -> Self {
@@ -223,7 +238,7 @@ fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
 }
 
 /// The message without paths of this machine, which nobody outside has to know.
-fn without_paths(message: &str) -> String {
+pub(crate) fn without_paths(message: &str) -> String {
     let hide = |word: &str| {
         let bare = word.trim_start_matches(['"', '\'', '(', '`']);
         let is_path = bare.starts_with("file://") || (bare.starts_with('/') && bare.len() > 1);

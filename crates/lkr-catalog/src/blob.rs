@@ -28,12 +28,16 @@ pub(crate) async fn put_file(
         if copied != length {
             return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof));
         }
-        writer.shutdown().await
+        Ok(())
     };
-    let copied = copied.await;
-    if copied.is_err() {
-        let _ = writer.abort().await;
-    }
+    let copied = match copied.await {
+        Ok(()) => writer.shutdown().await,
+        // A writer that was told to finish must not be told to stop any more.
+        Err(error) => {
+            let _ = writer.abort().await;
+            Err(error)
+        }
+    };
     copied.map_err(|error| Error::blob("store a file", error))
 }
 

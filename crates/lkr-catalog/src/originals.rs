@@ -66,6 +66,9 @@ impl Originals {
     pub async fn get(&self, path: &str) -> Result<Option<StoredOriginal>> {
         let Ok(path) = parse(path) else { return Ok(None) };
         let Some(blobs) = self.reach(&path).await? else { return Ok(None) };
+        if !self.is_file(&path).await {
+            return Ok(None);
+        }
         match blobs.head(&path).await {
             Ok(meta) => Ok(Some(StoredOriginal { blobs, path, size_bytes: meta.size })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -87,6 +90,17 @@ impl Originals {
                     .map_err(|e| Error::blob("remove a file", e))
             }
             Place::Blobs(_) => Ok(()),
+        }
+    }
+
+    /// Whether what a folder holds there is a file; anything that a blob store holds is one.
+    async fn is_file(&self, path: &Path) -> bool {
+        match &self.place {
+            Place::Blobs(_) => true,
+            Place::Folder(folder) => {
+                let meta = tokio::fs::symlink_metadata(on_disk(folder, path)).await;
+                meta.is_ok_and(|meta| meta.is_file())
+            }
         }
     }
 
@@ -299,6 +313,28 @@ mod tests {
         }
         assert!(put(&originals, "2026/11/new.txt", b"x").await.is_err());
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_month_that_is_no_folder_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("2026")).unwrap();
+        std::fs::write(folder.path().join("2026/11"), "a file").unwrap();
+        let originals = Originals::in_folder(folder.path().to_owned());
+        for length in [1, 6 * 1024 * 1024] {
+            let error = put(&originals, "2026/11/a.txt", &vec![7; length]).await.unwrap_err();
+            assert!(error.is_retryable(), "{error}");
+        }
+        assert!(originals.get("2026/11/a.txt").await.unwrap().is_none());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_is_no_file_is_not_found() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("2026/11/a.txt")).unwrap();
+        let originals = Originals::in_folder(folder.path().to_owned());
+        assert!(originals.get("2026/11/a.txt").await.unwrap().is_none());
     }
 
     #[tokio::test]

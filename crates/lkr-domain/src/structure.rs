@@ -1,6 +1,6 @@
 //! What a parser finds in a text, and what the layers make of it.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,22 @@ pub struct Parsed {
     pub blocks: Vec<Block>,
     /// What was left out or guessed, for the person who sent the source.
     pub warnings: Vec<String>,
+}
+
+impl Parsed {
+    /// The text without its furniture.
+    #[must_use]
+    pub fn body(&self) -> Cow<'_, str> {
+        let cut = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        let mut body = Cow::Borrowed("");
+        let mut start = 0;
+        for block in self.blocks.iter().filter(|block| block.furniture) {
+            body += cut(start..block.range.start);
+            start = block.range.end.max(start);
+        }
+        body += cut(start..self.text.len());
+        body
+    }
 }
 
 /// A range of the extracted text with a role.
@@ -151,4 +167,26 @@ pub struct Layered {
     pub l3: Vec<Node>,
     /// Chunks in order.
     pub chunks: Vec<Chunk>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_is_what_is_no_furniture() {
+        let block = |range, furniture| Block { kind: BlockKind::Paragraph, range, page: None, furniture };
+        let parsed = |blocks| Parsed { text: "aa\n\nbb\n\ncc".to_owned(), blocks, warnings: Vec::new() };
+        let none = parsed(vec![block(0..2, false), block(4..6, false)]);
+        assert!(matches!(none.body(), Cow::Borrowed("aa\n\nbb\n\ncc")));
+        let behind = parsed(vec![block(0..2, false), block(4..6, true), block(8..10, true)]);
+        assert_eq!(behind.body(), "aa\n\n\n\n");
+        let between = parsed(vec![block(0..2, true), block(4..6, false), block(8..10, true)]);
+        assert_eq!(between.body(), "\n\nbb\n\n");
+        assert_eq!(
+            parsed(vec![block(0..99, true)]).body(),
+            "",
+            "blocks that are none of the text do no harm"
+        );
+    }
 }

@@ -69,7 +69,7 @@ pub(crate) async fn draft(
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
         let document = document(&task, &parsed.text, &layered);
         let language = Language::from_code(&layered.root.language);
-        let texts = texts_of(&document.title, &parsed.text, &layered);
+        let texts = texts_of(&document.title, &parsed, &layered);
         let points = points_of(&document, &layered).into_iter().zip(texts).map(|(source, text)| {
             check_wanted(&abandoned)?;
             let sparse = sparse.passage(&text, language, average_terms(source.layer));
@@ -123,14 +123,19 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
 
 /// What the sparse vectors are made of, in the order of [`points_of`]: every point's own text, title and headings
 /// before it. The whole title stands before the whole text alone.
-fn texts_of<'a>(title: &'a str, text: &'a str, layered: &'a Layered) -> impl Iterator<Item = String> + 'a {
+fn texts_of<'a>(
+    title: &'a str,
+    parsed: &'a Parsed,
+    layered: &'a Layered,
+) -> impl Iterator<Item = String> + 'a {
+    let text = parsed.text.as_str();
     let bounds = CharBounds::new(text);
     let of_node = move |node: &lkr_domain::Node| {
         let body = bounds.cut(text, node.span);
         indexed_text(title, &node.path, body)
     };
     let of_node_too = of_node.clone();
-    std::iter::once_with(move || [title, text].join("\n"))
+    std::iter::once_with(move || [title, &parsed.body()].join("\n"))
         .chain(layered.l2.iter().map(of_node))
         .chain(layered.l3.iter().map(of_node_too))
         .chain(layered.chunks.iter().map(move |chunk| passage(title, chunk)))

@@ -103,8 +103,8 @@ async fn sweep_texts(inner: &Inner) -> Result<()> {
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
         let known =
             inner.ports.catalog.active(doc_id).await?.is_some() || is_live(inner, doc_id, revision).await?;
-        if !known {
-            inner.ports.texts.delete(doc_id, revision).await?;
+        if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
+            tracing::warn!(%doc_id, %error, "a text could not be removed; the next start tries again");
         }
     }
     Ok(())
@@ -116,7 +116,12 @@ async fn sweep_uploads(inner: &Inner) -> Result<()> {
     loop {
         let uploads = inner.ports.catalog.uploads(after, BATCH).await?;
         for upload in uploads.iter().filter(|upload| upload.begun < inner.opened) {
-            inner.ports.originals.delete(&upload.path).await?;
+            // One that cannot be removed keeps no other from being.
+            if let Err(error) = inner.ports.originals.delete(&upload.path).await {
+                let doc_id = upload.doc_id;
+                tracing::warn!(%doc_id, %error, "an original could not be removed; the next start tries again");
+                continue;
+            }
             inner.ports.catalog.forget_upload(upload.doc_id).await?;
         }
         if uploads.len() < BATCH {

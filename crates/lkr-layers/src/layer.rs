@@ -41,7 +41,7 @@ impl Default for LayerOptions {
 #[must_use]
 pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
     let text = parsed.text.as_str();
-    let language = detect(text);
+    let language = detect(&parsed.body());
     let budget = budget(options, language);
     let outline = Outline::new(parsed, budget.most);
     let terms = Terms::new(text, &outline.units, language);

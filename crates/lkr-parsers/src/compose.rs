@@ -8,6 +8,9 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;
 /// Headings beyond this many are read as text, so that a small source cannot make millions of sections.
 pub(crate) const MAX_HEADINGS: usize = 20_000;
 
+/// A heading whose words are longer leads nowhere, and is a paragraph: its words stand in the path of all that follows.
+pub const MAX_TITLE_CHARS: usize = 300;
+
 /// Beyond this many blocks, paragraphs that follow each other are one.
 pub(crate) const MAX_BLOCKS: usize = 200_000;
 
@@ -94,7 +97,7 @@ impl Composer {
     /// A heading with its words on one line; text where it has none.
     fn heading(&mut self, level: u8, title: &str) -> BlockKind {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        if title.is_empty() {
+        if title.is_empty() || title.chars().count() > MAX_TITLE_CHARS {
             return BlockKind::Paragraph;
         }
         self.headings += 1;
@@ -194,6 +197,19 @@ mod tests {
         );
         assert_eq!(parsed.blocks[0].kind, BlockKind::Heading { level: 1, title: "One fine".into() });
         assert_eq!(parsed.warnings, ["one picture was not read"]);
+    }
+
+    #[test]
+    fn a_heading_of_a_page_is_text() {
+        let heading = |words: &str| BlockKind::Heading { level: 1, title: words.to_owned() };
+        let (fits, long) = ("ä".repeat(MAX_TITLE_CHARS), "ä".repeat(MAX_TITLE_CHARS + 1));
+        let mut composer = Composer::new();
+        for words in [&fits, &long] {
+            composer.push(heading(words), words, None).unwrap();
+        }
+        let parsed = composer.finish().unwrap();
+        assert_eq!(parsed.blocks[0].kind, heading(&fits));
+        assert_eq!(parsed.blocks[1].kind, BlockKind::Paragraph);
     }
 
     #[test]

@@ -40,11 +40,20 @@ impl Parser for Files {
 
     /// Refuses a file whose name has no known extension, or whose content is clearly something else.
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        let name = source.file_name.unwrap_or_default();
-        let format = Format::from_file_name(name).ok_or_else(|| unknown(name))?;
-        sniff::check(format, source.bytes)?;
+        let format = format_of(source)?;
         self.of(format).parse(source)
     }
+}
+
+/// What a source holds, as its name tells and its first bytes do not deny.
+///
+/// # Errors
+/// `Input` where its name has no known extension, or its content is clearly something else.
+pub fn format_of(source: &Source<'_>) -> Result<Format> {
+    let name = source.file_name.unwrap_or_default();
+    let format = Format::from_file_name(name).ok_or_else(|| unknown(name))?;
+    sniff::check(format, source.bytes)?;
+    Ok(format)
 }
 
 fn unknown(name: &str) -> Error {

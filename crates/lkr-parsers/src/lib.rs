@@ -16,9 +16,9 @@ mod structure;
 mod text;
 
 pub use charset::{Decoded, charset_of, decode};
-pub use compose::{Composer, MAX_TEXT_BYTES};
+pub use compose::{Composer, MAX_TEXT_BYTES, MAX_TITLE_CHARS};
 pub use error::{Error, ErrorKind, Result};
-pub use files::Files;
+pub use files::{Files, format_of};
 pub use format::{Format, extension};
 pub use markdown::Markdown;
 pub use ocr::{Ocr, PageImage};

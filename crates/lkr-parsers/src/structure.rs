@@ -3,7 +3,7 @@
 use lkr_domain::{Block, BlockKind};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, MAX_TITLE_CHARS, Result};
 
 /// What is written down, with the version that tells how to read it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ pub fn decode_blocks(bytes: &[u8], text: &str) -> Result<Vec<Block>> {
     for block in &blocks {
         if block.s < end || text.get(block.s..block.e).is_none() {
             return Err(broken(format!("a block at {}..{} is not of this text", block.s, block.e)));
+        }
+        if matches!(&block.k, Kind::H(_, title) if title.chars().count() > MAX_TITLE_CHARS) {
+            return Err(broken(format!("the heading at {} is too long", block.s)));
         }
         end = block.e;
     }

@@ -54,6 +54,10 @@ impl Parser for Obeys {
                 }
             }
             Some("environment") => composer.warn(std::env::var("LKR_SECRET_KEY").unwrap_or("none".into())),
+            Some("files") => {
+                let open = std::fs::read_dir("/proc/self/fd").map_err(failed)?;
+                composer.warn(open.count().to_string());
+            }
             Some("child") => {
                 let child = std::process::Command::new("sleep").arg("600").spawn();
                 composer.warn(child.map(|child| child.id().to_string()).map_err(failed)?);

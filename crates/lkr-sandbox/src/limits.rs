@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// By the clock, what is read beside it, such as pictures of pages, not counted.
     pub time: Duration,
-    /// What is granted beyond that for text in pictures; nothing where none is read.
+    /// What is granted beyond that for text in pictures; nothing where none is read. Files that have it leave a turn
+    /// to those that do not.
     pub pictures: Duration,
     /// Bytes of memory that are in use at once.
     pub resident: u64,

@@ -111,6 +111,8 @@ struct Inner {
     /// Where processes are started and watched, whoever asks.
     runtime: Handle,
     turns: Semaphore,
+    /// Turns of those that may take long: fewer, so that others go on meanwhile.
+    long_turns: Semaphore,
     present: AtomicUsize,
     spares: Mutex<Vec<Waiting>>,
 }
@@ -126,8 +128,10 @@ impl Sandbox {
             internal(format!("the folder {} cannot be made: {error}", options.spool.display()))
         })?;
         let turns = Semaphore::new(options.parallel.max(1));
+        let long_turns = Semaphore::new(options.parallel.saturating_sub(1).max(1));
         let (present, spares) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let sandbox = Self { inner: Arc::new(Inner { options, runtime, turns, present, spares }) };
+        let sandbox =
+            Self { inner: Arc::new(Inner { options, runtime, turns, long_turns, present, spares }) };
         sandbox.inner.refill();
         Ok(sandbox)
     }
@@ -151,7 +155,9 @@ impl Sandbox {
     ) -> Result<Extracted> {
         let inner = Arc::clone(&self.inner);
         let _place = inner.enter()?;
-        // The semaphore is never closed.
+        let is_long = !limits.pictures.is_zero();
+        // The semaphores are never closed.
+        let _long = if is_long { Some(inner.long_turns.acquire().await.map_err(internal)?) } else { None };
         let _turn = inner.turns.acquire().await.map_err(internal)?;
         match &inner.options.mode {
             Mode::InProcess(build) => inner.in_process(Arc::clone(build), plan, source, limits).await,

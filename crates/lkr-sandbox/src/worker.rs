@@ -11,7 +11,7 @@ use lkr_parsers::{Parser, Source, encode_blocks};
 
 use crate::{
     Error, ErrorKind, Result,
-    confine::confine,
+    confine::{close_others, confine, end_with_parent},
     error::{OPERATION, internal},
     message::{Order, Refusal, Report, Summary},
 };
@@ -24,6 +24,7 @@ const MAX_ORDER_BYTES: u64 = 1024 * 1024;
 /// `build` makes the parser that a plan asks for. The process sets its limits for good before it takes the file.
 /// Where the parent goes away before it sends an order, it ends.
 pub fn work(build: impl FnOnce(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>>) -> ExitCode {
+    close_others();
     let Ok(output) = take_stdout() else { return ExitCode::FAILURE };
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut line = Vec::new();
@@ -58,6 +59,7 @@ fn extract(
     let begun = Instant::now();
     let order: Order = serde_json::from_slice(order).map_err(internal)?;
     confine(&order.limits);
+    end_with_parent();
     let parser = build(order.plan)?;
     let length = usize::try_from(order.length).map_err(internal)?;
     let mut bytes = Vec::new();

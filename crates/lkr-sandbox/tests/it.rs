@@ -132,6 +132,17 @@ async fn a_worker_has_no_network_and_no_secrets() {
     assert_eq!(base.read("environment").await.unwrap().warnings(), ["none"]);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_has_no_file_of_its_parent() {
+    let file = tempfile::tempfile().unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let warnings = Base::new(2, 8).read("files").await.unwrap().warnings().to_vec();
+    let open: usize = warnings[0].parse().unwrap();
+    // The standard ones, the output, and the folder that is being read.
+    assert!(open <= 5, "{open}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_parser_prints_is_not_its_text() {
     assert_eq!(Base::new(2, 8).read("chatter").await.unwrap().read().unwrap().text, "chatter");

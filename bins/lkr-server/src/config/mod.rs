@@ -147,6 +147,9 @@ impl Config {
     /// Refuses what asks for something that this build does not have. What only restricts is kept as it is: with
     /// nothing there to restrict, the restriction holds.
     fn check_built_in(&self) -> Result<(), String> {
+        if let Some(library) = self.pdfium_library.as_ref().filter(|library| !library.is_file()) {
+            return Err(format!("pdfium_library: there is no file {}", library.display()));
+        }
         let absent = [
             (self.vectors == VectorsBackend::Qdrant, "vectors = qdrant"),
             (self.qdrant_url.is_some(), "qdrant_url"),

@@ -109,7 +109,8 @@ impl Cx {
         Ok(form)
     }
 
-    async fn admit_again(&self) -> Result<(), ApiError> {
+    /// Looks at the right once more, where one is needed: after what takes a while, and before what lasts.
+    pub(crate) async fn admit_again(&self) -> Result<(), ApiError> {
         if self.access.needs_login(self.state.options.require_login_for_reads) {
             admit_to(self.access, &self.request, &self.state).await?;
         }

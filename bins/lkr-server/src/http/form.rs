@@ -44,7 +44,7 @@ pub(crate) struct FormRules<'a> {
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) file: FormFile,
-    pub(crate) texts: BTreeMap<&'static str, String>,
+    pub(crate) texts: BTreeMap<&'static str, Vec<u8>>,
 }
 
 /// A file as it was sent.
@@ -68,11 +68,12 @@ pub(super) async fn read(
     payload: Option<Payload>,
     rules: &FormRules<'_>,
 ) -> Result<Form, ApiError> {
-    check_content_type(request)?;
     let payload = payload.ok_or_else(|| ApiError::invalid("the form is empty"))?;
     let shared = Shared(Rc::new(RefCell::new(Paced::new(payload))));
-    let parts = Multipart::new(request.headers(), shared.clone());
-    let form = read_parts(parts, rules).await;
+    let form = match check_content_type(request) {
+        Ok(()) => read_parts(Multipart::new(request.headers(), shared.clone()), rules).await,
+        Err(error) => Err(error),
+    };
     shared.drain().await;
     form
 }
@@ -112,8 +113,7 @@ async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, A
     let name = file_name(&part);
     check_extension(&name, rules.extensions)?;
     let media_type = part.content_type().map(ToString::to_string);
-    let failed = |error: std::io::Error| ApiError::internal(&error);
-    let mut file = tokio::fs::File::from_std(tempfile::tempfile_in(rules.spool).map_err(failed)?);
+    let mut file = tokio::fs::File::from_std(spooled(rules.spool).await?);
     let mut length = 0;
     while let Some(chunk) = part.try_next().await.map_err(unreadable)? {
         length += chunk.len() as u64;
@@ -121,10 +121,20 @@ async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, A
             let most = rules.max_file_bytes / (1024 * 1024);
             return Err(ApiError::too_large(format!("{name} is larger than {most} MB")));
         }
-        file.write_all(&chunk).await.map_err(failed)?;
+        file.write_all(&chunk).await.map_err(not_stored)?;
     }
-    file.flush().await.map_err(failed)?;
+    file.flush().await.map_err(not_stored)?;
     Ok(FormFile { name, media_type, file: file.into_std().await, length })
+}
+
+/// A file without a name. Its folder may have been tidied away.
+async fn spooled(folder: &Path) -> Result<File, ApiError> {
+    tokio::fs::create_dir_all(folder).await.map_err(not_stored)?;
+    tempfile::tempfile_in(folder).map_err(not_stored)
+}
+
+fn not_stored(error: std::io::Error) -> ApiError {
+    ApiError::from(lkr::Error::new(lkr::ErrorKind::Internal, "store the upload", error))
 }
 
 /// The name that a file was sent under. The extended form wins, as RFC 6266 has it.
@@ -149,15 +159,18 @@ fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
     }))
 }
 
-async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result<String, ApiError> {
+async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result<Vec<u8>, ApiError> {
     let bytes = part.bytes(rules.max_text_bytes).await;
     let too_large = |_| ApiError::too_large(format!("{name} is larger than {} bytes", rules.max_text_bytes));
-    let bytes = bytes.map_err(too_large)?.map_err(unreadable)?;
-    String::from_utf8(bytes.into()).map_err(|_| ApiError::invalid(format!("{name} is not UTF-8")))
+    Ok(bytes.map_err(too_large)?.map_err(unreadable)?.into())
 }
 
 fn unreadable(error: actix_multipart::MultipartError) -> ApiError {
-    ApiError::invalid(format!("the form cannot be read: {error}"))
+    let reason = match error {
+        actix_multipart::MultipartError::Payload(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    ApiError::invalid(format!("the form cannot be read: {reason}"))
 }
 
 /// A body that is read through the form, and to its end afterwards.

@@ -80,7 +80,7 @@ pub(crate) async fn outer(
     }
     if let Some(state) = state {
         report(&state, &response, &id, started);
-        if state.is_stopping() {
+        if state.is_stopping() || may_have_more(&response) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
@@ -88,6 +88,14 @@ pub(crate) async fn outer(
         Some(ticket) => response.map_body(|_, body| BoxBody::new(Counted { body, _ticket: ticket })),
         None => response,
     })
+}
+
+/// Whether a refused request may have a body that nobody has read to its end, and that does not say where its end is:
+/// then neither side would ever know when the next request begins.
+fn may_have_more(response: &ServiceResponse<BoxBody>) -> bool {
+    let status = response.status();
+    let failed = status.is_client_error() || status.is_server_error();
+    failed && response.request().headers().contains_key(header::TRANSFER_ENCODING)
 }
 
 fn report(state: &AppState, response: &ServiceResponse<BoxBody>, id: &RequestId, started: Instant) {

@@ -94,6 +94,9 @@ impl Reply {
                     }
                     _ => {}
                 }
+                if let Some(size) = error.size {
+                    response.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
+                }
                 if let Some(allow) = error.allow {
                     response.insert_header((header::ALLOW, allow));
                 }

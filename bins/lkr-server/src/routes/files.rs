@@ -12,7 +12,7 @@ use lkr::{
 use serde_json::Value;
 
 use crate::{
-    error::{ApiError, Code, Failing},
+    error::{ApiError, Code, Failing, without_paths},
     http::{Answer, Cx, Endpoint, Form, FormFile, FormRules, Member, Reader, Reply, unknown_document},
     openapi::{Doc, Shape, schema},
     plugins::chosen,
@@ -80,7 +80,8 @@ async fn upload(Member(caller): Member, mut cx: Cx) -> Answer {
     let Form { file, texts } = cx.form(&rules).await?;
     check_line("the file's name", &file.name)?;
     let extracted = extract(&services, &file).await?;
-    let mut warnings = extracted.warnings().to_vec();
+    cx.admit_again().await?;
+    let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
     let task = services.kb.submit_file(file, &caller.creator(), warnings).await.writing()?;
     Reply::accepted(&UploadAccepted::from(&task))
@@ -104,22 +105,31 @@ async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiE
 /// The document that a form asks for, its properties checked.
 fn new_file(
     file: FormFile,
-    mut texts: BTreeMap<&str, String>,
+    mut texts: BTreeMap<&str, Vec<u8>>,
     extracted: Extracted,
     warnings: &mut Vec<String>,
 ) -> Result<NewFile, ApiError> {
     let FormFile { name, file, length, .. } = file;
-    let mut text = |name| texts.remove(name).unwrap_or_default();
-    let metadata = read_metadata(&text("metadata"), warnings);
-    let title = Some(text("title")).filter(|title| !title.trim().is_empty());
+    let metadata = read_metadata(&texts.remove("metadata").unwrap_or_default(), warnings);
+    let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
+    let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
     let title = title.unwrap_or_else(|| title_of(&name));
-    let source = Some(text("source")).filter(|source| !source.is_empty());
+    let source = Some(text("source")?).filter(|source| !source.is_empty());
     let source = source.unwrap_or_else(|| format!("file:{name}"));
     check_line("title", &title)?;
     check_line("source", &source)?;
     check_properties(&title, &source, &unreserved(&metadata)).map_err(refused_properties)?;
     let extracted = extracted_text(extracted);
     Ok(NewFile { file_name: name, file, size_bytes: length, extracted, title, source, metadata })
+}
+
+fn utf8(name: &str, bytes: Vec<u8>) -> Result<String, ApiError> {
+    String::from_utf8(bytes).map_err(|_| ApiError::invalid(format!("{name} is not UTF-8")))
+}
+
+/// What a parser warns of, for everybody to read.
+fn warnings_of(extracted: &Extracted) -> Vec<String> {
+    extracted.warnings().iter().map(|warning| without_paths(warning)).collect()
 }
 
 /// A failure to read a file, with the file's name where the file is at fault.
@@ -135,17 +145,17 @@ fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
     if !extracted.is_blank() {
         return Ok(());
     }
-    let said = extracted.warnings().join("; ");
+    let said = warnings_of(extracted).join("; ");
     let reason = if said.is_empty() { "nothing but white space was found in it" } else { &said };
     Err(ApiError::invalid(format!("{name} has no text: {reason}")))
 }
 
 /// The part `metadata`: what is no JSON object is ignored, and values that are no strings become such.
-fn read_metadata(text: &str, warnings: &mut Vec<String>) -> Metadata {
-    if text.trim().is_empty() {
+fn read_metadata(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
+    if text.trim_ascii().is_empty() {
         return Metadata::new();
     }
-    let Ok(Value::Object(object)) = serde_json::from_str(text) else {
+    let Ok(Value::Object(object)) = serde_json::from_slice(text) else {
         warnings.push("metadata is no JSON object and was ignored".to_owned());
         return Metadata::new();
     };
@@ -231,14 +241,15 @@ mod tests {
     #[test]
     fn metadata_is_an_object_or_nothing() {
         let mut warnings = Vec::new();
-        assert!(read_metadata(" \n", &mut warnings).is_empty() && warnings.is_empty());
+        assert!(read_metadata(b" \n", &mut warnings).is_empty() && warnings.is_empty());
         let read =
-            read_metadata(r#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
+            read_metadata(br#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
         let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("a", "x"), ("b", "1"), ("c", "true"), ("d", "null"), ("e", r#"[1,{"f":2}]"#)]);
         for wrong in ["[]", "{", "\"a\"", "nonsense"] {
-            assert!(read_metadata(wrong, &mut warnings).is_empty());
+            assert!(read_metadata(wrong.as_bytes(), &mut warnings).is_empty());
         }
-        assert_eq!(warnings.len(), 4);
+        assert!(read_metadata(b"\xff{", &mut warnings).is_empty());
+        assert_eq!(warnings.len(), 5);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use actix_web::{
     HttpRequest,
     http::{
-        StatusCode,
+        Method, StatusCode,
         header::{self, ByteRangeSpec, Header, HeaderName},
     },
 };
@@ -45,7 +45,8 @@ pub(crate) fn asked(request: &HttpRequest, etag: &str, size: u64) -> Result<Part
     {
         return Ok(Part::Known);
     }
-    if header(header::IF_RANGE).is_some_and(|wanted| wanted != etag) || header(header::RANGE).is_none() {
+    let whole = request.method() != Method::GET || header(header::RANGE).is_none();
+    if whole || header(header::IF_RANGE).is_some_and(|wanted| wanted != etag) {
         return Ok(Part::Whole);
     }
     let Ok(header::Range::Bytes(ranges)) = header::Range::parse(request) else { return Ok(Part::Whole) };
@@ -56,10 +57,7 @@ pub(crate) fn asked(request: &HttpRequest, etag: &str, size: u64) -> Result<Part
 fn satisfy(range: &ByteRangeSpec, size: u64) -> Result<Part, ApiError> {
     match range.to_satisfiable_range(size) {
         Some((first, last)) => Ok(Part::Range(first..last.saturating_add(1))),
-        None => {
-            let message = format!("the range lies outside of the file, which has {size} bytes");
-            Err(ApiError::invalid(message).with_status(StatusCode::RANGE_NOT_SATISFIABLE))
-        }
+        None => Err(ApiError::outside(size)),
     }
 }
 

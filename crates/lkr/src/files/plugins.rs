@@ -1,10 +1,12 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
+use lkr_domain::Parsed;
 use lkr_ocr_tesseract::Tesseract;
-use lkr_parsers::{Error, ErrorKind, Files, Format, Markdown, Ocr, Parser, PlainText, Result};
+use lkr_parsers::{Error, ErrorKind, Format, Markdown, Ocr, Parser, PlainText, Result, Source, format_of};
 use lkr_parsers_docx::{DocxXml, OfficeOxide};
 use lkr_parsers_html::{Article, PlainHtml};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
@@ -99,20 +101,47 @@ impl FileTools {
     }
 }
 
-/// The parsers that the plugins ask for.
-pub(super) fn files(
-    plugins: &FilePlugins,
-    tools: &FileTools,
-    ocr_time: std::time::Duration,
-) -> Result<Files> {
-    let options = PdfOptions { ocr: ocr(plugins, tools)?, ocr_time, ..PdfOptions::default() };
-    Ok(Files {
-        text: Arc::new(PlainText),
-        markdown: Arc::new(Markdown),
-        html: html(&plugins.html)?,
-        pdf: pdf(&plugins.pdf, tools, options)?,
-        docx: docx(&plugins.docx)?,
-    })
+/// Reads files of every kind, each with the plugin that is chosen for its format. Others are not even opened: one that
+/// is missing is no matter to files that it does not read.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) plugins: FilePlugins,
+    pub(super) tools: FileTools,
+    /// The time that text in pictures may take for one file.
+    pub(super) ocr_time: Duration,
+}
+
+impl Parser for Chosen {
+    fn name(&self) -> &'static str {
+        "files"
+    }
+
+    fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
+        let (parser, warning) = self.open(format_of(source)?)?;
+        let mut parsed = parser.parse(source)?;
+        parsed.warnings.extend(warning);
+        Ok(parsed)
+    }
+}
+
+impl Chosen {
+    /// The parser for a format, and a warning where it cannot do all that it should.
+    fn open(&self, format: Format) -> Result<(Arc<dyn Parser>, Option<String>)> {
+        Ok(match format {
+            Format::Text => (Arc::new(PlainText), None),
+            Format::Markdown => (Arc::new(Markdown), None),
+            Format::Html => (html(&self.plugins.html)?, None),
+            Format::Docx => (docx(&self.plugins.docx)?, None),
+            Format::Pdf => {
+                let (ocr, warning) = match ocr(&self.plugins, &self.tools) {
+                    Ok(ocr) => (ocr, None),
+                    Err(error) => (None, Some(format!("text in pictures is not read: {}", error.reason()))),
+                };
+                let options = PdfOptions { ocr, ocr_time: self.ocr_time, ..PdfOptions::default() };
+                (pdf(&self.plugins.pdf, &self.tools, options)?, warning)
+            }
+        })
+    }
 }
 
 fn pdf(name: &str, tools: &FileTools, options: PdfOptions) -> Result<Arc<dyn Parser>> {
@@ -164,35 +193,42 @@ fn unknown(kind: &str, name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    fn open(format: Format, change: impl Fn(&mut FilePlugins)) -> Result<(Arc<dyn Parser>, Option<String>)> {
+        let mut plugins = FilePlugins::default();
+        change(&mut plugins);
+        Chosen { plugins, tools: FileTools::default(), ocr_time: Duration::ZERO }.open(format)
+    }
+
+    fn refused(format: Format, change: impl Fn(&mut FilePlugins)) -> String {
+        open(format, change).unwrap_err().to_string()
+    }
 
     #[test]
     fn every_name_opens_a_parser_of_that_name() {
-        let tools = FileTools::default();
-        let plugins = tools.plugins();
-        let build = |change: &dyn Fn(&mut FilePlugins)| {
-            let mut plugins = FilePlugins::default();
-            change(&mut plugins);
-            files(&plugins, &tools, Duration::ZERO)
-        };
-        for name in plugins.pdf {
-            assert_eq!(build(&|p| p.pdf = name.to_owned()).unwrap().pdf.name(), name);
+        let names = FileTools::default().plugins();
+        for name in names.pdf {
+            assert_eq!(open(Format::Pdf, |p| p.pdf = name.to_owned()).unwrap().0.name(), name);
         }
-        for name in plugins.docx {
-            assert_eq!(build(&|p| p.docx = name.to_owned()).unwrap().docx.name(), name);
+        for name in names.docx {
+            assert_eq!(open(Format::Docx, |p| p.docx = name.to_owned()).unwrap().0.name(), name);
         }
-        for name in plugins.html {
-            assert_eq!(build(&|p| p.html = name.to_owned()).unwrap().html.name(), name);
+        for name in names.html {
+            assert_eq!(open(Format::Html, |p| p.html = name.to_owned()).unwrap().0.name(), name);
         }
-        assert_eq!(plugins.ocr, ["none"]);
-        let missing = build(&|p| p.pdf = "pdfium".to_owned()).unwrap_err();
-        assert_eq!(missing.to_string(), "open a plugin: pdfium was not found");
-        let missing = build(&|p| p.ocr = "tesseract".to_owned()).unwrap_err();
-        assert_eq!(missing.to_string(), "open a plugin: tesseract was not found");
-        let unknown = build(&|p| p.html = "word".to_owned()).unwrap_err();
-        assert_eq!(unknown.to_string(), "open a plugin: there is no HTML plugin \"word\"");
+        assert_eq!(names.ocr, ["none"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_where_it_is_needed() {
+        let pdfium = |p: &mut FilePlugins| p.pdf = "pdfium".to_owned();
+        assert_eq!(refused(Format::Pdf, pdfium), "open a plugin: pdfium was not found");
+        assert!(open(Format::Text, pdfium).is_ok() && open(Format::Docx, pdfium).is_ok());
+        let (_, warning) = open(Format::Pdf, |p| p.ocr = "tesseract".to_owned()).unwrap();
+        assert_eq!(warning.as_deref(), Some("text in pictures is not read: tesseract was not found"));
+        let word = |p: &mut FilePlugins| p.html = "word".to_owned();
+        assert_eq!(refused(Format::Html, word), "open a plugin: there is no HTML plugin \"word\"");
     }
 
     #[test]

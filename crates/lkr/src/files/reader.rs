@@ -3,15 +3,18 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use lkr_parsers::Parser;
+use lkr_parsers::{Format, Parser};
 use lkr_sandbox::{Extracted, FileSource, Limits, Mode, Sandbox, SandboxOptions};
 use serde::{Deserialize, Serialize};
 
-use super::plugins::{FilePlugins, FileTools, files};
+use super::plugins::{Chosen, FilePlugins, FileTools};
 use crate::{Result, error::During};
+
+/// What a second plugin has where the first one crashed late.
+const LEAST_TIME: Duration = Duration::from_secs(3);
 
 /// The time that text in pictures may take for one file.
 const OCR_TIME: Duration = Duration::from_mins(1);
@@ -83,13 +86,15 @@ impl FileReader {
     /// # Errors
     /// `Invalid` where the file cannot be read, `Overloaded` where too many wait.
     pub async fn read(&self, source: FileSource, plugins: &FilePlugins) -> Result<Extracted> {
-        let again = source.try_clone().during("read file")?;
-        match self.read_once(source, plugins).await {
+        let (begun, again) = (Instant::now(), source.try_clone().during("read file")?);
+        match self.read_once(source, plugins, self.limits).await {
             Err(error) if error.kind() == lkr_sandbox::ErrorKind::Crash => {
                 let Some((plugins, warning)) = plugins.instead(&again.file_name) else {
                     return Err(error).during("read file");
                 };
-                let mut extracted = self.read_once(again, &plugins).await.during("read file")?;
+                let time = self.limits.time.saturating_sub(begun.elapsed()).max(LEAST_TIME);
+                let limits = Limits { time, ..self.limits };
+                let mut extracted = self.read_once(again, &plugins, limits).await.during("read file")?;
                 extracted.warn(warning);
                 Ok(extracted)
             }
@@ -97,12 +102,19 @@ impl FileReader {
         }
     }
 
-    async fn read_once(&self, source: FileSource, plugins: &FilePlugins) -> lkr_sandbox::Result<Extracted> {
+    async fn read_once(
+        &self,
+        source: FileSource,
+        plugins: &FilePlugins,
+        limits: Limits,
+    ) -> lkr_sandbox::Result<Extracted> {
         let plan = Plan { plugins: plugins.clone(), tools: self.tools.clone() };
         let plan = serde_json::to_value(plan)
             .map_err(|error| lkr_sandbox::Error::new(lkr_sandbox::ErrorKind::Internal, "read file", error))?;
-        let pictures = if plugins.reads_pictures() { OCR_TIME } else { self.limits.pictures };
-        self.sandbox.extract(plan, source, Limits { pictures, ..self.limits }).await
+        let has_pictures = Format::from_file_name(&source.file_name) == Some(Format::Pdf);
+        let reads_them = has_pictures && plugins.reads_pictures();
+        let pictures = if reads_them { OCR_TIME } else { limits.pictures };
+        self.sandbox.extract(plan, source, Limits { pictures, ..limits }).await
     }
 }
 
@@ -116,5 +128,6 @@ pub fn work() -> ExitCode {
 fn build(plan: serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> {
     let plan: Plan = serde_json::from_value(plan)
         .map_err(|error| lkr_parsers::Error::new(lkr_parsers::ErrorKind::Internal, "read the plan", error))?;
-    Ok(Box::new(files(&plan.plugins, &plan.tools, OCR_TIME)?))
+    let Plan { plugins, tools } = plan;
+    Ok(Box::new(Chosen { plugins, tools, ocr_time: OCR_TIME }))
 }
