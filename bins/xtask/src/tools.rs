@@ -38,7 +38,7 @@ fn or_skip<T>(what: &str, had: Result<T>) -> Result<Option<T>> {
             eprintln!("skipped: {what}: {error:#}");
             Ok(None)
         }
-        Err(error) => Err(error.context(format!("no {what}"))),
+        Err(error) => Err(error.context(format!("{what} cannot run"))),
     }
 }
 

@@ -6,8 +6,9 @@ use rustix::process::{Resource, Rlimit, Signal, getppid, kill_current_process_gr
 
 use crate::Limits;
 
-/// How far a worker stands back behind whoever answers searches.
-const NICENESS: i32 = 10;
+/// How far a worker stands back behind whoever answers searches: a little, since its time is counted by the clock and
+/// it must come to its work beside ingestion too.
+const NICENESS: i32 = 2;
 
 /// Sets the limits of this process for good, and cuts it off from networks. Every limit that the system does not know
 /// is left to whoever watches from outside.
