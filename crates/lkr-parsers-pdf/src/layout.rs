@@ -2,6 +2,7 @@
 
 mod blocks;
 mod furniture;
+mod looks;
 mod sizes;
 mod titles;
 mod words;

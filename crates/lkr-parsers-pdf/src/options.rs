@@ -15,6 +15,8 @@ pub struct PdfOptions {
     pub max_pages: usize,
     /// The most pixels a page is drawn with for reading; a larger page is drawn coarser.
     pub max_pixels: u32,
+    /// Whether the outline makes the headings, where there is one.
+    pub outline: bool,
 }
 
 impl Default for PdfOptions {
@@ -25,6 +27,7 @@ impl Default for PdfOptions {
             ocr_time: Duration::from_mins(1),
             max_pages: 20_000,
             max_pixels: 24_000_000,
+            outline: true,
         }
     }
 }

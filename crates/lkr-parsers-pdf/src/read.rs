@@ -65,7 +65,8 @@ pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOption
     reading.texts(source);
     reading.second(source);
     reading.pictures();
-    let outline = guarded(|| Ok(engine.outline())).unwrap_or_default();
+    let outline = || guarded(|| Ok(engine.outline())).unwrap_or_default();
+    let outline = options.outline.then(outline).unwrap_or_default();
     layout::compose(reading.pages, &outline, reading.warnings)
 }
 

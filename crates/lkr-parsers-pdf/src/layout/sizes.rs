@@ -1,18 +1,18 @@
 //! Headings of a document without an outline: lines that are larger than the text, or bold and short.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::{Heading, Sheet, blocks};
+use super::{Heading, Sheet, blocks, looks, words};
 use crate::page::Line;
 
 /// A line this many times as large as the text is a heading.
 const LARGER: f32 = 1.12;
 
-/// Sizes beyond this many are one level.
+/// Levels deeper than this are one.
 const MAX_LEVELS: usize = 6;
 
 /// The longest heading in characters.
-const MAX_CHARS: usize = 160;
+const MAX_CHARS: usize = 120;
 
 /// The longest heading that is told by its weight alone.
 const MAX_BOLD_CHARS: usize = 80;
@@ -23,10 +23,14 @@ const MAX_LINES: usize = 3;
 /// Headings are no more than one part in this many of the text.
 const MOST: usize = 3;
 
+/// Lines that stand so often in a document are no headings.
+const OFTEN: usize = 4;
+
 /// Marks the lines that look like headings.
 pub(super) fn find(sheets: &mut [Sheet]) {
     let Some(body) = body_size(sheets) else { return };
     let mut found: Vec<Vec<Heading>> = sheets.iter().map(|sheet| headings(sheet, body)).collect();
+    drop_repeated(sheets, &mut found);
     if is_too_much(sheets, &found) {
         for (sheet, headings) in sheets.iter().zip(&mut found) {
             headings.retain(|heading| size(sheet, heading) >= body * LARGER);
@@ -35,20 +39,21 @@ pub(super) fn find(sheets: &mut [Sheet]) {
     if is_too_much(sheets, &found) {
         return;
     }
-    let levels = levels(sheets, &found);
-    for (sheet, mut headings) in sheets.iter_mut().zip(found) {
-        for heading in &mut headings {
-            heading.level = levels.get(&tenths(size(sheet, heading))).copied().unwrap_or(1);
-        }
+    set_levels(sheets, &mut found);
+    for (sheet, headings) in sheets.iter_mut().zip(found) {
         sheet.headings = headings;
     }
 }
 
 /// Whether so much would be headings that sizes and weights mean something else here.
 fn is_too_much(sheets: &[Sheet], found: &[Vec<Heading>]) -> bool {
-    let text: usize = sheets.iter().flat_map(|sheet| &sheet.lines).map(|line| line.text.len()).sum();
+    let (mut lines, mut text) = (0, 0);
+    for line in sheets.iter().flat_map(|sheet| &sheet.lines) {
+        (lines, text) = (lines + 1, text + line.text.len());
+    }
     let titles: usize = found.iter().flatten().map(|heading| heading.title.len()).sum();
-    titles * MOST > text
+    let title_lines: usize = found.iter().flatten().map(|heading| heading.lines.len()).sum();
+    titles * MOST > text || title_lines * 2 > lines
 }
 
 /// The size that most letters have.
@@ -79,8 +84,8 @@ fn headings(sheet: &Sheet, body: f32) -> Vec<Heading> {
     while at < sheet.lines.len() {
         let end = group(sheet, at);
         let lines = sheet.lines.get(at..end).unwrap_or_default();
-        if is_heading(sheet, at, end, lines, body) {
-            let title = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
+        let title = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
+        if may_be(sheet, at, lines, &title) && stands_out(sheet, at..end, &title, body) {
             headings.push(Heading { level: 1, title, lines: at..end, end: None, instead: None });
         }
         at = end;
@@ -94,7 +99,8 @@ fn group(sheet: &Sheet, at: usize) -> usize {
     let mut end = at + 1;
     while let (Some(before), Some(line)) = (sheet.lines.get(end - 1), sheet.lines.get(end)) {
         let alike = tenths(line.size) == tenths(first.size) && line.bold == first.bold;
-        if !alike || !is_close(before, line) || sheet.furniture.get(end) != sheet.furniture.get(at) {
+        let furniture = sheet.furniture.get(end) != sheet.furniture.get(at);
+        if !alike || !is_close(before, line) || furniture || looks::depth(&line.text) > 0 {
             break;
         }
         end += 1;
@@ -108,34 +114,49 @@ fn is_close(before: &Line, line: &Line) -> bool {
     step > -0.3 * line.size && step < 1.7 * line.size
 }
 
-fn is_heading(sheet: &Sheet, at: usize, end: usize, lines: &[Line], body: f32) -> bool {
-    let Some(first) = lines.first() else { return false };
-    let chars: usize = lines.iter().map(|line| line.text.chars().count()).sum();
-    let letters = lines.iter().flat_map(|line| line.text.chars()).filter(|c| c.is_alphabetic()).count();
-    let furniture = sheet.furniture.get(at) == Some(&true);
-    let text_like =
-        lines.iter().any(Line::has_cells) || lines.last().is_some_and(|line| ends_as_text(&line.text));
-    if furniture
-        || text_like
-        || letters < 2
-        || letters * 2 < chars
-        || chars > MAX_CHARS
-        || lines.len() > MAX_LINES
-    {
-        return false;
-    }
+/// Whether the words and the place of lines allow a heading.
+fn may_be(sheet: &Sheet, at: usize, lines: &[Line], title: &str) -> bool {
+    let chars = title.chars().count();
+    let letters = title.chars().filter(|c| c.is_alphabetic()).count();
+    sheet.furniture.get(at) == Some(&false)
+        && lines.len() <= MAX_LINES
+        && chars <= MAX_CHARS
+        && letters >= 2
+        && letters * 2 >= chars
+        && !lines.iter().any(Line::has_cells)
+        && !looks::ends_as_text(title)
+        && !looks::is_entry(title)
+        && !looks::is_caption(title)
+        && (!blocks::is_item(title) || title.starts_with(char::is_alphanumeric))
+        && !is_byline(sheet, at + lines.len(), title)
+        && !shares_row(sheet, at)
+}
+
+/// Whether it names authors or where they work: by its words, or because an address follows.
+fn is_byline(sheet: &Sheet, end: usize, title: &str) -> bool {
+    let last = sheet.lines.get(end.saturating_sub(1));
+    let address = sheet.lines.get(end).is_some_and(|next| {
+        next.text.contains('@') && last.is_some_and(|last| !last.bold && is_close(last, next))
+    });
+    address || looks::is_byline(title)
+}
+
+/// Whether the lines are larger than the text, or a lone line that is bold.
+fn stands_out(sheet: &Sheet, range: std::ops::Range<usize>, title: &str, body: f32) -> bool {
+    let Some(first) = sheet.lines.get(range.start) else { return false };
     if first.size >= body * LARGER {
         return true;
     }
-    let alone = !sheet.lines.get(end).is_some_and(|next| next.bold && is_close(first, next));
+    let numbered = looks::depth(title) > 0;
+    let alone =
+        numbered || !sheet.lines.get(range.end).is_some_and(|next| next.bold && is_close(first, next));
     first.bold
         && first.size >= body * 0.97
-        && lines.len() == 1
-        && chars <= MAX_BOLD_CHARS
+        && (range.len() == 1 || numbered && range.len() == 2)
+        && title.chars().count() <= MAX_BOLD_CHARS
         && alone
-        && !shares_row(sheet, at)
-        && !first.text.starts_with(char::is_lowercase)
-        && !(blocks::is_item(&first.text) && first.text.starts_with(|c: char| !c.is_ascii_digit()))
+        && !title.starts_with(char::is_lowercase)
+        && !(blocks::is_item(title) && title.starts_with(char::is_alphabetic))
 }
 
 /// Whether other lines stand beside this one.
@@ -146,21 +167,60 @@ fn shares_row(sheet: &Sheet, at: usize) -> bool {
     others.any(|other| (other.bottom - place.bottom).abs() < 0.3 * place.height())
 }
 
-fn ends_as_text(text: &str) -> bool {
-    text.ends_with(['.', ',', ';', '。', '-'])
+/// Drops what stands in the document too often, and the smaller of two that are numbered and the same: it is the entry
+/// of a table of contents.
+fn drop_repeated(sheets: &[Sheet], found: &mut [Vec<Heading>]) {
+    let mut known: HashMap<String, (usize, u32)> = HashMap::new();
+    for (sheet, headings) in sheets.iter().zip(found.iter()) {
+        for heading in headings {
+            let (count, largest) = known.entry(words::key(&heading.title)).or_default();
+            (*count, *largest) = (*count + 1, (*largest).max(tenths(size(sheet, heading))));
+        }
+    }
+    for (sheet, headings) in sheets.iter().zip(found) {
+        headings.retain(|heading| {
+            let Some((count, largest)) = known.get(&words::key(&heading.title)) else { return true };
+            let smaller = tenths(size(sheet, heading)) + 3 < *largest;
+            *count < OFTEN && !(smaller && looks::depth(&heading.title) > 0)
+        });
+    }
 }
 
 fn size(sheet: &Sheet, heading: &Heading) -> f32 {
     sheet.lines.get(heading.lines.start).map_or(0.0, |line| line.size)
 }
 
-/// The level of every size, the largest first.
-fn levels(sheets: &[Sheet], found: &[Vec<Heading>]) -> BTreeMap<u32, u8> {
-    let headings =
-        sheets.iter().zip(found).flat_map(|(sheet, found)| found.iter().map(|heading| size(sheet, heading)));
-    let mut sizes: Vec<u32> = headings.map(tenths).collect();
+/// Larger headings stand higher, and `2.1` stands under `2` whatever their sizes.
+fn set_levels(sheets: &[Sheet], found: &mut [Vec<Heading>]) {
+    let ranks = ranks(sheets, found);
+    let rank = |sheet: &Sheet, heading: &Heading| {
+        let size = tenths(size(sheet, heading));
+        ranks.iter().position(|rank| rank.abs_diff(size) < 3 || *rank < size).unwrap_or(ranks.len())
+    };
+    let pairs = || {
+        sheets
+            .iter()
+            .zip(found.iter())
+            .flat_map(|(sheet, found)| found.iter().map(move |heading| (sheet, heading)))
+    };
+    let chapters = pairs().filter(|(_, heading)| looks::depth(&heading.title) == 1);
+    let chapter = chapters.map(|(sheet, heading)| rank(sheet, heading)).min();
+    for (sheet, headings) in sheets.iter().zip(found) {
+        for heading in headings {
+            let depth = looks::depth(&heading.title);
+            let least = chapter.filter(|_| depth > 1).map_or(0, |chapter| chapter + depth - 1);
+            let level = rank(sheet, heading).max(least).min(MAX_LEVELS - 1) + 1;
+            heading.level = u8::try_from(level).unwrap_or(u8::MAX);
+        }
+    }
+}
+
+/// The sizes of headings, the largest first; sizes that are nearly the same are one.
+fn ranks(sheets: &[Sheet], found: &[Vec<Heading>]) -> Vec<u32> {
+    let pairs = sheets.iter().zip(found);
+    let mut sizes: Vec<u32> =
+        pairs.flat_map(|(sheet, found)| found.iter().map(|heading| tenths(size(sheet, heading)))).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes.dedup_by(|a, b| b.abs_diff(*a) < 3);
-    let level = |place: usize| u8::try_from(place.min(MAX_LEVELS - 1) + 1).unwrap_or(u8::MAX);
-    sizes.iter().enumerate().map(|(place, size)| (*size, level(place))).collect()
+    sizes
 }

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use pdf_oxide::layout::TextSpan;
 
 use crate::{
+    columns,
     page::{Line, Rect},
     runs::{self, Run},
 };
@@ -10,9 +11,19 @@ use crate::{
 /// Colours of which all parts are above this hardly show on white.
 const PALE: f32 = 0.93;
 
-/// The lines that the spans of a page make.
+/// The lines that the spans of a page make, and behind them those of its annotations.
 pub(super) fn lines(spans: &[TextSpan]) -> Vec<Line> {
-    runs::lines(spans.iter().filter(|span| is_shown(span)).map(run))
+    let shown = spans.iter().filter(|span| is_shown(span));
+    let (notes, text): (Vec<&TextSpan>, Vec<&TextSpan>) = shown.partition(|span| is_note(span));
+    let mut lines = runs::lines(columns::mended(text.into_iter().map(run).collect()).into_iter());
+    let notes = runs::lines(notes.into_iter().map(run));
+    lines.extend(notes.into_iter().map(|line| Line { size: 0.0, bold: false, ..line }));
+    lines
+}
+
+/// Whether a span is what an annotation says: no font is known for it, and its size is a guess.
+fn is_note(span: &TextSpan) -> bool {
+    span.font_name.is_empty()
 }
 
 /// How many spans nobody can read.

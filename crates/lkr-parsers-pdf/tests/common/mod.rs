@@ -82,6 +82,11 @@ pub(crate) fn line(size: u32, y: u32, text: &str) -> String {
     format!("BT /R {size} Tf 50 {y} Td ({text}) Tj ET\n")
 }
 
+/// Text in that font and of that size at a place.
+pub(crate) fn text(font: char, size: u32, (x, y): (u32, u32), text: &str) -> String {
+    format!("BT /{font} {size} Tf {x} {y} Td ({text}) Tj ET\n")
+}
+
 impl Pdf {
     /// Adds a page with this content.
     pub(crate) fn page(mut self, content: &str) -> Self {

@@ -1,0 +1,71 @@
+//! Writes the text of PDF files into a folder.
+//!
+//! usage: extract FILES… --out DIR [--json] [--no-outline] [--plugin lopdf|pdf_oxide|pdfium]
+//!
+//! With `--json`, what the texts are made of is written too: `blocks`, a list of `{kind, level, title, page}`. With
+//! `--no-outline`, headings are told by their looks alone. PDFium's library is the one that `LKR_PDFIUM_LIBRARY` names.
+#![allow(clippy::print_stderr, reason = "it is a program")]
+
+use std::{env, fs, path::Path, sync::Arc};
+
+use lkr_domain::{Block, BlockKind};
+use lkr_parsers::{Parser, Source};
+use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments: Vec<String> = env::args().skip(1).collect();
+    let out = taken(&mut arguments, "--out").ok_or("no --out")?;
+    let plugin = taken(&mut arguments, "--plugin").unwrap_or_default();
+    let (json, outline) = (flag(&mut arguments, "--json"), !flag(&mut arguments, "--no-outline"));
+    let options = PdfOptions { outline, ..PdfOptions::default() };
+    let parser: Arc<dyn Parser> = match plugin.as_str() {
+        "lopdf" => Arc::new(Lopdf::new(options)),
+        "pdfium" => {
+            let library = env::var_os("LKR_PDFIUM_LIBRARY").ok_or("no LKR_PDFIUM_LIBRARY")?;
+            Arc::new(Pdfium::load(Path::new(&library))?.with_options(options))
+        }
+        _ => Arc::new(PdfOxide::new(options)),
+    };
+    for path in arguments {
+        let name = Path::new(&path).file_name().and_then(|name| name.to_str()).ok_or("no file name")?;
+        let bytes = fs::read(&path)?;
+        match parser.parse(&Source { file_name: Some(name), ..Source::new(&bytes) }) {
+            Ok(parsed) => {
+                if json {
+                    let blocks: Vec<_> = parsed.blocks.iter().map(described).collect();
+                    let text = serde_json::json!({ "blocks": blocks }).to_string();
+                    fs::write(Path::new(&out).join(format!("{name}.json")), text)?;
+                }
+                fs::write(Path::new(&out).join(format!("{name}.txt")), parsed.text)?;
+            }
+            Err(error) => eprintln!("{name}: {error}"),
+        }
+    }
+    Ok(())
+}
+
+fn described(block: &Block) -> serde_json::Value {
+    let (kind, level, title) = match &block.kind {
+        BlockKind::Heading { level, title } => ("heading", Some(level), Some(title)),
+        BlockKind::Paragraph => ("paragraph", None, None),
+        BlockKind::List => ("list", None, None),
+        BlockKind::Table => ("table", None, None),
+        BlockKind::Code => ("code", None, None),
+    };
+    serde_json::json!({ "kind": kind, "level": level, "title": title, "page": block.page })
+}
+
+/// Takes a flag out of the arguments; whether it was there.
+fn flag(arguments: &mut Vec<String>, flag: &str) -> bool {
+    let length = arguments.len();
+    arguments.retain(|argument| argument != flag);
+    arguments.len() < length
+}
+
+/// Takes an option and its value out of the arguments.
+fn taken(arguments: &mut Vec<String>, option: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == option)?;
+    let taken = arguments.get(at + 1).cloned()?;
+    arguments.drain(at..at + 2);
+    Some(taken)
+}

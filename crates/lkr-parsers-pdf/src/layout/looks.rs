@@ -1,0 +1,118 @@
+//! What the words of a line say of whether it is a heading.
+
+/// What marks authors and where they work.
+const MARKS: [char; 9] = ['∗', '*', '†', '‡', '§', '¶', '#', '+', '$'];
+
+/// What captions of figures and tables begin with.
+const CAPTIONS: [&str; 11] = [
+    "figure",
+    "fig",
+    "table",
+    "algorithm",
+    "listing",
+    "abbildung",
+    "abb",
+    "tabelle",
+    "tableau",
+    "figura",
+    "tabla",
+];
+
+/// How deep the number is that a title begins with: 1 for `2` and `IV.`, 2 for `2.1`, 0 where there is none.
+pub(super) fn depth(title: &str) -> usize {
+    let Some((number, rest)) = title.split_once([' ', '\t']) else { return 0 };
+    if !rest.contains(char::is_alphabetic) {
+        return 0;
+    }
+    let parts: Vec<&str> = number.trim_end_matches(['.', ')', ':']).split('.').collect();
+    let is_figure = |part: &&str| matches!(part.len(), 1..=3) && part.chars().all(|c| c.is_ascii_digit());
+    let is_roman = number.ends_with('.') && parts.iter().all(|part| part.chars().all(|c| "IVXL".contains(c)));
+    let letter_first = parts.len() > 1 && parts.first().is_some_and(|part| is_letter(part));
+    let figures = parts.iter().skip(usize::from(letter_first)).all(is_figure);
+    if figures || is_roman && parts.len() == 1 && !number.starts_with('.') { parts.len() } else { 0 }
+}
+
+fn is_letter(part: &str) -> bool {
+    part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase())
+}
+
+/// Whether the title ends as sentences and parts of them do.
+pub(super) fn ends_as_text(title: &str) -> bool {
+    title.ends_with([',', ';', '-']) || depth(title) == 0 && title.ends_with(['.', '。'])
+}
+
+/// Whether it is an entry of a table of contents: dots lead to a page.
+pub(super) fn is_entry(title: &str) -> bool {
+    title.contains("....") || title.contains(". . .") || title.contains("……")
+}
+
+/// Whether it is the caption of a figure or table: the word for it and a number.
+pub(super) fn is_caption(title: &str) -> bool {
+    let Some((word, rest)) = title.split_once([' ', '\u{a0}']) else { return false };
+    let word = word.trim_end_matches('.').to_lowercase();
+    CAPTIONS.contains(&word.as_str()) && rest.starts_with(|c: char| c.is_ascii_digit() || "IVX".contains(c))
+}
+
+/// Whether it names authors, where they work or how they are reached.
+pub(super) fn is_byline(title: &str) -> bool {
+    let addresses = ["@", "http://", "https://", "www."];
+    if addresses.iter().any(|address| title.contains(address)) {
+        return true;
+    }
+    let commas = title.matches([',', ';']).count();
+    let marks = marks(title);
+    commas > 2 || marks > 1 || marks > 0 && commas > 0
+}
+
+/// How many words end with a mark or a raised figure.
+fn marks(title: &str) -> usize {
+    let is_marked = |word: &&str| {
+        let name = word.trim_end_matches(|c: char| MARKS.contains(&c) || c.is_ascii_digit());
+        let marked = word.ends_with(MARKS) || name.chars().count() + 1 == word.chars().count();
+        marked && name.len() > 1 && name.chars().all(|c| c.is_alphabetic() || "'-.’".contains(c))
+    };
+    title.split([' ', ',']).filter(is_marked).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_tell_how_deep_a_title_is() {
+        for (title, expected) in [
+            ("2 Methods", 1),
+            ("2. Methods", 1),
+            ("2.1 Materials", 2),
+            ("2.1.3. Wood", 3),
+            ("IV. Results", 1),
+            ("A.1 Proofs", 2),
+            ("1", 0),
+            ("Methods", 0),
+            ("I am here", 0),
+            ("2019 was wet", 0),
+            ("... and so on", 0),
+        ] {
+            assert_eq!(depth(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn bylines_and_captions_are_no_headings() {
+        for title in [
+            "Ann Lee∗, Bob Ray",
+            "Ann Lee, Bob Ray, Cy Day, Di Fox",
+            "ann@example.org",
+            "Hill College† and Dale College‡",
+            "Ann Lee1 and Bob Ray2",
+        ] {
+            assert!(is_byline(title), "{title}");
+        }
+        for title in ["Types, Traces and Trees", "On C++ and its uses∗", "Results"] {
+            assert!(!is_byline(title), "{title}");
+        }
+        assert!(is_caption("Fig. 2: A tree") && is_caption("Table IV") && !is_caption("Table manners"));
+        assert!(is_entry("1 Trees . . . . 4") && !is_entry("1. Trees"));
+        assert!(ends_as_text("It rained.") && !ends_as_text("2. It rained."));
+    }
+}
