@@ -61,7 +61,12 @@ impl Engine for Oxide<'_> {
     fn page(&self, index: usize) -> Result<Page> {
         let spans = self.document.extract_spans(index).map_err(error::from_oxide)?;
         let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
-        Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines: runs::lines(&spans) })
+        let mut lines = runs::lines(&spans);
+        // The engine does not say which text is not drawn. Where some of a page may be, the picture of the page tells.
+        if self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content)) {
+            lines.iter_mut().for_each(|line| line.pale = true);
+        }
+        Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines })
     }
 
     fn second(&self, pages: &[Page]) -> Option<Vec<Page>> {
@@ -83,4 +88,14 @@ impl Oxide<'_> {
         let (left, bottom, right, top) = self.document.get_page_visible_box(index).ok()?;
         (left < right && bottom < top).then_some(Rect { left, bottom, right, top })
     }
+}
+
+/// Whether a page's content shows some text and sets other text that is not drawn (text rendering mode 3). Text that is
+/// all undrawn is what a scanner has read.
+fn is_veiled(content: &[u8]) -> bool {
+    let find = |part: &[u8], words: &[u8]| part.windows(words.len()).position(|window| window == words);
+    let Some(undrawn) = find(content, b"3 Tr") else { return false };
+    let (before, after) = content.split_at(undrawn);
+    let shows = |part| find(part, b"Tj").is_some() || find(part, b"TJ").is_some();
+    shows(before) || find(after, b"0 Tr").is_some()
 }

@@ -135,20 +135,21 @@ impl Reading<'_> {
         let mut done = 0;
         for index in empty.iter().take(self.options.ocr_pages) {
             match self.picture(*index, ocr, end) {
-                Ok(()) => done += 1,
-                Err(()) => break,
+                Seen::Read => done += 1,
+                Seen::NotDrawn => {}
+                Seen::TooLate => break,
             }
         }
         self.count(empty.len() - done, "without text was not read", "without text were not read");
     }
 
-    /// Reads one page as a picture; an error where there is no time for another.
-    fn picture(&mut self, index: usize, ocr: &dyn Ocr, end: Instant) -> Result<(), ()> {
+    /// Reads one page as a picture.
+    fn picture(&mut self, index: usize, ocr: &dyn Ocr, end: Instant) -> Seen {
         if end <= Instant::now() {
-            return Err(());
+            return Seen::TooLate;
         }
         let picture = guarded(|| Ok(self.engine.picture(index, self.options.max_pixels)));
-        let Ok(Some(picture)) = picture else { return Ok(()) };
+        let Ok(Some(picture)) = picture else { return Seen::NotDrawn };
         let image =
             PageImage { width: picture.width, height: picture.height, grey: &picture.grey, dpi: picture.dpi };
         match ocr.read(&image, end) {
@@ -156,12 +157,12 @@ impl Reading<'_> {
                 if let Some(page) = self.pages.get_mut(index) {
                     *page = Page::from_text(&text);
                 }
-                Ok(())
+                Seen::Read
             }
-            Err(error) if error.kind() == ErrorKind::Limit => Err(()),
+            Err(error) if error.kind() == ErrorKind::Limit => Seen::TooLate,
             Err(error) => {
                 self.warnings.push(format!("page {}: {error}", index + 1));
-                Ok(())
+                Seen::Read
             }
         }
     }
@@ -173,4 +174,14 @@ impl Reading<'_> {
             pages => self.warnings.push(format!("{pages} pages {many}")),
         }
     }
+}
+
+/// What came of a page that is a picture.
+enum Seen {
+    /// It was looked at, and its text is what was found.
+    Read,
+    /// The engine does not draw it.
+    NotDrawn,
+    /// There is no time for it, nor for another.
+    TooLate,
 }
