@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -47,7 +46,7 @@ pub(crate) fn find_tools(config: &Config) -> FileTools {
 fn library_folders(config: &Config) -> Vec<PathBuf> {
     let program = env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_else(OsString::new);
+    let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let usual = ["/usr/local/lib", "/usr/lib", "/usr/lib64", "/lib"].map(PathBuf::from);
     let triplet = PathBuf::from(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH));
     beside

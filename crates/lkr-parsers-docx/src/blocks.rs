@@ -3,6 +3,9 @@ use lkr_parsers::{Composer, Result};
 
 use crate::item::Item;
 
+/// Words longer than this lead nowhere, so they are no heading.
+const MAX_TITLE_CHARS: usize = 300;
+
 /// Makes blocks of items: items of lists that follow each other are one.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
@@ -23,6 +26,9 @@ impl Blocks {
             _ => self.close_list()?,
         }
         match item {
+            Item::Heading { text, .. } if !is_title(&text) => {
+                self.composer.push(BlockKind::Paragraph, &text, None)
+            }
             Item::Heading { level, text } => {
                 let kind = BlockKind::Heading { level, title: text.clone() };
                 self.composer.push(kind, &text, None)
@@ -64,4 +70,10 @@ impl Blocks {
         let list = std::mem::take(&mut self.list);
         self.composer.push(BlockKind::List, &list, None)
     }
+}
+
+/// Whether words are few enough to be a heading. White space between them counts once.
+fn is_title(text: &str) -> bool {
+    let chars = text.split_whitespace().map(|word| word.chars().count() + 1).sum::<usize>();
+    chars.saturating_sub(1) <= MAX_TITLE_CHARS
 }

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod color;
 mod docx_xml;
 mod error;
+mod frame;
 mod item;
 mod notes;
 mod numbering;

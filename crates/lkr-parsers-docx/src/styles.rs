@@ -3,8 +3,12 @@
 use std::{collections::HashMap, iter};
 
 use lkr_parsers::Result;
+use quick_xml::events::BytesStart;
 
-use crate::xml::{Kind, Piece, Xml, attribute, is_on};
+use crate::{
+    color,
+    xml::{Kind, Piece, Xml, attribute, is_on},
+};
 
 /// A style is based on no more others than this.
 const MAX_BASES: usize = 64;
@@ -31,6 +35,9 @@ struct Style {
     list: Option<String>,
     list_level: Option<u8>,
     hidden: Option<bool>,
+    white: Option<bool>,
+    /// Whether there is a colour behind some of its text.
+    is_backed: bool,
 }
 
 impl Styles {
@@ -49,7 +56,7 @@ impl Styles {
                 }
                 Piece::Open(kind, tag) => {
                     if let Some((_, style)) = &mut open {
-                        style.take(kind, || attribute(tag, "val"), || is_on(tag));
+                        style.take(kind, tag);
                     }
                 }
                 Piece::Close(Kind::Style) if found.styles.len() < MAX_STYLES => {
@@ -80,6 +87,16 @@ impl Styles {
         self.chain(id).find_map(|style| style.hidden).unwrap_or_default()
     }
 
+    /// Whether text in a style is white; none where the style does not say.
+    pub(crate) fn is_white(&self, id: Option<&str>) -> Option<bool> {
+        self.chain(id).find_map(|style| style.white)
+    }
+
+    /// Whether there is a colour behind text in a style, or behind some cells in a style of tables.
+    pub(crate) fn is_backed(&self, id: Option<&str>) -> bool {
+        self.chain(id).any(|style| style.is_backed)
+    }
+
     /// The style of paragraphs that name none.
     pub(crate) fn default_id(&self) -> Option<&str> {
         self.default.as_deref()
@@ -93,14 +110,17 @@ impl Styles {
 }
 
 impl Style {
-    fn take(&mut self, kind: Kind, value: impl Fn() -> Option<String>, on: impl Fn() -> bool) {
+    fn take(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+        let value = || attribute(tag, "val");
         match kind {
             Kind::StyleName => self.name = value().unwrap_or_default().to_lowercase(),
             Kind::BasedOn => self.based_on = value(),
             Kind::OutlineLevel => self.outline = value().and_then(|value| value.parse().ok()),
             Kind::NumberingId => self.list = value(),
             Kind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
-            Kind::Vanish => self.hidden = Some(on()),
+            Kind::Vanish => self.hidden = Some(is_on(tag)),
+            Kind::Color => self.white = Some(color::is_white_text(tag)),
+            Kind::Shading | Kind::Highlight => self.is_backed |= color::is_ground(kind, tag),
             _ => {}
         }
     }

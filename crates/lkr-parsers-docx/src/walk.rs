@@ -4,12 +4,13 @@ use lkr_parsers::{MAX_TEXT_BYTES, Result};
 use quick_xml::events::BytesStart;
 
 use crate::{
-    error,
-    item::{Item, Table},
+    color, error,
+    frame::{Around, Frame, Grid, Paragraph},
+    item::Item,
     notes::Notes,
     numbering::Lists,
     styles::{Styles, level_of},
-    xml::{Kind, Piece, attribute, is_on},
+    xml::{Kind, Piece, attribute},
 };
 
 /// Finds the items of a text while its XML is read.
@@ -26,29 +27,8 @@ pub(crate) struct Walk<'a> {
     alternates: Vec<bool>,
     bytes: usize,
     has_embedded: bool,
-}
-
-/// What is open.
-#[derive(Debug)]
-enum Frame {
-    Paragraph(Box<Paragraph>),
-    Table(Table),
-}
-
-#[derive(Debug, Default)]
-struct Paragraph {
-    text: String,
-    style: Option<String>,
-    outline: Option<u8>,
-    list: Option<String>,
-    list_level: Option<u8>,
-    in_properties: bool,
-    /// Whether the open run is hidden.
-    hidden: bool,
-    /// What parts the next words of a formula from those before.
-    mark: Option<char>,
-    /// What stands in text boxes that hang on the paragraph: it is read after it.
-    boxes: Vec<Item>,
+    /// Whether the pages have another colour than white.
+    has_background: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -63,6 +43,7 @@ impl<'a> Walk<'a> {
             alternates: Vec::new(),
             bytes: 0,
             has_embedded: false,
+            has_background: false,
         }
     }
 
@@ -81,7 +62,7 @@ impl<'a> Walk<'a> {
         while let Some(frame) = self.frames.pop() {
             match frame {
                 Frame::Paragraph(paragraph) => self.complete(*paragraph),
-                Frame::Table(table) => self.deliver_all(table.close()),
+                Frame::Table(grid) => self.deliver_all(grid.table.close()),
             }
         }
     }
@@ -104,11 +85,14 @@ impl<'a> Walk<'a> {
             Kind::Alternate => self.alternates.push(false),
             Kind::Choice | Kind::Fallback => self.choose(),
             Kind::Embedded => self.has_embedded = true,
-            Kind::Paragraph => self.frames.push(Frame::Paragraph(Box::default())),
-            Kind::Table => self.frames.push(Frame::Table(Table::default())),
+            Kind::Background => self.has_background |= color::is_ground(kind, tag),
+            Kind::Paragraph => {
+                self.frames.push(Frame::Paragraph(Box::new(Paragraph::new(self.around()))));
+            }
+            Kind::Table => self.frames.push(Frame::Table(Box::new(Grid::new(self.around())))),
             Kind::Cell => {
-                if let Some(Frame::Table(table)) = self.frames.last_mut() {
-                    table.open_cell();
+                if let Some(Frame::Table(grid)) = self.frames.last_mut() {
+                    grid.open_cell();
                 }
             }
             Kind::Tab => return self.write("\t"),
@@ -130,47 +114,41 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Properties of the open paragraph and of its open run.
+    /// Properties of what is open.
     fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>) {
-        let styles = self.styles;
-        let Some(paragraph) = self.paragraph() else {
-            return;
-        };
-        let value = || attribute(tag, "val");
-        match kind {
-            Kind::ParagraphProperties => paragraph.in_properties = true,
-            Kind::ParagraphStyle => paragraph.style = value(),
-            Kind::OutlineLevel => paragraph.outline = value().and_then(|value| value.parse().ok()),
-            Kind::NumberingId => paragraph.list = value(),
-            Kind::NumberingLevel => paragraph.list_level = value().and_then(|value| value.parse().ok()),
-            Kind::Run => paragraph.hidden = styles.hides(paragraph.style.as_deref()),
-            Kind::RunStyle if !paragraph.in_properties => {
-                paragraph.hidden |= styles.hides(value().as_deref());
-            }
-            Kind::Vanish if !paragraph.in_properties => paragraph.hidden = is_on(tag),
-            Kind::Subscript => paragraph.mark = Some('_'),
-            Kind::Superscript => paragraph.mark = Some('^'),
-            Kind::Denominator => paragraph.mark = Some('/'),
-            _ => {}
+        match self.frames.last_mut() {
+            Some(Frame::Paragraph(paragraph)) => paragraph.describe(kind, tag, self.styles),
+            Some(Frame::Table(grid)) => grid.describe(kind, tag, self.styles),
+            None => {}
+        }
+    }
+
+    /// What the surroundings do to words that come now.
+    fn around(&self) -> Around {
+        let page = Around { is_hidden: false, is_backed: self.has_background };
+        self.frames.last().map_or(page, Frame::around)
+    }
+
+    fn is_unseen(&self) -> bool {
+        match self.frames.last() {
+            Some(Frame::Paragraph(paragraph)) => paragraph.is_unseen(),
+            _ => self.around().is_hidden,
         }
     }
 
     fn shut(&mut self, kind: Kind) {
         match (kind, self.frames.last_mut()) {
             (Kind::Alternate, _) => drop(self.alternates.pop()),
-            (Kind::ParagraphProperties, Some(Frame::Paragraph(paragraph))) => paragraph.in_properties = false,
-            (Kind::Run, Some(Frame::Paragraph(paragraph))) => paragraph.hidden = false,
-            (Kind::Subscript | Kind::Superscript | Kind::Denominator, Some(Frame::Paragraph(paragraph))) => {
-                paragraph.mark = None;
-            }
-            (Kind::Row, Some(Frame::Table(table))) => table.close_row(),
+            (Kind::Row, Some(Frame::Table(grid))) => grid.table.close_row(),
+            (Kind::Cell, Some(Frame::Table(grid))) => grid.close_cell(),
             (Kind::Paragraph, Some(Frame::Paragraph(_))) | (Kind::Table, Some(Frame::Table(_))) => {
                 match self.frames.pop() {
                     Some(Frame::Paragraph(paragraph)) => self.complete(*paragraph),
-                    Some(Frame::Table(table)) => self.deliver_all(table.close()),
+                    Some(Frame::Table(grid)) => self.deliver_all(grid.table.close()),
                     None => {}
                 }
             }
+            (kind, Some(Frame::Paragraph(paragraph))) => paragraph.shut(kind),
             _ => {}
         }
     }
@@ -183,7 +161,7 @@ impl<'a> Walk<'a> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
-        if self.paragraph().is_some_and(|paragraph| paragraph.hidden || paragraph.in_properties) {
+        if self.is_unseen() {
             return Ok(());
         }
         self.bytes += text.len();
@@ -211,6 +189,10 @@ impl<'a> Walk<'a> {
     }
 
     fn refer(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
+        // A note that is referred to where nobody sees it is not shown either.
+        if self.is_unseen() {
+            return Ok(());
+        }
         let kind = if kind == Kind::FootnoteReference { Kind::Footnote } else { Kind::Endnote };
         match attribute(tag, "id").and_then(|id| self.notes.refer(kind, id)) {
             Some(number) => self.write(&format!("[{number}]")),
@@ -253,7 +235,7 @@ impl<'a> Walk<'a> {
     fn deliver(&mut self, item: Item) {
         match self.frames.last_mut() {
             Some(Frame::Paragraph(paragraph)) => paragraph.boxes.push(item),
-            Some(Frame::Table(table)) => table.push(item),
+            Some(Frame::Table(grid)) => grid.table.push(item),
             None => self.done.push(item),
         }
     }

@@ -29,8 +29,14 @@ pub(crate) enum Kind {
     NumberingId,
     OutlineLevel,
     Run,
+    RunProperties,
     RunStyle,
     Vanish,
+    Color,
+    Shading,
+    Highlight,
+    /// What lies behind all pages.
+    Background,
     Text,
     MathText,
     Subscript,
@@ -46,6 +52,7 @@ pub(crate) enum Kind {
     Choice,
     Fallback,
     Table,
+    TableStyle,
     Row,
     Cell,
     Style,
@@ -201,6 +208,7 @@ fn compatibility(name: &str) -> Kind {
 
 fn math(name: &str) -> Kind {
     match name {
+        "r" => Kind::Run,
         "t" => Kind::MathText,
         "sub" => Kind::Subscript,
         "sup" => Kind::Superscript,
@@ -217,11 +225,13 @@ fn word(name: &str) -> Kind {
         "pStyle" => Kind::ParagraphStyle,
         "outlineLvl" => Kind::OutlineLevel,
         "tbl" => Kind::Table,
+        "tblStyle" => Kind::TableStyle,
         "tr" => Kind::Row,
         "tc" => Kind::Cell,
         "del" | "moveFrom" | "delText" | "instrText" | "delInstrText" | "pPrChange" | "rPrChange"
-        | "numberingChange" => Kind::Skipped,
+        | "tblPrChange" | "tcPrChange" | "numberingChange" => Kind::Skipped,
         "altChunk" => Kind::Embedded,
+        "background" => Kind::Background,
         _ => run(name),
     }
 }
@@ -229,8 +239,12 @@ fn word(name: &str) -> Kind {
 fn run(name: &str) -> Kind {
     match name {
         "r" => Kind::Run,
+        "rPr" => Kind::RunProperties,
         "rStyle" => Kind::RunStyle,
         "vanish" => Kind::Vanish,
+        "color" => Kind::Color,
+        "shd" => Kind::Shading,
+        "highlight" => Kind::Highlight,
         "t" => Kind::Text,
         "tab" | "ptab" => Kind::Tab,
         "br" | "cr" => Kind::Break,

@@ -75,6 +75,90 @@ fn changes_and_hidden_words() {
 }
 
 #[test]
+fn hidden_runs_hide_what_hangs_on_them() {
+    let notes = "<w:footnotes><w:footnote w:id=\"2\"><w:p><w:r><w:t>note</w:t></w:r></w:p></w:footnote></w:footnotes>";
+    let hidden = "<w:rPr><w:vanish/></w:rPr>";
+    let row = format!("<w:tbl><w:tr><w:tc>{0}</w:tc><w:tc>{0}</w:tc></w:tr></w:tbl>", plain("cell"));
+    let body = format!(
+        "<w:p><w:r>{hidden}<w:footnoteReference w:id=\"2\"/>\
+         <w:txbxContent>{}{row}<w:p><w:r><w:rPr><w:vanish w:val=\"0\"/></w:rPr><w:t>box</w:t></w:r></w:p></w:txbxContent>\
+         <w:ruby><w:rt><w:r><w:t>ruby</w:t></w:r></w:rt></w:ruby><w:t>after</w:t></w:r>\
+         <m:oMath><m:r>{hidden}<m:t>math</m:t></m:r></m:oMath><w:r><w:t>seen</w:t></w:r></w:p>",
+        plain("box")
+    );
+    check(&docx(&body, &[("footnotes", notes)]), &["p seen"]);
+}
+
+/// A paragraph of white words, with these properties of its own and of its run.
+fn white(paragraph: &str, run: &str) -> String {
+    format!(
+        "<w:p><w:pPr>{paragraph}</w:pPr><w:r><w:rPr><w:color w:val=\"FFFFFF\"/>{run}</w:rPr><w:t>white</w:t></w:r></w:p>"
+    )
+}
+
+#[test]
+fn white_words_are_hidden() {
+    let light = "<w:shd w:val=\"clear\" w:color=\"auto\" w:fill=\"FEFEFE\"/>";
+    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
+    let cell = |content: &str| format!("<w:tc><w:tcPr>{light}</w:tcPr>{content}</w:tc>");
+    let styles = "<w:styles><w:style w:styleId=\"pale\"><w:rPr><w:color w:val=\"f0F1ff\"/></w:rPr></w:style></w:styles>";
+    let body = [
+        white("", ""),
+        white(light, "<w:highlight w:val=\"white\"/>"),
+        white("<w:rPr><w:shd w:val=\"clear\" w:fill=\"000080\"/></w:rPr>", ""),
+        styled("pale", "pale"),
+        format!("<w:tbl><w:tr>{}{}</w:tr></w:tbl>", cell(&white("", "")), cell(&plain("cell"))),
+        format!(
+            "<w:tbl><w:tr><w:tc><w:tcPr><w:tcPrChange>{dark}</w:tcPrChange></w:tcPr>{}</w:tc></w:tr></w:tbl>",
+            white("", "")
+        ),
+        plain("end"),
+    ];
+    check(&docx(&body.concat(), &[("styles", styles)]), &["t | cell", "p end"]);
+}
+
+#[test]
+fn white_words_on_a_ground_are_read() {
+    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
+    let styles = format!(
+        "<w:styles><w:style w:styleId=\"banner\"><w:pPr>{dark}</w:pPr></w:style>\
+         <w:style w:styleId=\"grid\"><w:tblStylePr><w:tcPr>{dark}</w:tcPr></w:tblStylePr></w:style></w:styles>"
+    );
+    let cells = |first: &str| {
+        format!("<w:tr><w:tc><w:tcPr>{first}</w:tcPr>{0}</w:tc><w:tc>{0}</w:tc></w:tr>", white("", ""))
+    };
+    for (body, expected) in [
+        (white(dark, ""), "p white"),
+        (white("", dark), "p white"),
+        (white("", "<w:shd w:val=\"solid\" w:color=\"000000\"/>"), "p white"),
+        (white("", "<w:shd w:val=\"clear\" w:themeFill=\"accent1\"/>"), "p white"),
+        (white("", "<w:highlight w:val=\"red\"/>"), "p white"),
+        (white("", "<w:color w:val=\"auto\"/>"), "p white"),
+        (white("", "<w:color w:val=\"EFFFFF\"/>"), "p white"),
+        (white("<w:pStyle w:val=\"banner\"/>", ""), "p white"),
+        (format!("<w:tbl>{}</w:tbl>", cells(dark)), "t white |"),
+        (format!("<w:tbl><w:tblPr>{dark}</w:tblPr>{}</w:tbl>", cells("")), "t white | white"),
+        (
+            format!("<w:tbl><w:tblPr><w:tblStyle w:val=\"grid\"/></w:tblPr>{}</w:tbl>", cells("")),
+            "t white | white",
+        ),
+        (format!("<w:p><w:r><w:txbxContent>{}</w:txbxContent></w:r></w:p>", white("", "")), "p white"),
+    ] {
+        check(&docx(&body, &[("styles", &styles)]), &[expected]);
+    }
+    let page = "<w:document xmlns:w=\"http://purl.oclc.org/ooxml/wordprocessingml/main\">\
+        <w:background w:color=\"002060\"/><w:body>";
+    check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
+}
+
+#[test]
+fn a_heading_has_few_words() {
+    let (short, long) = ("a".repeat(300), "a ".repeat(151));
+    let body = styled("T", &short) + &styled("T", &long);
+    check(&docx(&body, &[("styles", STYLES)]), &[&format!("h1 {short}"), &format!("p {}", long.trim_end())]);
+}
+
+#[test]
 fn characters() {
     let body = "<w:p><w:r><w:t>a&amp;&#98;&lt;&unknown;</w:t><w:tab/><w:t>c</w:t><w:br/><w:t>d</w:t><w:noBreakHyphen/>\
         <w:softHyphen/><w:t><![CDATA[e<]]></w:t><w:sym w:char=\"F0FC\"/><w:sym w:char=\"2713\"/></w:r>\

@@ -10,6 +10,9 @@ use crate::{
     unit::{Shape, Unit},
 };
 
+/// Titles are compared by so many characters.
+const MAX_TITLE_CHARS: usize = 1_000;
+
 /// Reads HTML pages: the article where a page is one, with all other text as furniture, else all text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Article;
@@ -40,19 +43,19 @@ impl Parser for Article {
 
 fn write(units: &[Unit], article: Option<&HashSet<NodeId>>, blocks: &mut Blocks) -> Result<()> {
     let title = units.iter().find(|unit| unit.shape == Shape::Title);
-    let is_body = |unit: &Unit, node| match article {
-        None => true,
-        Some(_) if unit.shape == Shape::Heading(1) && names(title, unit) => true,
-        Some(nodes) => nodes.contains(&node),
+    let words = title.map(|title| words(&title.text)).unwrap_or_default();
+    let is_named = |unit: &Unit| unit.shape == Shape::Heading(1) && names(&words, unit);
+    let is_body = |node: NodeId| article.is_none_or(|nodes| nodes.contains(&node));
+    let is_top = |unit: &Unit| {
+        let is_heading = unit.shape == Shape::Heading(1);
+        is_heading && (unit.spans.iter().any(|span| is_body(span.node)) || is_named(unit))
     };
-    let is_top = |unit: &&Unit| {
-        unit.shape == Shape::Heading(1) && unit.spans.iter().any(|span| is_body(unit, span.node))
-    };
-    if let Some(title) = title.filter(|_| !units.iter().any(|unit| is_top(&unit))) {
+    if let Some(title) = title.filter(|_| !units.iter().any(is_top)) {
         blocks.push(title, &title.text, false)?;
     }
     for unit in units.iter().filter(|unit| unit.shape != Shape::Title) {
-        for (text, is_body) in runs(unit, |node| is_body(unit, node)) {
+        let is_named = is_named(unit);
+        for (text, is_body) in runs(unit, |node| is_named || is_body(node)) {
             blocks.push(unit, &text, !is_body)?;
         }
     }
@@ -60,10 +63,15 @@ fn write(units: &[Unit], article: Option<&HashSet<NodeId>>, blocks: &mut Blocks)
 }
 
 /// Whether a heading is the page's title, which searches for articles leave out.
-fn names(title: Option<&Unit>, heading: &Unit) -> bool {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+fn names(title: &str, heading: &Unit) -> bool {
     let heading = words(&heading.text);
-    !heading.is_empty() && title.is_some_and(|title| words(&title.text).contains(&heading))
+    !heading.is_empty() && title.contains(&heading)
+}
+
+/// The words that titles are told by: no title is longer, and a page may have many headings to compare with it.
+fn words(text: &str) -> String {
+    let start: String = text.chars().take(MAX_TITLE_CHARS).collect();
+    start.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// The parts of a unit that are body and those that are not, in their order. Blanks belong to what they follow.

@@ -2,6 +2,8 @@
 
 use dom_query::NodeRef;
 
+use crate::hidden::{self, Sight};
+
 /// What an element does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -74,13 +76,10 @@ const SURROUNDINGS: [&str; 44] = [
     "widget",
 ];
 
-pub(crate) fn role(node: &NodeRef<'_>, name: &str) -> Role {
+pub(crate) fn role(node: &NodeRef<'_>, name: &str, sight: Sight) -> Role {
     match name {
-        "script" | "style" | "template" | "iframe" | "noembed" | "noframes" | "noscript" | "datalist" => {
-            Role::Hidden
-        }
         "title" if !is_drawn(node) => Role::Title,
-        _ if is_hidden(node) => Role::Hidden,
+        _ if sight == Sight::Hidden => Role::Hidden,
         "h1" => Role::Heading(1),
         "h2" => Role::Heading(2),
         "h3" => Role::Heading(3),
@@ -154,19 +153,9 @@ fn is_drawn(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
-/// Whether an element says of itself that it is not shown.
-fn is_hidden(node: &NodeRef<'_>) -> bool {
-    if node.has_attr("hidden") {
-        return true;
-    }
-    let Some(style) = node.attr("style") else {
-        return false;
-    };
-    let style: String = style.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
-    style.split(';').any(|rule| {
-        let rule = rule.trim_end_matches("!important");
-        rule == "display:none" || rule == "visibility:hidden"
-    })
+/// What an element says of how its words can be seen.
+pub(crate) fn sight(node: &NodeRef<'_>, name: &str) -> Sight {
+    hidden::sight(name, |attribute| node.attr(attribute))
 }
 
 /// Whether an element surrounds a page's text: navigation, comments, banners and the like.

@@ -2,14 +2,16 @@
 //!
 //! Parsers of HTML need time that grows with the square of how deep elements lie in each other and of how many
 //! attributes a tag has, and open formatting elements again and again where they overlap with blocks. This scan follows
-//! the rules roughly, and leaves out the tags that no page needs: words are never left out.
+//! the rules roughly, and leaves out the tags that no page needs. Words are left out only with a tag that hides them.
 
+mod hide;
 mod read;
 mod tag;
 
 use std::borrow::Cow;
 
-use read::{Tag, begins_tag, comment, raw_end, read_tag};
+use hide::Hidden;
+use read::{Tag, begins_tag, comment, hides, raw_end, read_tag};
 use tag::{BARRIER, BLOCK, FOREIGN, FORMATTING, FRAME, INTEGRATION, Name, RAW, TABLE, TABULAR, VOID};
 
 /// Elements lie no deeper in each other; 38 was the deepest among some hundred real pages.
@@ -65,6 +67,7 @@ fn scan(html: &str, max_tags: usize) -> Tamed<'_> {
     if !scan.is_cut {
         return Tamed { html: Cow::Borrowed(html), is_cut: false };
     }
+    scan.reveal(html.len());
     scan.keep_until(html.len());
     Tamed { html: Cow::Owned(scan.kept), is_cut: true }
 }
@@ -85,6 +88,8 @@ struct Scan<'a> {
     reopened: usize,
     /// Starts that were left out, whose ends are left out too.
     without: Vec<Name>,
+    /// The element that is left out with all that it holds.
+    hidden: Option<Hidden>,
 }
 
 impl Scan<'_> {
@@ -144,7 +149,16 @@ impl Scan<'_> {
         }
         let holds = !(name.is(VOID | FRAME) || (is_foreign && tag.closes_itself));
         self.give_way(name);
-        if self.is_too_much(name, holds) {
+        if self.is_inside(start) {
+            self.hide(name, holds);
+            return tag.end;
+        }
+        let is_too_much = self.is_too_much(name, holds);
+        if holds && (is_too_much || tag.too_many.is_some()) && hides(self.html, start, tag) {
+            self.begin_hidden(name, start);
+            return tag.end;
+        }
+        if is_too_much {
             // What parts words goes on to part them.
             self.replace(start, tag.end, if name.is(FORMATTING) { "" } else { " " });
             if holds {
@@ -189,6 +203,9 @@ impl Scan<'_> {
 
     fn end(&mut self, tag: &Tag, start: usize) {
         let name = tag.name;
+        if self.ends_inside(tag, start) {
+            return;
+        }
         if name.is(FORMATTING)
             && let Some(at) = self.formatting.iter().rposition(|open| *open == name)
         {
@@ -227,7 +244,7 @@ impl Scan<'_> {
 
     /// Opens the formatting elements again that a block's end has closed. `at` is where they would be.
     fn reopen(&mut self, at: usize) {
-        if self.formatting.is_empty() {
+        if self.formatting.is_empty() || self.hidden.is_some() {
             return;
         }
         let open = self.open.iter().filter(|name| name.is(FORMATTING)).count();
@@ -251,6 +268,9 @@ impl Scan<'_> {
     /// Puts `instead` in the place of a range.
     fn replace(&mut self, start: usize, end: usize, instead: &str) {
         self.is_cut = true;
+        if self.hidden.is_some() {
+            return;
+        }
         self.keep_until(start);
         self.kept.push_str(instead);
         self.from = end;

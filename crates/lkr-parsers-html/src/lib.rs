@@ -6,6 +6,7 @@ mod charset;
 mod element;
 mod error;
 mod guard;
+mod hidden;
 mod page;
 mod plain;
 mod readable;

@@ -3,7 +3,7 @@
 use dom_query::{Document, NodeRef};
 
 use crate::{
-    element::{Role, is_surrounding, role},
+    element::{Role, is_surrounding, role, sight},
     table::holds_data,
     unit::{Shape, Unit},
 };
@@ -60,6 +60,8 @@ struct Context {
     is_linked: bool,
     surroundings: Option<usize>,
     is_preformatted: bool,
+    /// Whether words have no size here.
+    is_sizeless: bool,
     /// The table whose row is open.
     row: Option<usize>,
     /// The table that is open, where it holds data.
@@ -76,6 +78,7 @@ impl Default for Context {
             is_linked: false,
             surroundings: None,
             is_preformatted: false,
+            is_sizeless: false,
             row: None,
             table: None,
             lists: 0,
@@ -113,8 +116,9 @@ impl Walk {
             // The document itself; of comments and declarations nothing is read.
             return (node.is_document() || node.is_fragment()).then_some(context);
         };
-        let role = role(node, &name);
-        let mut inner = Context { role, ..context };
+        let sight = sight(node, &name);
+        let is_sizeless = sight.is_sizeless(context.is_sizeless);
+        let mut inner = Context { role: role(node, &name, sight), is_sizeless, ..context };
         if is_surrounding(node, &name) {
             self.page.surroundings.push(context.surroundings);
             inner.surroundings = Some(self.page.surroundings.len() - 1);
@@ -236,6 +240,9 @@ impl Walk {
     }
 
     fn write(&mut self, node: &NodeRef<'_>, context: &Context) {
+        if context.is_sizeless && !context.is_title {
+            return;
+        }
         let (id, is_linked) = (node.id, context.is_linked);
         node.query(|data| {
             let dom_query::NodeData::Text { contents } = &data.data else {

@@ -1,8 +1,11 @@
-use html2text::config;
+use html2text::{Element, Handle, RcDom, config};
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
-use crate::{charset, error, guard};
+use crate::{
+    charset, error, guard,
+    hidden::{Sight, sight},
+};
 
 /// Lines are never wrapped: this is longer than any.
 const WIDTH: usize = 1_000_000;
@@ -36,16 +39,47 @@ impl Parser for PlainHtml {
         if tamed.is_cut {
             composer.warn("the page has more tags than can be followed: some were left out, but no words");
         }
-        let text = config::plain_no_decorate()
-            .link_footnotes(false)
-            .raw_mode(true)
-            .string_from_read(tamed.html.as_bytes(), WIDTH)
-            .map_err(error::html2text)?;
+        let text = render(&tamed.html).map_err(error::html2text)?;
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;
         }
         composer.finish()
     }
+}
+
+fn render(html: &str) -> std::result::Result<String, html2text::Error> {
+    let config = config::plain_no_decorate().link_footnotes(false).raw_mode(true);
+    let page = config.parse_html(html.as_bytes())?;
+    leave_hidden_out(&page);
+    let tree = config.dom_to_render_tree(&page)?;
+    config.render_to_string(tree, WIDTH)
+}
+
+/// The crate reads no attributes that hide text, so what they hide is taken from the page.
+fn leave_hidden_out(page: &RcDom) {
+    let mut open = vec![(Handle::clone(&page.document), false)];
+    while let Some((node, around)) = open.pop() {
+        let sight = sight_of(&node);
+        let is_sizeless = sight.is_sizeless(around);
+        let mut children = node.children.borrow_mut();
+        // Inside of what has no size, elements stay, as they may have one.
+        children.retain(|child| {
+            let is_element = matches!(child.data, Element { .. });
+            if is_element { sight_of(child) != Sight::Hidden } else { !is_sizeless }
+        });
+        open.extend(children.iter().map(|child| (Handle::clone(child), is_sizeless)));
+    }
+}
+
+fn sight_of(node: &Handle) -> Sight {
+    let Element { name, attrs, .. } = &node.data else {
+        return Sight::AsAround;
+    };
+    let attrs = attrs.borrow();
+    sight(&name.local, |attribute| {
+        let found = attrs.iter().find(|other| &*other.name.local == attribute);
+        found.map(|found| &*found.value)
+    })
 }
 
 /// Refuses what the crate cannot do within bounds.
@@ -85,6 +119,13 @@ mod tests {
         let parsed = PlainHtml.parse(&page.into()).unwrap();
         assert_eq!(parsed.text, "# One\n\nTwo bold\n* three");
         assert!(parsed.blocks.iter().all(|block| block.kind == BlockKind::Paragraph && !block.furniture));
+    }
+
+    #[test]
+    fn what_is_hidden_is_left_out() {
+        let page = "<p>a<p hidden>b<div style='display:none'><p>c</div><dialog>d</dialog><noscript>e</noscript>\
+                    <p style='font-size:0'>f<span style='font-size:12px'>g</span><i>h</i><p>i";
+        assert_eq!(PlainHtml.parse(&page.into()).unwrap().text, "a\n\ng\n\ni");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dom_query::{Document, NodeId};
+use dom_query::{Document, NodeId, NodeRef};
 use dom_smoothie::{Config, Readability};
 
 use crate::{
@@ -13,12 +13,15 @@ use crate::{
 /// Pages with more nodes are not searched: the search takes copies of the page.
 const MAX_NODES: usize = 250_000;
 
+/// Pages with longer titles are not searched: the search compares each heading with the title.
+const MAX_TITLE_BYTES: usize = 2_000;
+
 /// A unit is worth reading from so many characters on.
 const MIN_UNIT_CHARS: usize = 80;
 
 /// The nodes of the text that make a page's article, where the page is one.
 pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId>> {
-    if document.tree.len() > MAX_NODES {
+    if document.tree.len() > MAX_NODES || has_long_title(document) {
         return None;
     }
     let config = Config { disable_json_ld: true, max_elements_to_parse: MAX_NODES, ..Config::default() };
@@ -39,6 +42,15 @@ pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId
     holds_most(&nodes, page).then_some(nodes)
 }
 
+/// Whether something that the search may take for the title is too long to be compared.
+fn has_long_title(document: &Document) -> bool {
+    let is_long = |node: &NodeRef<'_>| match node.attr("content") {
+        Some(content) => content.len() > MAX_TITLE_BYTES,
+        None => node.text().len() > MAX_TITLE_BYTES,
+    };
+    document.select("title, h1, meta").nodes().iter().any(is_long)
+}
+
 /// Whether an article has most of the text that is worth reading: long units that are no links, and do not stand in
 /// what surrounds it.
 fn holds_most(nodes: &HashSet<NodeId>, page: &Page) -> bool {
@@ -51,8 +63,8 @@ fn holds_most(nodes: &HashSet<NodeId>, page: &Page) -> bool {
         }
         let read = length_of(unit, nodes);
         inside += read;
-        let mut elements = ancestors(page, unit);
-        let is_surrounding = elements.any(|element| !around.contains(&element));
+        // Where the innermost element has some of the article in it, so have those around it.
+        let is_surrounding = unit.surroundings.is_some_and(|element| !around.contains(&element));
         all += if is_surrounding { read } else { length };
     }
     inside * 2 >= all

@@ -1,4 +1,4 @@
-use dom_query::NodeRef;
+use dom_query::{NodeData, NodeRef, TreeNode};
 
 /// A table with more text in a cell lays a page out.
 const MAX_CELL_CHARS: usize = 2_000;
@@ -8,8 +8,15 @@ pub(crate) fn holds_data(table: &NodeRef<'_>) -> bool {
     if table.attr("role").is_some_and(|role| matches!(&*role, "presentation" | "none")) {
         return false;
     }
-    let (mut cells, mut rows) = (0_usize, 0_usize);
+    let (mut cells, mut rows, mut chars) = (0_usize, 0_usize, 0_usize);
     for node in table.descendants_it() {
+        if node.is_text() {
+            // A text belongs to the cell that began last.
+            chars += length(&node);
+            if cells > 0 && chars > MAX_CELL_CHARS {
+                return false;
+            }
+        }
         let Some(name) = node.qual_name_ref() else {
             continue;
         };
@@ -20,12 +27,20 @@ pub(crate) fn holds_data(table: &NodeRef<'_>) -> bool {
             "tr" => rows += 1,
             "td" | "th" => {
                 cells += 1;
-                if node.normalized_char_count() > MAX_CELL_CHARS {
-                    return false;
-                }
+                chars = 0;
             }
             _ => {}
         }
     }
     cells > rows.max(1)
+}
+
+/// How many characters a text has, white space counted once.
+fn length(node: &NodeRef<'_>) -> usize {
+    let of_words = |text: &str| text.split_whitespace().map(|word| word.chars().count() + 1).sum();
+    let length = |data: &TreeNode| match &data.data {
+        NodeData::Text { contents } => of_words(contents),
+        _ => 0,
+    };
+    node.query(length).unwrap_or_default()
 }

@@ -76,6 +76,43 @@ fn what_is_hidden_is_not_read() {
 }
 
 #[test]
+fn what_has_no_size_or_is_closed_is_not_read() {
+    check(
+        "<dialog>a</dialog><dialog open>b</dialog><p style='opacity:0'>c<p style='visibility:collapse'>d\
+         <p style='font-size:0px'>e<b>f</b><span style='font-size:1em'>g</span><span style='font-size:9pt'>h</span><p>i",
+        &["p b", "p h", "p i"],
+    );
+}
+
+#[test]
+fn hidden_words_stay_hidden_where_their_tags_are_too_deep() {
+    let deep = "<div>".repeat(600);
+    for (inside, expected) in [
+        ("a<div hidden>b<div>c</div>d</div>e", "a\n\ne"),
+        ("<p hidden>b<p>c", "c"),
+        ("a<p style='display:none'>b</div>c", "a\n\nc"),
+        ("<b hidden>b<i>c</b>d", "d"),
+        ("<dialog>a<dialog>b</dialog>c", ""),
+    ] {
+        let parsed = parse(&format!("start{deep}{inside}"));
+        let words: String = parsed.text.split_whitespace().skip(1).collect();
+        let expected: String = expected.split_whitespace().collect();
+        assert_eq!(words, expected, "{inside}");
+    }
+    let many: String = (0..300).map(|at| format!(" a{at}")).collect();
+    assert_eq!(parse(&format!("a<p{many} hidden>b<p>c")).text, "a\n\nc");
+}
+
+#[test]
+fn a_heading_in_many_pieces_is_one() {
+    let pieces = "<i>a</i>".repeat(20_000);
+    let text = SENTENCE.repeat(5);
+    let page =
+        format!("<title>{pieces}</title><article><h1>{pieces}</h1><p>{text}</p><p>{text}</p></article>");
+    assert!(parse(&page).text.contains(&"a".repeat(20_000)));
+}
+
+#[test]
 fn links_side_by_side_are_parted() {
     check("<nav><a>News</a><a>Sports</a></nav>", &["p News Sports"]);
 }
@@ -101,6 +138,24 @@ fn an_article_has_furniture_around_it() {
             "(p All rights reserved)",
         ],
     );
+}
+
+#[test]
+fn a_page_with_a_long_title_is_no_article() {
+    let text = SENTENCE.repeat(5);
+    let long = "word ".repeat(500);
+    let page = |head: &str| {
+        format!("{head}<article><p>{text}</p><p>{text}</p></article><footer>All rights reserved</footer>")
+    };
+    let has_furniture = |page: &str| parse(page).blocks.iter().any(|block| block.furniture);
+    assert!(has_furniture(&page("<title>Fine day</title>")));
+    for head in [
+        format!("<title>{long}</title>"),
+        format!("<h1>{long}</h1>"),
+        format!("<meta property='og:title' content='{long}'>"),
+    ] {
+        assert!(!has_furniture(&page(&head)));
+    }
 }
 
 #[test]

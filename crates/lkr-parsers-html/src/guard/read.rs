@@ -1,6 +1,7 @@
 //! Where tags, comments and raw text end.
 
 use super::{MAX_ATTRIBUTES, tag::Name};
+use crate::hidden::{Sight, sight};
 
 /// A tag in the text: `</name …>` or `<name …>`.
 #[derive(Debug)]
@@ -22,12 +23,48 @@ pub(super) fn comment(text: &str) -> usize {
     if text.starts_with("<!--->") {
         return 6;
     }
-    let body = text.get(4..).unwrap_or_default();
-    let Some(end) = body.find("-->") else {
-        return body.find("--!>").map_or(text.len(), |at| at + 8);
+    let mut at = 4;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("--")) {
+        let after = at + found + 2;
+        match text.as_bytes().get(after..) {
+            Some([b'>', ..]) => return after + 1,
+            Some([b'!', b'>', ..]) => return after + 2,
+            _ => at = after - 1,
+        }
+    }
+    text.len()
+}
+
+/// Whether a start tag in the text says that what it holds is not shown.
+pub(super) fn hides(html: &str, start: usize, tag: &Tag) -> bool {
+    let found = attributes_of(html.get(start..tag.end).unwrap_or_default());
+    let value = |name: &str| {
+        let attribute = found.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        attribute.map(|(_, value)| *value)
     };
-    let earlier = body.get(..end).and_then(|body| body.find("--!>"));
-    earlier.map_or(end + 7, |at| at + 8)
+    !matches!(sight(tag.name.as_str(), value), Sight::Sized | Sight::AsAround)
+}
+
+/// The names and values of a start tag's attributes.
+fn attributes_of(tag: &str) -> Vec<(&str, &str)> {
+    let bytes = tag.as_bytes();
+    let mut found = Vec::new();
+    let mut at =
+        bytes.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b'/').unwrap_or(tag.len());
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>') {
+            at += 1;
+            continue;
+        }
+        let Some(end) = attribute(bytes, at) else {
+            break;
+        };
+        let whole = tag.get(at..end).unwrap_or_default();
+        let (name, value) = whole.split_once('=').unwrap_or((whole, ""));
+        found.push((name.trim_ascii(), value.trim_ascii().trim_matches(['"', '\''])));
+        at = end;
+    }
+    found
 }
 
 /// The byte after the text that a raw element holds: its end tag stays where it is.

@@ -84,6 +84,22 @@ fn tags_are_bounded() {
 }
 
 #[test]
+fn comments_end_where_they_do() {
+    for (text, length) in [
+        ("<!---->a", 7),
+        ("<!--a-->b-->", 8),
+        ("<!--a--!>b-->", 9),
+        ("<!-- -- -- --->b", 15),
+        ("<!--a--!b", 9),
+        ("<!--", 4),
+        ("<!-->a", 5),
+        ("<!--->a", 6),
+    ] {
+        assert_eq!(comment(text), length, "{text}");
+    }
+}
+
+#[test]
 fn a_tag_without_an_end_is_no_text() {
     let tamed = tame("words<a href='x");
     assert_eq!((&*tamed.html, tamed.is_cut), ("words", true));
