@@ -21,10 +21,11 @@ use tracing_subscriber::EnvFilter;
 const STEP_PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    memory::keep_small();
+    // First of all: a worker gives up what the process has open, which no other thread may be using.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == PARSE_WORKER) {
         return lkr::files::work();
     }
+    memory::keep_small();
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

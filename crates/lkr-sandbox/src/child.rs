@@ -147,7 +147,8 @@ fn report(said: &[u8]) -> Option<Report> {
 /// What the end of a worker without a report means.
 fn ended_badly(status: ExitStatus, said: &[u8], limits: &Limits) -> Error {
     let said = String::from_utf8_lossy(said);
-    tracing::debug!(%status, %said, "a parser ended badly");
+    let end = said.get(said.floor_char_boundary(said.len().saturating_sub(1_000))..).unwrap_or_default();
+    tracing::warn!(%status, said = end, "a parser ended badly");
     let signal = status.signal().and_then(Signal::from_named_raw);
     if signal == Some(Signal::XCPU) || signal == Some(Signal::KILL) {
         return too_slow(limits);

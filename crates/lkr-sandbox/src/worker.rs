@@ -21,7 +21,8 @@ const MAX_ORDER_BYTES: u64 = 1024 * 1024;
 
 /// Reads one file as its parent orders it, and tells the parent what came of it: the whole life of a worker's process.
 ///
-/// `build` makes the parser that a plan asks for. The process sets its limits for good before it takes the file.
+/// Nothing else may have begun in the process: what it has open is closed first. `build` makes the parser that a plan
+/// asks for. The process sets its limits for good before it takes the file.
 /// Where the parent goes away before it sends an order, it ends.
 pub fn work(build: impl FnOnce(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>>) -> ExitCode {
     close_others();
