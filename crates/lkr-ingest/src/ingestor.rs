@@ -265,8 +265,8 @@ fn split(document: NewDocument, mut warnings: Vec<String>) -> (String, TaskInput
     (text, TaskInput { revision: 1, title, source, metadata, warnings, ..TaskInput::default() })
 }
 
-/// Takes away the metadata that only lkr itself sets.
-pub(crate) fn drop_reserved(metadata: &mut Metadata, warnings: &mut Vec<String>) {
+/// Takes away the metadata that only lkr itself sets, with a warning for each.
+pub fn drop_reserved(metadata: &mut Metadata, warnings: &mut Vec<String>) {
     for key in RESERVED_METADATA {
         if metadata.remove(key).is_some() {
             warnings.push(format!("metadata key {key} is reserved and was dropped"));

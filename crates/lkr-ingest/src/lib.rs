@@ -19,6 +19,6 @@ mod worker;
 pub use change::DocumentChange;
 pub use error::{Error, ErrorKind, Result};
 pub use file::NewFile;
-pub use ingestor::{Ingestor, Ports};
+pub use ingestor::{Ingestor, Ports, drop_reserved};
 pub use options::IngestOptions;
 pub use worker::Workers;

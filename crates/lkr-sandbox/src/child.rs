@@ -1,6 +1,7 @@
 //! One worker's process, from its start to its end.
 
 use std::{
+    ffi::OsString,
     fs::File,
     io,
     os::unix::process::ExitStatusExt,
@@ -20,7 +21,6 @@ use crate::{
     Error, ErrorKind, Extracted, Limits, Result,
     error::{OPERATION, internal},
     message::{Order, Refusal, Report},
-    sandbox::Worker,
     watch::resident,
 };
 
@@ -56,16 +56,16 @@ impl Drop for Process {
 }
 
 impl Waiting {
-    pub(crate) fn start(worker: &Worker, spool: &Path) -> Result<Self> {
+    pub(crate) fn start(program: &Path, arguments: &[OsString], spool: &Path) -> Result<Self> {
         let output = tempfile::tempfile_in(spool).map_err(internal)?;
-        let mut command = Command::new(&worker.program);
-        command.args(&worker.arguments).env_clear().process_group(0).kill_on_drop(true);
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().process_group(0).kill_on_drop(true);
         let kept = ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         command.envs(kept);
         command.stdin(Stdio::piped()).stderr(Stdio::piped());
         command.stdout(output.try_clone().map_err(internal)?);
         let mut child = command.spawn().map_err(|error| {
-            internal(format!("the worker {} cannot be started: {error}", worker.program.display()))
+            internal(format!("the worker {} cannot be started: {error}", program.display()))
         })?;
         let (Some(input), Some(said)) = (child.stdin.take(), child.stderr.take()) else {
             return Err(internal("the worker has no pipes"));

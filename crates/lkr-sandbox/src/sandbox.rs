@@ -161,9 +161,8 @@ impl Sandbox {
         let _turn = inner.turns.acquire().await.map_err(internal)?;
         match &inner.options.mode {
             Mode::InProcess(build) => inner.in_process(Arc::clone(build), plan, source, limits).await,
-            Mode::Worker { program, arguments } => {
-                let worker = Worker { program: program.clone(), arguments: arguments.clone() };
-                let reading = inner.runtime.spawn(Arc::clone(&inner).in_worker(worker, plan, source, limits));
+            Mode::Worker { .. } => {
+                let reading = inner.runtime.spawn(Arc::clone(&inner).in_worker(plan, source, limits));
                 AbortOnDropHandle::new(reading).await?
             }
         }
@@ -207,20 +206,27 @@ impl Inner {
 
     async fn in_worker(
         self: Arc<Self>,
-        worker: Worker,
         plan: serde_json::Value,
         source: FileSource,
         limits: Limits,
     ) -> Result<Extracted> {
         let waiting = match self.spare() {
             Some(waiting) => waiting,
-            None => Waiting::start(&worker, &self.options.spool)?,
+            None => self.start()?,
         };
         let FileSource { file_name, media_type, file, length } = source;
         let order = Order { plan, file_name, media_type, length, limits };
         let extracted = waiting.read(&order, file).await;
         self.refill();
         extracted
+    }
+
+    /// Starts a worker.
+    fn start(&self) -> Result<Waiting> {
+        match &self.options.mode {
+            Mode::Worker { program, arguments } => Waiting::start(program, arguments, &self.options.spool),
+            Mode::InProcess(_) => Err(internal("there is no program to start")),
+        }
     }
 
     /// A worker that waits already.
@@ -236,12 +242,13 @@ impl Inner {
 
     /// Starts workers until as many wait as shall.
     fn refill(&self) {
-        let Mode::Worker { program, arguments } = &self.options.mode else { return };
-        let worker = Worker { program: program.clone(), arguments: arguments.clone() };
+        if !matches!(self.options.mode, Mode::Worker { .. }) {
+            return;
+        }
         let _runtime = self.runtime.enter();
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         while spares.len() < self.options.spares {
-            match Waiting::start(&worker, &self.options.spool) {
+            match self.start() {
                 Ok(spare) => spares.push(spare),
                 Err(error) => {
                     tracing::warn!(%error, "no worker could be started ahead of time");
@@ -259,10 +266,4 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
-}
-
-#[derive(Debug)]
-pub(crate) struct Worker {
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<OsString>,
 }

@@ -19,7 +19,7 @@ pub use lkr_catalog::{
     UNCATEGORIZED, Usage, check_properties, stored_name,
 };
 pub use lkr_domain::*;
-pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile};
+pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, drop_reserved};
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{

@@ -6,7 +6,7 @@ use actix_web::{
     http::{Method, StatusCode, header},
 };
 use lkr::{
-    Document, Metadata, NewFile, Original, StoredOriginal, check_properties,
+    Document, Metadata, NewFile, Original, StoredOriginal, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
 use serde_json::Value;
@@ -110,7 +110,8 @@ fn new_file(
     warnings: &mut Vec<String>,
 ) -> Result<NewFile, ApiError> {
     let FormFile { name, file, length, .. } = file;
-    let metadata = read_metadata(&texts.remove("metadata").unwrap_or_default(), warnings);
+    let mut metadata = read_metadata(&texts.remove("metadata").unwrap_or_default(), warnings);
+    drop_reserved(&mut metadata, warnings);
     let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
     let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
     let title = title.unwrap_or_else(|| title_of(&name));
@@ -118,7 +119,7 @@ fn new_file(
     let source = source.unwrap_or_else(|| format!("file:{name}"));
     check_line("title", &title)?;
     check_line("source", &source)?;
-    check_properties(&title, &source, &unreserved(&metadata)).map_err(refused_properties)?;
+    check_properties(&title, &source, &metadata).map_err(refused_properties)?;
     let extracted = extracted_text(extracted);
     Ok(NewFile { file_name: name, file, size_bytes: length, extracted, title, source, metadata })
 }
@@ -164,13 +165,6 @@ fn read_metadata(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
         other => other.to_string(),
     };
     object.into_iter().map(|(key, value)| (key, text_of(value))).collect()
-}
-
-/// What of the metadata counts: reserved keys are dropped later, with a warning.
-fn unreserved(metadata: &Metadata) -> Metadata {
-    let mut metadata = metadata.clone();
-    metadata.retain(|key, _| !lkr::RESERVED_METADATA.contains(&key.as_str()));
-    metadata
 }
 
 /// The last component of a file's name without its extension.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{Excess, MAX_LINE_CHARS, NewDocument, RESERVED_METADATA, check_properties};
+use lkr::{Excess, MAX_LINE_CHARS, NewDocument, check_properties, drop_reserved};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -43,7 +43,8 @@ impl DocumentInput {
         }
         check_line("title", &title)?;
         check_line("source", &source)?;
-        let (metadata, warnings) = without_reserved(metadata.unwrap_or_default());
+        let (mut metadata, mut warnings) = (metadata.unwrap_or_default(), Vec::new());
+        drop_reserved(&mut metadata, &mut warnings);
         check_properties(&title, &source, &metadata).map_err(refused_properties)?;
         Ok((NewDocument { text, title, source, metadata }, warnings))
     }
@@ -63,13 +64,6 @@ pub(crate) fn refused_properties(excess: Excess) -> ApiError {
         Excess::Keys(_) => ApiError::invalid(excess.to_string()),
         Excess::Bytes(_) => ApiError::too_large(excess.to_string()),
     }
-}
-
-/// Takes away the keys that only the service itself sets.
-fn without_reserved(mut metadata: BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>) {
-    let taken = RESERVED_METADATA.iter().filter(|key| metadata.remove(**key).is_some());
-    let warnings = taken.map(|key| format!("metadata key {key} is reserved and was dropped")).collect();
-    (metadata, warnings)
 }
 
 #[cfg(test)]
