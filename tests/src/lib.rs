@@ -22,7 +22,7 @@ pub use answer::Answer;
 pub use binary::{cli_binary, server_binary, workspace};
 pub use load::{Load, Outcome};
 pub use model::model_dir;
-pub use raw::{exchange, exchange_in_parts};
+pub use raw::{exchange, exchange_in_parts, exchange_on};
 pub use seed::Seed;
 pub use server::{ADMIN_PASSWORD, Server, free_port};
 pub use settle::{ByLayer, assert_consistent, assert_nothing_left, stored};

@@ -32,6 +32,26 @@ pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &
     parse(&bytes).unwrap_or_else(|| panic!("no HTTP: {:?}", String::from_utf8_lossy(&bytes)))
 }
 
+/// Sends a request over a connection that may be used again, and reads its answer; `None` where the server ends the
+/// connection before the answer is whole, or nothing comes for half a minute.
+pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Answer> {
+    stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+    stream.write_all(request).ok()?;
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut part).ok().filter(|&read| read > 0)?;
+        bytes.extend_from_slice(part.get(..read)?);
+        let answer = parse(&bytes);
+        let whole = |answer: &Answer| {
+            let length = answer.header("content-length").and_then(|length| length.parse().ok());
+            length.is_some_and(|length: usize| answer.body.len() >= length)
+        };
+        if let Some(answer) = answer.filter(whole) {
+            return Some(answer);
+        }
+    }
+}
+
 fn parse(bytes: &[u8]) -> Option<Answer> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let (head, body) = bytes.split_at_checked(end)?;

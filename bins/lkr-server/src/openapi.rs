@@ -46,6 +46,8 @@ pub(crate) enum Shape {
     Envelope(Box<Named>),
     /// A body of this content type, as it is.
     Bare(&'static str),
+    /// A file of any type.
+    File,
 }
 
 /// What is said of a route.
@@ -199,7 +201,7 @@ fn info() -> utoipa::openapi::Info {
 fn names(doc: &Doc) -> impl Iterator<Item = &Named> {
     let answer = match &doc.shape {
         Shape::Envelope(named) => Some(&**named),
-        Shape::Bare(_) => None,
+        Shape::Bare(_) | Shape::File => None,
     };
     answer.into_iter().chain(doc.body.as_deref())
 }
@@ -281,6 +283,7 @@ fn refusal(doc: &Doc, status: StatusCode, codes: &[Code]) -> Response {
     let response = ResponseBuilder::new().description(codes.join(", ")).content("application/json", content);
     let (name, description) = match status {
         StatusCode::UNAUTHORIZED => ("WWW-Authenticate", "Bearer."),
+        StatusCode::RANGE_NOT_SATISFIABLE => ("Content-Range", "Of how many bytes the file is."),
         StatusCode::METHOD_NOT_ALLOWED => ("Allow", "The methods that the path has."),
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
             ("Retry-After", "After how many seconds to try again.")
@@ -304,8 +307,13 @@ fn header(description: &str) -> Header {
 fn also(doc: &Doc, status: StatusCode, description: &str) -> Response {
     let mut response = success(doc);
     response.description = description.to_owned();
-    if status == StatusCode::NOT_MODIFIED {
-        response.content.clear();
+    match status {
+        StatusCode::NOT_MODIFIED => response.content.clear(),
+        StatusCode::PARTIAL_CONTENT => {
+            let told = header("Which bytes they are, and of how many.");
+            response.headers.insert("Content-Range".to_owned(), RefOr::T(told));
+        }
+        _ => {}
     }
     response
 }
@@ -321,6 +329,8 @@ fn success(doc: &Doc) -> Response {
             let data = RefOr::Ref(Ref::from_schema_name(&named.name));
             response.content("application/json", Content::new(Some(envelope(json!(0), data))))
         }
+        // A file may be anything, which OpenAPI 3.1 says by no schema at all.
+        Shape::File => response.content("*/*", Content::new(None::<Schema>)),
         Shape::Bare(content_type) => {
             let kind = if *content_type == "application/json" { Type::Object } else { Type::String };
             let body = ObjectBuilder::new().schema_type(kind).build();

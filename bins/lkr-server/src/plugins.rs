@@ -10,12 +10,29 @@ use lkr_settings::{Parsers, Plugins};
 
 use crate::config::Config;
 
-/// The plugins by what they read, the default first.
+/// The plugins by what they read, the default first. Blocks where a program has to be asked what it has.
 #[must_use]
 pub fn plugins(tools: &FileTools) -> Plugins {
     let names = tools.plugins();
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-    Plugins { pdf: owned(names.pdf), docx: owned(names.docx), html: owned(names.html), ocr: owned(names.ocr) }
+    Plugins {
+        pdf: owned(names.pdf),
+        docx: owned(names.docx),
+        html: owned(names.html),
+        ocr: owned(names.ocr),
+        ocr_languages: ocr_languages(tools).map(owned),
+    }
+}
+
+/// The languages of text in pictures that can be read here; `None` where that is not known.
+fn ocr_languages(tools: &FileTools) -> Option<Vec<&'static str>> {
+    match tools.ocr_languages() {
+        Ok(languages) => languages,
+        Err(error) => {
+            tracing::warn!(%error, "which languages text in pictures can be read in is not known");
+            None
+        }
+    }
 }
 
 /// The plugins that the settings choose.

@@ -87,6 +87,9 @@ fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<S
     let server = HttpServer::new(move || create_app(shared.clone()))
         .client_request_timeout(HEAD_TIMEOUT)
         .client_disconnect_timeout(Duration::from_secs(5))
+        // A client that hangs up ends what it asked for, the reading of its file above all. Over TCP that looks the
+        // same as a client that has sent all and still listens; few do that, and they are not waited for.
+        .h1_allow_half_closed(false)
         .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(PATIENCE.as_secs())
         .disable_signals()
@@ -120,7 +123,13 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
     first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
     let tools = find_tools(config);
-    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins(&tools))?;
+    let asked = tools.clone();
+    let plugins = tokio::task::spawn_blocking(move || plugins(&asked)).await?;
+    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins)?;
+    // What of the stored settings cannot be had here is told now, and not when the first file comes.
+    if let Err(error) = settings.current().await {
+        tracing::warn!(%error, "the stored settings cannot be read");
+    }
     let files = open_reader(config, tools)?;
     Ok(Services { kb, files, auth, settings })
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt};
-use lkr_domain::DocId;
+use lkr_domain::{DocId, last_component};
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 use time::OffsetDateTime;
 
@@ -152,7 +152,7 @@ const MAX_SUFFIX_BYTES: usize = 20;
 /// characters, marks that turn the direction of writing, and leading dots, of at most 180 bytes.
 #[must_use]
 pub fn stored_name(file_name: &str) -> String {
-    let last = file_name.rsplit(['/', '\\']).next().unwrap_or_default().trim();
+    let last = last_component(file_name).trim();
     let name: String = last.chars().map(|c| if is_unfit(c) { '_' } else { c }).collect();
     let dots = name.len() - name.trim_start_matches('.').len();
     let name = ["_".repeat(dots).as_str(), name.trim_start_matches('.')].concat();

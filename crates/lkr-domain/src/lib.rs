@@ -2,6 +2,7 @@
 
 mod document;
 mod error;
+mod file_name;
 mod hex;
 mod id;
 mod layer;
@@ -12,6 +13,7 @@ pub use document::{
     Counts, Creator, Document, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, Metadata,
     NewDocument, Original, RESERVED_METADATA, SPACE_DEFAULT,
 };
+pub use file_name::{last_component, stem_and_suffix};
 pub use hex::hex;
 pub use id::{AuditId, DocId, KeyId, ParseIdError, PointId, TaskId};
 pub use layer::Layer;

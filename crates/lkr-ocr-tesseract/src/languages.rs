@@ -10,6 +10,16 @@ const NAMES: &str = "af afr|am amh|ar ara|as asm|az aze|be bel|bg bul|bn ben|bo 
     sw swa|ta tam|te tel|tg tgk|th tha|ti tir|to ton|tr tur|tt tat|ug uig|uk ukr|ur urd|uz uzb|vi vie|yi yid|\
     yo yor|zh chi_sim chi_tra";
 
+/// The codes of the languages of which some data is among `installed`.
+pub(crate) fn codes(installed: &[String]) -> Vec<&'static str> {
+    let rows = NAMES.split('|').map(str::split_whitespace);
+    let there = rows.filter_map(|mut words| {
+        let code = words.next()?;
+        words.any(|name| installed.iter().any(|known| known == name)).then_some(code)
+    });
+    there.collect()
+}
+
 /// The names of the data for a language; none where tesseract has none.
 pub(crate) fn names(code: &str) -> impl Iterator<Item = &'static str> {
     let named = NAMES.split('|').map(str::split_whitespace).find_map(move |mut words| {
@@ -28,6 +38,13 @@ mod tests {
         assert_eq!(names("de").collect::<Vec<_>>(), ["deu"]);
         assert_eq!(names("zh").collect::<Vec<_>>(), ["chi_sim", "chi_tra"]);
         assert_eq!(names("deu").count() + names("").count() + names("xx").count(), 0);
+    }
+
+    #[test]
+    fn languages_of_what_is_installed() {
+        let installed = ["chi_tra", "eng", "nor", "osd"].map(str::to_owned);
+        assert_eq!(codes(&installed), ["en", "nb", "nn", "no", "zh"]);
+        assert!(codes(&[]).is_empty());
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::{
 
 use lkr_parsers::{Error, ErrorKind, Ocr, PageImage, Result};
 
-use crate::{languages::names, process::run};
+use crate::{
+    languages::{codes, names},
+    process::run,
+};
 
 /// How long the program may take to tell which languages it has.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -16,6 +19,7 @@ pub struct Tesseract {
     program: PathBuf,
     /// In tesseract's own names, joined by `+`.
     languages: String,
+    missing: Vec<String>,
     /// Whether it can tell which way up a page is.
     turns: bool,
 }
@@ -29,20 +33,44 @@ impl Tesseract {
     /// # Errors
     /// `Internal` where the program cannot be run, and where it has the data of none of these languages.
     pub fn new(program: &Path, languages: &[impl AsRef<str>]) -> Result<Self> {
-        let deadline = Instant::now() + PATIENCE;
-        let printed = run(program, &["--list-langs"], Vec::new(), deadline)?;
-        let listed = [String::from_utf8_lossy(&printed.output).into_owned(), printed.errors].join("\n");
-        let installed: Vec<&str> = listed.lines().map(str::trim).collect();
-        let wanted = languages.iter().flat_map(|code| names(code.as_ref()));
-        let languages_there: Vec<&str> = wanted.filter(|name| installed.contains(name)).collect();
-        if languages_there.is_empty() {
-            let asked: Vec<&str> = languages.iter().map(AsRef::as_ref).collect();
-            let reason = format!("it has no data for the languages asked for: {}", asked.join(", "));
+        let installed = installed(program)?;
+        let is_installed = |name: &&str| installed.iter().any(|known| known == name);
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for code in languages.iter().map(AsRef::as_ref) {
+            let before = there.len();
+            there.extend(names(code).filter(is_installed));
+            if there.len() == before {
+                missing.push(code.to_owned());
+            }
+        }
+        if there.is_empty() {
+            let reason = format!("it has no data for the languages asked for: {}", missing.join(", "));
             return Err(Error::new(ErrorKind::Internal, "open tesseract", reason));
         }
-        let languages = languages_there.join("+");
-        Ok(Self { program: program.to_owned(), languages, turns: installed.contains(&"osd") })
+        let turns = is_installed(&"osd");
+        Ok(Self { program: program.to_owned(), languages: there.join("+"), missing, turns })
     }
+
+    /// The languages that were asked for and whose data is not installed.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// The languages that the program at `program` has data of: codes of ISO 639-1, in order. Blocks.
+    ///
+    /// # Errors
+    /// `Internal` where the program cannot be run.
+    pub fn languages(program: &Path) -> Result<Vec<&'static str>> {
+        Ok(codes(&installed(program)?))
+    }
+}
+
+/// What data the program has, in its own names.
+fn installed(program: &Path) -> Result<Vec<String>> {
+    let printed = run(program, &["--list-langs"], Vec::new(), Instant::now() + PATIENCE)?;
+    let listed = [String::from_utf8_lossy(&printed.output).into_owned(), printed.errors].join("\n");
+    Ok(listed.lines().map(|line| line.trim().to_owned()).collect())
 }
 
 impl Ocr for Tesseract {
@@ -137,8 +165,10 @@ mod tests {
         let error = Tesseract::new(Path::new("/no/such/program"), &["en"]).unwrap_err();
         assert!(error.to_string().starts_with("run tesseract: "), "{error}");
         let Some(program) = program() else { return };
-        let error = Tesseract::new(&program, &["xx", "yo"]).unwrap_err();
-        assert!(error.to_string().ends_with("asked for: xx, yo"), "{error}");
+        let error = Tesseract::new(&program, &["xx", "zz"]).unwrap_err();
+        assert!(error.to_string().ends_with("asked for: xx, zz"), "{error}");
+        assert_eq!(Tesseract::new(&program, &["xx", "en", "zz"]).unwrap().missing(), ["xx", "zz"]);
+        assert!(Tesseract::languages(&program).unwrap().contains(&"en"));
     }
 
     #[test]

@@ -1,3 +1,7 @@
+use lkr_domain::stem_and_suffix;
+
+use crate::{Error, ErrorKind, Result, Source, sniff};
+
 /// The kinds of file that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
@@ -70,13 +74,27 @@ impl Format {
 /// with its only dot has no suffix.
 #[must_use]
 pub fn extension(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    match last.rfind('.') {
-        Some(at) if at > 0 => {
-            last.get(at..).filter(|suffix| suffix.len() > 1).unwrap_or_default().to_lowercase()
-        }
-        _ => String::new(),
-    }
+    stem_and_suffix(name).1.to_lowercase()
+}
+
+/// What a source holds, as its name tells and its first bytes do not deny.
+///
+/// # Errors
+/// `Input` where its name has no known extension, or its content is clearly something else.
+pub fn format_of(source: &Source<'_>) -> Result<Format> {
+    let name = source.file_name.unwrap_or_default();
+    let format = Format::from_file_name(name).ok_or_else(|| unknown(name))?;
+    sniff::check(format, source.bytes)?;
+    Ok(format)
+}
+
+fn unknown(name: &str) -> Error {
+    let known = Format::extensions().collect::<Vec<_>>().join(", ");
+    let reason = match extension(name).as_str() {
+        "" => format!("its name has no extension; known are {known}"),
+        extension => format!("files that end with {extension} are not read; known are {known}"),
+    };
+    Error::new(ErrorKind::Input, "find the file's parser", reason)
 }
 
 #[cfg(test)]
@@ -98,6 +116,40 @@ mod tests {
         ] {
             assert_eq!(extension(name), expected, "{name:?}");
         }
+    }
+
+    fn of(file_name: Option<&str>, bytes: &[u8]) -> Result<Format> {
+        format_of(&Source { file_name, ..Source::new(bytes) })
+    }
+
+    #[test]
+    fn formats_of_sources() {
+        for (name, bytes, format) in [
+            ("a.txt", &b"\xef\xbb\xbfcaf\xc3\xa9"[..], Format::Text),
+            ("a.MD", b"\xff\xfe#\0 \0a\0", Format::Markdown),
+            ("a.htm", b"<p>", Format::Html),
+            ("a.pdf", b"%PDF-1.7", Format::Pdf),
+            ("dir/a.docx", b"PK\x03\x04", Format::Docx),
+        ] {
+            assert_eq!(of(Some(name), bytes).unwrap(), format, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_and_contents_are_refused() {
+        for (name, bytes, reason) in [
+            (None, &b"a"[..], "its name has no extension; known are .txt, .md, .html, .htm, .pdf, .docx"),
+            (
+                Some("a.exe"),
+                b"a",
+                "files that end with .exe are not read; known are .txt, .md, .html, .htm, .pdf, .docx",
+            ),
+        ] {
+            let error = of(name, bytes).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Input);
+            assert_eq!(error.to_string(), format!("find the file's parser: {reason}"));
+        }
+        assert_eq!(of(Some("a.pdf"), b"<html>").unwrap_err().kind(), ErrorKind::Input);
     }
 
     #[test]

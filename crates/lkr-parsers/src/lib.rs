@@ -5,7 +5,6 @@ mod compose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
-mod files;
 mod format;
 mod markdown;
 mod ocr;
@@ -18,8 +17,7 @@ mod text;
 pub use charset::{Decoded, charset_of, decode};
 pub use compose::{Composer, MAX_TEXT_BYTES, MAX_TITLE_CHARS};
 pub use error::{Error, ErrorKind, Result};
-pub use files::{Files, format_of};
-pub use format::{Format, extension};
+pub use format::{Format, extension, format_of};
 pub use markdown::Markdown;
 pub use ocr::{Ocr, PageImage};
 pub use parser::{Parser, Source};

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use url::Url;
 
 use crate::{
-    Error, KeyChange, MASK, ModelEntryChange, Plugins, Result, Secret, SettingsChange, change::ParserChange,
-    languages,
+    Error, KeyChange, MASK, ModelEntryChange, OcrChoice, Plugins, Result, Secret, SettingsChange,
+    change::ParserChange, languages,
 };
 
 pub(crate) const MODEL_CHARS: usize = 200;
@@ -61,6 +61,24 @@ fn check_parser(change: ParserChange<'_>, plugins: &Plugins) -> Result<()> {
         .languages
         .map_or(Ok(()), check_languages)
         .map_err(|reason| refuse(&format!("{path}.languages"), &reason))
+}
+
+/// Refuses languages that text in images cannot be read in here, as the change would have it: whoever asks for one is
+/// told now, and not by documents that lack their text.
+pub(crate) fn check_ocr(change: &SettingsChange, after: &OcrChoice, plugins: &Plugins) -> Result<()> {
+    let ocr = change.parsers.as_ref().and_then(|parsers| parsers.ocr.as_ref());
+    let is_named = ocr.is_some_and(|ocr| ocr.plugin.is_some() || ocr.languages.is_some());
+    let missing = plugins.missing_languages(after);
+    if !is_named || missing.is_empty() {
+        return Ok(());
+    }
+    let here = plugins.ocr_languages.as_deref().unwrap_or_default().join(", ");
+    let reason = format!(
+        "has {}, of which {} has nothing installed; installed: {here}",
+        missing.join(", "),
+        after.plugin
+    );
+    Err(refuse("parsers.ocr.languages", &reason))
 }
 
 fn check_languages(codes: &[String]) -> Result<(), String> {

@@ -1,4 +1,4 @@
-use crate::{Error, Result};
+use crate::{Error, OcrChoice, Result};
 
 /// The OCR plugin that does nothing. It is the default.
 pub(crate) const NO_OCR: &str = "none";
@@ -14,6 +14,9 @@ pub struct Plugins {
     pub html: Vec<String>,
     /// For text in images; the first is `none`.
     pub ocr: Vec<String>,
+    /// The languages that text in images can be read in: codes of ISO 639-1. `None` where that is not known; then any
+    /// is allowed.
+    pub ocr_languages: Option<Vec<String>>,
 }
 
 impl Plugins {
@@ -29,6 +32,14 @@ impl Plugins {
     /// The plugin that counts where none was chosen.
     pub(crate) fn default_of(&self, kind: ParserKind) -> &str {
         self.of(kind).first().map_or("", String::as_str)
+    }
+
+    /// Of the languages of text in images those that cannot be read, should it be read at all.
+    pub(crate) fn missing_languages<'a>(&self, choice: &'a OcrChoice) -> Vec<&'a str> {
+        let Some(here) = self.ocr_languages.as_ref().filter(|_| choice.plugin != NO_OCR) else {
+            return Vec::new();
+        };
+        choice.languages.iter().filter(|code| !here.contains(code)).map(String::as_str).collect()
     }
 
     /// Each kind needs a default.
@@ -77,7 +88,7 @@ mod tests {
 
     fn plugins() -> Plugins {
         let one = |name: &str| vec![name.to_owned()];
-        Plugins { pdf: one("p"), docx: one("d"), html: one("h"), ocr: one("none") }
+        Plugins { pdf: one("p"), docx: one("d"), html: one("h"), ocr: one("none"), ocr_languages: None }
     }
 
     #[test]

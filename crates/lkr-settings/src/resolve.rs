@@ -16,6 +16,9 @@ const TIMEOUT_S: u32 = 60;
 const SIMHASH_THRESHOLD: u8 = 3;
 const LANGUAGE: &str = "en";
 
+/// The path of the languages of text in images.
+const LANGUAGES: &str = "parsers.ocr.languages";
+
 /// Makes settings of stored records.
 #[derive(Debug)]
 pub(crate) struct Resolver {
@@ -70,17 +73,28 @@ impl Resolver {
 
     fn parsers(&self, stored: &SettingsV1) -> Parsers {
         let choice = |kind| PluginChoice { plugin: self.plugin(kind, stored) };
-        let ocr = stored.parsers.get(ParserKind::Ocr.name());
+        let ocr = self.ocr(stored);
+        let missing = self.plugins.missing_languages(&ocr);
+        if !missing.is_empty() && self.is_first_warning(LANGUAGES) {
+            tracing::warn!(
+                setting = LANGUAGES,
+                missing = missing.join(", "),
+                "text in images cannot be read in some of the languages that are set: they are not installed"
+            );
+        }
         Parsers {
             pdf: choice(ParserKind::Pdf),
             docx: choice(ParserKind::Docx),
             html: choice(ParserKind::Html),
-            ocr: OcrChoice {
-                plugin: self.plugin(ParserKind::Ocr, stored),
-                languages: ocr
-                    .and_then(|ocr| ocr.languages.clone())
-                    .unwrap_or_else(|| vec![LANGUAGE.to_owned()]),
-            },
+            ocr,
+        }
+    }
+
+    pub(crate) fn ocr(&self, stored: &SettingsV1) -> OcrChoice {
+        let languages = stored.parsers.get(ParserKind::Ocr.name()).and_then(|ocr| ocr.languages.clone());
+        OcrChoice {
+            plugin: self.plugin(ParserKind::Ocr, stored),
+            languages: languages.unwrap_or_else(|| vec![LANGUAGE.to_owned()]),
         }
     }
 

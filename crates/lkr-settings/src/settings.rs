@@ -10,7 +10,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use crate::{
     Error, ErrorKind, Match, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings,
     SealingKey, SettingsChange,
-    check::{check_change, check_model},
+    check::{check_change, check_model, check_ocr},
     derived::Derived,
     merge::{merge, merge_model},
     records::{KEY, SettingsV1, decode, encode},
@@ -116,7 +116,10 @@ impl Settings {
         }
         check_change(change, &self.inner.resolver.plugins)?;
         let merged = |inner: &Inner, record: Option<&Record>| {
-            merge(inner.snapshot(record)?.stored.clone(), change, &inner.resolver.sealing)
+            let resolver = &inner.resolver;
+            let stored = merge(inner.snapshot(record)?.stored.clone(), change, &resolver.sealing)?;
+            check_ocr(change, &resolver.ocr(&stored), &resolver.plugins)?;
+            Ok(stored)
         };
         self.replace(if_match, &alongside, merged).await
     }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lkr_settings::{
-    DedupChange, Match, ModelEntryChange, ModelsChange, ParsersChange, PluginChange, Plugins, SealingKey,
-    Settings, SettingsChange,
+    DedupChange, Match, ModelEntryChange, ModelsChange, OcrChange, ParsersChange, PluginChange, Plugins,
+    SealingKey, Settings, SettingsChange,
 };
 use lkr_state::{MemoryState, StateStore};
 
@@ -27,7 +27,13 @@ impl io::Write for Lines {
 
 fn plugins(pdf: &[&str]) -> Plugins {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    Plugins { pdf: names(pdf), docx: names(&["docx"]), html: names(&["html"]), ocr: names(&["none"]) }
+    Plugins {
+        pdf: names(pdf),
+        docx: names(&["docx"]),
+        html: names(&["html"]),
+        ocr: names(&["none", "ocr"]),
+        ocr_languages: None,
+    }
 }
 
 #[tokio::test]
@@ -37,9 +43,11 @@ async fn one_warning_each() {
     let entry =
         ModelEntryChange { api_key: lkr_settings::KeyChange::Set("sk-planted".into()), ..Default::default() };
     let pdf = PluginChange { plugin: Some("b".to_owned()) };
+    let languages = Some(vec!["de".to_owned(), "en".to_owned()]);
+    let ocr = Some(OcrChange { plugin: Some("ocr".to_owned()), languages });
     let change = SettingsChange {
         models: Some(ModelsChange { rerank: Some(entry), ..Default::default() }),
-        parsers: Some(ParsersChange { pdf: Some(pdf), ..Default::default() }),
+        parsers: Some(ParsersChange { pdf: Some(pdf), ocr, ..Default::default() }),
         dedup: None,
     };
 
@@ -50,14 +58,17 @@ async fn one_warning_each() {
     first.update(&change, &Match::Any, vec![]).await.unwrap();
     assert!(lines.0.lock().unwrap().is_empty(), "nothing is wrong yet");
 
-    let other = Settings::open(state, SealingKey::generate(), plugins(&["a"])).unwrap();
+    let fewer = Plugins { ocr_languages: Some(vec!["en".to_owned()]), ..plugins(&["a"]) };
+    let other = Settings::open(state, SealingKey::generate(), fewer).unwrap();
     for threshold in 0..3 {
         let dedup = DedupChange { simhash_threshold: Some(threshold), ..Default::default() };
         let change = SettingsChange { dedup: Some(dedup), ..Default::default() };
         other.update(&change, &Match::Any, vec![]).await.unwrap();
     }
     let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let languages: Vec<&str> = text.lines().filter(|line| line.contains("parsers.ocr.languages")).collect();
+    assert!(languages.len() == 1 && languages[0].contains("missing=\"de\""), "{text}");
     assert_eq!(text.matches("models.rerank.api_key").count(), 1, "{text}");
     assert_eq!(text.matches("parsers.pdf.plugin").count(), 1, "{text}");
     assert!(!text.contains("planted"), "{text}");

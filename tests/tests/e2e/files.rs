@@ -1,6 +1,14 @@
 //! Uploaded files: what is read, stored, shown and taken away again.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    io::Write,
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use lkr_tests::{ADMIN_PASSWORD, Server};
 use serde_json::{Value, json};
@@ -121,6 +129,93 @@ fn text_in_pictures_is_read_where_tesseract_is_installed() {
     let text = server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
     assert!(text.to_uppercase().contains("HI"), "{text:?}");
     assert_eq!(server.all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
+}
+
+/// A server that finds a program tesseract with these languages, which sleeps for so many seconds over a picture.
+fn with_tesseract(languages: &str, seconds: u64) -> (Server, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("tesseract");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = --list-langs ]; then printf 'List:\\n{languages}\\n'; exit; fi\n\
+         sleep {seconds}\necho 'Io has volcanoes.'\n"
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let server = Server::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD), ("PATH", &path)]);
+    (server, folder)
+}
+
+#[test]
+fn languages_of_pictures_are_those_that_are_installed() {
+    let (server, programs) = with_tesseract("eng\\ndeu\\nosd", 0);
+    let ocr = |languages: &[&str]| {
+        let body = json!({"parsers": {"ocr": {"plugin": "tesseract", "languages": languages}}});
+        server.call("PUT", "/settings", Some(&body), Some(server.admin()))
+    };
+    let refused = ocr(&["fr", "en", "la"]);
+    refused.refused(1001, 400);
+    let message =
+        "parsers.ocr.languages has fr, la, of which tesseract has nothing installed; installed: de, en";
+    assert!(refused.message().ends_with(message), "{}", refused.message());
+    assert_eq!(ocr(&["de", "en"]).status, 200);
+    assert!(!server.log().contains("parsers.ocr.languages"), "nothing is missing yet");
+    // One of them is taken away.
+    let script = fs::read_to_string(programs.path().join("tesseract")).unwrap();
+    fs::write(programs.path().join("tesseract"), script.replace("\\ndeu", "")).unwrap();
+    server.restart();
+    let warned = server.log().lines().filter(|line| line.contains("parsers.ocr.languages")).count();
+    assert_eq!(warned, 1, "{}", server.log());
+    let answer = server.upload("scan.pdf", &scanned());
+    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    assert_eq!(
+        task["result"]["warnings"][0],
+        "text in pictures is not read in de: tesseract has no data for that"
+    );
+    let path = format!("/documents/{}/text", task["doc_id"].as_str().unwrap());
+    assert!(server.get(&path).data()["text"].as_str().unwrap().contains("Io has volcanoes."));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_hangs_up_ends_the_reading_of_the_file() {
+    const SECONDS: u64 = 4_731;
+    let (server, _programs) = with_tesseract("eng", SECONDS);
+    choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
+    let sleeping = || {
+        let wanted = format!("sleep\0{SECONDS}\0");
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        lines.filter(|line| line == wanted.as_bytes()).count()
+    };
+    let scan = scanned();
+    let body = [
+        &b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"scan.pdf\"\r\n\r\n"[..],
+        &scan,
+        b"\r\n--b--\r\n",
+    ]
+    .concat();
+    let head = format!(
+        "POST /api/v1/documents/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {}\r\n\r\n",
+        server.admin(),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    eventually(|| sleeping() == 1);
+    drop(stream);
+    eventually(|| sleeping() == 0);
+    assert_eq!(server.all("/documents/tasks").len(), 0, "nothing was accepted");
+}
+
+/// Waits until something holds, for less time than text in pictures may take.
+fn eventually(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "it never came to hold");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn choose(server: &Server, parsers: &Value) {

@@ -18,4 +18,5 @@ mod newcomer;
 mod second_process;
 mod secrets;
 mod sigterm;
+mod unread_bodies;
 mod without_model;

@@ -9,14 +9,13 @@ use std::{
 use actix_web::{
     HttpRequest,
     http::header::{self, HeaderMap},
-    web::Payload,
 };
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::error::Category;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::paced::Paced;
+use super::incoming::Incoming;
 use crate::error::{ApiError, Code};
 
 /// The granularity of the budget.
@@ -57,20 +56,14 @@ impl AsRef<[u8]> for Body {
 }
 
 /// Reads a body of at most `limit` bytes.
-pub(super) async fn read(
-    request: &HttpRequest,
-    payload: Option<Payload>,
-    limit: usize,
-    budget: &BodyBudget,
-) -> Result<Body, ApiError> {
+pub(super) async fn read(request: &HttpRequest, limit: usize, budget: &BodyBudget) -> Result<Body, ApiError> {
     let too_large = || ApiError::too_large(format!("the body is larger than {limit} bytes"));
     if content_length(request.headers()).is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
     let mut body = Body { bytes: Vec::new(), _share: Vec::new() };
-    let Some(payload) = payload else { return Ok(body) };
-    let mut payload = Paced::new(payload);
-    while let Some(chunk) = payload.next().await {
+    let Some(mut incoming) = Incoming::of(request) else { return Ok(body) };
+    while let Some(chunk) = incoming.next().await {
         let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
         let length = body.bytes.len() + chunk.len();
         if length > limit {

@@ -1,10 +1,6 @@
 use std::net::IpAddr;
 
-use actix_web::{
-    HttpRequest,
-    http::header::HeaderName,
-    web::{Data, Payload},
-};
+use actix_web::{HttpRequest, http::header::HeaderName, web::Data};
 use lkr_domain::{DocId, TaskId};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -22,17 +18,16 @@ use crate::{
 /// A request on its way through a handler.
 pub(crate) struct Cx {
     request: HttpRequest,
-    payload: Option<Payload>,
     access: Access,
     state: Data<AppState>,
 }
 
 impl Cx {
-    pub(crate) fn new(request: HttpRequest, payload: Payload, access: Access) -> Result<Self, ApiError> {
+    pub(crate) fn new(request: HttpRequest, access: Access) -> Result<Self, ApiError> {
         let state = request.app_data::<Data<AppState>>().cloned();
         let state =
             state.ok_or_else(|| ApiError::new(Code::Internal, "the service is put together wrongly"))?;
-        Ok(Self { request, payload: Some(payload), access, state })
+        Ok(Self { request, access, state })
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -96,7 +91,7 @@ impl Cx {
     /// The body. Its sender decides how long that takes, and a right may end meanwhile: where one is needed, it is
     /// looked at again.
     async fn body(&mut self, limit: usize) -> Result<body::Body, ApiError> {
-        let body = body::read(&self.request, self.payload.take(), limit, &self.state.bodies).await?;
+        let body = body::read(&self.request, limit, &self.state.bodies).await?;
         self.admit_again().await?;
         Ok(body)
     }
@@ -104,7 +99,7 @@ impl Cx {
     /// The body as a form with a file. As with other bodies, the right is looked at again behind it.
     pub(crate) async fn form(&mut self, rules: &FormRules<'_>) -> Result<Form, ApiError> {
         self.no_query()?;
-        let form = form::read(&self.request, self.payload.take(), rules).await?;
+        let form = form::read(&self.request, rules).await?;
         self.admit_again().await?;
         Ok(form)
     }

@@ -2,11 +2,7 @@
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe};
 
-use actix_web::{
-    HttpRequest, HttpResponse, Route, guard,
-    http::Method,
-    web::{self, Payload},
-};
+use actix_web::{HttpRequest, HttpResponse, Route, guard, http::Method, web};
 use futures_util::FutureExt;
 
 use super::{
@@ -45,9 +41,9 @@ impl Endpoint {
         F: Fn(R, Cx) -> Fut + Copy + 'static,
         Fut: Future<Output = Answer> + 'static,
     {
-        let work = move |request: HttpRequest, payload: Payload| async move {
+        let work = move |request: HttpRequest| async move {
             let id = RequestId::of(&request);
-            let answer = AssertUnwindSafe(serve(handler, request, payload)).catch_unwind().await;
+            let answer = AssertUnwindSafe(serve(handler, request)).catch_unwind().await;
             Reply::respond(answer.unwrap_or_else(|_| Err(panicked())), &id)
         };
         let route = match method {
@@ -61,9 +57,8 @@ impl Endpoint {
 async fn serve<R: Right, Fut: Future<Output = Answer>>(
     handler: impl Fn(R, Cx) -> Fut,
     request: HttpRequest,
-    payload: Payload,
 ) -> Answer {
-    let cx = Cx::new(request, payload, R::ACCESS)?;
+    let cx = Cx::new(request, R::ACCESS)?;
     if cx.state().is_stopping() && cx.request().path().starts_with("/api/") {
         return Err(ApiError::new(Code::Overloaded, "the service is stopping"));
     }

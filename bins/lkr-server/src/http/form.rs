@@ -1,27 +1,13 @@
 //! Forms with a file, which goes to the disk as it comes.
 
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    fs::File,
-    future::poll_fn,
-    path::Path,
-    pin::Pin,
-    rc::Rc,
-    task::{Context, Poll},
-};
+use std::{collections::BTreeMap, fs::File, path::Path};
 
 use actix_multipart::{Field, Multipart};
-use actix_web::{
-    HttpRequest,
-    error::PayloadError,
-    http::header,
-    web::{Bytes, Payload},
-};
-use futures_util::{Stream, TryStreamExt};
+use actix_web::{HttpRequest, http::header};
+use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::paced::Paced;
+use super::incoming::Incoming;
 use crate::error::ApiError;
 
 /// What a form may hold.
@@ -58,24 +44,13 @@ pub(crate) struct FormFile {
     pub(crate) length: u64,
 }
 
-/// How much of what follows a refused file is read, so that its sender, who may send first and listen then, hears of
-/// the refusal.
-const MAX_DRAINED_BYTES: u64 = 256 * 1024 * 1024;
-
-/// Reads a form.
-pub(super) async fn read(
-    request: &HttpRequest,
-    payload: Option<Payload>,
-    rules: &FormRules<'_>,
-) -> Result<Form, ApiError> {
-    let payload = payload.ok_or_else(|| ApiError::invalid("the form is empty"))?;
-    let shared = Shared(Rc::new(RefCell::new(Paced::new(payload))));
-    let form = match check_content_type(request) {
-        Ok(()) => read_parts(Multipart::new(request.headers(), shared.clone()), rules).await,
-        Err(error) => Err(error),
-    };
-    shared.drain().await;
-    form
+/// Reads a form, and what may follow it: afterwards nobody asks for the body for as long as it takes to read the file.
+pub(super) async fn read(request: &HttpRequest, rules: &FormRules<'_>) -> Result<Form, ApiError> {
+    check_content_type(request)?;
+    let incoming = Incoming::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
+    let form = read_parts(Multipart::new(request.headers(), incoming.clone()), rules).await?;
+    incoming.drain().await;
+    Ok(form)
 }
 
 fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
@@ -137,14 +112,22 @@ fn not_stored(error: std::io::Error) -> ApiError {
     ApiError::from(lkr::Error::new(lkr::ErrorKind::Internal, "store the upload", error))
 }
 
+/// What a browser writes in the name of a file for what would end its header: HTML's "multipart/form-data encoding
+/// algorithm". Any other per cent sign stands for itself.
+const ESCAPES: [(&str, &str); 3] = [("%0A", "\n"), ("%0D", "\r"), ("%22", "\"")];
+
 /// The name that a file was sent under. The extended form wins, as RFC 6266 has it.
 fn file_name(part: &Field) -> String {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|it| it.get_filename_ext());
     let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
-    let plain = || disposition.and_then(|it| it.get_filename()).map(str::to_owned);
+    let plain = || disposition.and_then(|it| it.get_filename()).map(unescaped);
     let name = extended.or_else(plain).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+fn unescaped(name: &str) -> String {
+    ESCAPES.iter().fold(name.to_owned(), |name, (escape, meant)| name.replace(escape, meant))
 }
 
 fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
@@ -171,29 +154,4 @@ fn unreadable(error: actix_multipart::MultipartError) -> ApiError {
         error => error.to_string(),
     };
     ApiError::invalid(format!("the form cannot be read: {reason}"))
-}
-
-/// A body that is read through the form, and to its end afterwards.
-#[derive(Clone)]
-struct Shared(Rc<RefCell<Paced>>);
-
-impl Stream for Shared {
-    type Item = Result<Bytes, PayloadError>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_next(cx)
-    }
-}
-
-impl Shared {
-    /// Reads what is left, within bounds.
-    async fn drain(mut self) {
-        let until = self.0.borrow().received().saturating_add(MAX_DRAINED_BYTES);
-        while self.0.borrow().received() < until {
-            let next = poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await;
-            if !matches!(next, Some(Ok(_))) {
-                return;
-            }
-        }
-    }
 }

@@ -6,8 +6,8 @@ mod body;
 mod cx;
 mod endpoint;
 mod form;
+mod incoming;
 mod outer;
-mod paced;
 mod query;
 mod reply;
 

@@ -6,20 +6,23 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
-    time::Instant,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
 };
 
 use actix_web::{
     Error, HttpMessage,
     body::{BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
-    http::header::{self, HeaderName, HeaderValue},
+    http::{
+        Method,
+        header::{self, HeaderName, HeaderValue},
+    },
     middleware::Next,
     web::{Bytes, Data},
 };
 
-use super::RequestId;
+use super::{RequestId, incoming::Incoming};
 use crate::state::AppState;
 
 /// How many requests are in flight, their bodies included.
@@ -46,13 +49,17 @@ impl Drop for Ticket {
     }
 }
 
-/// A body that counts as in flight until it is sent or dropped.
-struct Counted {
+/// The body of an answer. It counts as in flight until it is sent or dropped, and ends when the request's body has
+/// ended too: who sends a request to its end before it listens hears the answer all the same.
+struct Outgoing {
     body: BoxBody,
-    _ticket: Ticket,
+    is_sent: bool,
+    ticket: Option<Ticket>,
+    /// Held although it may have ended: the server has to know of what is left when it decides on the connection.
+    incoming: Option<Incoming>,
 }
 
-impl MessageBody for Counted {
+impl MessageBody for Outgoing {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {
@@ -60,55 +67,91 @@ impl MessageBody for Counted {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(cx)
+        if !self.is_sent {
+            if let Some(next) = ready!(Pin::new(&mut self.body).poll_next(cx)) {
+                return Poll::Ready(Some(next));
+            }
+            (self.is_sent, self.ticket) = (true, None);
+        }
+        if let Some(incoming) = &self.incoming {
+            ready!(incoming.poll_drained(cx));
+        }
+        Poll::Ready(None)
     }
 }
 
 /// Surrounds a request.
 pub(crate) async fn outer(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let started = Instant::now();
     let id = RequestId::choose(request.headers());
+    let mut line = Line::new(&request, &id);
     let state = request.app_data::<Data<AppState>>().cloned();
     let ticket = state.as_ref().map(|state| state.in_flight.enter());
+    let incoming = Incoming::take(&mut request);
     request.extensions_mut().insert(id.clone());
     let mut response = next.call(request).await?.map_into_boxed_body();
+    line.answered(&response);
+    if let Some(incoming) = &incoming {
+        incoming.drain_soon().await;
+    }
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);
     }
     if let Some(state) = state {
-        report(&state, &response, &id, started);
-        if state.is_stopping() || may_have_more(&response) {
+        line.count(&state);
+        if state.is_stopping() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    Ok(match ticket {
-        Some(ticket) => response.map_body(|_, body| BoxBody::new(Counted { body, _ticket: ticket })),
-        None => response,
-    })
+    Ok(response.map_body(|_, body| BoxBody::new(Outgoing { body, is_sent: false, ticket, incoming })))
 }
 
-/// Whether a refused request may have a body that nobody has read to its end, and that does not say where its end is:
-/// then neither side would ever know when the next request begins.
-fn may_have_more(response: &ServiceResponse<BoxBody>) -> bool {
-    let status = response.status();
-    let failed = status.is_client_error() || status.is_server_error();
-    failed && response.request().headers().contains_key(header::TRANSFER_ENCODING)
+/// What the log says of a request, also of one whose client hangs up before it is answered.
+struct Line {
+    method: Method,
+    route: String,
+    id: RequestId,
+    started: Instant,
+    /// The status of the answer, and after how long it was known.
+    answer: Option<(u16, Duration)>,
 }
 
-fn report(state: &AppState, response: &ServiceResponse<BoxBody>, id: &RequestId, started: Instant) {
-    let request = response.request();
-    let (route, status, took) = (request.match_pattern(), response.status().as_u16(), started.elapsed());
-    let route = route.as_deref().unwrap_or("unknown");
-    state.metrics.request(request.method().as_str(), route, status, took);
-    tracing::info!(
-        method = %request.method(),
-        route,
-        status,
-        took_ms = took.as_millis(),
-        request_id = id.as_str(),
-        "request"
-    );
+impl Line {
+    fn new(request: &ServiceRequest, id: &RequestId) -> Self {
+        let (method, id) = (request.method().clone(), id.clone());
+        Self { method, route: route(request.match_pattern()), id, started: Instant::now(), answer: None }
+    }
+
+    fn answered(&mut self, response: &ServiceResponse<BoxBody>) {
+        // The path alone told the route until now.
+        self.route = route(response.request().match_pattern());
+        self.answer = Some((response.status().as_u16(), self.started.elapsed()));
+    }
+
+    fn count(&self, state: &AppState) {
+        if let Some((status, took)) = self.answer {
+            state.metrics.request(self.method.as_str(), &self.route, status, took);
+        }
+    }
+}
+
+fn route(pattern: Option<String>) -> String {
+    pattern.unwrap_or_else(|| "unknown".to_owned())
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let (method, route, request_id) = (&self.method, &self.route, self.id.as_str());
+        match self.answer {
+            Some((status, took)) => {
+                tracing::info!(%method, route, status, took_ms = took.as_millis(), request_id, "request");
+            }
+            None => {
+                let took = self.started.elapsed();
+                tracing::info!(%method, route, took_ms = took.as_millis(), request_id, "request cut off");
+            }
+        }
+    }
 }

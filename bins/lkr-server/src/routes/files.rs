@@ -9,6 +9,8 @@ use lkr::{
     Document, Metadata, NewFile, Original, StoredOriginal, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
+use lkr_domain::stem_and_suffix;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
@@ -50,17 +52,19 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 "Documents",
                 "get_file",
                 "The file that a document was uploaded as, whole or a range of its bytes",
-                Shape::Bare("application/octet-stream"),
+                Shape::File,
             )
             .request_header("Range", "One range of bytes, such as bytes=0-99.")
+            .request_header("If-Match", "Answer only where the file's ETag is one of these.")
             .request_header("If-Range", "The ETag under which the range is wanted.")
             .request_header("If-None-Match", "The ETag under which the file is known.")
             .header("ETag", "Tells the file from others.")
+            .header("Accept-Ranges", "bytes.")
             .header("Content-Disposition", "attachment, with the file's name.")
             .also(StatusCode::PARTIAL_CONTENT, "the range that was asked for")
             .also(StatusCode::NOT_MODIFIED, "the file is the one that is known")
             .refuses(StatusCode::RANGE_NOT_SATISFIABLE, Code::Invalid)
-            .errors(&[Code::NotFound]),
+            .errors(&[Code::NotFound, Code::Conflict]),
             download,
         ),
     ]
@@ -114,7 +118,7 @@ fn new_file(
     drop_reserved(&mut metadata, warnings);
     let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
     let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
-    let title = title.unwrap_or_else(|| title_of(&name));
+    let title = title.unwrap_or_else(|| stem_and_suffix(&name).0.to_owned());
     let source = Some(text("source")?).filter(|source| !source.is_empty());
     let source = source.unwrap_or_else(|| format!("file:{name}"));
     check_line("title", &title)?;
@@ -156,23 +160,43 @@ fn read_metadata(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
     if text.trim_ascii().is_empty() {
         return Metadata::new();
     }
-    let Ok(Value::Object(object)) = serde_json::from_slice(text) else {
+    let object = std::str::from_utf8(text).ok().filter(|text| {
+        let parsed = serde_json::from_str(text);
+        matches!(parsed, Ok(Value::Object(_)))
+    });
+    object.and_then(members).unwrap_or_else(|| {
         warnings.push("metadata is no JSON object and was ignored".to_owned());
-        return Metadata::new();
-    };
-    let text_of = |value: Value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    object.into_iter().map(|(key, value)| (key, text_of(value))).collect()
+        Metadata::new()
+    })
 }
 
-/// The last component of a file's name without its extension.
-fn title_of(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let extension = lkr::files::extension(name);
-    let stem = last.get(..last.len().saturating_sub(extension.len())).unwrap_or(last);
-    stem.to_owned()
+/// The members of a JSON object. A number is taken as it was written: most programs' numbers do not hold all of them.
+fn members(object: &str) -> Option<Metadata> {
+    let mut members = Metadata::new();
+    let mut rest = object.trim_start().strip_prefix('{')?;
+    loop {
+        rest = rest.trim_start().trim_start_matches(',').trim_start();
+        if rest.starts_with('}') {
+            return Some(members);
+        }
+        let (key, value) = first::<String>(rest)?;
+        let value = value.trim_start().strip_prefix(':')?.trim_start();
+        let (parsed, after) = first::<Value>(value)?;
+        let text = match parsed {
+            Value::String(text) => text,
+            Value::Number(_) => value.strip_suffix(after)?.to_owned(),
+            other => other.to_string(),
+        };
+        members.insert(key, text);
+        rest = after;
+    }
+}
+
+/// The JSON value at the start of a text, and what follows it.
+fn first<T: DeserializeOwned>(text: &str) -> Option<(T, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
 }
 
 async fn download(_: Reader, cx: Cx) -> Answer {
@@ -221,18 +245,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_of_names() {
-        for (name, title) in [
-            ("report.pdf", "report"),
-            ("a.b.txt", "a.b"),
-            ("C:\\x\\Übung 1.DOCX", "Übung 1"),
-            ("../up.md", "up"),
-        ] {
-            assert_eq!(title_of(name), title);
-        }
-    }
-
-    #[test]
     fn metadata_is_an_object_or_nothing() {
         let mut warnings = Vec::new();
         assert!(read_metadata(b" \n", &mut warnings).is_empty() && warnings.is_empty());
@@ -240,6 +252,13 @@ mod tests {
             read_metadata(br#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
         let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("a", "x"), ("b", "1"), ("c", "true"), ("d", "null"), ("e", r#"[1,{"f":2}]"#)]);
+        let numbers =
+            br#" { "a":18446744073709551616 ,"b" : -0.10,"c":1e5, "a}": "},", "d":12345678901234567890}"#;
+        let read = read_metadata(numbers, &mut warnings);
+        let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let expected = [("a", "18446744073709551616"), ("a}", "},"), ("b", "-0.10"), ("c", "1e5")];
+        assert_eq!(pairs, [&expected[..], &[("d", "12345678901234567890")]].concat());
+        assert!(read_metadata(b"{}", &mut warnings).is_empty() && warnings.is_empty());
         for wrong in ["[]", "{", "\"a\"", "nonsense"] {
             assert!(read_metadata(wrong.as_bytes(), &mut warnings).is_empty());
         }

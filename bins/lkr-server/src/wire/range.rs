@@ -6,7 +6,7 @@ use actix_web::{
     HttpRequest,
     http::{
         Method, StatusCode,
-        header::{self, ByteRangeSpec, Header, HeaderName},
+        header::{self, ByteRangeSpec, HeaderName},
     },
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -37,21 +37,50 @@ impl Part {
 /// What a request asks for of a file of `size` bytes. A header that makes no sense counts as absent, and so does one
 /// with several ranges: RFC 9110 lets both be answered with the whole file.
 pub(crate) fn asked(request: &HttpRequest, etag: &str, size: u64) -> Result<Part, ApiError> {
-    let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let known = header(header::IF_NONE_MATCH).unwrap_or_default();
-    if known
-        .split(',')
-        .any(|tag| matches!(tag.trim().trim_start_matches("W/"), tag if tag == etag || tag == "*"))
+    let headers = request.headers();
+    let tags = |name| {
+        let lines = headers.get_all(name).map(|value| value.to_str().unwrap_or_default());
+        lines.flat_map(|line| line.split(',')).map(str::trim)
+    };
+    // A weak tag never is the one that is asked for, and always one under which the file is known (RFC 9110, 13.1).
+    if headers.contains_key(header::IF_MATCH) && !tags(header::IF_MATCH).any(|tag| tag == etag || tag == "*")
     {
+        return Err(ApiError::conflict(format!("If-Match is no longer true: the file's ETag is {etag}")));
+    }
+    if tags(header::IF_NONE_MATCH).any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == etag || tag == "*") {
         return Ok(Part::Known);
     }
-    let whole = request.method() != Method::GET || header(header::RANGE).is_none();
-    if whole || header(header::IF_RANGE).is_some_and(|wanted| wanted != etag) {
-        return Ok(Part::Whole);
+    let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let asked = header(header::RANGE).filter(|_| request.method() == Method::GET);
+    let still = header(header::IF_RANGE).is_none_or(|wanted| wanted == etag);
+    match asked.filter(|_| still).and_then(parse) {
+        Some(range) => satisfy(&range, size),
+        None => Ok(Part::Whole),
     }
-    let Ok(header::Range::Bytes(ranges)) = header::Range::parse(request) else { return Ok(Part::Whole) };
-    let [range] = ranges.as_slice() else { return Ok(Part::Whole) };
-    satisfy(range, size)
+}
+
+/// The one range of bytes that a header names.
+fn parse(header: &str) -> Option<ByteRangeSpec> {
+    let (unit, ranges) = header.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let mut ranges = ranges.split(',').map(str::trim).filter(|range| !range.is_empty());
+    let (first, last) = ranges.next().filter(|_| ranges.next().is_none())?.split_once('-')?;
+    match (first, last) {
+        ("", last) => number(last).map(ByteRangeSpec::Last),
+        (first, "") => number(first).map(ByteRangeSpec::From),
+        (first, last) => {
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then_some(ByteRangeSpec::FromTo(first, last))
+        }
+    }
+}
+
+/// A number of any length. One that is beyond all files is the largest there is.
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 fn satisfy(range: &ByteRangeSpec, size: u64) -> Result<Part, ApiError> {
@@ -108,6 +137,16 @@ mod tests {
             ("bytes=-0", Err(416)),
             ("bytes=0-1,3-4", Ok(Part::Whole)),
             ("bytes=3-1", Ok(Part::Whole)),
+            ("bytes=0-18446744073709551616", Ok(Part::Range(0..10))),
+            ("bytes=2-99999999999999999999999999", Ok(Part::Range(2..10))),
+            ("bytes=-99999999999999999999999999", Ok(Part::Range(0..10))),
+            ("bytes=99999999999999999999999999-", Err(416)),
+            ("Bytes=0-3", Ok(Part::Range(0..4))),
+            ("BYTES = 0-3 ,", Ok(Part::Range(0..4))),
+            ("bytes=+1-3", Ok(Part::Whole)),
+            ("bytes=1-3x", Ok(Part::Whole)),
+            ("bytes=-", Ok(Part::Whole)),
+            ("bytes=", Ok(Part::Whole)),
             ("lines=1-2", Ok(Part::Whole)),
             ("nonsense", Ok(Part::Whole)),
         ] {
@@ -124,6 +163,21 @@ mod tests {
         ] {
             assert_eq!(of(&[("if-none-match", tag)]), Ok(part), "{tag}");
         }
+        for (tag, part) in [
+            ("\"a-1\"", Ok(Part::Whole)),
+            ("\"b\", \"a-1\"", Ok(Part::Whole)),
+            ("*", Ok(Part::Whole)),
+            ("\"a-2\"", Err(409)),
+            ("W/\"a-1\"", Err(409)),
+            ("", Err(409)),
+        ] {
+            assert_eq!(of(&[("if-match", tag)]), part, "{tag}");
+        }
+        assert_eq!(
+            of(&[("if-match", "\"b\""), ("if-none-match", "*")]),
+            Err(409),
+            "the one that refuses is first"
+        );
     }
 
     #[test]

@@ -272,6 +272,36 @@ async fn downloads() {
     assert_eq!((known.status.as_u16(), known.body.len()), (304, 0));
 }
 
+/// Browsers write what would end a header as escapes, and any other per cent sign as it is.
+#[actix_web::test]
+async fn names_as_browsers_write_them() {
+    let api = api().await;
+    let token = api.admin().await;
+    for (sent, name, title) in [
+        ("say %22hi%22.txt", "say \"hi\".txt", "say \"hi\""),
+        ("a%0D%0Ab%0a.txt", "a\r\nb%0a.txt", "a\r\nb%0a"),
+        ("50%25 of %41.txt", "50%25 of %41.txt", "50%25 of %41"),
+    ] {
+        let (_, detail) = api.uploaded(&token, &[("file", Some(sent), name.as_bytes())]).await;
+        assert_eq!(detail["file"]["original_filename"], name);
+        assert_eq!(detail["l1"]["title"], title);
+        let file = api.file(&detail["l1"]["doc_id"], &[]).await;
+        assert_eq!(file.status.as_u16(), 200);
+    }
+}
+
+#[actix_web::test]
+async fn a_download_may_be_conditional() {
+    let api = api().await;
+    let token = api.admin().await;
+    let (_, detail) = api.uploaded(&token, &[("file", Some("a.txt"), b"0123456789")]).await;
+    let doc_id = &detail["l1"]["doc_id"];
+    let etag = api.file(doc_id, &[]).await.header("etag").unwrap().to_owned();
+    assert_eq!(api.file(doc_id, &[("if-match", &etag)]).await.body, b"0123456789");
+    let refused = api.file(doc_id, &[("if-match", "\"other\""), ("range", "bytes=0-1")]).await;
+    assert!(refused.refused(1003, 409).contains(&etag));
+}
+
 #[actix_web::test]
 async fn files_that_are_not_there() {
     let api = api().await;

@@ -121,6 +121,29 @@ async fn rights_and_errors_are_said() {
     assert!(document["components"]["securitySchemes"]["bearer"].is_object());
 }
 
+/// A file has the type of its kind, and what is not the whole file says so.
+#[actix_web::test]
+async fn what_a_download_answers_is_said() {
+    let document = document().await;
+    let responses = &document["paths"]["/api/v1/documents/{doc_id}/file"]["get"]["responses"];
+    for (status, content, headers) in [
+        ("200", Some("*/*"), &["Accept-Ranges", "Content-Disposition", "ETag"][..]),
+        ("206", Some("*/*"), &["Accept-Ranges", "Content-Disposition", "Content-Range", "ETag"]),
+        ("304", None, &["Accept-Ranges", "Content-Disposition", "ETag"]),
+        ("404", Some("application/json"), &[]),
+        ("409", Some("application/json"), &[]),
+        ("416", Some("application/json"), &["Content-Range"]),
+    ] {
+        let keys = |of: &str| -> Vec<String> {
+            responses[status][of].as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
+        };
+        assert_eq!(keys("content"), Vec::from_iter(content), "{status}");
+        let said: Vec<_> = keys("headers").into_iter().filter(|name| name != "X-Request-Id").collect();
+        assert_eq!(said, headers, "{status}");
+    }
+    assert_eq!(responses["200"]["content"]["*/*"], serde_json::json!({}), "no schema says bytes");
+}
+
 #[actix_web::test]
 async fn what_readiness_answers_is_said_for_both_statuses() {
     let document = document().await;

@@ -1,11 +1,16 @@
 //! What is refused, in which words, and that nothing changes then.
 
+use std::sync::Arc;
+
 use lkr_settings::{
-    ErrorKind, KeyChange, Match, ModelEntryChange, OcrChange, ParsersChange, PluginChange, SettingsChange,
+    ErrorKind, KeyChange, Match, ModelEntryChange, OcrChange, ParsersChange, PluginChange, Plugins, Settings,
+    SettingsChange,
 };
 use lkr_state::StateStoreExt;
 
-use crate::support::{fresh, of_base_url, of_key, of_summarize, of_threshold};
+use crate::support::{
+    fresh, of_base_url, of_key, of_summarize, of_threshold, over, plugins as plugins_here, sealing_key,
+};
 
 /// The reason for which `change` is refused.
 async fn refusal(change: SettingsChange) -> String {
@@ -81,6 +86,38 @@ async fn languages_of_ocr() {
         assert_eq!(refusal(languages(&["de", wrong])).await, format!("{path} has {wrong:?}; {codes}"));
     }
     is_allowed(languages(&["aa", "de", "en", "es", "fr", "it", "ja", "zh", "zu", "hi"])).await;
+}
+
+#[tokio::test]
+async fn languages_that_are_not_installed() {
+    let here = Plugins { ocr_languages: Some(vec!["de".to_owned(), "en".to_owned()]), ..plugins_here() };
+    let (state, key) = (fresh().1, sealing_key());
+    let settings = Settings::open(Arc::clone(&state), key, here).unwrap();
+    let update = async |plugin: Option<&str>, codes: &[&str]| {
+        let languages = codes.iter().map(|&code| code.to_owned()).collect();
+        let languages = Some(languages).filter(|_| !codes.is_empty());
+        let ocr = Some(OcrChange { plugin: plugin.map(str::to_owned), languages });
+        let change = parsers(ParsersChange { ocr, ..Default::default() });
+        let updated = settings.update(&change, &Match::Any, vec![]).await;
+        updated.map(|after| after.settings.parsers.ocr.languages.join(" ")).map_err(|error| error.to_string())
+    };
+    let refused = "change settings: parsers.ocr.languages has fr, it, of which ocr-b has nothing installed; \
+        installed: de, en";
+    // Nothing reads pictures yet, so nothing is missing.
+    assert_eq!(update(None, &["fr", "en", "it"]).await.unwrap(), "fr en it");
+    assert_eq!(update(Some("ocr-b"), &[]).await.unwrap_err(), refused);
+    assert_eq!(update(Some("ocr-b"), &["it", "fr"]).await.unwrap_err(), refused.replace("fr, it", "it, fr"));
+    assert_eq!(update(Some("ocr-b"), &["en", "de"]).await.unwrap(), "en de");
+    assert_eq!(update(None, &["fr", "de", "it"]).await.unwrap_err(), refused);
+    assert_eq!(update(None, &["de"]).await.unwrap(), "de");
+    assert_eq!(update(Some("none"), &["fr"]).await.unwrap(), "fr");
+    // What another program stored, or was installed once, stands in nobody's way.
+    let elsewhere = over(&state);
+    let ocr = Some(OcrChange { plugin: Some("ocr-b".to_owned()), languages: None });
+    let change = parsers(ParsersChange { ocr, ..Default::default() });
+    elsewhere.update(&change, &Match::Any, vec![]).await.unwrap();
+    settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap();
+    assert_eq!(settings.current().await.unwrap().settings.parsers.ocr.languages, ["fr"]);
 }
 
 #[tokio::test]

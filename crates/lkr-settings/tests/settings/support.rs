@@ -20,6 +20,7 @@ pub(crate) fn plugins() -> Plugins {
         docx: names(&["docx-a", "docx-b"]),
         html: names(&["html-a", "html-b"]),
         ocr: names(&["none", "ocr-b"]),
+        ocr_languages: None,
     }
 }
 

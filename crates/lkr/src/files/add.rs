@@ -1,6 +1,6 @@
 use std::{fs::File, path::Path};
 
-use lkr_domain::{Creator, Document, Metadata};
+use lkr_domain::{Creator, Document, Metadata, stem_and_suffix};
 use lkr_ingest::NewFile;
 
 use super::{Extracted, FilePlugins, FileReader, FileSource};
@@ -28,7 +28,7 @@ impl KnowledgeBase {
             return Err(refused(ErrorKind::Invalid, &"it has no text"));
         }
         let warnings = extracted.warnings().to_vec();
-        let title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let title = stem_and_suffix(&file_name).0.to_owned();
         let (source, metadata) = (format!("file:{file_name}"), Metadata::new());
         let extracted = extracted_text(extracted);
         let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata };

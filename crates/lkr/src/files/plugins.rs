@@ -87,6 +87,17 @@ impl FilePlugins {
 }
 
 impl FileTools {
+    /// The languages of text in pictures that can be read here, as codes of ISO 639-1; `None` where no plugin reads
+    /// any. Blocks: the program that reads them is asked.
+    ///
+    /// # Errors
+    /// `Internal` where the program cannot be run.
+    pub fn ocr_languages(&self) -> crate::Result<Option<Vec<&'static str>>> {
+        let program = self.tesseract.as_deref();
+        let languages = program.map(Tesseract::languages).transpose();
+        languages.map_err(|error| crate::Error::new(crate::ErrorKind::Internal, "ask for languages", error))
+    }
+
     /// The plugins that can be chosen here. What is built in comes first.
     #[must_use]
     pub fn plugins(&self) -> PluginNames {
@@ -134,7 +145,7 @@ impl Chosen {
             Format::Docx => (docx(&self.plugins.docx)?, None),
             Format::Pdf => {
                 let (ocr, warning) = match ocr(&self.plugins, &self.tools) {
-                    Ok(ocr) => (ocr, None),
+                    Ok(opened) => opened,
                     Err(error) => (None, Some(format!("text in pictures is not read: {}", error.reason()))),
                 };
                 let options = PdfOptions { ocr, ocr_time: self.ocr_time, ..PdfOptions::default() };
@@ -172,12 +183,20 @@ fn html(name: &str) -> Result<Arc<dyn Parser>> {
     })
 }
 
-fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<Option<Arc<dyn Ocr>>> {
+/// What reads text in pictures, if anything does.
+type Reads = Option<Arc<dyn Ocr>>;
+
+/// What reads text in pictures, and a warning where it does so in fewer languages than it should.
+fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<(Reads, Option<String>)> {
     match plugins.ocr.as_str() {
-        NO_OCR => Ok(None),
+        NO_OCR => Ok((None, None)),
         Tesseract::NAME => {
             let program = found(Tesseract::NAME, tools.tesseract.as_deref())?;
-            Ok(Some(Arc::new(Tesseract::new(program, &plugins.ocr_languages)?)))
+            let tesseract = Tesseract::new(program, &plugins.ocr_languages)?;
+            let missing = tesseract.missing().join(", ");
+            let warning =
+                format!("text in pictures is not read in {missing}: tesseract has no data for that");
+            Ok((Some(Arc::new(tesseract)), Some(warning).filter(|_| !missing.is_empty())))
         }
         other => Err(unknown("OCR", other)),
     }
@@ -229,6 +248,13 @@ mod tests {
         assert_eq!(warning.as_deref(), Some("text in pictures is not read: tesseract was not found"));
         let word = |p: &mut FilePlugins| p.html = "word".to_owned();
         assert_eq!(refused(Format::Html, word), "open a plugin: there is no HTML plugin \"word\"");
+    }
+
+    #[test]
+    fn languages_are_asked_of_the_program() {
+        assert_eq!(FileTools::default().ocr_languages().unwrap(), None);
+        let broken = FileTools { tesseract: Some("/no/such/program".into()), ..FileTools::default() };
+        assert_eq!(broken.ocr_languages().unwrap_err().kind(), crate::ErrorKind::Internal);
     }
 
     #[test]

@@ -1,0 +1,53 @@
+/// The last component of a file's name, whichever system wrote it: what follows the last slash or backslash.
+///
+/// ```
+/// use lkr_domain::last_component;
+///
+/// assert_eq!(last_component("C:\\files\\report.pdf"), "report.pdf");
+/// assert_eq!(last_component("a/b/"), "");
+/// ```
+#[must_use]
+pub fn last_component(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
+/// The last component of a file's name, parted before its last dot: its stem, and its suffix with the dot. A name that
+/// begins or ends with its only dot has no suffix.
+///
+/// ```
+/// use lkr_domain::stem_and_suffix;
+///
+/// assert_eq!(stem_and_suffix("dir.d/archive.tar.gz"), ("archive.tar", ".gz"));
+/// assert_eq!(stem_and_suffix(".profile"), (".profile", ""));
+/// ```
+#[must_use]
+pub fn stem_and_suffix(name: &str) -> (&str, &str) {
+    let last = last_component(name);
+    let dot = last.rfind('.').filter(|&at| at > 0 && at + 1 < last.len());
+    dot.and_then(|at| last.split_at_checked(at)).unwrap_or((last, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parted() {
+        for (name, stem, suffix) in [
+            ("report.pdf", "report", ".pdf"),
+            ("archive.tar.gz", "archive.tar", ".gz"),
+            ("C:\\x\\Übung 1.DOCX", "Übung 1", ".DOCX"),
+            ("../up.md", "up", ".md"),
+            ("a.İ", "a", ".İ"),
+            ("dir.d/name", "name", ""),
+            ("mixed\\dir/名前.txt", "名前", ".txt"),
+            (".pdf", ".pdf", ""),
+            ("name.", "name.", ""),
+            ("..", "..", ""),
+            ("dir/", "", ""),
+            ("", "", ""),
+        ] {
+            assert_eq!(stem_and_suffix(name), (stem, suffix), "{name:?}");
+        }
+    }
+}

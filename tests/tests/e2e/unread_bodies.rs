@@ -1,0 +1,134 @@
+//! Requests that are refused before their bodies were read: whoever sends first and listens then hears the answer, and
+//! a connection that is kept can be used again.
+
+use std::{
+    io::Write,
+    net::TcpStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+use lkr_tests::{Server, exchange_on};
+
+/// The code and the status of a refusal, and the head of its request up to how the body comes.
+type Refusal = (u64, u16, String);
+
+fn refusals(server: &Server) -> Vec<Refusal> {
+    let token = server.admin();
+    let head = |request: &str, fields: &str| format!("{request} HTTP/1.1\r\nHost: x\r\n{fields}");
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let (json, text) = ("Content-Type: application/json\r\n", "Content-Type: text/plain\r\n");
+    vec![
+        (1004, 404, head("POST /api/v1/nope", json)),
+        (1004, 404, head("POST /nope", text)),
+        (1001, 405, head("PATCH /api/v1/search", json)),
+        (1001, 415, head("POST /api/v1/documents", &format!("{bearer}{text}"))),
+        (1001, 415, head("POST /api/v1/documents/upload", &format!("{bearer}{json}"))),
+        (1005, 401, head("POST /api/v1/documents", json)),
+        (1005, 401, head("POST /api/v1/search", "Authorization: Bearer x\r\n")),
+    ]
+}
+
+fn chunked(length: usize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(length + length / 1024 + 64);
+    let zeros = vec![b'0'; 64 * 1024];
+    let mut left = length;
+    while left > 0 {
+        let part = left.min(zeros.len());
+        body.extend_from_slice(format!("{part:x}\r\n").as_bytes());
+        body.extend_from_slice(&zeros[..part]);
+        body.extend_from_slice(b"\r\n");
+        left -= part;
+    }
+    body.extend_from_slice(b"0\r\n\r\n");
+    body
+}
+
+/// The request with a body of so many zeros.
+fn request(head: &str, length: usize, in_chunks: bool) -> Vec<u8> {
+    let (field, body) = match in_chunks {
+        true => ("Transfer-Encoding: chunked".to_owned(), chunked(length)),
+        false => (format!("Content-Length: {length}"), vec![b'0'; length]),
+    };
+    [format!("{head}{field}\r\n\r\n").as_bytes(), &body].concat()
+}
+
+/// Sends a request that is refused, and another one where the connection is kept; whether it was.
+fn refused(server: &Server, (code, status, head): &Refusal, length: usize, in_chunks: bool) -> bool {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    let answer = exchange_on(&mut stream, &request(head, length, in_chunks));
+    assert!(answer.is_some(), "{head} with {length} bytes, chunked {in_chunks}: no answer");
+    let answer = answer.unwrap();
+    answer.refused(*code, *status);
+    let is_kept = answer.header("connection") != Some("close");
+    if is_kept {
+        let next = exchange_on(&mut stream, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(next.map(|next| next.status), Some(200), "{head}");
+    }
+    is_kept
+}
+
+#[test]
+fn refusals_are_heard_whatever_the_body() {
+    let server = Server::start();
+    for refusal in refusals(&server) {
+        for length in [1, 40_000, 1 << 20, 10 << 20] {
+            for in_chunks in [true, false] {
+                for _ in 0..3 {
+                    let is_kept = refused(&server, &refusal, length, in_chunks);
+                    assert!(is_kept || length > 1 << 20, "{refusal:?} with {length} bytes");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bodies_over_a_limit_are_taken_to_their_end() {
+    let server = Server::start();
+    let json = "Content-Type: application/json\r\n";
+    let login = (1001, 413, format!("POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\n{json}"));
+    for length in [100_000, 10 << 20, 100 << 20] {
+        for in_chunks in [true, false] {
+            refused(&server, &login, length, in_chunks);
+        }
+    }
+}
+
+/// The answer is not held back for as long as the body takes, and what comes behind it is read all the same.
+#[test]
+fn a_slow_body_is_read_behind_its_answer() {
+    let server = Server::start();
+    let (code, status, head) = refusals(&server).remove(0);
+    for field in ["Transfer-Encoding: chunked", "Content-Length: 10485760"] {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        let part = vec![b'0'; 1 << 20];
+        let framed = |part: &[u8]| match field.starts_with('T') {
+            true => [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat(),
+            false => part.to_vec(),
+        };
+        stream.write_all(format!("{head}{field}\r\n\r\n").as_bytes()).unwrap();
+        for _ in 0..9 {
+            stream.write_all(&framed(&part)).unwrap();
+            thread::sleep(Duration::from_millis(1_200));
+        }
+        let answer = exchange_on(&mut stream, &framed(&part)).expect("an answer");
+        answer.refused(code, status);
+        assert_eq!(answer.header("connection"), Some("close"), "it came before the body's end");
+    }
+}
+
+#[test]
+fn a_body_that_never_comes_keeps_nobody_waiting() {
+    let server = Server::start();
+    for refusal in refusals(&server) {
+        for field in ["Transfer-Encoding: chunked", "Content-Length: 9000", "Content-Length: 9000000000"] {
+            let begun = Instant::now();
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+            let head = format!("{}{field}\r\n\r\n", refusal.2);
+            let answer = exchange_on(&mut stream, head.as_bytes()).expect("an answer");
+            answer.refused(refusal.0, refusal.1);
+            assert!(begun.elapsed() < Duration::from_secs(10), "{field}: {:?}", begun.elapsed());
+        }
+    }
+}
