@@ -70,3 +70,13 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
         error => Error::new(ErrorKind::Input, READ, error),
     }
 }
+
+/// What is to be checked before it is read takes too long.
+pub(crate) fn too_late() -> Error {
+    Error::new(ErrorKind::Limit, READ, "time ran out before it was checked for hidden text")
+}
+
+/// What keeps a file from being written again without its hidden text.
+pub(crate) fn unwritten(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Input, READ, error)
+}

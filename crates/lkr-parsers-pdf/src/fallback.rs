@@ -1,17 +1,22 @@
 //! unpdf: what is read where pdf_oxide finds no text.
 
+use std::borrow::Cow;
+
 use unpdf::parser::ParseOptions;
 
 use crate::page::Page;
 
-/// What unpdf reads of the file, where that is clearly better than `pages`.
-pub(crate) fn instead(bytes: &[u8], pages: &[Page]) -> Option<Vec<Page>> {
+/// What unpdf reads of the file, where that is clearly better than `pages`. The bytes are asked for where they are needed.
+pub(crate) fn instead<'a>(
+    pages: &[Page],
+    bytes: impl FnOnce() -> Option<Cow<'a, [u8]>>,
+) -> Option<Vec<Page>> {
     let first = Quality::of(pages);
     if !first.is_doubtful(pages.len()) {
         return None;
     }
     let options = ParseOptions::new().lenient().sequential().with_resources(false);
-    let document = unpdf::parse_bytes_with_options(bytes, options).ok()?;
+    let document = unpdf::parse_bytes_with_options(&bytes()?, options).ok()?;
     let second: Vec<Page> = document.pages.iter().map(|page| Page::from_text(&page.plain_text())).collect();
     let better = second.len() == pages.len() && Quality::of(&second).beats(&first);
     better.then_some(second)

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod clean;
 mod columns;
 mod error;
 mod fallback;
@@ -9,6 +10,7 @@ mod lopdf;
 mod options;
 mod outline;
 mod oxide;
+mod pace;
 mod page;
 mod pdfium;
 mod read;

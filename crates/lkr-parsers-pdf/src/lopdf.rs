@@ -2,12 +2,23 @@
 
 mod content;
 mod fonts;
+mod ground;
+mod ink;
+mod layers;
+mod marks;
 mod matrix;
 mod objects;
+mod paths;
+mod scrub;
+mod suspicion;
 
+use content::{Sight, Walked};
+pub(crate) use ground::Ground;
+use layers::Layers;
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
 use lopdf::{Dictionary, Document, LoadOptions, ObjectId};
+pub(crate) use scrub::{Look, Scrubbed};
 
 use crate::{
     PdfOptions, error,
@@ -44,20 +55,15 @@ impl Parser for Lopdf {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let options = LoadOptions::with_max_decompressed_size(MAX_STREAM);
-        let open = || Document::load_mem_with_options(source.bytes, options).map_err(error::from_lopdf);
-        let document = error::guarded(open)?;
-        if document.is_encrypted() {
-            return Err(error::encrypted());
-        }
-        let pages = document.page_iter().take(self.options.max_pages.saturating_add(1)).collect();
-        read::read(&Open { document, pages }, source, &self.options)
+        read::read(&Open::load(source.bytes, self.options.max_pages)?, source, &self.options)
     }
 }
 
-struct Open {
+/// A document that lopdf has opened.
+pub(crate) struct Open {
     document: Document,
     pages: Vec<ObjectId>,
+    layers: Layers,
 }
 
 impl Engine for Open {
@@ -70,13 +76,16 @@ impl Engine for Open {
     }
 
     fn page(&self, index: usize) -> Result<Page> {
-        let Some(id) = self.pages.get(index) else { return Ok(Page::default()) };
-        let content =
-            self.document.get_page_content_with_limit(*id, MAX_STREAM).map_err(error::from_lopdf)?;
-        let runs = content::runs(&self.document, self.inherited(*id, b"Resources"), &content);
-        let frame = self.frame(*id);
-        let inside = runs.into_iter().filter(|run| frame.is_none_or(|frame| run.place.is_in(frame)));
-        Ok(Page { frame, lines: runs::lines(inside), ..Page::default() })
+        let Walked { texts, .. } = self.walked(index)?;
+        let hidden =
+            texts.iter().filter(|text| text.sight == Sight::Hidden && !text.run.text.trim().is_empty());
+        let hidden = hidden.count();
+        let is_seen = |sight| matches!(sight, Sight::Shown | Sight::Undrawn);
+        // Letters that are drawn by the file may have any size, but the layout makes nothing of such small ones.
+        let seen = texts.into_iter().filter(|text| is_seen(text.sight) && text.run.size >= 1.0);
+        let runs = seen.map(|text| runs::Run { undrawn: false, ..text.run });
+        let frame = self.pages.get(index).and_then(|page| self.frame(*page));
+        Ok(Page { frame, hidden, lines: runs::lines(runs), ..Page::default() })
     }
 
     fn second(&self, _: &[Page]) -> Option<Vec<Page>> {
@@ -89,6 +98,46 @@ impl Engine for Open {
 }
 
 impl Open {
+    /// Opens a document, of which up to `max_pages` are wanted.
+    pub(crate) fn load(bytes: &[u8], max_pages: usize) -> Result<Self> {
+        let options = LoadOptions::with_max_decompressed_size(MAX_STREAM);
+        let open = || Document::load_mem_with_options(bytes, options).map_err(error::from_lopdf);
+        let document = error::guarded(open)?;
+        if document.is_encrypted() {
+            return Err(error::encrypted());
+        }
+        let pages = document.page_iter().take(max_pages.saturating_add(1)).collect();
+        let layers = Layers::new(&document);
+        Ok(Self { document, pages, layers })
+    }
+
+    /// How many pages there are, of those that are wanted.
+    pub(crate) const fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// What a page paints beside its text, if that can be told.
+    pub(crate) fn ground(&self, index: usize) -> Option<Ground> {
+        error::guarded(|| Ok(self.walked(index)?.ground)).ok()
+    }
+
+    /// What the content of a page is made of.
+    fn walked(&self, index: usize) -> Result<Walked> {
+        let Some(id) = self.pages.get(index) else { return Ok(Walked::default()) };
+        let (resources, content) = (self.inherited(*id, b"Resources"), self.content(*id)?);
+        Ok(content::walk((&self.document, &self.layers), resources, &content, self.frame(*id)))
+    }
+
+    fn content(&self, page: ObjectId) -> Result<Vec<u8>> {
+        self.document.get_page_content_with_limit(page, MAX_STREAM).map_err(error::from_lopdf)
+    }
+
+    fn is_turned(&self, page: ObjectId) -> bool {
+        let angle =
+            self.holder(page, b"Rotate").and_then(|page| page.get_deref(b"Rotate", &self.document).ok());
+        angle.and_then(|angle| angle.as_i64().ok()).is_some_and(|angle| angle % 360 != 0)
+    }
+
     /// The nearest dictionary on the way from the page to the root that has the key.
     fn holder(&self, page: ObjectId, key: &[u8]) -> Option<&Dictionary> {
         let mut node = self.document.get_dictionary(page).ok()?;

@@ -3,12 +3,17 @@
 mod objects;
 mod runs;
 
+use std::borrow::Cow;
+
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
 use pdf_oxide::{PdfDocument, rendering};
 
 use crate::{
-    PdfOptions, error, fallback,
+    PdfOptions,
+    clean::Clean,
+    error, fallback,
+    lopdf::{Ground, Look},
     outline::{self, Entry},
     page::{Page, Rect},
     read::{self, Engine, Picture},
@@ -35,18 +40,28 @@ impl Parser for PdfOxide {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let open = || PdfDocument::from_bytes(source.bytes.to_vec()).map_err(error::from_oxide);
-        let document = error::guarded(open)?;
-        if document.is_encrypted() && !document.authenticate(b"").unwrap_or(false) {
-            return Err(error::encrypted());
+        let clean = Clean::new(source, Look::HidingOrUndrawn, self.options.max_pages);
+        let document = error::guarded(|| open(&clean.bytes));
+        let pages = document.as_ref().ok().and_then(|document| document.page_count().ok());
+        if let Some(lopdf) = clean.instead(pages) {
+            return read::read(lopdf, source, &self.options);
         }
-        read::read(&Oxide { document, bytes: source.bytes }, source, &self.options)
+        read::read(&Oxide { document: document?, clean, source: *source }, source, &self.options)
     }
+}
+
+fn open(bytes: &[u8]) -> Result<PdfDocument> {
+    let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(error::from_oxide)?;
+    if document.is_encrypted() && !document.authenticate(b"").unwrap_or(false) {
+        return Err(error::encrypted());
+    }
+    Ok(document)
 }
 
 struct Oxide<'a> {
     document: PdfDocument,
-    bytes: &'a [u8],
+    clean: Clean<'a>,
+    source: Source<'a>,
 }
 
 impl Engine for Oxide<'_> {
@@ -62,15 +77,36 @@ impl Engine for Oxide<'_> {
         let spans = self.document.extract_spans(index).map_err(error::from_oxide)?;
         let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
         let mut lines = runs::lines(&spans);
-        // The engine does not say which text is not drawn. Where some of a page may be, the picture of the page tells.
-        if self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content)) {
+        // The engine does not say which text is not drawn. Where lopdf does not either, and some of a page may be, the
+        // picture of the page tells.
+        let veiled = || self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content));
+        if self.clean.lopdf.is_none() && veiled() {
             lines.iter_mut().for_each(|line| line.pale = true);
         }
         Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines })
     }
 
     fn second(&self, pages: &[Page]) -> Option<Vec<Page>> {
-        fallback::instead(self.bytes, pages)
+        // What unpdf reads is not looked at, so it gets nothing to read that is hidden.
+        fallback::instead(pages, || {
+            let scrubbed = self.clean.lopdf.as_ref()?.scrubbed(&self.source, Look::Everywhere).ok()?;
+            Some(scrubbed.map_or(Cow::Borrowed(self.source.bytes), |scrubbed| Cow::Owned(scrubbed.bytes)))
+        })
+    }
+
+    fn hidden(&self) -> usize {
+        self.clean.hidden
+    }
+
+    fn ground(&self, index: usize) -> Option<Ground> {
+        let lopdf = self.clean.lopdf.as_ref()?;
+        // Places on pages that are turned are not those of lopdf, which has looked at such pages before.
+        let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
+        if turned { Some(Ground::everywhere()) } else { lopdf.ground(index) }
+    }
+
+    fn faster(&self) -> Option<&dyn Engine> {
+        Some(self.clean.lopdf.as_ref()?)
     }
 
     fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture> {

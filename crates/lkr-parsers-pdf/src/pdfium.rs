@@ -17,7 +17,10 @@ use pdfium_render::prelude::{
 };
 
 use crate::{
-    PdfOptions, error,
+    PdfOptions,
+    clean::Clean,
+    error,
+    lopdf::{Ground, Look},
     outline::Entry,
     page::{Page, Rect},
     read::{self, Engine, Picture},
@@ -75,14 +78,19 @@ impl Parser for Pdfium {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let document =
-            self.library.load_pdf_from_byte_slice(source.bytes, None).map_err(error::from_pdfium)?;
-        read::read(&Open { document }, source, &self.options)
+        let clean = Clean::new(source, Look::Hiding, self.options.max_pages);
+        let document = self.library.load_pdf_from_byte_slice(&clean.bytes, None).map_err(error::from_pdfium);
+        let pages = document.as_ref().ok().and_then(|document| usize::try_from(document.pages().len()).ok());
+        if let Some(lopdf) = clean.instead(pages) {
+            return read::read(lopdf, source, &self.options);
+        }
+        read::read(&Open { document: document?, clean: &clean }, source, &self.options)
     }
 }
 
 struct Open<'a> {
     document: PdfDocument<'a>,
+    clean: &'a Clean<'a>,
 }
 
 impl Engine for Open<'_> {
@@ -104,6 +112,18 @@ impl Engine for Open<'_> {
 
     fn second(&self, _: &[Page]) -> Option<Vec<Page>> {
         None
+    }
+
+    fn hidden(&self) -> usize {
+        self.clean.hidden
+    }
+
+    fn ground(&self, index: usize) -> Option<Ground> {
+        self.clean.lopdf.as_ref()?.ground(index)
+    }
+
+    fn faster(&self) -> Option<&dyn Engine> {
+        Some(self.clean.lopdf.as_ref()?)
     }
 
     fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture> {

@@ -5,7 +5,16 @@ use std::time::Instant;
 use lkr_domain::Parsed;
 use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
 
-use crate::{PdfOptions, error::guarded, hidden::drop_hidden, layout, outline::Entry, page::Page};
+use crate::{
+    PdfOptions,
+    error::guarded,
+    hidden::{Looks, drop_hidden},
+    layout,
+    lopdf::Ground,
+    outline::Entry,
+    pace::Pace,
+    page::Page,
+};
 
 /// A document that an engine has opened.
 pub(crate) trait Engine {
@@ -23,6 +32,21 @@ pub(crate) trait Engine {
 
     /// The page as a picture of at most `max_pixels`; nothing where the engine draws none.
     fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture>;
+
+    /// How many hidden texts were left out before the engine has opened the document.
+    fn hidden(&self) -> usize {
+        0
+    }
+
+    /// What the page paints beside its text; nothing where that cannot be told.
+    fn ground(&self, _index: usize) -> Option<Ground> {
+        None
+    }
+
+    /// A faster engine that has opened the document too, for what there is no time for.
+    fn faster(&self) -> Option<&dyn Engine> {
+        None
+    }
 }
 
 /// A page as a picture.
@@ -35,9 +59,6 @@ pub(crate) struct Picture {
 
 /// The resolution at which pages are read as pictures.
 const DPI: f32 = 200.0;
-
-/// The most pages of a file that are drawn to see whether pale text shows.
-const HIDING_PAGES: usize = 100;
 
 /// Pixels an inch for a page of that size in points, and how many pixels it has then.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are finite and positive")]
@@ -61,7 +82,9 @@ pub(crate) fn grey(pixels: &[u8]) -> Vec<u8> {
 
 /// Reads a document through its engine.
 pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
-    let mut reading = Reading { engine, options, pages: vec![], warnings: vec![], broken: 0, hidden: 0 };
+    let hidden = engine.hidden();
+    let mut reading =
+        Reading { engine, options, pages: vec![], warnings: vec![], broken: 0, hidden, hasty: None };
     reading.texts(source);
     reading.second(source);
     reading.pictures();
@@ -77,22 +100,33 @@ struct Reading<'a> {
     warnings: Vec<String>,
     /// Pages that could not be read.
     broken: usize,
-    /// Lines that were left out because nobody sees them.
+    /// Texts that were left out because nobody sees them.
     hidden: usize,
+    /// The first page that the faster engine reads.
+    hasty: Option<usize>,
 }
 
 impl Reading<'_> {
     fn texts(&mut self, source: &Source<'_>) {
         let all = self.engine.pages();
-        let (mut length, mut pictures) = (0, HIDING_PAGES);
-        for index in 0..all.min(self.options.max_pages) {
+        let wanted = all.min(self.options.max_pages);
+        let (mut length, mut looks) = (0, Looks::default());
+        let mut pace = Pace::new(self.engine.faster(), wanted);
+        let mut engine = self.engine;
+        for index in 0..wanted {
             if source.is_over() || length > MAX_TEXT_BYTES {
                 break;
             }
-            let page = self.text(index, &mut pictures);
+            if let Some(faster) = pace.faster(source, index) {
+                engine = faster;
+                self.hasty = self.hasty.or(Some(index));
+            }
+            let page = self.text(engine, index, &mut looks);
             length += page.len();
             self.pages.push(page);
         }
+        self.count(looks.unknown, "may hold text too pale to read", "may hold text too pale to read");
+        self.warn_of_haste();
         let left = all - self.pages.len();
         self.count(left, "was left out", "were left out");
         self.count(self.broken, "could not be read", "could not be read");
@@ -101,11 +135,24 @@ impl Reading<'_> {
         }
     }
 
+    fn warn_of_haste(&mut self) {
+        let last = self.pages.len();
+        match self.hasty.map(|first| first + 1) {
+            Some(first) if first < last => {
+                self.warnings.push(format!("pages {first} to {last} were read by lopdf, as time was short"));
+            }
+            Some(first) if first == last => {
+                self.warnings.push(format!("page {first} was read by lopdf, as time was short"));
+            }
+            _ => {}
+        }
+    }
+
     /// What a page shows; nothing where it cannot be read.
-    fn text(&mut self, index: usize, pictures: &mut usize) -> Page {
+    fn text(&mut self, engine: &dyn Engine, index: usize, looks: &mut Looks) -> Page {
         let page = guarded(|| {
-            let mut page = self.engine.page(index)?;
-            drop_hidden(self.engine, index, &mut page, pictures);
+            let mut page = engine.page(index)?;
+            drop_hidden(engine, index, &mut page, looks);
             Ok(page)
         });
         self.broken += usize::from(page.is_err());
@@ -117,6 +164,7 @@ impl Reading<'_> {
     /// Takes what another engine reads where that is better, unless it would bring back what was left out.
     fn second(&mut self, source: &Source<'_>) {
         if self.hidden == 0
+            && self.hasty.is_none()
             && !source.is_over()
             && let Ok(Some(pages)) = guarded(|| Ok(self.engine.second(&self.pages)))
         {

@@ -18,6 +18,8 @@ pub(super) struct Font<'a> {
     /// Whether a code has two bytes.
     wide: bool,
     pub(super) bold: bool,
+    /// Whether its letters are drawn by the file itself (Type 3).
+    pub(super) drawn: bool,
 }
 
 impl<'a> Font<'a> {
@@ -25,9 +27,9 @@ impl<'a> Font<'a> {
         let encoding = font.get_font_encoding_with_limit(document, MAX_STREAM).ok();
         let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
         let bold = name.windows(4).any(|part| part == b"Bold");
-        let wide =
-            font.get_deref(b"Subtype", document).and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0");
-        let mut font_ = Self { encoding, widths: HashMap::new(), usual: USUAL, wide, bold };
+        let kind = font.get_deref(b"Subtype", document).and_then(Object::as_name).unwrap_or_default();
+        let (wide, drawn) = (kind == b"Type0", kind == b"Type3");
+        let mut font_ = Self { encoding, widths: HashMap::new(), usual: USUAL, wide, bold, drawn };
         if wide {
             font_.read_wide(document, font)
         } else {

@@ -75,6 +75,10 @@ pub(crate) fn texts(parsed: &Parsed, furniture: bool) -> Vec<(&str, Option<u32>)
 pub(crate) struct Pdf {
     pages: Vec<String>,
     outline: Vec<(usize, String, usize, f32)>,
+    objects: Vec<String>,
+    resources: String,
+    of_pages: String,
+    catalog: String,
 }
 
 /// Text of that size at a height of a page.
@@ -94,6 +98,27 @@ impl Pdf {
         self
     }
 
+    /// Adds an object; the first one has the number 6.
+    pub(crate) fn object(mut self, object: &str) -> Self {
+        self.objects.push(object.to_owned());
+        self
+    }
+
+    /// Adds a form with these entries and this content as an object.
+    pub(crate) fn form(self, entries: &str, content: &str) -> Self {
+        let length = content.len();
+        self.object(&format!(
+            "<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] {entries} \
+             /Resources << /Font << /R 3 0 R >> >> /Length {length} >>\nstream\n{content}\nendstream"
+        ))
+    }
+
+    /// Sets more entries of every page's resources, of every page, and of the catalog.
+    pub(crate) fn entries(self, resources: &str, of_pages: &str, catalog: &str) -> Self {
+        let [resources, of_pages, catalog] = [resources, of_pages, catalog].map(str::to_owned);
+        Self { resources, of_pages, catalog, ..self }
+    }
+
     /// Adds an entry of the outline: its depth from 0, its title, its page from 0 and its height there.
     pub(crate) fn entry(mut self, depth: usize, title: &str, page: usize, top: f32) -> Self {
         self.outline.push((depth, title.to_owned(), page, top));
@@ -103,12 +128,14 @@ impl Pdf {
     /// The file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut objects = vec![String::new(); 5];
+        objects.extend(self.objects.iter().cloned());
+        let (resources, of_pages, catalog) = (&self.resources, &self.of_pages, &self.catalog);
         let first_page = objects.len() + 1;
         for content in &self.pages {
             let stream = objects.len() + 2;
             objects.push(format!(
                 "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {stream} 0 R \
-                 /Resources << /Font << /R 3 0 R /B 4 0 R >> >> >>"
+                 {of_pages} /Resources << /Font << /R 3 0 R /B 4 0 R >> {resources} >> >>"
             ));
             objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
         }
@@ -119,7 +146,7 @@ impl Pdf {
             objects.push(self.item(at, first_entry, &page));
         }
         let outlines = if self.outline.is_empty() { "" } else { "/Outlines 5 0 R" };
-        objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {outlines} >>");
+        objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {outlines} {catalog} >>");
         objects[1] = format!("<< /Type /Pages /Count {} /Kids [{kids}] >>", self.pages.len());
         objects[2] = font("Helvetica");
         objects[3] = font("Helvetica-Bold");

@@ -1,0 +1,179 @@
+//! What text is painted with: colours, how much they cover, and the mode that says whether they are used at all.
+
+use lopdf::{Dictionary, Document, Object, content::Operation};
+
+use super::content::numbers;
+
+/// Colours of which all parts are above this hardly show on white.
+const PALE: f32 = 0.93;
+
+/// What covers less than this is hardly there.
+pub(super) const CLEAR: f32 = 0.06;
+
+/// How the numbers of a colour are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Space {
+    Grey,
+    Rgb,
+    Cmyk,
+    /// One that is not read: its colours count as dark.
+    Other,
+}
+
+impl Space {
+    const fn of_parts(parts: i64) -> Self {
+        match parts {
+            1 => Self::Grey,
+            3 => Self::Rgb,
+            4 => Self::Cmyk,
+            _ => Self::Other,
+        }
+    }
+
+    fn named(name: &[u8]) -> Option<Self> {
+        match name {
+            b"DeviceGray" | b"CalGray" | b"G" => Some(Self::Grey),
+            b"DeviceRGB" | b"CalRGB" | b"RGB" => Some(Self::Rgb),
+            b"DeviceCMYK" | b"CMYK" => Some(Self::Cmyk),
+            _ => None,
+        }
+    }
+
+    /// The space that the first operand names, by itself or among the resources.
+    fn find(document: &Document, resources: Option<&Dictionary>, operation: &Operation) -> Option<Self> {
+        let name = operation.operands.first()?.as_name().ok()?;
+        if let Some(space) = Self::named(name) {
+            return Some(space);
+        }
+        let spaces = resources?.get_deref(b"ColorSpace", document).ok()?.as_dict().ok()?;
+        match spaces.get_deref(name, document).ok()? {
+            Object::Name(name) => Self::named(name),
+            Object::Array(space) => {
+                let name = space.first()?.as_name().ok()?;
+                if name != b"ICCBased" {
+                    return Self::named(name);
+                }
+                let profile = document.dereference(space.get(1)?).ok()?.1.as_stream().ok()?;
+                Some(Self::of_parts(profile.dict.get_deref(b"N", document).ok()?.as_i64().ok()?))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A colour that is painted with.
+#[derive(Debug, Clone, Copy)]
+struct Ink {
+    space: Space,
+    pale: bool,
+}
+
+impl Ink {
+    const BLACK: Self = Self { space: Space::Grey, pale: false };
+
+    fn set(&mut self, space: Space, operands: &[Object]) {
+        *self = Self { space, pale: is_pale(space, operands) };
+    }
+}
+
+fn is_pale(space: Space, operands: &[Object]) -> bool {
+    let light = |parts: &[f32]| parts.iter().all(|part| *part > PALE);
+    match space {
+        Space::Grey => numbers::<1>(operands).is_some_and(|parts| light(&parts)),
+        Space::Rgb => numbers::<3>(operands).is_some_and(|parts| light(&parts)),
+        Space::Cmyk => numbers::<4>(operands).is_some_and(|parts| light(&parts.map(|part| 1.0 - part))),
+        Space::Other => false,
+    }
+}
+
+/// What text and areas are filled and drawn with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inks {
+    fill: Ink,
+    stroke: Ink,
+    fill_alpha: f32,
+    stroke_alpha: f32,
+    /// The text rendering mode.
+    mode: u8,
+}
+
+impl Inks {
+    pub(super) const fn new() -> Self {
+        Self { fill: Ink::BLACK, stroke: Ink::BLACK, fill_alpha: 1.0, stroke_alpha: 1.0, mode: 0 }
+    }
+
+    /// Takes in an operator that sets a colour; whether it was one.
+    pub(super) fn color(
+        &mut self,
+        document: &Document,
+        resources: Option<&Dictionary>,
+        operation: &Operation,
+    ) -> bool {
+        let operator = operation.operator.as_str();
+        let ink = match operator {
+            "g" | "rg" | "k" | "cs" | "sc" | "scn" => &mut self.fill,
+            "G" | "RG" | "K" | "CS" | "SC" | "SCN" => &mut self.stroke,
+            _ => return false,
+        };
+        match operator {
+            "g" | "G" => ink.set(Space::Grey, &operation.operands),
+            "rg" | "RG" => ink.set(Space::Rgb, &operation.operands),
+            "k" | "K" => ink.set(Space::Cmyk, &operation.operands),
+            "cs" | "CS" => {
+                let space = Space::find(document, resources, operation).unwrap_or(Space::Other);
+                *ink = Ink { space, pale: false };
+            }
+            _ => ink.set(ink.space, &operation.operands),
+        }
+        true
+    }
+
+    /// Takes in what a graphics state says of how much colours cover.
+    pub(super) fn cover(&mut self, document: &Document, state: &Dictionary) {
+        let alpha = |key: &[u8]| state.get_deref(key, document).and_then(Object::as_float).ok();
+        self.fill_alpha = alpha(b"ca").unwrap_or(self.fill_alpha);
+        self.stroke_alpha = alpha(b"CA").unwrap_or(self.stroke_alpha);
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a number is no mode")]
+    pub(super) const fn set_mode(&mut self, mode: f32) {
+        self.mode = mode as u8;
+    }
+
+    /// Whether text is not drawn at all.
+    pub(super) const fn is_undrawn(&self) -> bool {
+        matches!(self.mode, 3 | 7)
+    }
+
+    /// Whether what is filled covers nothing.
+    pub(super) fn fill_is_clear(&self) -> bool {
+        self.fill_alpha < CLEAR
+    }
+
+    /// Whether text is drawn, but with nothing that covers.
+    pub(super) fn text_is_clear(&self) -> bool {
+        !self.is_undrawn() && !self.text_inks().any(|(_, alpha)| alpha >= CLEAR)
+    }
+
+    /// Whether white paper does not show text.
+    pub(super) fn text_is_pale(&self) -> bool {
+        !self.is_undrawn() && self.text_inks().all(|(ink, alpha)| ink.pale || alpha < CLEAR)
+    }
+
+    /// Whether a filled area is seen on white paper.
+    pub(super) fn fill_shows(&self) -> bool {
+        !self.fill.pale && self.fill_alpha >= CLEAR
+    }
+
+    /// Whether a line is seen on white paper.
+    pub(super) fn stroke_shows(&self) -> bool {
+        !self.stroke.pale && self.stroke_alpha >= CLEAR
+    }
+
+    /// The colours that the letters of text are made of, with how much each covers.
+    fn text_inks(&self) -> impl Iterator<Item = (Ink, f32)> {
+        let fill = matches!(self.mode, 0 | 2 | 4 | 6).then_some((self.fill, self.fill_alpha));
+        let stroke = matches!(self.mode, 1 | 2 | 5 | 6).then_some((self.stroke, self.stroke_alpha));
+        fill.into_iter().chain(stroke)
+    }
+}
