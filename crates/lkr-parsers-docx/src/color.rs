@@ -40,7 +40,8 @@ fn is_colored_white(tag: &BytesStart<'_>) -> bool {
     attribute(tag, "color").is_some_and(|color| is_white(&color))
 }
 
-fn is_white(color: &str) -> bool {
+/// Whether six hexadecimal digits are white.
+pub(crate) fn is_white(color: &str) -> bool {
     let channel = |at: usize| color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
     color.len() == 6 && [0, 2, 4].into_iter().all(|at| channel(at).is_some_and(|value| value >= WHITE))
 }

@@ -9,7 +9,7 @@ use crate::{
     numbering::Lists,
     package::{Package, Relation},
     styles::Styles,
-    walk::Walk,
+    walk::{Scenery, Walk},
     xml::{Kind, Piece, Xml},
 };
 
@@ -29,13 +29,21 @@ impl Parser for DocxXml {
         check_format(Format::Docx, source.bytes)?;
         let mut package = Package::open(source.bytes)?;
         let main = package.main_part()?;
-        let mut blocks = Blocks::default();
-        let mut parts = Parts::read(&mut package, &main, &mut blocks)?;
-        body(source, &mut package.main(&main)?, &mut parts, &mut blocks)?;
-        for text in parts.notes.texts() {
-            blocks.push(Item::Paragraph(text))?;
+        let mut read = |scenery| {
+            let mut blocks = Blocks::default();
+            let mut parts = Parts::read(&mut package, &main, &mut blocks)?;
+            let seen = body(source, &mut package.main(&main)?, &mut parts, &mut blocks, scenery)?;
+            for text in parts.notes.texts() {
+                blocks.push(Item::Paragraph(text))?;
+            }
+            Ok((blocks, seen))
+        };
+        let (blocks, seen) = read(Scenery::default())?;
+        // What lies behind a text box may stand after it, or anywhere: only the end tells whether there is such a thing.
+        match seen.again().filter(|_| !source.is_over()) {
+            Some(scenery) => read(scenery)?.0.finish(),
+            None => blocks.finish(),
         }
-        blocks.finish()
     }
 }
 
@@ -87,13 +95,19 @@ fn unless_broken<T: Default>(result: Result<T>, blocks: &mut Blocks) -> Result<T
 }
 
 /// Reads the main part, as far as it can be read.
-fn body(source: &Source<'_>, xml: &mut Xml<'_>, parts: &mut Parts, blocks: &mut Blocks) -> Result<()> {
+fn body(
+    source: &Source<'_>,
+    xml: &mut Xml<'_>,
+    parts: &mut Parts,
+    blocks: &mut Blocks,
+    scenery: Scenery,
+) -> Result<Scenery> {
     match xml.next() {
         Ok(Some(Piece::Open(Kind::Document, _))) => {}
         Err(error) => return Err(error),
         Ok(_) => return Err(error::input("its main part is no Word document")),
     }
-    let mut walk = Walk::new(&parts.styles, &mut parts.lists, &mut parts.notes);
+    let mut walk = Walk::new(&parts.styles, &mut parts.lists, &mut parts.notes).with(scenery);
     let end = pieces(source, xml, &mut walk, blocks);
     walk.close();
     for item in walk.take() {
@@ -105,10 +119,10 @@ fn body(source: &Source<'_>, xml: &mut Xml<'_>, parts: &mut Parts, blocks: &mut 
     match end {
         Err(error) if error.kind() == ErrorKind::Input && !blocks.is_empty() => {
             blocks.warn(format!("the rest of the text could not be read: {error}"));
-            Ok(())
         }
-        end => end,
+        end => end?,
     }
+    Ok(walk.scenery())
 }
 
 fn pieces(source: &Source<'_>, xml: &mut Xml<'_>, walk: &mut Walk<'_>, blocks: &mut Blocks) -> Result<()> {

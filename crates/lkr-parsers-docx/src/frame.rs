@@ -23,14 +23,18 @@ pub(crate) struct Around {
     pub(crate) is_hidden: bool,
     /// Whether white words may be read on what lies behind them.
     pub(crate) is_backed: bool,
+    /// Whether they stand in a text box through which all that lies behind it is seen.
+    pub(crate) is_clear: bool,
 }
 
 impl Frame {
     /// What this is to all that stands inside of it.
     pub(crate) fn around(&self) -> Around {
         match self {
-            // What a text box is filled with is not read: it may be any colour.
-            Self::Paragraph(paragraph) => Around { is_hidden: paragraph.is_hidden(), is_backed: true },
+            Self::Paragraph(paragraph) => {
+                let is_backed = paragraph.around.is_backed || paragraph.is_backed;
+                Around { is_hidden: paragraph.is_hidden(), is_backed, ..Around::default() }
+            }
             Self::Table(grid) => {
                 let is_backed = grid.around.is_backed || grid.is_backed || grid.has_backed_cell;
                 Around { is_backed, ..grid.around }
@@ -139,6 +143,11 @@ impl Paragraph {
             Kind::Subscript | Kind::Superscript | Kind::Denominator => self.mark = None,
             _ => {}
         }
+    }
+
+    /// Whether words that come now would be seen if another thing lay behind their text box.
+    pub(crate) fn is_white_in_clear(&self) -> bool {
+        self.around.is_clear && !self.in_properties && !self.is_hidden() && self.is_unseen()
     }
 
     /// Whether words that come now are not seen.

@@ -10,6 +10,7 @@ mod notes;
 mod numbering;
 mod office;
 mod package;
+mod shape;
 mod styles;
 mod utf8;
 mod walk;

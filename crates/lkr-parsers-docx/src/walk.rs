@@ -9,6 +9,7 @@ use crate::{
     item::Item,
     notes::Notes,
     numbering::Lists,
+    shape::{Ground, Shape},
     styles::{Styles, level_of},
     xml::{Kind, Piece, attribute},
 };
@@ -29,6 +30,27 @@ pub(crate) struct Walk<'a> {
     has_embedded: bool,
     /// Whether the pages have another colour than white.
     has_background: bool,
+    /// The shapes that are open.
+    shapes: Vec<Shape>,
+    scenery: Scenery,
+}
+
+/// What may lie behind text boxes that are clear, and whether that matters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Scenery {
+    /// Whether there is a picture or a coloured shape.
+    is_there: bool,
+    /// Whether white words were left out that can be read where such a thing lies behind them.
+    is_needed: bool,
+    /// Whether white words in such boxes are kept.
+    keeps: bool,
+}
+
+impl Scenery {
+    /// What tells a second reading that all words in clear boxes may be seen; nothing where the first one was right.
+    pub(crate) fn again(self) -> Option<Self> {
+        (self.is_there && self.is_needed && !self.keeps).then_some(Self { keeps: true, ..self })
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -44,7 +66,19 @@ impl<'a> Walk<'a> {
             bytes: 0,
             has_embedded: false,
             has_background: false,
+            shapes: Vec::new(),
+            scenery: Scenery::default(),
         }
+    }
+
+    /// The same walk, where it is known what may lie behind text boxes.
+    pub(crate) fn with(self, scenery: Scenery) -> Self {
+        Self { scenery, ..self }
+    }
+
+    /// What may lie behind text boxes.
+    pub(crate) const fn scenery(&self) -> Scenery {
+        self.scenery
     }
 
     /// The items that are complete.
@@ -86,6 +120,8 @@ impl<'a> Walk<'a> {
             Kind::Choice | Kind::Fallback => self.choose(),
             Kind::Embedded => self.has_embedded = true,
             Kind::Background => self.has_background |= color::is_ground(kind, tag),
+            Kind::Picture => self.scenery.is_there = true,
+            Kind::Shape | Kind::OldShape => self.shapes.push(Shape::new(self.frames.len(), kind, tag)),
             Kind::Paragraph => {
                 self.frames.push(Frame::Paragraph(Box::new(Paragraph::new(self.around()))));
             }
@@ -116,6 +152,9 @@ impl<'a> Walk<'a> {
 
     /// Properties of what is open.
     fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+        if let Some(shape) = self.shapes.last_mut().filter(|shape| shape.depth == self.frames.len()) {
+            shape.describe(kind, tag);
+        }
         match self.frames.last_mut() {
             Some(Frame::Paragraph(paragraph)) => paragraph.describe(kind, tag, self.styles),
             Some(Frame::Table(grid)) => grid.describe(kind, tag, self.styles),
@@ -125,8 +164,25 @@ impl<'a> Walk<'a> {
 
     /// What the surroundings do to words that come now.
     fn around(&self) -> Around {
-        let page = Around { is_hidden: false, is_backed: self.has_background };
-        self.frames.last().map_or(page, Frame::around)
+        let page = Around { is_backed: self.has_background, ..Around::default() };
+        let around = self.frames.last().map_or(page, Frame::around);
+        match self.frames.last() {
+            Some(Frame::Paragraph(_)) => self.in_box(around),
+            _ => around,
+        }
+    }
+
+    /// What a text box that hangs on a paragraph does to words, beside what the paragraph does.
+    fn in_box(&self, around: Around) -> Around {
+        let shape = self.shapes.last().filter(|shape| shape.depth == self.frames.len());
+        match shape.map(Shape::ground) {
+            Some(Ground::White) => Around { is_backed: false, ..around },
+            Some(Ground::Clear) => {
+                Around { is_backed: around.is_backed || self.scenery.keeps, is_clear: true, ..around }
+            }
+            // What is unknown may be any colour.
+            Some(Ground::Colored) | None => Around { is_backed: true, ..around },
+        }
     }
 
     fn is_unseen(&self) -> bool {
@@ -137,8 +193,15 @@ impl<'a> Walk<'a> {
     }
 
     fn shut(&mut self, kind: Kind) {
+        if let Some(shape) = self.shapes.last_mut() {
+            shape.shut(kind);
+        }
         match (kind, self.frames.last_mut()) {
             (Kind::Alternate, _) => drop(self.alternates.pop()),
+            (Kind::Shape | Kind::OldShape, _) => {
+                let shape = self.shapes.pop();
+                self.scenery.is_there |= shape.is_some_and(|shape| shape.ground() == Ground::Colored);
+            }
             (Kind::Row, Some(Frame::Table(grid))) => grid.table.close_row(),
             (Kind::Cell, Some(Frame::Table(grid))) => grid.close_cell(),
             (Kind::Paragraph, Some(Frame::Paragraph(_))) | (Kind::Table, Some(Frame::Table(_))) => {
@@ -162,6 +225,7 @@ impl<'a> Walk<'a> {
 
     fn write(&mut self, text: &str) -> Result<()> {
         if self.is_unseen() {
+            self.scenery.is_needed |= self.paragraph().is_some_and(|paragraph| paragraph.is_white_in_clear());
             return Ok(());
         }
         self.bytes += text.len();

@@ -37,6 +37,25 @@ pub(crate) enum Kind {
     Highlight,
     /// What lies behind all pages.
     Background,
+    /// A shape, which may hold a text box.
+    Shape,
+    /// A shape as older programs write it, with how it is filled.
+    OldShape,
+    /// How an old shape is filled.
+    OldFill,
+    ShapeProperties,
+    /// The lines around a shape.
+    Outline,
+    NoFill,
+    /// A shape is filled with one colour.
+    PlainFill,
+    /// A shape is filled with a picture, with several colours, or as its group is.
+    RichFill,
+    /// A shape is filled as its style says.
+    StyleFill,
+    FillColor,
+    Darker,
+    Picture,
     Text,
     MathText,
     Subscript,
@@ -193,8 +212,45 @@ fn kind(space: &ResolveResult<'_>, name: &str) -> Kind {
     if space.ends_with("/markup-compatibility/2006") {
         return compatibility(name);
     }
+    let drawn = drawing(space, name);
+    if drawn != Kind::Other {
+        return drawn;
+    }
     let is_relation = name == "Relationship" && space.ends_with("/package/2006/relationships");
     if is_relation { Kind::Relationship } else { Kind::Other }
+}
+
+fn drawing(space: &str, name: &str) -> Kind {
+    match (space.rsplit('/').next(), name) {
+        (Some("wordprocessingShape"), "wsp") => Kind::Shape,
+        (Some("wordprocessingShape"), "spPr") => Kind::ShapeProperties,
+        (Some("picture"), "pic") => Kind::Picture,
+        (Some("urn:schemas-microsoft-com:vml"), name) => old_drawing(name),
+        (Some("main"), name) if space.contains("/drawingml/") => filling(name),
+        _ => Kind::Other,
+    }
+}
+
+fn old_drawing(name: &str) -> Kind {
+    match name {
+        "shape" | "rect" | "roundrect" | "oval" | "polyline" => Kind::OldShape,
+        "fill" => Kind::OldFill,
+        "imagedata" => Kind::Picture,
+        _ => Kind::Other,
+    }
+}
+
+fn filling(name: &str) -> Kind {
+    match name {
+        "ln" => Kind::Outline,
+        "noFill" => Kind::NoFill,
+        "solidFill" => Kind::PlainFill,
+        "gradFill" | "blipFill" | "pattFill" | "grpFill" => Kind::RichFill,
+        "fillRef" => Kind::StyleFill,
+        "srgbClr" | "schemeClr" | "prstClr" | "sysClr" | "scrgbClr" | "hslClr" => Kind::FillColor,
+        "lumMod" | "shade" => Kind::Darker,
+        _ => Kind::Other,
+    }
 }
 
 fn compatibility(name: &str) -> Kind {

@@ -151,6 +151,74 @@ fn white_words_on_a_ground_are_read() {
     check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
 }
 
+/// A text box of white words whose shape has these properties, and this style.
+fn boxed(properties: &str, style: &str) -> String {
+    format!(
+        "<w:p><w:r><w:t>seen</w:t><wps:wsp><wps:spPr>{properties}</wps:spPr>{style}<wps:txbx><w:txbxContent>{}\
+         </w:txbxContent></wps:txbx></wps:wsp></w:r></w:p>",
+        white("", "")
+    )
+}
+
+/// The same as older programs write it.
+fn old_boxed(attributes: &str, fill: &str) -> String {
+    format!(
+        "<w:p><w:r><w:t>seen</w:t><v:shape {attributes}>{fill}<v:textbox><w:txbxContent>{}</w:txbxContent></v:textbox>\
+         </v:shape></w:r></w:p>",
+        white("", "")
+    )
+}
+
+#[test]
+fn white_words_in_white_boxes_are_hidden() {
+    let line = "<a:ln><a:solidFill><a:srgbClr val=\"000000\"/></a:solidFill></a:ln>";
+    let unfilled = "<wps:style><a:fillRef idx=\"0\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
+    for body in [
+        boxed("<a:noFill/>", ""),
+        boxed(&format!("<a:noFill/>{line}"), filled),
+        boxed(line, unfilled),
+        boxed("", ""),
+        boxed(&plain("<a:srgbClr val=\"FFFFFF\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"bg1\"/>"), filled),
+        boxed(&plain("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>"), ""),
+        old_boxed("", ""),
+        old_boxed("filled=\"f\" fillcolor=\"red\"", "<v:fill type=\"tile\"/>"),
+        old_boxed("fillcolor=\"white [3212]\"", "<v:fill color=\"#fefefe\"/>"),
+    ] {
+        check(&docx(&body, &[]), &["p seen"]);
+    }
+}
+
+#[test]
+fn white_words_in_colored_boxes_are_read() {
+    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
+    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    for body in [
+        boxed(&plain("<a:srgbClr val=\"002060\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"accent1\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"bg1\"><a:lumMod val=\"50000\"/></a:schemeClr>"), ""),
+        boxed("<a:gradFill/>", ""),
+        boxed("", filled),
+        old_boxed("fillcolor=\"#002060\"", ""),
+        old_boxed("", "<v:fill type=\"gradient\"/>"),
+    ] {
+        check(&docx(&body, &[]), &["p seen", "p white"]);
+    }
+}
+
+#[test]
+fn white_words_in_clear_boxes_are_read_where_something_may_lie_behind_them() {
+    let clear = boxed("<a:noFill/>", "");
+    let picture = "<w:p><w:r><pic:pic/></w:r></w:p>";
+    check(&docx(&(clear.clone() + picture), &[]), &["p seen", "p white"]);
+    let shape = boxed("<a:gradFill/>", "");
+    check(&docx(&(clear + &shape), &[]), &["p seen", "p white", "p seen", "p white"]);
+    let opaque = boxed("<a:solidFill><a:srgbClr val=\"FFFFFF\"/></a:solidFill>", "");
+    check(&docx(&(opaque + picture), &[]), &["p seen"]);
+}
+
 #[test]
 fn a_heading_has_few_words() {
     let (short, long) = ("a".repeat(300), "a ".repeat(151));

@@ -6,6 +6,10 @@ use zip::{ZipWriter, write::SimpleFileOptions};
 
 const SPACES: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
     xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\" \
+    xmlns:wps=\"http://schemas.microsoft.com/office/word/2010/wordprocessingShape\" \
+    xmlns:a=\"http://schemas.openxmlformats.org/drawingml/2006/main\" \
+    xmlns:pic=\"http://schemas.openxmlformats.org/drawingml/2006/picture\" \
+    xmlns:v=\"urn:schemas-microsoft-com:vml\" \
     xmlns:mc=\"http://schemas.openxmlformats.org/markup-compatibility/2006\"";
 
 const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
