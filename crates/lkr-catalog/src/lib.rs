@@ -21,7 +21,9 @@ pub use change::ChangeNote;
 pub use error::{Error, ErrorKind, Result};
 pub use listing::{ListFilter, Page};
 pub use originals::{Originals, StoredOriginal, original_path, stored_name};
-pub use points::{NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_of};
+pub use points::{
+    NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
+};
 pub use properties::{Excess, check_properties};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};

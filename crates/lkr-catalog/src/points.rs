@@ -1,6 +1,8 @@
 //! Points of the layers: what of a document is stored in the vector store, and read back from there.
 
-use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId, SparseVector};
+use std::ops::Range;
+
+use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId, Root, SparseVector};
 use lkr_vectors::{Collection, Origin, Point, Tags, VectorStore, With};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,17 +52,48 @@ struct L1Payload {
 /// The points of a document in their layers, from L1 down, each layer in order.
 #[must_use]
 pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
-    let make = Maker { document };
-    let root = L1Payload { title: layered.root.title.clone(), summary: layered.root.summary.clone() };
+    let of_layer = |layer| points_in(document.doc_id, document.revision, layered, layer, 0..u32::MAX);
+    Layer::ALL.into_iter().flat_map(of_layer).collect()
+}
+
+/// The points of a document's layer with these ordinals, in order: of a long document, they need not be in memory all
+/// at once.
+#[must_use]
+pub fn points_in(
+    doc_id: DocId,
+    revision: u64,
+    layered: &Layered,
+    layer: Layer,
+    ordinals: Range<u32>,
+) -> Vec<PointSource> {
+    let make = Maker { doc_id, revision };
     let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
-    let l1 = make.point(Layer::L1, 0, (None, None), json(&root));
-    let l2 = layered.l2.iter().map(|node| make.point(Layer::L2, node.ordinal, (None, None), json(node)));
-    let l3 =
-        layered.l3.iter().map(|node| make.point(Layer::L3, node.ordinal, (node.parent, None), json(node)));
-    let chunks = layered.chunks.iter().map(|chunk| {
-        make.point(Layer::Chunks, chunk.ordinal, (section_of(chunk.parent), Some(chunk.parent)), json(chunk))
-    });
-    std::iter::once(l1).chain(l2).chain(l3).chain(chunks).collect()
+    match layer {
+        Layer::L1 if ordinals.contains(&0) => {
+            let Root { title, summary, .. } = layered.root.clone();
+            vec![make.point(layer, 0, (None, None), json(&L1Payload { title, summary }))]
+        }
+        Layer::L1 => Vec::new(),
+        Layer::L2 => {
+            let nodes = cut(&layered.l2, ordinals).iter();
+            nodes.map(|node| make.point(layer, node.ordinal, (None, None), json(node))).collect()
+        }
+        Layer::L3 => {
+            let nodes = cut(&layered.l3, ordinals).iter();
+            nodes.map(|node| make.point(layer, node.ordinal, (node.parent, None), json(node))).collect()
+        }
+        Layer::Chunks => {
+            let above = |chunk: &Chunk| (section_of(chunk.parent), Some(chunk.parent));
+            let chunks = cut(&layered.chunks, ordinals).iter();
+            chunks.map(|chunk| make.point(layer, chunk.ordinal, above(chunk), json(chunk))).collect()
+        }
+    }
+}
+
+/// What there is in a range.
+fn cut<T>(items: &[T], ordinals: Range<u32>) -> &[T] {
+    let end = items.len().min(ordinals.end as usize);
+    items.get(ordinals.start as usize..end).unwrap_or_default()
 }
 
 /// The title and summary in an L1 payload.
@@ -135,11 +168,12 @@ async fn fetch(
         .collect()
 }
 
-struct Maker<'a> {
-    document: &'a Document,
+struct Maker {
+    doc_id: DocId,
+    revision: u64,
 }
 
-impl Maker<'_> {
+impl Maker {
     /// A point whose ancestors are given by their ordinals in L2 and L3.
     fn point(
         &self,
@@ -148,7 +182,7 @@ impl Maker<'_> {
         (l2, l3): (Option<u32>, Option<u32>),
         payload: Value,
     ) -> PointSource {
-        let (doc_id, revision) = (self.document.doc_id, self.document.revision);
+        let Self { doc_id, revision } = *self;
         let id = |layer, ordinal| PointId::derive(doc_id, revision, layer, ordinal);
         let origin = Origin {
             doc_id,

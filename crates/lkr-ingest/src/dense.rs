@@ -1,6 +1,6 @@
 //! Dense vectors of a document: chunks are embedded, nodes have the mean of their chunks'.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use lkr_catalog::l1_id;
 use lkr_domain::{Chunk, PointId};
@@ -15,15 +15,23 @@ pub(crate) fn passage(title: &str, chunk: &Chunk) -> String {
     indexed_text(title, &chunk.path, &chunk.text)
 }
 
+/// Ranges of at most `size` that together are the first `total` ordinals; one that is empty where there are none.
+pub(crate) fn batches(total: u32, size: usize) -> impl Iterator<Item = Range<u32>> {
+    let size = u32::try_from(size).unwrap_or(u32::MAX).max(1);
+    (0..total.max(1)).step_by(size as usize).map(move |from| from..from.saturating_add(size).min(total))
+}
+
 /// Embeds texts, equal ones once, and answers their vectors in order and how many were embedded.
-pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64)> {
-    let mut unique: Vec<String> = Vec::with_capacity(texts.len());
+pub(crate) async fn embed(
+    embedder: &dyn Embedder,
+    texts: impl Iterator<Item = &str>,
+) -> Result<(Vec<Vec<f32>>, u64)> {
+    let mut unique: Vec<String> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     let wanted: Vec<usize> = texts
-        .iter()
         .map(|text| {
             *places.entry(text).or_insert_with(|| {
-                unique.push(text.clone());
+                unique.push(text.to_owned());
                 unique.len() - 1
             })
         })
@@ -34,19 +42,25 @@ pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<(
 }
 
 /// The vectors of the points above chunks: the mean of their chunks' vectors, scaled to length 1, because what a
-/// node is about is what its chunks are about. Each chunk comes with the vector it has.
-pub(crate) fn means_above<'a>(
-    chunks: impl Iterator<Item = (&'a Origin, Option<&'a Vec<f32>>)>,
-) -> HashMap<PointId, Vec<f32>> {
-    let mut sums: HashMap<PointId, Vec<f32>> = HashMap::new();
-    for (origin, vector) in chunks {
-        let Some(vector) = vector else { continue };
-        let above = [Some(l1_id(origin.doc_id, origin.revision)), origin.l2, origin.l3];
+/// node is about is what its chunks are about. It is taken out when the last chunk of a node was added.
+#[derive(Debug, Default)]
+pub(crate) struct Means {
+    sums: HashMap<PointId, Vec<f32>>,
+}
+
+impl Means {
+    /// Adds the vector of a chunk to those of the points above it.
+    pub(crate) fn add(&mut self, chunk: &Origin, vector: &[f32]) {
+        let above = [Some(l1_id(chunk.doc_id, chunk.revision)), chunk.l2, chunk.l3];
         for node in above.into_iter().flatten() {
-            add(sums.entry(node).or_insert_with(|| vec![0.0; vector.len()]), vector);
+            add(self.sums.entry(node).or_insert_with(|| vec![0.0; vector.len()]), vector);
         }
     }
-    sums.into_iter().map(|(node, sum)| (node, normalise(sum))).collect()
+
+    /// The vector of a point, which is forgotten here; `None` where no chunk below it had one.
+    pub(crate) fn take(&mut self, point: &PointId) -> Option<Vec<f32>> {
+        self.sums.remove(point).map(normalise)
+    }
 }
 
 fn add(sum: &mut [f32], vector: &[f32]) {
@@ -66,7 +80,19 @@ fn normalise(mut vector: Vec<f32>) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn batches_are_all_in_order(total in 0u32..500, size in 0usize..70) {
+            let all: Vec<Range<u32>> = batches(total, size).collect();
+            prop_assert!(all.iter().all(|batch| batch.len() <= size.max(1)));
+            prop_assert_eq!(all.iter().cloned().flatten().collect::<Vec<_>>(), (0..total).collect::<Vec<_>>());
+            prop_assert_eq!(all.last().map(|last| last.end), Some(total));
+        }
+    }
 
     #[test]
     fn means_have_length_one() {

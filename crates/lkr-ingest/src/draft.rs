@@ -1,10 +1,12 @@
-//! A document on its way: parsed, layered, its points made and not stored yet.
+//! A document on its way: parsed, layered, its points made as they are asked for.
+
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use lkr_catalog::{PointSource, Progress, Stage, Task, points_of, tags_of};
-use lkr_domain::{Counts, Document, Layer, Layered, Parsed, SPACE_DEFAULT, SparseVector, hex};
+use lkr_catalog::{PointSource, Progress, Stage, Task, points_in, tags_of};
+use lkr_domain::{Counts, DocId, Document, Layer, Layered, Node, Parsed, SPACE_DEFAULT, SparseVector, hex};
 use lkr_layers::{LayerOptions, indexed_text, layer};
-use lkr_models::average_terms;
+use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
 use lkr_text::Language;
 use lkr_vectors::{Point, Tags};
@@ -14,19 +16,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, ErrorKind, Result, dense::passage, ingestor::Inner, long_texts::Share, pipeline::Report};
 
-/// A document on its way: its record to be, its layers, and the points that are still without vectors.
+/// A document on its way: its record to be, and its layers, of which points are made batch by batch: all at once they
+/// would take many times the memory of the text.
 pub(crate) struct Draft {
     pub(crate) document: Document,
-    pub(crate) layered: Layered,
-    points: Vec<Drafted>,
     /// What all of the points can be filtered by.
     pub(crate) tags: Tags,
+    body: Arc<Body>,
     _share: Share,
+}
+
+/// What does not change any more.
+struct Body {
+    doc_id: DocId,
+    revision: u64,
+    text: String,
+    bounds: CharBounds,
+    layered: Layered,
+    /// The words of L1, which are those of the text without its furniture.
+    root: SparseVector,
+    language: Option<Language>,
+    sparse: SparseEncoder,
 }
 
 /// A point that has its words, and its dense vector not yet.
 pub(crate) struct Drafted {
     pub(crate) source: PointSource,
+    /// What is embedded of a chunk; empty for nodes.
+    pub(crate) passage: String,
     sparse: SparseVector,
 }
 
@@ -50,8 +67,7 @@ impl Text {
     }
 }
 
-/// Parses and layers the text, and makes the points with their sparse vectors. Pure computing, off the async
-/// workers.
+/// Parses and layers the text. Pure computing, off the async workers.
 pub(crate) async fn draft(
     inner: &Inner,
     task: &Task,
@@ -68,17 +84,17 @@ pub(crate) async fn draft(
         report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
         let document = document(&task, &parsed.text, &layered);
+        check_wanted(&abandoned)?;
         let language = Language::from_code(&layered.root.language);
-        let texts = texts_of(&document.title, &parsed, &layered);
-        let points = points_of(&document, &layered).into_iter().zip(texts).map(|(source, text)| {
-            check_wanted(&abandoned)?;
-            let sparse = sparse.passage(&text, language, average_terms(source.layer));
-            Ok(Drafted { source, sparse })
-        });
-        let points = points.collect::<Result<_>>()?;
-        let warnings = task.input.warnings.into_iter().chain(parsed.warnings).collect();
-        let tags = tags_of(&document);
-        Ok((Draft { document, layered, points, tags, _share: share }, warnings))
+        // The whole title stands before the whole text alone.
+        let whole = [document.title.as_str(), &parsed.body()].join("\n");
+        let root = sparse.passage(&whole, language, average_terms(Layer::L1));
+        let Parsed { text, warnings, .. } = parsed;
+        let warnings = task.input.warnings.into_iter().chain(warnings).collect();
+        let (tags, bounds) = (tags_of(&document), CharBounds::new(&text));
+        let Document { doc_id, revision, .. } = document;
+        let body = Arc::new(Body { doc_id, revision, text, bounds, layered, root, language, sparse });
+        Ok((Draft { document, tags, body, _share: share }, warnings))
     })
     .await?
 }
@@ -121,33 +137,26 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
     }
 }
 
-/// What the sparse vectors are made of, in the order of [`points_of`]: every point's own text, title and headings
-/// before it. The whole title stands before the whole text alone.
-fn texts_of<'a>(
-    title: &'a str,
-    parsed: &'a Parsed,
-    layered: &'a Layered,
-) -> impl Iterator<Item = String> + 'a {
-    let text = parsed.text.as_str();
-    let bounds = CharBounds::new(text);
-    let of_node = move |node: &lkr_domain::Node| {
-        let body = bounds.cut(text, node.span);
-        indexed_text(title, &node.path, body)
-    };
-    let of_node_too = of_node.clone();
-    std::iter::once_with(move || [title, &parsed.body()].join("\n"))
-        .chain(layered.l2.iter().map(of_node))
-        .chain(layered.l3.iter().map(of_node_too))
-        .chain(layered.chunks.iter().map(move |chunk| passage(title, chunk)))
-}
-
 impl Draft {
-    pub(crate) fn of_layer(&self, layer: Layer) -> impl Iterator<Item = &Drafted> {
-        self.points.iter().filter(move |point| point.source.layer == layer)
+    /// How many points a layer has.
+    pub(crate) fn count(&self, layer: Layer) -> u32 {
+        u32::try_from(self.document.counts.of(layer)).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Drafted> {
-        self.of_layer(Layer::Chunks)
+    /// The ordinals of the L2 and the L3 node that a chunk lies in.
+    pub(crate) fn above(&self, chunk: u32) -> Option<(u32, u32)> {
+        let Layered { l3, chunks, .. } = &self.body.layered;
+        let parent = chunks.get(chunk as usize)?.parent;
+        Some((l3.get(parent as usize)?.parent?, parent))
+    }
+
+    /// The points of a layer with these ordinals. Pure computing, off the async workers.
+    pub(crate) async fn points(&self, layer: Layer, ordinals: Range<u32>) -> Result<Vec<Drafted>> {
+        if ordinals.is_empty() {
+            return Ok(Vec::new());
+        }
+        let body = Arc::clone(&self.body);
+        Ok(tokio::task::spawn_blocking(move || body.points(layer, ordinals)).await?)
     }
 
     pub(crate) fn categorise(&mut self, category: String) {
@@ -156,13 +165,42 @@ impl Draft {
     }
 
     /// The point as it is stored.
-    pub(crate) fn whole(&self, point: &Drafted, dense: Option<Vec<f32>>) -> Point {
-        point.source.point(&self.tags, point.sparse.clone(), dense)
+    pub(crate) fn whole(&self, point: Drafted, dense: Option<Vec<f32>>) -> Point {
+        point.source.point(&self.tags, point.sparse, dense)
+    }
+}
+
+impl Body {
+    fn points(&self, layer: Layer, ordinals: Range<u32>) -> Vec<Drafted> {
+        let sources = points_in(self.doc_id, self.revision, &self.layered, layer, ordinals);
+        sources.into_iter().map(|source| self.drafted(source)).collect()
+    }
+
+    /// A point's words are those of its own text, with title and headings before it.
+    fn drafted(&self, source: PointSource) -> Drafted {
+        let Layered { root, l2, l3, chunks } = &self.layered;
+        let ordinal = source.origin.ordinal as usize;
+        let of_node = |node: Option<&Node>| {
+            let text =
+                |node: &Node| indexed_text(&root.title, &node.path, self.bounds.cut(&self.text, node.span));
+            node.map(text).unwrap_or_default()
+        };
+        let encode = |text: &str| self.sparse.passage(text, self.language, average_terms(source.layer));
+        let (sparse, passage) = match source.layer {
+            Layer::L1 => (self.root.clone(), String::new()),
+            Layer::L2 => (encode(&of_node(l2.get(ordinal))), String::new()),
+            Layer::L3 => (encode(&of_node(l3.get(ordinal))), String::new()),
+            Layer::Chunks => {
+                let passage =
+                    chunks.get(ordinal).map(|chunk| passage(&root.title, chunk)).unwrap_or_default();
+                (encode(&passage), passage)
+            }
+        };
+        Drafted { source, passage, sparse }
     }
 }
 
 /// Finds the bytes of code points without walking the whole text each time: every 256th is noted.
-#[derive(Clone)]
 struct CharBounds {
     every: Vec<usize>,
 }

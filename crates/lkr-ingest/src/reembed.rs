@@ -11,7 +11,7 @@ use crate::{
     Error, ErrorKind, Result,
     change::Pending,
     classify,
-    dense::{embed, means_above, passage},
+    dense::{Means, batches, embed, passage},
     ingestor::Inner,
     shelves::{Shelves, collection, delete_everywhere},
 };
@@ -116,47 +116,58 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<
         return classify::catch_up(inner, document, Some(own)).await;
     }
     let pending = Pending::begin(inner, document.doc_id).await?;
-    let chunks = embed_chunks(inner, embedder, document).await?;
-    let means = means_above(chunks.iter().map(|(origin, vector)| (origin, Some(vector))));
-    let own = means.get(&l1_id(document.doc_id, document.revision)).cloned();
-    for layer in [Layer::L3, Layer::L2, Layer::L1] {
-        let all = 0..count(document, layer);
-        let stored = points(inner, &layer.into(), document, layer, all).await?;
-        let renewed = stored.into_iter().flatten().map(|point| {
-            let dense = means.get(&point.id).cloned();
-            Point { dense, ..point }
-        });
-        inner.ports.vectors.upsert(&collection(layer, Some(model))?, renewed.collect()).await?;
+    let mut means = embed_chunks(inner, embedder, document).await?;
+    let own = means.take(&l1_id(document.doc_id, document.revision));
+    for layer in [Layer::L3, Layer::L2] {
+        embed_nodes(inner, model, document, layer, &mut means).await?;
     }
+    let root = points(inner, &Layer::L1.into(), document, Layer::L1, 0..1).await?;
+    let root = root.into_iter().flatten().map(|point| Point { dense: own.clone(), ..point });
+    inner.ports.vectors.upsert(&collection(Layer::L1, Some(model))?, root.collect()).await?;
     pending.confirm(stored).await?;
     classify::catch_up(inner, document, own.as_deref()).await
 }
 
-/// Embeds the chunks by batches, and answers where each comes from with its vector.
-async fn embed_chunks(
-    inner: &Inner,
-    embedder: &dyn Embedder,
-    document: &Document,
-) -> Result<Vec<(lkr_vectors::Origin, Vec<f32>)>> {
+/// Embeds the chunks by batches, and answers the vectors of the points above them.
+async fn embed_chunks(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<Means> {
     let target = collection(Layer::Chunks, Some(&embedder.profile().id))?;
-    let count = count(document, Layer::Chunks);
-    let batch = u32::try_from(inner.options.batch).unwrap_or(u32::MAX).max(1);
-    let mut embedded = Vec::new();
-    for from in (0..count).step_by(batch as usize) {
-        let range = from..from.saturating_add(batch).min(count);
+    let mut means = Means::default();
+    for range in batches(count(document, Layer::Chunks), inner.options.batch) {
         let stored = points(inner, &Layer::Chunks.into(), document, Layer::Chunks, range).await?;
         let stored: Vec<Point> = stored.into_iter().flatten().collect();
         let texts = stored
             .iter()
             .map(|point| Ok(passage(&document.title, &lkr_catalog::chunk_of(point.payload.clone())?)))
             .collect::<Result<Vec<_>>>()?;
-        let (vectors, _) = embed(embedder, &texts).await?;
-        embedded.extend(stored.iter().map(|point| point.origin).zip(vectors.iter().cloned()));
+        let (vectors, _) = embed(embedder, texts.iter().map(String::as_str)).await?;
+        for (point, vector) in stored.iter().zip(&vectors) {
+            means.add(&point.origin, vector);
+        }
         let renewed =
             stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
         inner.ports.vectors.upsert(&target, renewed.collect()).await?;
     }
-    Ok(embedded)
+    Ok(means)
+}
+
+/// Writes the nodes of a layer with the means of their chunks' vectors, by batches.
+async fn embed_nodes(
+    inner: &Inner,
+    model: &str,
+    document: &Document,
+    layer: Layer,
+    means: &mut Means,
+) -> Result<()> {
+    let target = collection(layer, Some(model))?;
+    for range in batches(count(document, layer), inner.options.batch) {
+        let stored = points(inner, &layer.into(), document, layer, range).await?;
+        let renewed = stored.into_iter().flatten().map(|point| {
+            let dense = means.take(&point.id);
+            Point { dense, ..point }
+        });
+        inner.ports.vectors.upsert(&target, renewed.collect()).await?;
+    }
+    Ok(())
 }
 
 async fn remove_if_gone(inner: &Inner, document: &Document) -> Result<()> {

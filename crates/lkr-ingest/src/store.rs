@@ -1,107 +1,150 @@
 //! Vectors of a document's points, and storing them.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use lkr_catalog::{Progress, Stage, l1_id};
 use lkr_domain::{Layer, PointId};
-use lkr_vectors::{Condition, Filter, With};
+use lkr_vectors::{Condition, Filter, Point, With};
 
 use crate::{
     Result, classify,
-    dense::{embed, means_above, passage},
+    dense::{Means, batches, embed},
     draft::{Draft, Drafted},
     ingestor::Inner,
     pipeline::Report,
     shelves::{Shelf, collection, set_tags_everywhere},
 };
 
-/// Embeds what has no vector yet and stores all points: chunks by batches, with the last one the nodes above them, so
-/// that the store can write both at once. By then the document has its vector, and with it its category. Answers how
-/// many texts were embedded, and what is to be said of the category.
+/// Embeds what has no vector yet and stores all points: chunks by batches, with each one the nodes above it that have
+/// no chunks to come, so that the store can write them at once and no more is in memory than a batch. With the last
+/// one the document has its vector, and with it its category. Answers how many texts were embedded, and what is to be
+/// said of the category.
 pub(crate) async fn store(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &mut Draft,
     report: &Report,
 ) -> Result<(u64, Option<String>)> {
-    let total = draft.layered.chunks.len();
-    let progress = |done: usize| (Stage::Embed, Progress { done: done as u64, total: total as u64 });
-    let mut vectors: Vec<Option<Vec<f32>>> = Vec::with_capacity(total);
+    let total = draft.count(Layer::Chunks);
+    let progress = |done: u32| (Stage::Embed, Progress { done: done.into(), total: total.into() });
+    let (mut means, mut nodes) = (Means::default(), Nodes::default());
     let (mut embedded, mut warning) = (0, None);
     report.send_replace(progress(0));
-    for from in (0..total).step_by(inner.options.batch.max(1)) {
-        let batch = from..total.min(from + inner.options.batch.max(1));
-        let (dense, fresh) = batch_vectors(inner, draft, batch.clone()).await?;
+    for batch in batches(total, inner.options.batch) {
+        let chunks = draft.points(Layer::Chunks, batch.clone()).await?;
+        let (vectors, fresh) = batch_vectors(inner, total, &chunks).await?;
         embedded += fresh;
-        vectors.extend(dense);
-        if batch.end < total {
-            store_chunks(inner, shelf, draft, batch.clone(), &vectors).await?;
+        for (chunk, vector) in chunks.iter().zip(&vectors) {
+            vector.iter().for_each(|vector| means.add(&chunk.source.origin, vector));
+        }
+        let chunks = chunks.into_iter().zip(vectors);
+        if batch.end == total {
+            warning = store_last(inner, shelf, draft, batch.clone(), chunks, nodes, &mut means).await?;
         } else {
-            warning = store_last(inner, shelf, draft, batch.clone(), &vectors).await?;
+            let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
+            let ready = draft.above(batch.end).unwrap_or_default();
+            store_points(inner, shelf, draft, chunks, nodes.up_to(ready), &mut means).await?;
         }
         report.send_replace(progress(batch.end));
     }
     Ok((embedded, warning))
 }
 
-/// Stores the last chunks and all nodes, with the category that the document turns out to have. Chunks that were
-/// stored before get it too; nobody sees any of them yet.
+/// The first nodes that are not stored yet: their ordinals in L2 and L3.
+#[derive(Debug, Clone, Copy, Default)]
+struct Nodes {
+    l2: u32,
+    l3: u32,
+}
+
+/// Nodes to be stored, by layer.
+type Ready = [(Layer, Range<u32>); 2];
+
+impl Nodes {
+    /// Those before the ones given, which are stored from now on.
+    fn up_to(&mut self, (l2, l3): (u32, u32)) -> Ready {
+        let from = std::mem::replace(self, Self { l2, l3 });
+        [(Layer::L2, from.l2..l2), (Layer::L3, from.l3..l3)]
+    }
+}
+
+/// Stores the last chunks and all nodes that are left, with the category that the document turns out to have. What was
+/// stored before gets it too; nobody sees any of it yet.
 async fn store_last(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &mut Draft,
-    batch: Range<usize>,
-    vectors: &[Option<Vec<f32>>],
+    batch: Range<u32>,
+    chunks: impl Iterator<Item = (Drafted, Option<Vec<f32>>)>,
+    mut nodes: Nodes,
+    means: &mut Means,
 ) -> Result<Option<String>> {
-    let means =
-        means_above(draft.chunks().map(|point| &point.source.origin).zip(vectors.iter().map(Option::as_ref)));
-    let own = means.get(&l1_id(draft.document.doc_id, draft.document.revision));
-    let (category, warning) = classify::category_of(inner, &draft.document, own.map(Vec::as_slice)).await;
+    let own = means.take(&l1_id(draft.document.doc_id, draft.document.revision));
+    let (category, warning) = classify::category_of(inner, &draft.document, own.as_deref()).await;
     draft.categorise(category);
-    let earlier = batch.start > 0;
+    let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
+    let ready = nodes.up_to((draft.count(Layer::L2), draft.count(Layer::L3)));
+    let root = draft.points(Layer::L1, 0..1).await?;
+    let root = root.into_iter().map(|point| draft.whole(point, own.clone())).collect();
     futures_util::try_join!(
-        store_chunks(inner, shelf, draft, batch, vectors),
-        store_nodes(inner, shelf, draft, &means)
+        store_points(inner, shelf, draft, chunks, ready, means),
+        upsert(inner, shelf, Layer::L1, root)
     )?;
-    if earlier && !draft.document.category.is_empty() {
+    if batch.start > 0 && !draft.document.category.is_empty() {
         let filter = Filter::only(Condition::Revision(draft.document.doc_id, draft.document.revision));
         set_tags_everywhere(&*inner.ports.vectors, &filter, &draft.tags).await?;
     }
     Ok(warning)
 }
 
-/// Stores some of the chunks; `vectors` has those of all chunks up to them.
-async fn store_chunks(
+/// Stores chunks, and the nodes that are ready.
+async fn store_points(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &Draft,
-    batch: Range<usize>,
-    vectors: &[Option<Vec<f32>>],
+    chunks: Vec<Point>,
+    [l2, l3]: Ready,
+    means: &mut Means,
 ) -> Result<()> {
-    let chunks = draft.chunks().zip(vectors).skip(batch.start).take(batch.len());
-    let points = chunks.map(|(point, vector)| draft.whole(point, vector.clone())).collect();
-    shelf.upsert(&inner.ports, Layer::Chunks, points).await
+    let l2 = (l2.0, nodes(draft, l2, means).await?);
+    let l3 = (l3.0, nodes(draft, l3, means).await?);
+    let writes = [(Layer::Chunks, chunks), l2, l3];
+    let writes = writes.map(|(layer, points)| upsert(inner, shelf, layer, points));
+    futures_util::future::try_join_all(writes).await?;
+    Ok(())
+}
+
+async fn upsert(inner: &Inner, shelf: &Shelf<'_>, layer: Layer, points: Vec<Point>) -> Result<()> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    shelf.upsert(&inner.ports, layer, points).await
+}
+
+/// Nodes as they are stored, with the means of their chunks' vectors.
+async fn nodes(
+    draft: &Draft,
+    (layer, ordinals): (Layer, Range<u32>),
+    means: &mut Means,
+) -> Result<Vec<Point>> {
+    let points = draft.points(layer, ordinals).await?;
+    let whole = |point: Drafted| {
+        let dense = means.take(&point.source.id);
+        draft.whole(point, dense)
+    };
+    Ok(points.into_iter().map(whole).collect())
 }
 
 /// The vectors of a batch of chunks: those that an earlier attempt stored, else fresh ones, and how many these are.
-async fn batch_vectors(
-    inner: &Inner,
-    draft: &Draft,
-    batch: Range<usize>,
-) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
+async fn batch_vectors(inner: &Inner, total: u32, batch: &[Drafted]) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
     let Some(embedder) = &inner.ports.embedder else { return Ok((vec![None; batch.len()], 0)) };
-    let total = draft.layered.chunks.len();
     // Only a document of several batches can have some behind it.
-    let points: Vec<&Drafted> = draft.chunks().skip(batch.start).take(batch.len()).collect();
-    let model = &embedder.profile().id;
-    if total > inner.options.batch
-        && let Some(stored) = stored_vectors(inner, model, &points).await?
+    if total as usize > inner.options.batch
+        && let Some(stored) = stored_vectors(inner, &embedder.profile().id, batch).await?
     {
         return Ok((stored, 0));
     }
-    let chunks = draft.layered.chunks.iter().skip(batch.start).take(batch.len());
-    let texts: Vec<String> = chunks.map(|chunk| passage(&draft.document.title, chunk)).collect();
-    let (vectors, fresh) = embed(&**embedder, &texts).await?;
+    let (vectors, fresh) = embed(&**embedder, batch.iter().map(|chunk| chunk.passage.as_str())).await?;
     Ok((vectors.into_iter().map(Some).collect(), fresh))
 }
 
@@ -109,7 +152,7 @@ async fn batch_vectors(
 async fn stored_vectors(
     inner: &Inner,
     model: &str,
-    batch: &[&Drafted],
+    batch: &[Drafted],
 ) -> Result<Option<Vec<Option<Vec<f32>>>>> {
     let collection = collection(Layer::Chunks, Some(model))?;
     let ids: Vec<PointId> = batch.iter().map(|point| point.source.id).collect();
@@ -123,23 +166,4 @@ async fn stored_vectors(
         .map(|(point, stored)| stored.filter(|stored| stored.payload == point.source.payload)?.dense)
         .collect();
     Ok(vectors.iter().all(Option::is_some).then_some(vectors))
-}
-
-async fn store_nodes(
-    inner: &Inner,
-    shelf: &Shelf<'_>,
-    draft: &Draft,
-    means: &HashMap<PointId, Vec<f32>>,
-) -> Result<()> {
-    let points_of = |layer| {
-        let points =
-            draft.of_layer(layer).map(|point| draft.whole(point, means.get(&point.source.id).cloned()));
-        points.collect::<Vec<_>>()
-    };
-    let writes = [Layer::L1, Layer::L2, Layer::L3].map(|layer| {
-        let points = points_of(layer);
-        shelf.upsert(&inner.ports, layer, points)
-    });
-    futures_util::future::try_join_all(writes).await?;
-    Ok(())
 }
