@@ -46,41 +46,50 @@ fn built(package: &str, name: &str) -> PathBuf {
     let test = env::current_exe().expect("the test knows where it is");
     let profile = test.ancestors().nth(2).expect("a test lies in target/<profile>/deps");
     let binary = profile.join(name);
-    let built = fs::metadata(&binary).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    if newest_source(package) > built {
-        build(profile, package);
+    if is_stale(&binary) {
+        build(profile);
     }
     assert!(binary.is_file(), "{} is not there: cargo build -p {package}", binary.display());
     binary
 }
 
-fn build(profile: &Path, package: &str) {
+/// Builds all programs, so that what they stand on is built with the same features as for the tests, and not twice.
+fn build(profile: &Path) {
     let profile = match profile.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["build", "--quiet", "-p", package, "--bins", "--profile", profile];
+    let args = ["build", "--quiet", "--workspace", "--bins", "--profile", profile];
     let status = Command::new(cargo).args(args).current_dir(workspace()).status();
-    assert!(status.is_ok_and(|status| status.success()), "it does not build: cargo build -p {package}");
+    assert!(status.is_ok_and(|status| status.success()), "it does not build: cargo build --workspace");
 }
 
-/// When a source that a binary is made of last changed.
-fn newest_source(package: &str) -> SystemTime {
-    let mut newest = SystemTime::UNIX_EPOCH;
-    let mut folders = vec![workspace().join("crates"), workspace().join("bins").join(package)];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let is_test = path.file_name().is_some_and(|name| name == "tests" || name == "examples");
-            if path.is_dir() && !is_test {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
-                newest =
-                    newest.max(entry.metadata().and_then(|meta| meta.modified()).expect("a time of change"));
-            }
-        }
+/// Whether a program is not there, or older than a file that it was made of: cargo writes these down beside it.
+fn is_stale(binary: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let (Some(built), Ok(sources)) = (changed(binary), fs::read_to_string(binary.with_extension("d"))) else {
+        return true;
+    };
+    sources_in(&sources).any(|source| changed(&source).is_none_or(|time: SystemTime| time > built))
+}
+
+/// The files after the colon, with spaces in their names escaped, as in a rule of make.
+fn sources_in(rule: &str) -> impl Iterator<Item = PathBuf> {
+    let (_, sources) = rule.trim_end().split_once(": ").unwrap_or_default();
+    let marked = sources.replace("\\ ", "\0");
+    let sources: Vec<PathBuf> = marked.split(' ').map(|source| source.replace('\0', " ").into()).collect();
+    sources.into_iter().filter(|source| !source.as_os_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_stand_behind_the_colon() {
+        let sources: Vec<_> = sources_in("/t/debug/lkr: /a/b.rs /c\\ d/e.toml\n").collect();
+        assert_eq!(sources, [Path::new("/a/b.rs"), Path::new("/c d/e.toml")]);
+        assert_eq!(sources_in("/t/debug/lkr:\n").count(), 0);
     }
-    newest
 }
