@@ -88,8 +88,7 @@ fn clear_text_is_left_out() {
 fn what_follows_clear_text_on_its_line_is_kept() {
     let shown = |words| format!("BT /R 10 Tf 50 700 Td {words} ET\n");
     let page = shown("(Left) Tj /F gs (between words) Tj /O gs (right) Tj");
-    let page =
-        page + "q /F gs 12 TL BT /R 10 Tf 50 650 Td (one) ' 1 2 (in) \" /O gs (two) ' ET Q\n";
+    let page = page + "q /F gs 12 TL BT /R 10 Tf 50 650 Td (one) ' 1 2 (in) \" /O gs (two) ' ET Q\n";
     check(&Pdf::default().page(&page).entries(STATES, "", "").bytes(), |name, parsed| {
         // pdf_oxide sees no gap between strings of one text object.
         let found: Vec<&str> = parsed.text.split_whitespace().collect();
