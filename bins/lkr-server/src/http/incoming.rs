@@ -27,6 +27,9 @@ const LEAST_RATE: u64 = 4 * 1024;
 /// How many bytes are taken that nobody asks for any more.
 const MAX_UNREAD_BYTES: u64 = 256 * 1024 * 1024;
 
+/// For how long they are taken, however they come.
+const UNREAD_TIME: Duration = Duration::from_secs(60);
+
 /// How long an answer is held back for the rest of the body, so that the connection can be kept: in all, and while
 /// nothing comes.
 const HOLD: Duration = Duration::from_secs(3);
@@ -84,7 +87,8 @@ impl Incoming {
     /// Reads a part that nobody asks for; whether there may be more.
     fn poll_unread(&self, cx: &mut Context<'_>) -> Poll<bool> {
         let mut paced = self.0.borrow_mut();
-        if paced.unread >= MAX_UNREAD_BYTES {
+        let until = *paced.unread_until.get_or_insert_with(|| Instant::now() + UNREAD_TIME);
+        if paced.unread >= MAX_UNREAD_BYTES || Instant::now() >= until {
             return Poll::Ready(false);
         }
         let Some(Ok(chunk)) = ready!(paced.poll(cx)) else { return Poll::Ready(false) };
@@ -108,6 +112,8 @@ struct Paced {
     received: u64,
     /// How many bytes came that nobody asked for.
     unread: u64,
+    /// Until when they are taken; none before the first one.
+    unread_until: Option<Instant>,
     alarm: Pin<Box<Sleep>>,
     ended: bool,
 }
@@ -116,7 +122,7 @@ impl Paced {
     fn new(payload: Payload) -> Self {
         let begun = Instant::now();
         let alarm = Box::pin(sleep_until(begun + PATIENCE));
-        Self { payload, begun, received: 0, unread: 0, alarm, ended: false }
+        Self { payload, begun, received: 0, unread: 0, unread_until: None, alarm, ended: false }
     }
 
     /// Counts from now on: what was not asked for until now could not come.
