@@ -3,12 +3,13 @@ use std::sync::Arc;
 use lkr_domain::{DocId, Document, TaskId};
 use lkr_state::{Record, StateStore, StateStoreExt, Write};
 
-use crate::{Error, Result, Task, document};
+use crate::{Error, Outbox, Result, Task, document};
 
 /// The records over a state store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     pub(crate) state: Arc<dyn StateStore>,
+    pub(crate) outbox: Option<Arc<dyn Outbox>>,
 }
 
 /// A value and the version under which it is stored.
@@ -24,7 +25,13 @@ impl Catalog {
     /// The catalog over `state`.
     #[must_use]
     pub fn new(state: Arc<dyn StateStore>) -> Self {
-        Self { state }
+        Self { state, outbox: None }
+    }
+
+    /// The same catalog, that tells `outbox` what happens.
+    #[must_use]
+    pub fn telling(self, outbox: Arc<dyn Outbox>) -> Self {
+        Self { outbox: Some(outbox), ..self }
     }
 
     /// The record of a live document.
@@ -75,7 +82,8 @@ pub(crate) fn write_task(task: &Task) -> Result<Vec<u8>> {
 
 /// The names of keys.
 pub(crate) mod key {
-    use lkr_domain::{DocId, TaskId};
+    use lkr_domain::{DocId, TaskId, hex};
+    use sha2::{Digest, Sha256};
 
     pub(crate) const GENERATION: &str = "generation";
     pub(crate) const DOCUMENTS: &str = "doc/";
@@ -104,9 +112,56 @@ pub(crate) mod key {
         format!("active/{id}")
     }
 
+    /// What a failed task left for its next try.
+    pub(crate) fn held(id: DocId, revision: u64) -> String {
+        format!("{}{revision}", held_of(id))
+    }
+
+    pub(crate) fn held_of(id: DocId) -> String {
+        format!("held/{id}/")
+    }
+
+    /// What was changed of a document since a replacement was accepted that makes `revision`.
+    pub(crate) fn amendment(id: DocId, revision: u64) -> String {
+        format!("amend/{id}/{revision}")
+    }
+
+    /// That a document has this text, by the digest of its normal form.
+    pub(crate) fn content(sha256: &str, id: DocId) -> String {
+        format!("{}{id}", contents_of(sha256))
+    }
+
+    pub(crate) fn contents_of(sha256: &str) -> String {
+        format!("content/{sha256}/")
+    }
+
+    /// That somebody decided upon this text: two who decide at once exclude each other.
+    pub(crate) fn content_guard(sha256: &str) -> String {
+        format!("content-guard/{sha256}")
+    }
+
+    pub(crate) const SIMHASHES: &str = "simhash/";
+
+    pub(crate) fn simhash(id: DocId) -> String {
+        format!("{SIMHASHES}{id}")
+    }
+
+    /// The document that an account's upserts of a source are about.
+    pub(crate) fn upsert(source: &str, owner: &str) -> String {
+        let digest = |text: &str| hex(&Sha256::digest(text));
+        format!("upsert/{}/{}", digest(source), digest(owner))
+    }
+
+    /// The tasks that were accepted under an idempotency key.
+    pub(crate) fn idempotency(account: &str, endpoint: &str, key: &str) -> String {
+        let digest = hex(&Sha256::digest(format!("{account}\0{endpoint}\0{key}")));
+        format!("idempotency/{digest}")
+    }
+
     /// An original that is being stored for a document that is not accepted yet.
-    pub(crate) fn upload(id: DocId) -> String {
-        format!("{UPLOADS}{id}")
+    pub(crate) fn upload(id: DocId, path: &str) -> String {
+        let digest = hex(&Sha256::digest(path));
+        format!("{UPLOADS}{id}/{digest}")
     }
 
     /// A revision whose points and text are to be removed.

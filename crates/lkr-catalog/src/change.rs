@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, Result, Stored, catalog::key, document};
+use crate::{Catalog, DocumentChange, Present, Result, Stored, Unfinished, catalog::key, document};
 
 /// That the tags of a document's points are being changed before its record is. It goes in the step that changes the
 /// record; one that a crash leaves behind says whose tags must be set anew.
@@ -48,28 +48,31 @@ impl Catalog {
         Ok(self.state.apply(vec![Write::put(note.key(), Expect::Any, Vec::new())]).await?)
     }
 
-    /// Changes the record of a live document: what searches and listings show from when this answers. The note, if
-    /// any, goes with it; `alongside` is written in the same step.
+    /// Changes the record of a live document: what searches and listings show from when this answers. A replacement
+    /// under way takes over what `amends` says. The note, if any, goes with it; `alongside` is written in the same
+    /// step.
     ///
     /// # Errors
-    /// `Conflict` where the record changed since it was read.
+    /// `Conflict` where what there is of the document changed since it was read.
     pub async fn change(
         &self,
-        before: &Stored<Document>,
+        before: &Present,
         after: &Document,
+        amends: Option<&DocumentChange>,
         note: Option<&ChangeNote>,
         alongside: Vec<Write>,
     ) -> Result<()> {
-        let own = [
-            Write::put(
-                key::document(after.doc_id),
-                Expect::Version(before.version),
-                document::encode(after)?,
-            ),
-            Write::increment(key::GENERATION),
-        ];
-        let note = note.map(|note| Write::delete(note.key(), Expect::Any));
-        Ok(self.state.apply(own.into_iter().chain(note).chain(alongside).collect()).await?)
+        let expect =
+            before.document.as_ref().map_or(Expect::Absent, |before| Expect::Version(before.version));
+        let mut writes = alongside;
+        writes.push(Write::put(key::document(after.doc_id), expect, document::encode(after)?));
+        writes.push(Write::increment(key::GENERATION));
+        writes.extend(note.map(|note| Write::delete(note.key(), Expect::Any)));
+        if let (Some(change), Some(replacement)) = (amends, before.replacement()) {
+            let Unfinished { active, task, amendment } = replacement;
+            writes.extend(amendment.add(*active, task.input.revision, change)?);
+        }
+        Ok(self.state.apply(writes).await?)
     }
 
     /// Writes the record of a live document as it is, so that changes that were made upon an earlier reading fail, and

@@ -1,6 +1,6 @@
 //! The stored form of a document's record.
 
-use lkr_domain::{Counts, Creator, DocId, Document, Metadata, Original, SPACE_DEFAULT};
+use lkr_domain::{Counts, Creator, DocId, Document, Fingerprint, Metadata, Original, SPACE_DEFAULT};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -31,6 +31,8 @@ struct DocumentV1 {
     category_by_hand: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     original: Option<Original>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<Fingerprint>,
 }
 
 /// A record with the version that tells how to read it.
@@ -61,6 +63,7 @@ pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
         created_by: document.created_by,
         category_by_hand: document.category_by_hand,
         original: document.original,
+        fingerprint: document.fingerprint,
     });
     serde_json::to_vec(&record).map_err(|e| Error::corrupt("write document record", e))
 }
@@ -87,5 +90,6 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         created_by: record.created_by,
         category_by_hand: record.category_by_hand,
         original: record.original,
+        fingerprint: record.fingerprint,
     })
 }

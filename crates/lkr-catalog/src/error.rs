@@ -11,6 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The state changed meanwhile: the step was not done.
     Conflict,
+    /// The records do not allow it, whatever else changes meanwhile.
+    Refused,
     /// A store is away or full; the same call may succeed later.
     Unavailable,
     /// What is stored cannot be read.

@@ -11,6 +11,7 @@ use futures_util::{Stream, TryStreamExt};
 use lkr_domain::{DocId, last_component};
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{
     Error, ErrorKind, Result,
@@ -140,6 +141,16 @@ impl StoredOriginal {
 pub fn original_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
     let at = at.to_offset(time::UtcOffset::UTC);
     format!("{:04}/{:02}/{doc_id}_{}", at.year(), u8::from(at.month()), stored_name(file_name))
+}
+
+/// Where the original that replaces a document's is stored: like the first one, and apart from it and all others, as
+/// `<YYYY>/<MM>/<doc_id>_<8 hex>_<name>`.
+#[must_use]
+pub fn replaced_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
+    let at = at.to_offset(time::UtcOffset::UTC);
+    let (apart, _, _, _) = Uuid::new_v4().as_fields();
+    let name = stored_name(file_name);
+    format!("{:04}/{:02}/{doc_id}_{apart:08x}_{name}", at.year(), u8::from(at.month()))
 }
 
 /// The longest name of a stored file in bytes, what stands before it not counted.

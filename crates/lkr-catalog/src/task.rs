@@ -1,4 +1,4 @@
-use lkr_domain::{Counts, Creator, DocId, Metadata, Original, TaskId};
+use lkr_domain::{Counts, Creator, Dedup, DocId, Metadata, Original, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -7,7 +7,8 @@ use time::OffsetDateTime;
 pub struct Task {
     /// Its id.
     pub task_id: TaskId,
-    /// The document it makes or changes; an id of its own where it is about all documents.
+    /// The document it makes or replaces, or the earlier one where it made none because that is equal; an id of its
+    /// own where it is about all documents.
     pub doc_id: DocId,
     /// What it does.
     pub kind: TaskKind,
@@ -44,6 +45,8 @@ pub struct Task {
 pub enum TaskKind {
     /// Brings a new document in.
     Ingest,
+    /// Replaces a document.
+    Replace,
     /// Classifies all documents again.
     Reclassify,
 }
@@ -54,6 +57,7 @@ impl TaskKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
+            Self::Replace => "replace",
             Self::Reclassify => "reclassify",
         }
     }
@@ -61,7 +65,7 @@ impl TaskKind {
     /// Whether it is about one document, which its `doc_id` names.
     #[must_use]
     pub const fn is_about_a_document(self) -> bool {
-        matches!(self, Self::Ingest)
+        matches!(self, Self::Ingest | Self::Replace)
     }
 }
 
@@ -171,6 +175,9 @@ pub struct TaskInput {
     /// Whether the text was extracted from a file: then its blocks lie beside it.
     #[serde(default)]
     pub extracted: bool,
+    /// When it is a duplicate of another, and then nothing new.
+    #[serde(default)]
+    pub dedup: Dedup,
 }
 
 /// What came of a task.
@@ -199,6 +206,9 @@ impl TaskResult {
 pub struct DocumentResult {
     /// The document's title.
     pub title: String,
+    /// The earlier document of which this one was a duplicate: then all else here is that one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Duplicate>,
     /// Its category; empty for none.
     pub category: String,
     /// The ISO 639-1 code of its language; empty where it cannot be told.
@@ -213,6 +223,15 @@ pub struct DocumentResult {
     pub warnings: Vec<String>,
     /// From the first stage's begin to the end, in milliseconds, waiting between tries left out.
     pub elapsed_ms: u64,
+}
+
+/// An earlier document with the same content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicate {
+    /// The earlier document.
+    pub doc_id: DocId,
+    /// In how many of 64 bits their fingerprints differ; 0 for equal texts.
+    pub distance: u32,
 }
 
 /// What came of classifying all documents.
@@ -254,6 +273,17 @@ pub struct Usage {
     /// Tokens in and out.
     pub tokens: u64,
 }
+
+impl TaskFailure {
+    /// Whether the task ended because it was not wanted any more.
+    #[must_use]
+    pub const fn is_cancelled(&self) -> bool {
+        self.code == CODE_CONFLICT
+    }
+}
+
+/// The public code of an operation that a later one overtook.
+pub(crate) const CODE_CONFLICT: u32 = 1003;
 
 /// Why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,18 +36,19 @@ impl Texts {
     }
 
     /// Keeps a text; durable when it answers.
-    pub async fn put(&self, doc_id: DocId, revision: u64, text: String) -> Result<()> {
-        self.blobs.put(&path(doc_id, revision), Bytes::from(text).into()).await?;
+    pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<()> {
+        self.blobs.put(&path(doc_id, revision), text.into().into()).await?;
         Ok(())
     }
 
     /// Keeps a text that was extracted from a file, and its blocks beside it; durable when it answers.
-    pub async fn put_extracted(&self, doc_id: DocId, revision: u64, extracted: ExtractedText) -> Result<()> {
+    pub async fn put_extracted(&self, doc_id: DocId, revision: u64, extracted: &ExtractedText) -> Result<()> {
         let ExtractedText { file, text_bytes, blocks_bytes } = extracted;
+        let (text_bytes, blocks_bytes) = (*text_bytes, *blocks_bytes);
         // The text first: what has blocks has a text, by which it is found.
-        put_file(&self.blobs, &path(doc_id, revision), &file, 0..text_bytes).await?;
+        put_file(&self.blobs, &path(doc_id, revision), file, 0..text_bytes).await?;
         let blocks = text_bytes..text_bytes + blocks_bytes;
-        put_file(&self.blobs, &blocks_path(doc_id, revision), &file, blocks).await
+        put_file(&self.blobs, &blocks_path(doc_id, revision), file, blocks).await
     }
 
     /// The blocks of a text that was extracted from a file, as they were written down.

@@ -17,6 +17,7 @@ pub struct Upload {
     pub path: String,
     /// When its storing began.
     pub begun: OffsetDateTime,
+    key: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,25 +32,32 @@ impl Catalog {
     pub async fn note_upload(&self, doc_id: DocId, path: &str) -> Result<()> {
         let note = UploadV1 { path: path.to_owned(), begun: OffsetDateTime::now_utc() };
         let note = serde_json::to_vec(&note).map_err(|e| Error::corrupt("write upload note", e))?;
-        Ok(self.state.apply(vec![Write::put(key::upload(doc_id), Expect::Any, note)]).await?)
+        Ok(self.state.apply(vec![Write::put(key::upload(doc_id, path), Expect::Any, note)]).await?)
     }
 
     /// Originals beyond `after` that no task answers for, at most `limit`.
-    pub async fn uploads(&self, after: Option<DocId>, limit: usize) -> Result<Vec<Upload>> {
-        let after = after.map(key::upload);
-        let records = self.state.scan(key::UPLOADS, after.as_deref(), Order::Ascending, limit).await?;
+    pub async fn uploads(&self, after: Option<&Upload>, limit: usize) -> Result<Vec<Upload>> {
+        let after = after.map(|upload| upload.key.as_str());
+        let records = self.state.scan(key::UPLOADS, after, Order::Ascending, limit).await?;
         let read = |(key, record): &(String, lkr_state::Record)| {
             let note: UploadV1 =
                 serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read upload note", e))?;
-            let doc_id = key.strip_prefix(key::UPLOADS).unwrap_or_default().parse();
+            let named = key.strip_prefix(key::UPLOADS).unwrap_or_default();
+            // Earlier versions had one note for a document.
+            let doc_id = named.split('/').next().unwrap_or_default().parse();
             let doc_id = doc_id.map_err(|e| Error::corrupt("read upload note", e))?;
-            Ok(Upload { doc_id, path: note.path, begun: note.begun })
+            Ok(Upload { doc_id, path: note.path, begun: note.begun, key: key.clone() })
         };
         records.iter().map(read).collect()
     }
 
+    /// Forgets an original that was to be stored at `path`, and is gone.
+    pub async fn forget_upload_at(&self, doc_id: DocId, path: &str) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(key::upload(doc_id, path), Expect::Any)]).await?)
+    }
+
     /// Forgets an original that is gone.
-    pub async fn forget_upload(&self, doc_id: DocId) -> Result<()> {
-        Ok(self.state.apply(vec![Write::delete(key::upload(doc_id), Expect::Any)]).await?)
+    pub async fn forget_upload(&self, upload: &Upload) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(upload.key.clone(), Expect::Any)]).await?)
     }
 }

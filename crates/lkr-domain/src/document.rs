@@ -116,6 +116,39 @@ pub struct Document {
     pub category_by_hand: bool,
     /// The stored original, where it came as a file that could be stored.
     pub original: Option<Original>,
+    /// What its text is told by from others; none where an earlier version of lkr brought it in.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// What a text is told by from others, whatever its layout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// The SHA-256 of the text in its normal form (NFC, runs of white space as one space, none at its ends), in
+    /// lower-case hexadecimal.
+    pub sha256: String,
+    /// 64 bits, few of which differ between texts that have most of their words in common.
+    pub simhash: u64,
+}
+
+/// When a document is a duplicate of one that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dedup {
+    /// Never.
+    None,
+    /// Where the texts are equal in their normal form.
+    Sha256,
+    /// Where the fingerprints of the texts are near.
+    Simhash {
+        /// In how many of 64 bits they may differ.
+        threshold: u32,
+    },
+}
+
+impl Default for Dedup {
+    fn default() -> Self {
+        Self::Sha256
+    }
 }
 
 impl Document {

@@ -1,12 +1,12 @@
 //! Changes of what is said of a live document: its record, and the tags that its points are filtered by.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use lkr_catalog::{ChangeNote, Stored, check_properties, tags_of};
+use lkr_catalog::{ChangeNote, DocumentChange, Stored, tags_of};
 use lkr_domain::{DocId, Document};
 use lkr_state::{Turns, Write};
 use lkr_vectors::{Condition, Filter};
@@ -18,46 +18,6 @@ use crate::{
     shelves::set_tags_everywhere,
 };
 
-/// What to change of a document; `None` keeps.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DocumentChange {
-    /// The title. Searches go on finding the document by the words of the title that it was ingested with.
-    pub title: Option<String>,
-    /// The source.
-    pub source: Option<String>,
-    /// The category's name; empty for none. From now on it counts as chosen by a person.
-    pub category: Option<String>,
-    /// Keys to set, and those with `None` to remove.
-    pub metadata: BTreeMap<String, Option<String>>,
-}
-
-impl DocumentChange {
-    /// The document as it shall be.
-    fn apply(&self, document: &Document) -> Result<Document> {
-        let mut after = document.clone();
-        if let Some(title) = &self.title {
-            after.title.clone_from(title);
-        }
-        if let Some(source) = &self.source {
-            after.source.clone_from(source);
-        }
-        if let Some(category) = &self.category {
-            after.category.clone_from(category);
-            after.category_by_hand = true;
-        }
-        for (key, value) in &self.metadata {
-            match value {
-                Some(value) => drop(after.metadata.insert(key.clone(), value.clone())),
-                None => drop(after.metadata.remove(key)),
-            }
-        }
-        check_properties(&after.title, &after.source, &after.metadata).map_err(|excess| {
-            Error::new(ErrorKind::Invalid, "change document", format!("after this {excess}"))
-        })?;
-        Ok(after)
-    }
-}
-
 /// Changes a live document as a person asks for it.
 pub(crate) async fn by_hand(
     inner: &Inner,
@@ -65,7 +25,13 @@ pub(crate) async fn by_hand(
     change: &DocumentChange,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
-    amend(inner, doc_id, |document| change.apply(document).map(Some), alongside).await
+    let asked = |document: &Document| {
+        let after = change.apply(document);
+        let excess =
+            |excess| Error::new(ErrorKind::Invalid, "change document", format!("after this {excess}"));
+        Ok(Some(after.map_err(excess)?))
+    };
+    amend(inner, doc_id, asked, Some(change), alongside).await
 }
 
 /// Gives a live document the category that was found for it, unless a person chose one; answers whether that changed
@@ -76,12 +42,13 @@ pub(crate) async fn categorise(inner: &Inner, doc_id: DocId, category: &str) -> 
         changed = !document.category_by_hand && document.category != category;
         Ok(changed.then(|| Document { category: category.to_owned(), ..document.clone() }))
     };
-    let document = amend(inner, doc_id, choose, Vec::new()).await?;
+    let document = amend(inner, doc_id, choose, None, Vec::new()).await?;
     Ok(changed && document.is_some())
 }
 
 /// Changes the record of a live document to what `change` makes of it, and the tags of its points with it; answers how
-/// it stands then.
+/// it stands then. What a person asked for is in force after a replacement too that is under way, because that was
+/// accepted before.
 ///
 /// The tags are set first and the record follows in one step, so that whatever is searched after this answers shows
 /// the change. What overtakes it makes that step fail, and all is done anew upon what is there then; whoever comes
@@ -91,11 +58,12 @@ async fn amend(
     inner: &Inner,
     doc_id: DocId,
     change: impl FnMut(&Document) -> Result<Option<Document>>,
+    asked: Option<&DocumentChange>,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
     let _turn = inner.changes.turns.turn(doc_id).await;
     let mut pending = None;
-    let amended = try_amend(inner, doc_id, change, alongside, &mut pending).await;
+    let amended = try_amend(inner, doc_id, change, asked, alongside, &mut pending).await;
     if let Some(pending) = pending.filter(|pending: &Pending<'_>| !pending.done)
         && let Err(error) = pending.take_back().await
     {
@@ -109,15 +77,19 @@ async fn try_amend<'a>(
     inner: &'a Inner,
     doc_id: DocId,
     mut change: impl FnMut(&Document) -> Result<Option<Document>>,
+    asked: Option<&DocumentChange>,
     alongside: Vec<Write>,
     pending: &mut Option<Pending<'a>>,
 ) -> Result<Option<Document>> {
     let catalog = &inner.ports.catalog;
     for _ in 0..CONTENDED_TRIES {
-        let Some(before) = catalog.document(doc_id).await? else { return Ok(None) };
-        let Some(mut after) = change(&before.value)?.filter(|after| *after != before.value) else {
-            return Ok(Some(before.value));
-        };
+        let present = catalog.present(doc_id).await?;
+        let Some(before) = &present.document else { return Ok(None) };
+        let Some(mut after) = change(&before.value)? else { return Ok(Some(before.value.clone())) };
+        let amends = asked.filter(|_| present.replacement().is_some());
+        if after == before.value && amends.is_none() {
+            return Ok(Some(after));
+        }
         after.updated_at = OffsetDateTime::now_utc();
         if pending.is_some() || tags_of(&after) != tags_of(&before.value) {
             if pending.is_none() {
@@ -126,7 +98,7 @@ async fn try_amend<'a>(
             set_tags(inner, &after).await?;
         }
         let note = pending.as_ref().map(|pending| &pending.note);
-        match catalog.change(&before, &after, note, alongside.clone()).await {
+        match catalog.change(&present, &after, amends, note, alongside.clone()).await {
             Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
             changed => {
                 changed?;
@@ -258,12 +230,13 @@ fn is_abandoned(inner: &Inner, note: &ChangeNote) -> bool {
 /// False where the document kept changing, and the note is still there.
 async fn repair(inner: &Inner, note: &ChangeNote) -> Result<bool> {
     for _ in 0..CONTENDED_TRIES {
-        let Some(document) = inner.ports.catalog.document(note.doc_id).await? else {
+        let present = inner.ports.catalog.present(note.doc_id).await?;
+        let Some(document) = &present.document else {
             inner.ports.catalog.forget_change(note).await?;
             return Ok(true);
         };
         set_tags(inner, &document.value).await?;
-        match inner.ports.catalog.change(&document, &document.value, Some(note), Vec::new()).await {
+        match inner.ports.catalog.change(&present, &document.value, None, Some(note), Vec::new()).await {
             Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
             repaired => return Ok(repaired.map(|()| true)?),
         }

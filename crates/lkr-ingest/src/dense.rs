@@ -8,7 +8,7 @@ use lkr_layers::indexed_text;
 use lkr_models::{EmbedKind, Embedder};
 use lkr_vectors::Origin;
 
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// What is embedded for a chunk: title and headings stand before the text.
 pub(crate) fn passage(title: &str, chunk: &Chunk) -> String {
@@ -37,6 +37,10 @@ pub(crate) async fn embed(
         })
         .collect();
     let vectors = embedder.embed(EmbedKind::Passage, &unique).await?;
+    if vectors.len() != unique.len() {
+        let reason = format!("{} vectors came of {} texts", vectors.len(), unique.len());
+        return Err(Error::new(ErrorKind::Internal, "embed", reason));
+    }
     let ordered = wanted.into_iter().filter_map(|place| vectors.get(place).cloned()).collect();
     Ok((ordered, unique.len() as u64))
 }

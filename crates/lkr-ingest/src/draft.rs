@@ -3,8 +3,10 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use lkr_catalog::{PointSource, Progress, Stage, Task, points_in, tags_of};
-use lkr_domain::{Counts, DocId, Document, Layer, Layered, Node, Parsed, SPACE_DEFAULT, SparseVector, hex};
+use lkr_catalog::{PointSource, Task, points_in, tags_of};
+use lkr_domain::{
+    Counts, DocId, Document, Fingerprint, Layer, Layered, Node, Parsed, SPACE_DEFAULT, SparseVector, hex,
+};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
@@ -14,7 +16,9 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, ErrorKind, Result, dense::passage, ingestor::Inner, long_texts::Share, pipeline::Report};
+use crate::{
+    Error, ErrorKind, Result, dense::passage, fingerprint::fingerprint, ingestor::Inner, long_texts::Share,
+};
 
 /// A document on its way: its record to be, and its layers, of which points are made batch by batch: all at once they
 /// would take many times the memory of the text.
@@ -67,23 +71,31 @@ impl Text {
     }
 }
 
-/// Parses and layers the text. Pure computing, off the async workers.
+/// Parses the text, and tells it from others. Pure computing, off the async workers.
+pub(crate) async fn parse(inner: &Inner, text: Text) -> Result<(Parsed, Fingerprint)> {
+    let parser = inner.ports.parser.clone();
+    tokio::task::spawn_blocking(move || {
+        let parsed = text.parse(&*parser)?;
+        let fingerprint = fingerprint(&parsed.text);
+        Ok((parsed, fingerprint))
+    })
+    .await?
+}
+
+/// Layers a parsed text. Pure computing, off the async workers.
 pub(crate) async fn draft(
     inner: &Inner,
     task: &Task,
-    text: Text,
+    parsed: Parsed,
+    fingerprint: Fingerprint,
     share: Share,
-    report: Report,
 ) -> Result<(Draft, Vec<String>)> {
     let abandoned = CancellationToken::new();
     let _waiting = abandoned.clone().drop_guard();
-    let (parser, sparse, task) = (inner.ports.parser.clone(), inner.sparse, task.clone());
+    let (sparse, task) = (inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
-        let parsed = text.parse(&*parser)?;
-        check_wanted(&abandoned)?;
-        report.send_replace((Stage::Layer, Progress::default()));
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
-        let document = document(&task, &parsed.text, &layered);
+        let document = document(&task, &parsed.text, &layered, fingerprint);
         check_wanted(&abandoned)?;
         let language = Language::from_code(&layered.root.language);
         // The whole title stands before the whole text alone.
@@ -107,7 +119,7 @@ fn check_wanted(abandoned: &CancellationToken) -> Result<()> {
     Ok(())
 }
 
-fn document(task: &Task, text: &str, layered: &Layered) -> Document {
+fn document(task: &Task, text: &str, layered: &Layered, fingerprint: Fingerprint) -> Document {
     let now = OffsetDateTime::now_utc();
     let root = layered.root.clone();
     Document {
@@ -134,6 +146,7 @@ fn document(task: &Task, text: &str, layered: &Layered) -> Document {
         created_by: task.created_by.clone(),
         category_by_hand: false,
         original: task.input.original.clone(),
+        fingerprint: Some(fingerprint),
     }
 }
 

@@ -9,6 +9,8 @@ pub enum ErrorKind {
     Invalid,
     /// The task was overtaken: its document was deleted, or another worker has it.
     Overtaken,
+    /// How things stand does not allow it.
+    Refused,
     /// The queue is full; try again later.
     Overloaded,
     /// One of the service's own stores is away or full; the same call may succeed later.
@@ -30,6 +32,7 @@ impl From<lkr_catalog::Error> for Error {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
             lkr_catalog::ErrorKind::Conflict => ErrorKind::Overtaken,
+            lkr_catalog::ErrorKind::Refused => ErrorKind::Refused,
             lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreAway,
             _ => ErrorKind::Internal,
         };

@@ -6,22 +6,23 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Catalog, Deleted, Originals, Task, TaskInput, Texts};
-use lkr_domain::{Creator, DocId, Document, Metadata, NewDocument, RESERVED_METADATA};
+use lkr_catalog::{Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, Task, Texts};
+use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
 use lkr_models::{Embedder, SparseEncoder};
 use lkr_parsers::Parser;
-use lkr_state::{TaskQueue, Write};
+use lkr_state::{TaskQueue, Turns, Write};
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
 use tokio::sync::Notify;
 
 use crate::{
-    DocumentChange, Error, ErrorKind, IngestOptions, NewFile, Result, Workers,
+    Error, ErrorKind, IngestOptions, NewFile, Result, Submission, Workers,
     change::{self, Changes},
-    file,
+    dedup::Twins,
     long_texts::LongTexts,
     shelves::Shelves,
+    submit::{self, Item},
     worker,
 };
 
@@ -64,6 +65,9 @@ pub(crate) struct Inner {
     pub(crate) started: OffsetDateTime,
     pub(crate) changes: Changes,
     pub(crate) long_texts: LongTexts,
+    pub(crate) twins: Twins,
+    /// Those who accept the same document go one after another.
+    pub(crate) accepting: Turns,
     /// Wakes the janitor.
     pub(crate) trash: Notify,
     /// Whether a task was accepted and may not stand in the queue.
@@ -83,55 +87,101 @@ impl Ingestor {
         let opened = started - CLOCK_GRAIN;
         let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
         let sparse = SparseEncoder::default();
-        let (trash, unqueued) = (Notify::new(), AtomicBool::new(false));
-        let long_texts = LongTexts::new(options.long_texts);
-        let changes = Changes::default();
-        let inner =
-            Inner { ports, options, sparse, shelves, opened, started, changes, long_texts, trash, unqueued };
+        let inner = Inner {
+            long_texts: LongTexts::new(options.long_texts),
+            ports,
+            options,
+            sparse,
+            shelves,
+            opened,
+            started,
+            changes: Changes::default(),
+            twins: Twins::default(),
+            accepting: Turns::default(),
+            trash: Notify::new(),
+            unqueued: AtomicBool::new(false),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Accepts a document: when this answers, text and task are durable and the task will end.
     ///
-    /// `warnings` stand in the task's result. Reserved metadata keys are dropped, with a warning.
+    /// Reserved metadata keys are dropped, with a warning.
     ///
     /// # Errors
     /// `Invalid` where the text is blank, `Overloaded` where the queue is full.
-    pub async fn submit(
-        &self,
-        document: NewDocument,
-        created_by: &Creator,
-        warnings: Vec<String>,
-    ) -> Result<Task> {
-        if document.text.trim().is_empty() {
-            let reason = "text is blank: at least one character that is not white space is needed";
-            return Err(Error::new(ErrorKind::Invalid, "submit document", reason));
-        }
-        self.inner.check_room("submit document").await?;
-        let inner = Arc::clone(&self.inner);
-        let created_by = created_by.clone();
-        // A caller that hangs up midway must not leave half of it.
-        tokio::spawn(async move { inner.accept(document, created_by, warnings).await }).await?
+    pub async fn submit(&self, document: NewDocument, submission: Submission) -> Result<Task> {
+        self.only(Item::text(document, None)?, submission).await?.ok_or_else(unknown)
     }
 
     /// Accepts a file whose text was extracted already: when this answers, text and task are durable and the task will
     /// end. Where the file itself cannot be stored, that is logged, and the task names no original.
     ///
-    /// `warnings` stand in the task's result. Reserved metadata keys are dropped, with a warning.
+    /// Reserved metadata keys are dropped, with a warning.
     ///
     /// # Errors
     /// `Overloaded` where the queue is full.
-    pub async fn submit_file(
+    pub async fn submit_file(&self, file: NewFile, submission: Submission) -> Result<Task> {
+        self.only(Item::file(file, None), submission).await?.ok_or_else(unknown)
+    }
+
+    /// Accepts several documents in one step, and answers their tasks in their order. Of those that are about one
+    /// document, all but the last have ended as cancelled.
+    ///
+    /// # Errors
+    /// `Invalid` where a text is blank, `Overloaded` where the queue has no room for all.
+    pub async fn submit_all(
         &self,
+        documents: Vec<(NewDocument, Submission)>,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Vec<Task>> {
+        let item = |(document, submission)| Ok((Item::text(document, None)?, submission));
+        let items = documents.into_iter().map(item).collect::<Result<_>>()?;
+        self.accept(items, idempotency).await?.ok_or_else(unknown)
+    }
+
+    /// Accepts another content and other properties for a live document: searches see all of the old or all of the new.
+    /// A replacement that is under way ends as cancelled. `None` where the document is not live.
+    ///
+    /// # Errors
+    /// Those of [`submit`](Self::submit).
+    pub async fn replace(
+        &self,
+        doc_id: DocId,
+        document: NewDocument,
+        submission: Submission,
+    ) -> Result<Option<Task>> {
+        self.only(Item::text(document, Some(doc_id))?, submission).await
+    }
+
+    /// [`replace`](Self::replace) with a file.
+    ///
+    /// # Errors
+    /// Those of [`submit_file`](Self::submit_file).
+    pub async fn replace_file(
+        &self,
+        doc_id: DocId,
         file: NewFile,
-        created_by: &Creator,
-        warnings: Vec<String>,
-    ) -> Result<Task> {
-        self.inner.check_room("submit file").await?;
+        submission: Submission,
+    ) -> Result<Option<Task>> {
+        self.only(Item::file(file, Some(doc_id)), submission).await
+    }
+
+    async fn only(&self, item: Item, mut submission: Submission) -> Result<Option<Task>> {
+        let idempotency = submission.idempotency.take();
+        let accepted = self.accept(vec![(item, submission)], idempotency).await?;
+        Ok(accepted.and_then(|tasks| tasks.into_iter().next()))
+    }
+
+    async fn accept(
+        &self,
+        items: Vec<(Item, Submission)>,
+        idempotency: Option<Idempotency>,
+    ) -> Result<Option<Vec<Task>>> {
+        self.inner.check_room("submit document", items.len() as u64).await?;
         let inner = Arc::clone(&self.inner);
-        let created_by = created_by.clone();
         // A caller that hangs up midway must not leave half of it.
-        tokio::spawn(async move { file::accept(&inner, file, created_by, warnings).await }).await?
+        tokio::spawn(async move { submit::accept(&inner, items, idempotency.as_ref()).await }).await?
     }
 
     /// Takes a document away. What is unfinished ends as cancelled, what is live is gone for every later read.
@@ -139,6 +189,36 @@ impl Ingestor {
     pub async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move { inner.delete(doc_id, alongside).await }).await?
+    }
+
+    /// Ends a task that is not wanted any more; nothing of it stays. `None` where there is no such task.
+    ///
+    /// # Errors
+    /// `Refused` where it has ended.
+    pub async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move { inner.cancel(task_id).await }).await?
+    }
+
+    /// Makes a failed task pending again: it goes on with what its earlier tries stored. `None` where there is no such
+    /// task.
+    ///
+    /// # Errors
+    /// `Refused` where it did not fail, was cancelled or overtaken, or nothing of it is kept any more.
+    pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
+        self.inner.check_room("retry task", 1).await?;
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move { inner.retry(task_id).await }).await?
+    }
+
+    /// Forgets a task that has ended. `None` where there is no such task.
+    ///
+    /// # Errors
+    /// `Refused` where it has not ended.
+    pub async fn forget(&self, task_id: TaskId) -> Result<Option<Task>> {
+        let forgotten = self.inner.ports.catalog.forget_task(task_id).await?;
+        self.inner.trash.notify_one();
+        Ok(forgotten)
     }
 
     /// Changes what is said of a live document, without ingesting it again, and answers how it stands then; `None`
@@ -158,10 +238,17 @@ impl Ingestor {
 
     /// Accepts that all documents be classified again, those left out whose category a person chose.
     pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
-        self.inner.check_room("reclassify").await?;
+        self.inner.check_room("reclassify", 1).await?;
         let inner = Arc::clone(&self.inner);
         let task = Task::reclassify(created_by.clone());
-        tokio::spawn(async move { inner.enqueue(task).await }).await?
+        tokio::spawn(async move {
+            let accepted = [Acceptance { task, over: None }];
+            inner.ports.catalog.accept(&accepted, Vec::new()).await?;
+            let [Acceptance { task, .. }] = accepted;
+            inner.queue(std::slice::from_ref(&task)).await;
+            Ok(task)
+        })
+        .await?
     }
 
     /// Starts the workers and the janitor, after everything that an earlier process left was queued again.
@@ -171,57 +258,23 @@ impl Ingestor {
 }
 
 impl Inner {
-    /// Refuses where the queue is full.
-    async fn check_room(&self, operation: &'static str) -> Result<()> {
+    /// Refuses where the queue has no room for `more`.
+    async fn check_room(&self, operation: &'static str, more: u64) -> Result<()> {
         let queued = self.ports.queue.len().await?;
-        if queued < self.options.queue_limit {
+        if queued.saturating_add(more) <= self.options.queue_limit {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Overloaded, operation, format!("{queued} tasks wait already")))
     }
 
-    async fn accept(
-        &self,
-        document: NewDocument,
-        created_by: Creator,
-        warnings: Vec<String>,
-    ) -> Result<Task> {
-        let doc_id = DocId::new();
-        let (text, input) = split(document, warnings);
-        let task = Task::ingest(doc_id, created_by, input);
-        self.ports.texts.put(doc_id, task.input.revision, text).await?;
-        self.enqueue_or_forget(task).await
-    }
-
-    /// Records a task whose text is stored and queues it.
-    pub(crate) async fn enqueue_or_forget(&self, task: Task) -> Result<Task> {
-        let (task_id, doc_id, revision) = (task.task_id, task.doc_id, task.input.revision);
-        let accepted = self.enqueue(task).await;
-        // What failed may have been done all the same; where it was not, nothing names the text. Should it stay for
-        // any reason, the next start sweeps it up.
-        if accepted.is_err()
-            && let Ok(None) = self.ports.catalog.task(task_id).await
-        {
-            let _ = self.ports.texts.delete(doc_id, revision).await;
-        }
-        accepted
-    }
-
-    /// Records a task and queues it.
-    async fn enqueue(&self, task: Task) -> Result<Task> {
-        self.ports.catalog.accept(&task).await?;
-        if let Err(error) = self.ports.queue.push(task.task_id, Duration::ZERO).await {
-            self.withdraw(task.doc_id).await;
-            return Err(error.into());
-        }
-        Ok(task)
-    }
-
-    /// Takes back what was accepted and could not be queued: its sender is told that it failed.
-    async fn withdraw(&self, doc_id: DocId) {
-        if let Err(error) = self.delete(doc_id, Vec::new()).await {
-            tracing::warn!(%doc_id, %error, "a task that could not be queued could not be taken back either");
-            self.unqueued.store(true, Ordering::Relaxed);
+    /// Queues tasks that were accepted. Where that fails, the janitor does it later: what was accepted will end.
+    pub(crate) async fn queue(&self, tasks: &[Task]) {
+        for task in tasks.iter().filter(|task| !task.status.has_ended()) {
+            if let Err(error) = self.ports.queue.push(task.task_id, Duration::ZERO).await {
+                tracing::warn!(task = %task.task_id, %error, "a task could not be queued; it will be tried again");
+                self.unqueued.store(true, Ordering::Relaxed);
+                self.trash.notify_one();
+            }
         }
     }
 
@@ -236,40 +289,69 @@ impl Inner {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile"))
+        Err(contended())
     }
 
-    /// A document is unfinished, live, or unknown; from the first to the second it goes in one step, so that
-    /// asking in this order misses none.
     async fn try_delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
-        if let Some(active) = self.ports.catalog.active(doc_id).await? {
-            return Ok(self.ports.catalog.cancel(active, alongside).await?);
-        }
-        let Some(document) = self.ports.catalog.document(doc_id).await? else {
+        let present = self.ports.catalog.present(doc_id).await?;
+        if present.is_unknown() && present.held.is_empty() {
             return Ok(Deleted::default());
-        };
-        let deleted = self.ports.catalog.delete(&document, alongside).await?;
+        }
+        let alongside = if present.is_unknown() { Vec::new() } else { alongside };
+        let deleted = self.ports.catalog.remove(&present, alongside).await?;
+        self.twins.deleted(doc_id);
         // The janitor does it too; but whoever deletes a file expects it gone when that is answered.
-        if let Some(original) = &document.value.original
-            && let Err(error) = self.ports.originals.delete(&original.path).await
-        {
-            tracing::warn!(%doc_id, %error, "an original could not be removed; it will be tried again");
+        for path in &deleted.originals {
+            if let Err(error) = self.ports.originals.delete(path).await {
+                tracing::warn!(%doc_id, %error, "an original could not be removed; it will be tried again");
+            }
         }
         Ok(deleted)
     }
-}
 
-fn split(document: NewDocument, mut warnings: Vec<String>) -> (String, TaskInput) {
-    let NewDocument { text, title, source, mut metadata } = document;
-    drop_reserved(&mut metadata, &mut warnings);
-    (text, TaskInput { revision: 1, title, source, metadata, warnings, ..TaskInput::default() })
-}
-
-/// Takes away the metadata that only lkr itself sets, with a warning for each.
-pub fn drop_reserved(metadata: &mut Metadata, warnings: &mut Vec<String>) {
-    for key in RESERVED_METADATA {
-        if metadata.remove(key).is_some() {
-            warnings.push(format!("metadata key {key} is reserved and was dropped"));
+    async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
+        for _ in 0..CONTENDED_TRIES {
+            let Some(task) = self.ports.catalog.task(task_id).await? else { return Ok(None) };
+            if task.status.has_ended() {
+                return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
+            }
+            let present = self.ports.catalog.present(task.doc_id).await?;
+            let Some(unfinished) = present.unfinished.filter(|now| now.task.task_id == task_id) else {
+                continue;
+            };
+            match self.ports.catalog.cancel(&unfinished, Vec::new()).await {
+                Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
+                cancelled => {
+                    let cancelled = cancelled?;
+                    self.trash.notify_one();
+                    return Ok(Some(cancelled));
+                }
+            }
         }
+        Err(contended())
     }
+
+    async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
+        for _ in 0..CONTENDED_TRIES {
+            match self.ports.catalog.retry(task_id).await {
+                Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
+                retried => {
+                    let retried = retried?;
+                    if let Some(task) = &retried {
+                        self.queue(std::slice::from_ref(task)).await;
+                    }
+                    return Ok(retried);
+                }
+            }
+        }
+        Err(contended())
+    }
+}
+
+fn contended() -> Error {
+    Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile")
+}
+
+fn unknown() -> Error {
+    Error::new(ErrorKind::Internal, "submit document", "no task came of it")
 }

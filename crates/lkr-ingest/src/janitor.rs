@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream};
 use lkr_catalog::{Task, Trash};
-use lkr_domain::DocId;
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
@@ -14,6 +14,9 @@ use crate::{Result, change, ingestor::Inner, shelves::delete_everywhere};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
+
+/// How many revisions are collected at once.
+const AT_ONCE: usize = 8;
 
 /// How often the janitor looks around unasked.
 const ROUND: Duration = Duration::from_secs(60);
@@ -51,9 +54,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 
 /// After a task that ended or was overtaken: what it stored goes, unless it is what is shown.
 pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
-    let original = task.input.original.as_ref().map(|original| original.path.clone());
-    let trash = Trash { doc_id: task.doc_id, revision: task.input.revision, original };
-    if is_live(inner, trash.doc_id, trash.revision).await? {
+    let trash = Trash::of_task(task);
+    let is_own = task.kind.is_about_a_document() && task.result.is_none();
+    if !is_own || inner.ports.catalog.knows(trash.doc_id, trash.revision).await? {
         return Ok(());
     }
     collect(inner, &trash).await
@@ -70,13 +73,16 @@ async fn round(inner: &Inner) -> Result<()> {
     let mut after: Option<Trash> = None;
     loop {
         let mut trash = inner.ports.catalog.trash(after.as_ref(), BATCH).await?;
-        for item in &trash {
-            // One that cannot be collected keeps no other from being.
-            if let Err(error) = collect(inner, item).await {
-                let Trash { doc_id, revision, .. } = item;
-                tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
-            }
-        }
+        // Some at once, because what they wait for is the disk, which takes several writes as one.
+        stream::iter(&trash)
+            .for_each_concurrent(AT_ONCE, async |item| {
+                // One that cannot be collected keeps no other from being.
+                if let Err(error) = collect(inner, item).await {
+                    let Trash { doc_id, revision, .. } = item;
+                    tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
+                }
+            })
+            .await;
         if trash.len() < BATCH {
             break;
         }
@@ -101,8 +107,7 @@ async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
 /// that was not accepted because the process ended first.
 async fn sweep_texts(inner: &Inner) -> Result<()> {
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
-        let known =
-            inner.ports.catalog.active(doc_id).await?.is_some() || is_live(inner, doc_id, revision).await?;
+        let known = inner.ports.catalog.knows(doc_id, revision).await?;
         if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "a text could not be removed; the next start tries again");
         }
@@ -114,7 +119,7 @@ async fn sweep_texts(inner: &Inner) -> Result<()> {
 async fn sweep_uploads(inner: &Inner) -> Result<()> {
     let mut after = None;
     loop {
-        let uploads = inner.ports.catalog.uploads(after, BATCH).await?;
+        let uploads = inner.ports.catalog.uploads(after.as_ref(), BATCH).await?;
         for upload in uploads.iter().filter(|upload| upload.begun < inner.opened) {
             // One that cannot be removed keeps no other from being.
             if let Err(error) = inner.ports.originals.delete(&upload.path).await {
@@ -122,16 +127,11 @@ async fn sweep_uploads(inner: &Inner) -> Result<()> {
                 tracing::warn!(%doc_id, %error, "an original could not be removed; the next start tries again");
                 continue;
             }
-            inner.ports.catalog.forget_upload(upload.doc_id).await?;
+            inner.ports.catalog.forget_upload(upload).await?;
         }
         if uploads.len() < BATCH {
             return Ok(());
         }
-        after = uploads.last().map(|upload| upload.doc_id);
+        after = uploads.into_iter().next_back();
     }
-}
-
-async fn is_live(inner: &Inner, doc_id: DocId, revision: u64) -> Result<bool> {
-    let document = inner.ports.catalog.document(doc_id).await?;
-    Ok(document.is_some_and(|document| document.value.revision == revision))
 }

@@ -2,23 +2,31 @@
 
 mod change;
 mod classify;
+mod dedup;
 mod dense;
 mod draft;
 mod error;
 mod file;
+mod fingerprint;
 mod ingestor;
 mod janitor;
 mod long_texts;
+mod near;
 mod options;
 mod pipeline;
+mod publish;
 mod reembed;
+mod reuse;
 mod shelves;
 mod store;
+mod submit;
+mod upsert;
 mod worker;
 
-pub use change::DocumentChange;
 pub use error::{Error, ErrorKind, Result};
 pub use file::NewFile;
-pub use ingestor::{Ingestor, Ports, drop_reserved};
+pub use ingestor::{Ingestor, Ports};
+pub use lkr_catalog::DocumentChange;
 pub use options::IngestOptions;
+pub use submit::{OnReplace, Submission, Upsert, drop_reserved};
 pub use worker::Workers;

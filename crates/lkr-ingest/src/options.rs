@@ -8,7 +8,7 @@ pub struct IngestOptions {
     /// How many texts are embedded and stored at a time; the unit of work that a crash can cost.
     pub batch: usize,
     /// How many bytes the texts of more than a megabyte that are worked on at once have together; one that is longer
-    /// is worked on alone. Memory for some 30 times as much is needed.
+    /// is worked on alone. Memory for several times as much is needed.
     pub long_texts: usize,
     /// How many tasks may wait; beyond that nothing is accepted.
     pub queue_limit: u64,

@@ -7,11 +7,12 @@ use lkr_domain::{Layer, PointId};
 use lkr_vectors::{Condition, Filter, Point, With};
 
 use crate::{
-    Result, classify,
+    Error, ErrorKind, Result, classify,
     dense::{Means, batches, embed},
     draft::{Draft, Drafted},
     ingestor::Inner,
     pipeline::Report,
+    reuse::Earlier,
     shelves::{Shelf, collection, set_tags_everywhere},
 };
 
@@ -23,6 +24,7 @@ pub(crate) async fn store(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &mut Draft,
+    earlier: &Earlier,
     report: &Report,
 ) -> Result<(u64, Option<String>)> {
     let total = draft.count(Layer::Chunks);
@@ -32,7 +34,7 @@ pub(crate) async fn store(
     report.send_replace(progress(0));
     for batch in batches(total, inner.options.batch) {
         let chunks = draft.points(Layer::Chunks, batch.clone()).await?;
-        let (vectors, fresh) = batch_vectors(inner, total, &chunks).await?;
+        let (vectors, fresh) = batch_vectors(inner, total, &chunks, earlier).await?;
         embedded += fresh;
         for (chunk, vector) in chunks.iter().zip(&vectors) {
             vector.iter().for_each(|vector| means.add(&chunk.source.origin, vector));
@@ -42,7 +44,8 @@ pub(crate) async fn store(
             warning = store_last(inner, shelf, draft, batch.clone(), chunks, nodes, &mut means).await?;
         } else {
             let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
-            let ready = draft.above(batch.end).unwrap_or_default();
+            let lost = || Error::new(ErrorKind::Internal, "store points", "a chunk lies in no node");
+            let ready = draft.above(batch.end).ok_or_else(lost)?;
             store_points(inner, shelf, draft, chunks, nodes.up_to(ready), &mut means).await?;
         }
         report.send_replace(progress(batch.end));
@@ -86,10 +89,9 @@ async fn store_last(
     let ready = nodes.up_to((draft.count(Layer::L2), draft.count(Layer::L3)));
     let root = draft.points(Layer::L1, 0..1).await?;
     let root = root.into_iter().map(|point| draft.whole(point, own.clone())).collect();
-    futures_util::try_join!(
-        store_points(inner, shelf, draft, chunks, ready, means),
-        upsert(inner, shelf, Layer::L1, root)
-    )?;
+    store_points(inner, shelf, draft, chunks, ready, means).await?;
+    // Last: where it is, all are.
+    upsert(inner, shelf, Layer::L1, root).await?;
     if batch.start > 0 && !draft.document.category.is_empty() {
         let filter = Filter::only(Condition::Revision(draft.document.doc_id, draft.document.revision));
         set_tags_everywhere(&*inner.ports.vectors, &filter, &draft.tags).await?;
@@ -135,8 +137,14 @@ async fn nodes(
     Ok(points.into_iter().map(whole).collect())
 }
 
-/// The vectors of a batch of chunks: those that an earlier attempt stored, else fresh ones, and how many these are.
-async fn batch_vectors(inner: &Inner, total: u32, batch: &[Drafted]) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
+/// The vectors of a batch of chunks: those that an earlier attempt stored, else those of the same passages in the
+/// revision that is replaced, else fresh ones, and how many these are.
+async fn batch_vectors(
+    inner: &Inner,
+    total: u32,
+    batch: &[Drafted],
+    earlier: &Earlier,
+) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
     let Some(embedder) = &inner.ports.embedder else { return Ok((vec![None; batch.len()], 0)) };
     // Only a document of several batches can have some behind it.
     if total as usize > inner.options.batch
@@ -144,8 +152,15 @@ async fn batch_vectors(inner: &Inner, total: u32, batch: &[Drafted]) -> Result<(
     {
         return Ok((stored, 0));
     }
-    let (vectors, fresh) = embed(&**embedder, batch.iter().map(|chunk| chunk.passage.as_str())).await?;
-    Ok((vectors.into_iter().map(Some).collect(), fresh))
+    let mut vectors = earlier.vectors(inner, &embedder.profile().id, batch).await?;
+    let missing = batch.iter().zip(&vectors).filter(|(_, vector)| vector.is_none());
+    let missing: Vec<&str> = missing.map(|(chunk, _)| chunk.passage.as_str()).collect();
+    if missing.is_empty() {
+        return Ok((vectors, 0));
+    }
+    let (embedded, fresh) = embed(&**embedder, missing.into_iter()).await?;
+    vectors.iter_mut().filter(|vector| vector.is_none()).zip(embedded).for_each(|(at, new)| *at = Some(new));
+    Ok((vectors, fresh))
 }
 
 /// The vectors of `model` that are stored for these very chunks, if all of them are.

@@ -180,7 +180,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
     };
     task.status = TaskStatus::Running;
     task.stage = match task.kind {
-        TaskKind::Ingest => Stage::Parse,
+        TaskKind::Ingest | TaskKind::Replace => Stage::Parse,
         TaskKind::Reclassify => Stage::Classify,
     };
     task.progress = Progress::default();
@@ -197,7 +197,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
 /// Does what the task asks for.
 async fn perform(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
     match task.kind {
-        TaskKind::Ingest => pipeline::ingest(inner, active, task, report).await,
+        TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(inner, active, task, report).await,
         TaskKind::Reclassify => classify::reclassify(inner, active, task, report).await,
     }
 }

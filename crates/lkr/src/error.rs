@@ -49,7 +49,7 @@ pub(crate) struct Failed {
 impl From<lkr_catalog::Error> for Failed {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
-            lkr_catalog::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_catalog::ErrorKind::Conflict | lkr_catalog::ErrorKind::Refused => ErrorKind::Conflict,
             lkr_catalog::ErrorKind::Unavailable => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
@@ -61,7 +61,7 @@ impl From<lkr_ingest::Error> for Failed {
     fn from(error: lkr_ingest::Error) -> Self {
         let kind = match error.kind() {
             lkr_ingest::ErrorKind::Invalid => ErrorKind::Invalid,
-            lkr_ingest::ErrorKind::Overtaken => ErrorKind::Conflict,
+            lkr_ingest::ErrorKind::Overtaken | lkr_ingest::ErrorKind::Refused => ErrorKind::Conflict,
             lkr_ingest::ErrorKind::Overloaded => ErrorKind::Overloaded,
             lkr_ingest::ErrorKind::StoreAway | lkr_ingest::ErrorKind::ModelAway => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,

@@ -7,8 +7,8 @@ use lkr_catalog::{
     Catalog, ListFilter, NodeRecord, Originals, Page, Stats, StoredOriginal, Task, TaskFailure, TaskStatus,
     Texts,
 };
-use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, NewDocument, Node, TaskId};
-use lkr_ingest::{DocumentChange, Ingestor, NewFile, Workers};
+use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, Node, TaskId};
+use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::Embedder;
 use lkr_retrieval::{SearchRequest, Searched, Searcher};
 use lkr_state::{StateStore, TaskQueue, Write};
@@ -71,47 +71,21 @@ impl KnowledgeBase {
         Builder::default()
     }
 
-    /// Accepts a document: when this answers, it is durable and will be ingested. `warnings` stand in the task's
-    /// result.
-    pub async fn submit(
-        &self,
-        document: NewDocument,
-        created_by: &Creator,
-        warnings: Vec<String>,
-    ) -> Result<Task> {
-        self.parts.ingestor.submit(document, created_by, warnings).await.during("submit document")
-    }
-
-    /// Accepts a file whose text was extracted already: when this answers, it is durable and will be ingested. Where
-    /// the file itself cannot be stored, the task names no original. `warnings` stand in the task's result.
-    pub async fn submit_file(
-        &self,
-        file: NewFile,
-        created_by: &Creator,
-        warnings: Vec<String>,
-    ) -> Result<Task> {
-        self.parts.ingestor.submit_file(file, created_by, warnings).await.during("submit file")
-    }
-
-    /// Brings a document in and waits until it is searchable.
-    pub async fn add(&self, document: NewDocument) -> Result<Document> {
-        let task = self.submit(document, &Creator::default(), Vec::new()).await?;
-        self.finished(task).await
-    }
-
     /// Waits until the document of a task is searchable.
     pub(crate) async fn finished(&self, task: Task) -> Result<Document> {
-        loop {
+        let doc_id = loop {
             match self.task(task.task_id).await? {
                 Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
                 Some(Task { status: TaskStatus::Failed, error, .. }) => {
                     return Err(not_added(error));
                 }
-                _ => break,
+                // A duplicate's is the earlier document.
+                Some(task) => break task.doc_id,
+                None => break task.doc_id,
             }
-        }
+        };
         let deleted = || Error::new(ErrorKind::NotFound, "add document", "it was deleted meanwhile");
-        self.document(task.doc_id).await?.ok_or_else(deleted)
+        self.document(doc_id).await?.ok_or_else(deleted)
     }
 
     /// A task.
@@ -178,17 +152,6 @@ impl KnowledgeBase {
     pub async fn original(&self, document: &Document) -> Result<Option<StoredOriginal>> {
         let Some(original) = &document.original else { return Ok(None) };
         self.parts.originals.get(&original.path).await.during("read file")
-    }
-
-    /// The account that brought a document in, live or unfinished.
-    pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
-        let catalog = &self.parts.catalog;
-        if let Some(active) = catalog.active(doc_id).await.during("read document")?
-            && let Some(task) = self.task(active.task_id).await?
-        {
-            return Ok(Some(task.created_by));
-        }
-        Ok(self.document(doc_id).await?.map(|document| document.created_by))
     }
 
     /// Takes a document away and answers how many live points went: zeros for one that is unknown or unfinished.

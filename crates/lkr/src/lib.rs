@@ -8,18 +8,19 @@ mod health;
 mod kb;
 #[cfg(feature = "lmdb")]
 mod open;
+mod submit;
 
 pub use builder::Builder;
 pub use error::{Error, ErrorKind, Result};
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Excess, ExtractedText, ListFilter, NodeRecord, Page, Progress, ReclassifyResult,
-    Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus,
-    UNCATEGORIZED, Usage, check_properties, stored_name,
+    Catalog, DocumentResult, Duplicate, Excess, ExtractedText, Idempotency, ListFilter, NodeRecord, Page,
+    Progress, ReclassifyResult, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind,
+    TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties, stored_name,
 };
 pub use lkr_domain::*;
-pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, drop_reserved};
+pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved};
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{

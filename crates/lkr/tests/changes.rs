@@ -22,7 +22,7 @@ use std::{
 use common::{Ground, Scripted, document, ended, until};
 use lkr::{
     DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
-    SearchRequest, TaskKind, TaskResult, TaskStatus,
+    SearchRequest, Submission, TaskKind, TaskResult, TaskStatus,
 };
 use lkr_state::{Expect, FailingState, MemoryState, Order, StateStoreExt, Write};
 use lkr_vectors::{Condition, FailingVectors, Filter, MemoryVectors, With};
@@ -95,7 +95,7 @@ async fn a_classifier_that_fails_leaves_a_warning_and_no_category() {
     ground.classifier.learn("basalt", "volcanic");
     ground.classifier.fails.store(true, Ordering::SeqCst);
     let kb = ground.open(Some(Scripted::free())).await;
-    let task = kb.submit(document("basalt", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("basalt", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     let Some(TaskResult::Document(result)) = task.result else { panic!("{:?}", task.error) };
     assert_eq!(result.category, "");

@@ -20,7 +20,8 @@ use std::{
 
 use common::{Ground, Scripted, document, ended, until};
 use lkr::{
-    IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, TaskStatus,
+    IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, Submission,
+    TaskStatus,
 };
 use lkr_parsers::{Parser, Source};
 use lkr_state::{ErrorKind, FailingQueue, FailingState, MemoryQueue, MemoryState};
@@ -61,8 +62,10 @@ async fn reserved_metadata_is_dropped_with_a_warning() {
     let kb = Ground::default().open(None).await;
     let metadata = [("raw_file_path", "/etc/passwd"), ("kind", "stone")];
     let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    let task =
-        kb.submit(NewDocument { metadata, ..document("gneiss", 1) }, &"eva".into(), vec![]).await.unwrap();
+    let task = kb
+        .submit(NewDocument { metadata, ..document("gneiss", 1) }, Submission::by("eva".into()))
+        .await
+        .unwrap();
     let task = ended(&kb, task.task_id).await;
     let warnings = task.result.unwrap().document().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("raw_file_path")), "{warnings:?}");
@@ -90,7 +93,7 @@ async fn a_delete_leaves_nothing() {
 async fn a_delete_ends_the_task_that_runs() {
     let (ground, embedder) = (Ground::default(), Scripted::new(2));
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
-    let task = kb.submit(document("marble", 20), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("marble", 20), Submission::by("eva".into())).await.unwrap();
     until("two batches are stored", async || points(&ground).await[3] == 8).await;
     assert_eq!(kb.delete(task.doc_id).await.unwrap().total(), 0);
     let task = kb.task(task.task_id).await.unwrap().unwrap();
@@ -109,7 +112,7 @@ async fn an_attempt_that_fails_is_tried_again() {
     let (ground, embedder) = (Ground::default(), Scripted::free());
     embedder.failures.store(4, Ordering::SeqCst);
     let kb = ground.open(Some(embedder)).await;
-    let task = kb.submit(document("tuff", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("tuff", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     assert_eq!((task.status, task.attempts), (TaskStatus::Done, 4));
 }
@@ -119,7 +122,7 @@ async fn the_fifth_failed_attempt_is_the_last() {
     let (ground, embedder) = (Ground::default(), Scripted::free());
     embedder.failures.store(u64::MAX, Ordering::SeqCst);
     let kb = ground.open(Some(embedder)).await;
-    let task = kb.submit(document("chalk", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("chalk", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     let error = task.error.unwrap();
     assert_eq!((task.status, task.attempts, error.code), (TaskStatus::Failed, 5, 2000));
@@ -134,7 +137,7 @@ async fn a_reason_that_stays_fails_at_once() {
     embedder.failures.store(u64::MAX, Ordering::SeqCst);
     embedder.retryable.store(false, Ordering::SeqCst);
     let kb = ground.open(Some(embedder)).await;
-    let task = kb.submit(document("flint", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("flint", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     assert_eq!((task.status, task.attempts), (TaskStatus::Failed, 1));
     assert!(!task.error.unwrap().retryable);
@@ -145,7 +148,7 @@ async fn a_panic_fails_its_document_alone() {
     let (ground, embedder) = (Ground::default(), Scripted::free());
     embedder.panics.store(true, Ordering::SeqCst);
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
-    let task = kb.submit(document("opal", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("opal", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     assert_eq!(task.status, TaskStatus::Failed);
     embedder.panics.store(false, Ordering::SeqCst);
@@ -156,7 +159,7 @@ async fn a_panic_fails_its_document_alone() {
 async fn a_restart_goes_on_where_the_last_process_was() {
     let (ground, embedder) = (Ground::default(), Scripted::new(3));
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
-    let task = kb.submit(document("schist", 20), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("schist", 20), Submission::by("eva".into())).await.unwrap();
     until("three batches are stored", async || points(&ground).await[3] == 12).await;
     kb.shutdown(Duration::ZERO).await;
     assert_eq!(embedder.texts.lock().unwrap().len(), 12);
@@ -179,7 +182,7 @@ async fn a_store_that_is_away_uses_no_attempt() {
         (operation == "claim" && fault.load(Ordering::SeqCst)).then_some(ErrorKind::Unavailable)
     });
     let kb = ground.open_with(Some(Scripted::free()), Arc::new(queue)).await;
-    let task = kb.submit(document("shale", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("shale", 1), Submission::by("eva".into())).await.unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(kb.task(task.task_id).await.unwrap().unwrap().status, TaskStatus::Pending);
     away.store(false, Ordering::SeqCst);
@@ -188,7 +191,7 @@ async fn a_store_that_is_away_uses_no_attempt() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_queued_is_not_accepted() {
+async fn what_cannot_be_queued_at_once_is_queued_later() {
     let ground = Ground::default();
     let full = Arc::new(AtomicBool::new(true));
     let fault = Arc::clone(&full);
@@ -196,17 +199,17 @@ async fn what_cannot_be_queued_is_not_accepted() {
         (operation == "push" && fault.load(Ordering::SeqCst)).then_some(ErrorKind::Unavailable)
     });
     let kb = ground.open_with(Some(Scripted::free()), Arc::new(queue)).await;
-    let refused = kb.submit(document("marl", 1), &"eva".into(), vec![]).await.unwrap_err();
-    assert!(refused.is_retryable(), "{refused}");
+    // It is recorded, and so it will end, whatever becomes of the queue.
+    let task = kb.submit(document("marl", 1), Submission::by("eva".into())).await.unwrap();
+    assert_eq!(kb.queued().await.unwrap(), 0);
     full.store(false, Ordering::SeqCst);
-    let added = kb.add(document("marl", 1)).await.unwrap();
-    until("the text of the first went", async || texts(&ground).await == 1).await;
+    // What comes next wakes the janitor.
+    kb.add(document("loam", 1)).await.unwrap();
+    assert_eq!(ended(&kb, task.task_id).await.status, TaskStatus::Done);
     kb.close().await;
     let kb = ground.open(Some(Scripted::free())).await;
-    kb.add(document("loam", 1)).await.unwrap();
     let listed = kb.list(&ListFilter::default(), None, 10).await.unwrap();
     assert_eq!(listed.items.iter().filter(|item| item.title == "marl").count(), 1);
-    assert!(kb.document(added.doc_id).await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -219,7 +222,7 @@ async fn what_cannot_be_recorded_leaves_no_text() {
     let ground = Ground { state: Arc::new(state), ..Ground::default() };
     let kb = ground.open(None).await;
     full.store(true, Ordering::SeqCst);
-    assert!(kb.submit(document("marl", 1), &"eva".into(), vec![]).await.is_err());
+    assert!(kb.submit(document("marl", 1), Submission::by("eva".into())).await.is_err());
     assert_eq!(texts(&ground).await, 0);
     full.store(false, Ordering::SeqCst);
     kb.add(document("marl", 1)).await.unwrap();
@@ -262,7 +265,7 @@ async fn a_delete_frees_the_worker_of_a_long_step() {
         .build()
         .await
         .unwrap();
-    let task = kb.submit(document("basalt", 3), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("basalt", 3), Submission::by("eva".into())).await.unwrap();
     until("it is under work", async || parser.begun.load(Ordering::SeqCst)).await;
     kb.delete(task.doc_id).await.unwrap();
     // The only worker is free again, although the step is not at its end.
@@ -277,7 +280,7 @@ async fn a_text_that_cannot_be_read_ends_its_task() {
     let files = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
     let ground = Ground { blobs: Arc::new(files), ..Ground::default() };
     let kb = ground.open(Some(Scripted::new(0))).await;
-    let task = kb.submit(document("dolerite", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("dolerite", 1), Submission::by("eva".into())).await.unwrap();
     kb.shutdown(Duration::ZERO).await;
     let text = files_below(folder.path()).pop().unwrap();
     std::fs::remove_file(&text).unwrap();
@@ -402,7 +405,7 @@ async fn a_model_that_returns_embeds_what_came_in_for_another() {
     kb.close().await;
     let second = Scripted::named("second", 1);
     let kb = ground.open(Some(Arc::clone(&second))).await;
-    let task = kb.submit(document("marl", 1), &"eva".into(), vec![]).await.unwrap();
+    let task = kb.submit(document("marl", 1), Submission::by("eva".into())).await.unwrap();
     until("it is there", async || {
         second.permits.add_permits(1);
         kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Done
@@ -440,8 +443,10 @@ async fn twins_in_a_document_are_embedded_once() {
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
     let text = "# Twins\n\n## One\n\nThe same words stand here.\n\n## One\n\nThe same words stand here.\n";
     let text = text.to_owned();
-    let task =
-        kb.submit(NewDocument { text, ..NewDocument::default() }, &"eva".into(), vec![]).await.unwrap();
+    let task = kb
+        .submit(NewDocument { text, ..NewDocument::default() }, Submission::by("eva".into()))
+        .await
+        .unwrap();
     let result = ended(&kb, task.task_id).await.result.unwrap().document().unwrap();
     assert_eq!((result.counts.chunks, result.embedded), (2, 1));
     assert_eq!(embedder.texts.lock().unwrap().len(), 1);

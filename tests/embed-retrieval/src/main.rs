@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use lkr_retrieval::{
     MemoryCache, SearchOptions, SearchRequest, Searcher,
-    catalog::{Catalog, Task, TaskInput, points_of, tags_of},
+    catalog::{Acceptance, Catalog, Task, TaskInput, points_of, tags_of},
     domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SPACE_DEFAULT},
     layers::{LayerOptions, indexed_text, layer},
     models::{SparseEncoder, average_terms},
@@ -89,6 +89,7 @@ async fn index(
         created_by: task.created_by.clone(),
         category_by_hand: false,
         original: None,
+        fingerprint: None,
     };
     let sparse = SparseEncoder::default();
     for source in points_of(&document, &layered) {
@@ -98,7 +99,7 @@ async fn index(
         let point = source.point(&tags_of(&document), words, None);
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
-    catalog.accept(&task).await?;
-    let active = catalog.active(task.doc_id).await?.ok_or("the task is gone")?;
-    Ok(catalog.publish(active, &document, &task, false).await?)
+    catalog.accept(&[Acceptance { task: task.clone(), over: None }], Vec::new()).await?;
+    let present = catalog.present(task.doc_id).await?;
+    Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_catalog::{Catalog, Stored, Task, TaskInput, l1_id, points_of, tags_of};
+use lkr_catalog::{Acceptance, Catalog, Task, TaskInput, l1_id, points_of, tags_of};
 use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SPACE_DEFAULT};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{
@@ -151,9 +151,11 @@ impl Base {
             ..TaskInput::default()
         };
         let task = Task::ingest(document.doc_id, "tester".into(), input);
-        self.catalog.accept(&task).await.unwrap();
-        let active = self.catalog.active(document.doc_id).await.unwrap().unwrap();
-        self.catalog.publish(active, document, &task, self.embedder.is_some()).await.unwrap();
+        let present = self.catalog.present(document.doc_id).await.unwrap();
+        let accepted = Acceptance { task: task.clone(), over: Some(present) };
+        self.catalog.accept(&[accepted], Vec::new()).await.unwrap();
+        let present = self.catalog.present(document.doc_id).await.unwrap();
+        self.catalog.publish(&present, document, &task, self.embedder.is_some(), Vec::new()).await.unwrap();
     }
 
     /// Brings a document in.
@@ -165,8 +167,8 @@ impl Base {
 
     /// Takes a document away; its points stay behind, as they do until they are collected.
     pub(crate) async fn delete(&self, doc_id: DocId) {
-        let stored: Stored<Document> = self.catalog.document(doc_id).await.unwrap().unwrap();
-        self.catalog.delete(&stored, Vec::new()).await.unwrap();
+        let present = self.catalog.present(doc_id).await.unwrap();
+        self.catalog.remove(&present, Vec::new()).await.unwrap();
     }
 
     fn points(&self, document: &Document, layered: &Layered, text: &str) -> HashMap<Layer, Vec<Point>> {
@@ -216,6 +218,7 @@ fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) 
         created_by: "tester".into(),
         category_by_hand: false,
         original: None,
+        fingerprint: None,
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{fs::File, path::Path};
 
-use lkr_domain::{Creator, Document, Metadata, stem_and_suffix};
-use lkr_ingest::NewFile;
+use lkr_domain::{Document, Metadata, stem_and_suffix};
+use lkr_ingest::{NewFile, Submission};
 
 use super::{Extracted, FilePlugins, FileReader, FileSource};
 use crate::{Error, ErrorKind, ExtractedText, KnowledgeBase, Result};
@@ -32,7 +32,7 @@ impl KnowledgeBase {
         let (source, metadata) = (format!("file:{file_name}"), Metadata::new());
         let extracted = extracted_text(extracted);
         let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata };
-        let task = self.submit_file(file, &Creator::default(), warnings).await?;
+        let task = self.submit_file(file, Submission { warnings, ..Submission::default() }).await?;
         self.finished(task).await
     }
 }

@@ -78,6 +78,7 @@ pub(crate) struct ByTitle {
 }
 
 impl ByTitle {
+    #[allow(dead_code, reason = "not every test that shares this needs it")]
     pub(crate) fn learn(&self, title: &str, category: &str) {
         self.known.lock().unwrap().insert(title.to_owned(), category.to_owned());
     }

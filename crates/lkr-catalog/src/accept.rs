@@ -1,0 +1,168 @@
+//! Accepting tasks: from that step on they will end.
+
+use lkr_domain::{Creator, DocId, TaskId};
+use lkr_state::{Expect, StateStoreExt, Write};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use time::OffsetDateTime;
+
+use crate::{
+    Catalog, Error, Present, Progress, Result, Stage, Task, TaskInput, TaskKind, TaskStatus,
+    catalog::{key, write_task},
+    finish::cancelled,
+    trash::throw_away,
+};
+
+/// A task to be accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Acceptance {
+    /// The task.
+    pub task: Task,
+    /// What there is of its document, of which the unfinished one ends as cancelled; nothing where it is new.
+    pub over: Option<Present>,
+}
+
+/// That a caller may send the same again and means it once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The id of the account.
+    pub account: String,
+    /// What it asks for: the same key means something else elsewhere.
+    pub endpoint: &'static str,
+    /// The caller's own key.
+    pub key: String,
+}
+
+impl Idempotency {
+    /// How long a key is remembered.
+    pub const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+    fn record(&self) -> String {
+        key::idempotency(&self.account, self.endpoint, &self.key)
+    }
+
+    /// The write that remembers the tasks.
+    ///
+    /// # Errors
+    /// The step that it is part of is a `Conflict` where the key was used before.
+    pub fn remember<'a>(&self, tasks: impl IntoIterator<Item = &'a Task>) -> Result<Write> {
+        let tasks = tasks.into_iter().map(|task| task.task_id).collect();
+        let record = serde_json::to_vec(&RememberedV1 { tasks });
+        let record = record.map_err(|e| Error::corrupt("write idempotency key", e))?;
+        Ok(Write::put_for(self.record(), Expect::Absent, record, Self::KEPT))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RememberedV1 {
+    tasks: Vec<TaskId>,
+}
+
+impl Catalog {
+    /// Records tasks as pending, and each as its document's unfinished one, in one step. `alongside` is written in it
+    /// too. Unfinished tasks of the same documents end as cancelled.
+    ///
+    /// # Errors
+    /// `Conflict` where what there was of a document has changed.
+    pub async fn accept(&self, acceptances: &[Acceptance], alongside: Vec<Write>) -> Result<()> {
+        let mut writes = alongside;
+        for Acceptance { task, over } in acceptances {
+            writes.push(Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?));
+            // From here on the task answers for the original.
+            let original = task.input.original.as_ref();
+            writes.extend(
+                original.map(|original| Write::delete(key::upload(task.doc_id, &original.path), Expect::Any)),
+            );
+            if task.status.has_ended() {
+                continue;
+            }
+            let unfinished = over.as_ref().and_then(|over| over.unfinished.as_ref());
+            let expect =
+                unfinished.map_or(Expect::Absent, |unfinished| Expect::Version(unfinished.active.version));
+            writes.push(Write::put(key::active(task.doc_id), expect, task.task_id.to_string()));
+            writes.extend(over.as_ref().map(Present::check_document));
+            if let Some(unfinished) = unfinished {
+                let earlier = cancelled(unfinished.task.clone());
+                writes.push(Write::put(key::task(earlier.task_id), Expect::Any, write_task(&earlier)?));
+                writes.push(throw_away(&earlier));
+                writes.push(unfinished.amendment.end(unfinished.active, earlier.input.revision));
+                writes.extend(self.told_task(&earlier));
+            }
+        }
+        Ok(self.state.apply(writes).await?)
+    }
+
+    /// The tasks that were accepted under a key, as they stand now; `None` where there are none, or all are forgotten.
+    pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
+        let Some(record) = self.state.get(&idempotency.record()).await? else { return Ok(None) };
+        let RememberedV1 { tasks } =
+            serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read idempotency key", e))?;
+        let mut found = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            found.extend(self.task(task).await?);
+        }
+        Ok((!found.is_empty()).then_some(found))
+    }
+
+    /// The document that an account's upserts of a source are about, and the version of that; the document may be
+    /// gone by now, or have another source.
+    pub async fn upserted(&self, source: &str, owner: &str) -> Result<Option<(DocId, u64)>> {
+        let Some(record) = self.state.get(&key::upsert(source, owner)).await? else { return Ok(None) };
+        let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read upsert", e))?;
+        let doc_id = text.parse().map_err(|e| Error::corrupt("read upsert", e))?;
+        Ok(Some((doc_id, record.version)))
+    }
+
+    /// The write that makes `doc_id` the document of an account's upserts of a source, upon the version that was read.
+    #[must_use]
+    pub fn upserts(source: &str, owner: &str, doc_id: DocId, read: Option<u64>) -> Write {
+        let expect = read.map_or(Expect::Absent, Expect::Version);
+        Write::put(key::upsert(source, owner), expect, doc_id.to_string())
+    }
+}
+
+/// The state of a task that begins anew.
+impl Task {
+    /// A pending ingestion of a new document.
+    #[must_use]
+    pub fn ingest(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
+        Self::pending(TaskKind::Ingest, doc_id, created_by, input)
+    }
+
+    /// A pending replacement of a document.
+    #[must_use]
+    pub fn replace(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
+        Self::pending(TaskKind::Replace, doc_id, created_by, input)
+    }
+
+    /// A pending classification of all documents.
+    #[must_use]
+    pub fn reclassify(created_by: Creator) -> Self {
+        Self::pending(TaskKind::Reclassify, DocId::new(), created_by, TaskInput::default())
+    }
+
+    fn pending(kind: TaskKind, doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
+        let now = OffsetDateTime::now_utc();
+        Self {
+            task_id: TaskId::new(),
+            doc_id,
+            kind,
+            status: TaskStatus::Pending,
+            stage: Stage::Queued,
+            progress: Progress::default(),
+            attempts: 0,
+            created_at: now,
+            updated_at: now,
+            created_by,
+            input,
+            result: None,
+            error: None,
+        }
+    }
+
+    /// The same task, ended because another takes its place.
+    #[must_use]
+    pub fn cancelled(self) -> Self {
+        cancelled(self)
+    }
+}

@@ -1,0 +1,186 @@
+//! The steps by which a task goes on and ends. Each is one step of the state store.
+
+use lkr_domain::{DocId, Document};
+use lkr_state::{Expect, Order, Write};
+use time::OffsetDateTime;
+
+use crate::{
+    Active, Catalog, Error, Present, Result, Task, TaskFailure, TaskStatus,
+    catalog::{key, write_task},
+    document,
+    present::{HeldV1, MAX_HELD},
+    task::CODE_CONFLICT,
+    trash::{Trash, let_go, throw_away},
+};
+
+impl Catalog {
+    /// Writes how an unfinished task stands.
+    ///
+    /// # Errors
+    /// `Conflict` where the task is no longer its document's unfinished one.
+    pub async fn record_progress(&self, active: Active, task: &Task) -> Result<()> {
+        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        Ok(self.state.apply(vec![active.check(), put]).await?)
+    }
+
+    /// Makes a document visible and its task done, in one step, in place of what was there of it. `document` is what
+    /// the task made of it, with the [amendments](Present::settle) that were asked for meanwhile. Where its points have
+    /// no dense vectors, it is noted for [`unembedded`](Self::unembedded). `alongside` is written in the same step.
+    ///
+    /// # Errors
+    /// `Conflict` where the task is no longer its document's unfinished one, or what there is of the document changed
+    /// since it was read.
+    pub async fn publish(
+        &self,
+        present: &Present,
+        document: &Document,
+        task: &Task,
+        has_dense: bool,
+        alongside: Vec<Write>,
+    ) -> Result<()> {
+        let doc_id = document.doc_id;
+        let unfinished = present.unfinished.as_ref().filter(|now| now.task.task_id == task.task_id);
+        let Some(unfinished) = unfinished else {
+            return Err(Error::new(crate::ErrorKind::Conflict, "publish", "the task was overtaken"));
+        };
+        let before = present.document.as_ref();
+        let expect = before.map_or(Expect::Absent, |before| Expect::Version(before.version));
+        let mut writes = alongside;
+        writes.extend([
+            unfinished.active.end(),
+            unfinished.amendment.end(unfinished.active, document.revision),
+            Write::put(key::document(doc_id), expect, document::encode(document)?),
+            Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
+            Write::increment(key::GENERATION),
+        ]);
+        writes.extend(before.map(|before| Trash::of_document(&before.value).put()));
+        writes.extend(present.held.iter().flat_map(|held| let_go(doc_id, held)));
+        writes.extend(index_anew(before.map(|before| &before.value), document));
+        if !has_dense {
+            writes.push(Write::put(key::unembedded(doc_id), Expect::Any, Vec::new()));
+        }
+        writes.extend(self.told_task(task));
+        Ok(self.state.apply(writes).await?)
+    }
+
+    /// Ends a task whose document is a duplicate as done. What it stored becomes trash.
+    ///
+    /// # Errors
+    /// `Conflict` where the task is no longer its document's unfinished one.
+    pub async fn end_duplicate(&self, active: Active, task: &Task) -> Result<()> {
+        let trash = Trash { doc_id: active.doc_id, ..Trash::of_task(task) };
+        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        let writes = [active.end(), put, trash.put()].into_iter().chain(self.told_task(task));
+        Ok(self.state.apply(writes.collect()).await?)
+    }
+
+    /// Notes that documents may lack dense vectors, or have points that nobody counts on, until
+    /// [`embedded`](Self::embedded) takes that back.
+    pub async fn embedding(&self, documents: &[DocId]) -> Result<()> {
+        let notes = documents.iter().map(|&id| Write::put(key::unembedded(id), Expect::Any, Vec::new()));
+        Ok(self.state.apply(notes.collect()).await?)
+    }
+
+    /// Up to `limit` documents beyond `after` that lack dense vectors. They may be gone by now.
+    pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<DocId>> {
+        let after = after.map(key::unembedded);
+        let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), Order::Ascending, limit).await?;
+        Ok(records.iter().filter_map(|(key, _)| key.strip_prefix(key::UNEMBEDDED)?.parse().ok()).collect())
+    }
+
+    /// Notes that documents have dense vectors now, and that searches may show it.
+    pub async fn embedded(&self, documents: &[DocId]) -> Result<()> {
+        let notes = documents.iter().map(|&id| Write::delete(key::unembedded(id), Expect::Any));
+        Ok(self.state.apply(notes.chain([Write::increment(key::GENERATION)]).collect()).await?)
+    }
+
+    /// Ends a task that is about no document as done.
+    ///
+    /// # Errors
+    /// `Conflict` where it ended meanwhile.
+    pub async fn end(&self, active: Active, task: &Task) -> Result<()> {
+        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        let writes = [active.end(), put].into_iter().chain(self.told_task(task));
+        Ok(self.state.apply(writes.collect()).await?)
+    }
+
+    /// Ends a task as failed. What it stored so far is kept for its next try, with that of a few others before it.
+    ///
+    /// # Errors
+    /// `Conflict` where the task is no longer its document's unfinished one.
+    pub async fn fail(&self, active: Active, task: &Task) -> Result<()> {
+        let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
+        let mut writes = vec![active.end(), put];
+        if task.kind.is_about_a_document() {
+            writes.push(hold(task)?);
+            let held = self.present(active.doc_id).await?.held;
+            let surplus = (held.len() + 1).saturating_sub(MAX_HELD);
+            writes.extend(held.iter().take(surplus).flat_map(|held| let_go(active.doc_id, held)));
+        }
+        writes.extend(self.told_task(task));
+        Ok(self.state.apply(writes).await?)
+    }
+
+    /// Ends an unfinished task as cancelled. What it stored so far becomes trash. `alongside` is written in the same
+    /// step.
+    ///
+    /// # Errors
+    /// `Conflict` where the task ended meanwhile.
+    pub async fn cancel(&self, unfinished: &crate::Unfinished, alongside: Vec<Write>) -> Result<Task> {
+        let task = cancelled(unfinished.task.clone());
+        let mut writes = alongside;
+        writes.extend([
+            unfinished.active.end(),
+            unfinished.amendment.end(unfinished.active, task.input.revision),
+            Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
+            throw_away(&task),
+        ]);
+        writes.extend(self.told_task(&task));
+        self.state.apply(writes).await?;
+        Ok(task)
+    }
+}
+
+/// The write that keeps what a failed task stored.
+fn hold(task: &Task) -> Result<Write> {
+    let original = task.input.original.as_ref().map(|original| original.path.clone());
+    let held = serde_json::to_vec(&HeldV1 { task_id: task.task_id, original });
+    let held = held.map_err(|e| Error::corrupt("write held input", e))?;
+    Ok(Write::put(key::held(task.doc_id, task.input.revision), Expect::Any, held))
+}
+
+/// The task as it ends when it is not wanted any more.
+pub(crate) fn cancelled(task: Task) -> Task {
+    Task {
+        status: TaskStatus::Failed,
+        error: Some(TaskFailure {
+            code: CODE_CONFLICT,
+            message: "cancelled".to_owned(),
+            stage: task.stage,
+            retryable: false,
+        }),
+        updated_at: OffsetDateTime::now_utc(),
+        ..task
+    }
+}
+
+/// The writes that take what a document was found by out of the indexes of texts, and put what it is found by in.
+fn index_anew(before: Option<&Document>, after: &Document) -> Vec<Write> {
+    let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
+    if let Some(fingerprint) = &after.fingerprint {
+        let content = key::content(&fingerprint.sha256, after.doc_id);
+        let simhash = key::simhash(after.doc_id);
+        // A key stands in a step once.
+        writes.retain(|write| write.key != content && write.key != simhash);
+        writes.push(Write::put(content, Expect::Any, Vec::new()));
+        writes.push(Write::put(simhash, Expect::Any, format!("{:016x}", fingerprint.simhash)));
+    }
+    writes
+}
+
+/// The writes that take a document out of the indexes of texts.
+pub(crate) fn unindex(document: &Document) -> Vec<Write> {
+    let Some(fingerprint) = &document.fingerprint else { return Vec::new() };
+    let keys = [key::content(&fingerprint.sha256, document.doc_id), key::simhash(document.doc_id)];
+    keys.map(|key| Write::delete(key, Expect::Any)).into()
+}

@@ -1,0 +1,204 @@
+//! What there is of a document, live and unfinished, read so that a step can be built upon it.
+
+use lkr_domain::{DocId, Document, TaskId};
+use lkr_state::{Expect, Order, StateStoreExt, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Amendment, Catalog, Error, ErrorKind, Result, Stored, Task,
+    catalog::{key, read_document, read_task},
+};
+
+/// The unfinished task of a document. Whoever holds it may write; a delete takes it away, and what its worker
+/// still writes is refused from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Active {
+    /// The document.
+    pub doc_id: DocId,
+    /// The task.
+    pub task_id: TaskId,
+    pub(crate) version: u64,
+}
+
+impl Active {
+    pub(crate) fn check(self) -> Write {
+        Write::check(key::active(self.doc_id), Expect::Version(self.version))
+    }
+
+    pub(crate) fn end(self) -> Write {
+        Write::delete(key::active(self.doc_id), Expect::Version(self.version))
+    }
+}
+
+/// An unfinished task with its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The right to write for it.
+    pub active: Active,
+    /// How it stands.
+    pub task: Task,
+    /// What was changed of the live document since it was accepted.
+    pub amendment: Amendment,
+}
+
+/// What a task that failed left for its next try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The revision that it was to make.
+    pub revision: u64,
+    /// The task.
+    pub task_id: TaskId,
+    /// Where its original is stored, where it has one.
+    pub original: Option<String>,
+    pub(crate) version: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HeldV1 {
+    pub(crate) task_id: TaskId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) original: Option<String>,
+}
+
+/// What there is of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// The document.
+    pub doc_id: DocId,
+    /// Its record, where it is live.
+    pub document: Option<Stored<Document>>,
+    /// The task that makes or replaces it.
+    pub unfinished: Option<Unfinished>,
+    /// What earlier tasks left for their next try.
+    pub held: Vec<Held>,
+}
+
+/// How often a document is read that changes while it is.
+const TORN_READS: usize = 16;
+
+/// The most that failed tasks may leave of one document: whoever replaces it again and again has the oldest go.
+pub(crate) const MAX_HELD: usize = 16;
+
+impl Catalog {
+    /// The unfinished task of a document.
+    pub async fn active(&self, doc_id: DocId) -> Result<Option<Active>> {
+        let Some(record) = self.state.get(&key::active(doc_id)).await? else { return Ok(None) };
+        let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read active task", e))?;
+        let task_id = text.parse().map_err(|e| Error::corrupt("read active task", e))?;
+        Ok(Some(Active { doc_id, task_id, version: record.version }))
+    }
+
+    /// What there is of a document. Steps go from unfinished to live, so that reading in this order misses none; that
+    /// nothing changed in between is for the step to expect.
+    ///
+    /// # Errors
+    /// `Conflict` where it changed each time it was read.
+    pub async fn present(&self, doc_id: DocId) -> Result<Present> {
+        for _ in 0..TORN_READS {
+            let unfinished = self.unfinished_of(doc_id).await?;
+            let held = self.held(doc_id).await?;
+            let record = self.state.get(&key::document(doc_id)).await?;
+            let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
+            let present = Present { doc_id, document, unfinished, held };
+            if !present.is_torn() {
+                return Ok(present);
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, "read document", "it kept changing meanwhile"))
+    }
+
+    async fn unfinished_of(&self, doc_id: DocId) -> Result<Option<Unfinished>> {
+        let Some(active) = self.active(doc_id).await? else { return Ok(None) };
+        let Some(record) = self.state.get(&key::task(active.task_id)).await? else { return Ok(None) };
+        let task = read_task(&record)?;
+        let amendment = self.amendment(doc_id, task.input.revision).await?;
+        Ok(Some(Unfinished { active, task, amendment }))
+    }
+
+    /// What failed tasks left of a document, the oldest first.
+    async fn held(&self, doc_id: DocId) -> Result<Vec<Held>> {
+        let prefix = key::held_of(doc_id);
+        let records = self.state.scan(&prefix, None, Order::Ascending, 2 * MAX_HELD).await?;
+        let mut held = records
+            .iter()
+            .map(|(key, record)| {
+                let revision = key.strip_prefix(&prefix).unwrap_or_default();
+                let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
+                let HeldV1 { task_id, original } = serde_json::from_slice(&record.value)
+                    .map_err(|e| Error::corrupt("read held input", e))?;
+                Ok(Held { revision, task_id, original, version: record.version })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        held.sort_by_key(|held| held.revision);
+        Ok(held)
+    }
+
+    /// Whether a text or points of this revision belong to anything: a live document, a task that is under way, or one
+    /// that failed and may be tried again.
+    pub async fn knows(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+        let present = self.present(doc_id).await?;
+        Ok(present.revisions().any(|known| known == revision))
+    }
+}
+
+impl Present {
+    /// Whether there is neither a live document nor one on its way.
+    #[must_use]
+    pub const fn is_unknown(&self) -> bool {
+        self.document.is_none() && self.unfinished.is_none()
+    }
+
+    /// The replacement under way.
+    #[must_use]
+    pub fn replacement(&self) -> Option<&Unfinished> {
+        self.document.as_ref().and(self.unfinished.as_ref())
+    }
+
+    /// What a task made of the document, as it becomes visible: who brought it in and when stays, a category that a
+    /// person chose too, and what was changed since the task was accepted is in force.
+    #[must_use]
+    pub fn settle(&self, made: &Document) -> Document {
+        let mut settled = made.clone();
+        if let Some(Stored { value: before, .. }) = &self.document {
+            settled.created_at = before.created_at;
+            settled.created_by = before.created_by.clone();
+            if before.category_by_hand {
+                settled.category.clone_from(&before.category);
+                settled.category_by_hand = true;
+            }
+        }
+        let change = self.unfinished.as_ref().map(|unfinished| &unfinished.amendment.change);
+        // Whoever asked for the change was told if it did not fit.
+        change.and_then(|change| change.apply(&settled).ok()).unwrap_or(settled)
+    }
+
+    /// Whether a revision is two things at once, because it went from one to the other between two reads.
+    fn is_torn(&self) -> bool {
+        let mut revisions: Vec<u64> = self.revisions().collect();
+        let all = revisions.len();
+        revisions.sort_unstable();
+        revisions.dedup();
+        revisions.len() < all
+    }
+
+    fn revisions(&self) -> impl Iterator<Item = u64> {
+        let live = self.document.as_ref().map(|document| document.value.revision);
+        let unfinished = self.unfinished.as_ref().map(|unfinished| unfinished.task.input.revision);
+        live.into_iter().chain(unfinished).chain(self.held.iter().map(|held| held.revision))
+    }
+
+    /// A revision that comes after all others of the document, those included that are gone without a trace: a worker
+    /// that was cut off must not write to what is another's.
+    #[must_use]
+    pub fn next_revision(&self, now: time::OffsetDateTime) -> u64 {
+        let clock = u64::try_from(now.unix_timestamp_nanos() / 1_000).unwrap_or_default();
+        self.revisions().max().map_or(clock, |latest| clock.max(latest + 1))
+    }
+
+    /// The write that expects the record of the live document to be as it was read.
+    pub(crate) fn check_document(&self) -> Write {
+        let expect =
+            self.document.as_ref().map_or(Expect::Absent, |document| Expect::Version(document.version));
+        Write::check(key::document(self.doc_id), expect)
+    }
+}

@@ -1,0 +1,74 @@
+//! What nobody shows any more, until it is collected.
+
+use lkr_domain::{DocId, Document};
+use lkr_state::{Expect, Order, Write};
+
+use crate::{Catalog, Held, Result, Task, catalog::key};
+
+/// A revision whose points, text and original nobody shows any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trash {
+    /// The document.
+    pub doc_id: DocId,
+    /// The revision.
+    pub revision: u64,
+    /// Where its original is stored, where it has one.
+    pub original: Option<String>,
+}
+
+impl Trash {
+    /// What a task stored or would have.
+    #[must_use]
+    pub fn of_task(task: &Task) -> Self {
+        let original = task.input.original.as_ref().map(|original| original.path.clone());
+        Self { doc_id: task.doc_id, revision: task.input.revision, original }
+    }
+
+    pub(crate) fn of_document(document: &Document) -> Self {
+        let original = document.original.as_ref().map(|original| original.path.clone());
+        Self { doc_id: document.doc_id, revision: document.revision, original }
+    }
+
+    pub(crate) fn of_held(doc_id: DocId, held: &Held) -> Self {
+        Self { doc_id, revision: held.revision, original: held.original.clone() }
+    }
+
+    /// The write that leaves it to be collected, with the path of its original as the value.
+    pub(crate) fn put(&self) -> Write {
+        let path = self.original.clone().unwrap_or_default();
+        Write::put(key::trash(self.doc_id, self.revision), Expect::Any, path)
+    }
+}
+
+/// The write that leaves what a task stored to be collected.
+pub(crate) fn throw_away(task: &Task) -> Write {
+    Trash::of_task(task).put()
+}
+
+/// The writes that take away what a failed task left.
+pub(crate) fn let_go(doc_id: DocId, held: &Held) -> [Write; 2] {
+    let key = key::held(doc_id, held.revision);
+    [Write::delete(key, Expect::Version(held.version)), Trash::of_held(doc_id, held).put()]
+}
+
+impl Catalog {
+    /// What is to be collected beyond `after`, at most `limit`.
+    pub async fn trash(&self, after: Option<&Trash>, limit: usize) -> Result<Vec<Trash>> {
+        let after = after.map(|trash| key::trash(trash.doc_id, trash.revision));
+        let records = self.state.scan(key::TRASH, after.as_deref(), Order::Ascending, limit).await?;
+        Ok(records.iter().filter_map(|(key, record)| parse(key, &record.value)).collect())
+    }
+
+    /// Forgets trash that was collected.
+    pub async fn forget_trash(&self, trash: &Trash) -> Result<()> {
+        let delete = Write::delete(key::trash(trash.doc_id, trash.revision), Expect::Any);
+        Ok(self.state.apply(vec![delete]).await?)
+    }
+}
+
+fn parse(key: &str, value: &[u8]) -> Option<Trash> {
+    let (doc_id, revision) = key.strip_prefix(key::TRASH)?.split_once('/')?;
+    let path = std::str::from_utf8(value).ok().filter(|path| !path.is_empty());
+    let original = path.map(str::to_owned);
+    Some(Trash { doc_id: doc_id.parse().ok()?, revision: revision.parse().ok()?, original })
+}

@@ -1,0 +1,125 @@
+//! What texts are told by from one another.
+
+use std::hash::Hasher;
+
+use lkr_domain::{Fingerprint, hex};
+use lkr_text::words;
+use sha2::{Digest, Sha256};
+use siphasher::sip::SipHasher13;
+use unicode_normalization::UnicodeNormalization;
+
+/// The fingerprint of a text. In time linear in the text; beside it, memory for its different words.
+pub(crate) fn fingerprint(text: &str) -> Fingerprint {
+    let normal = normal(text);
+    Fingerprint { sha256: hex(&Sha256::digest(&normal)), simhash: simhash(&normal) }
+}
+
+/// The normal form: NFC, runs of white space as one space, none at the ends.
+fn normal(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !normal.is_empty() {
+            normal.push(' ');
+        }
+        normal.extend(word.nfc());
+    }
+    normal
+}
+
+/// The similarity hash of Charikar ("Similarity estimation techniques from rounding algorithms", 2002) over the words
+/// of a text and the pairs of neighbours among them, without regard to case, each counted once: how often the common
+/// words of a language stand in a text says little of what it is.
+fn simhash(normal: &str) -> u64 {
+    let lower = normal.to_lowercase();
+    let mut features = std::collections::HashSet::new();
+    let mut before = None;
+    for range in words(&lower) {
+        let word = hash(lower.get(range).unwrap_or_default().as_bytes());
+        features.insert(word);
+        if let Some(before) = before.replace(word) {
+            features.insert(hash(&[before.to_le_bytes(), word.to_le_bytes()].concat()));
+        }
+    }
+    if features.is_empty() {
+        // Marks alone, which only equal texts have in common.
+        return hash(lower.as_bytes());
+    }
+    let mut sums = [0_i64; 64];
+    for feature in features {
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            *sum += if feature >> bit & 1 == 1 { 1 } else { -1 };
+        }
+    }
+    sums.iter().enumerate().fold(0, |bits, (bit, sum)| bits | u64::from(*sum > 0) << bit)
+}
+
+/// A hash that is the same for ever, because what it makes is stored.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "The moons of Jupiter are many. Io is the innermost of the four large ones, and the most \
+        volcanic body of the solar system: its heat comes from the tides that Jupiter raises in it. Europa is \
+        covered with ice, under which an ocean of salt water lies. Ganymede is the largest moon of all, larger than \
+        Mercury, and has a magnetic field of its own. Callisto is old and full of craters.";
+
+    fn distance(one: &str, other: &str) -> u32 {
+        (fingerprint(one).simhash ^ fingerprint(other).simhash).count_ones()
+    }
+
+    /// What an earlier version stored for this text.
+    const STORED: &str = "9615268f519a8d47";
+
+    #[test]
+    fn what_is_stored_stays_what_it_was() {
+        let Fingerprint { sha256, simhash } = fingerprint("Io  is\nnear\u{a0}Jupiter. ");
+        assert_eq!(sha256, hex(&Sha256::digest("Io is near Jupiter.")));
+        assert_eq!(simhash, fingerprint("io IS near jupiter").simhash);
+        assert_eq!(format!("{simhash:016x}"), STORED);
+    }
+
+    #[test]
+    fn composed_and_decomposed_letters_are_equal() {
+        assert_eq!(fingerprint("caf\u{e9}"), fingerprint("cafe\u{301}"));
+        assert_ne!(fingerprint("cafe"), fingerprint("caf\u{e9}"));
+    }
+
+    #[test]
+    fn near_texts_are_near_and_others_are_not() {
+        let edited = TEXT.replace("innermost", "closest").replace("craters", "holes");
+        assert!(distance(TEXT, &edited) <= 12, "{}", distance(TEXT, &edited));
+        let other = "Rust is a language for programs that must be fast and right. Its compiler knows who owns \
+            what, and when it ends; data races do not compile. Cargo builds, tests and documents crates, and \
+            fetches those that others wrote. Errors are values, and panics are bugs.";
+        assert!(distance(TEXT, other) >= 16, "{}", distance(TEXT, other));
+    }
+
+    proptest! {
+        #[test]
+        fn layout_makes_no_difference(words in prop::collection::vec("[a-zA-Z\u{e0}-\u{ff}]{1,8}", 1..40), seed in any::<u64>()) {
+            let gaps = [" ", "\n", "\t ", "\u{2003}", "\r\n\r\n"];
+            let plain = words.join(" ");
+            let mut laid_out = String::new();
+            for (at, word) in words.iter().enumerate() {
+                laid_out.push_str(word);
+                laid_out.push_str(gaps[(seed.rotate_left(at as u32) % 5) as usize]);
+            }
+            prop_assert_eq!(fingerprint(&plain), fingerprint(&laid_out));
+        }
+
+        #[test]
+        fn any_text_has_one(text in any::<String>()) {
+            let once = fingerprint(&text);
+            prop_assert_eq!(once.sha256.len(), 64);
+            prop_assert_eq!(&once, &fingerprint(&normal(&text)));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Vectors of what did not change, taken over from the document's earlier revision.
+
+use std::collections::HashMap;
+
+use lkr_catalog::{chunk_of, l1_id, l1_of};
+use lkr_domain::{Document, Layer, PointId};
+use lkr_models::Embedder;
+use lkr_vectors::With;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Result,
+    dense::{batches, passage},
+    draft::Drafted,
+    ingestor::Inner,
+    shelves::collection,
+};
+
+/// Where the passages of a document's earlier revision have their vectors.
+#[derive(Debug, Default)]
+pub(crate) struct Earlier {
+    points: HashMap<[u8; 32], PointId>,
+}
+
+impl Earlier {
+    /// The passages of the document that is live, as far as it has vectors of this model.
+    pub(crate) async fn of(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<Self> {
+        let mut points = HashMap::new();
+        // The title that its passages were embedded with, whatever it was changed to since.
+        let own = [l1_id(document.doc_id, document.revision)];
+        let root = inner.ports.vectors.get(&Layer::L1.into(), &own, With::Payload).await?;
+        let Some(root) = root.into_iter().flatten().next() else { return Ok(Self::default()) };
+        let (title, _) = l1_of(root.payload)?;
+        let collection = collection(Layer::Chunks, Some(&embedder.profile().id))?;
+        let count = u32::try_from(document.counts.chunks).unwrap_or(u32::MAX);
+        for range in batches(count, inner.options.batch) {
+            let id = |n| PointId::derive(document.doc_id, document.revision, Layer::Chunks, n);
+            let ids: Vec<PointId> = range.map(id).collect();
+            let stored = match inner.ports.vectors.get(&collection, &ids, With::Payload).await {
+                Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(Self::default()),
+                stored => stored?,
+            };
+            for point in stored.into_iter().flatten() {
+                let chunk = chunk_of(point.payload)?;
+                points.insert(digest(&passage(&title, &chunk)), point.id);
+            }
+        }
+        Ok(Self { points })
+    }
+
+    /// The vectors of these chunks, where there are some for their very passages.
+    pub(crate) async fn vectors(
+        &self,
+        inner: &Inner,
+        model: &str,
+        chunks: &[Drafted],
+    ) -> Result<Vec<Option<Vec<f32>>>> {
+        let mut vectors = vec![None; chunks.len()];
+        let known = chunks.iter().map(|chunk| self.points.get(&digest(&chunk.passage)));
+        let known: Vec<(usize, PointId)> =
+            known.enumerate().filter_map(|(at, id)| Some((at, *id?))).collect();
+        if known.is_empty() {
+            return Ok(vectors);
+        }
+        let ids: Vec<PointId> = known.iter().map(|(_, id)| *id).collect();
+        let stored =
+            inner.ports.vectors.get(&collection(Layer::Chunks, Some(model))?, &ids, With::All).await?;
+        for ((at, _), point) in known.into_iter().zip(stored) {
+            if let Some(vector) = vectors.get_mut(at) {
+                *vector = point.and_then(|point| point.dense);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+fn digest(passage: &str) -> [u8; 32] {
+    Sha256::digest(passage).into()
+}
