@@ -20,7 +20,7 @@ mod settle;
 
 pub use answer::Answer;
 pub use binary::{cli_binary, server_binary, workspace};
-pub use load::{Load, Outcome};
+pub use load::{Load, Outcome, Rewrite, RewriteKind, Standing};
 pub use model::model_dir;
 pub use raw::{exchange, exchange_in_parts, exchange_on};
 pub use seed::Seed;

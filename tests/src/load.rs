@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -15,7 +15,7 @@ use crate::{Seed, Server};
 /// How many add documents at once.
 const ADDING: usize = 3;
 
-/// Adds and deletes at random, and a ledger of what the server said to them.
+/// Adds, deletes, replaces and changes at random, and a ledger of what the server said to them.
 #[derive(Debug, Default)]
 pub struct Load {
     count: AtomicU64,
@@ -31,6 +31,54 @@ pub struct Outcome {
     pub delete_sent: bool,
     /// Whether a delete of it was answered.
     pub deleted: bool,
+    /// What was done to it besides, one after another.
+    pub rewrites: Vec<Rewrite>,
+}
+
+/// A replacement or change of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrite {
+    /// What it was.
+    pub kind: RewriteKind,
+    /// The number that the document carries after it.
+    pub number: u64,
+    /// Whether it was answered; where it was not, the server was killed, and it may have been done or not.
+    pub answered: bool,
+    /// The task that its 202 named.
+    pub task_id: Option<String>,
+}
+
+/// What is done to a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RewriteKind {
+    /// Its text is replaced by one that names the number as its version; its metadata go.
+    Put,
+    /// Its metadata get the number as their mark.
+    Patch,
+}
+
+/// How a document may stand: the version that its text names, and its mark.
+pub type Standing = (u64, Option<u64>);
+
+impl Outcome {
+    /// How the document may stand after all that was done to it: what was answered is in force, and what was not may
+    /// be. A change that came after a replacement outlasts it, however late that becomes visible.
+    #[must_use]
+    pub fn standings(&self) -> BTreeSet<Standing> {
+        let mut standings = BTreeSet::from([(0, None)]);
+        for Rewrite { kind, number, answered, .. } in &self.rewrites {
+            let after = standings.iter().map(|(version, _)| match kind {
+                RewriteKind::Put => (*number, None),
+                RewriteKind::Patch => (*version, Some(*number)),
+            });
+            let after: BTreeSet<Standing> = after.collect();
+            match answered {
+                true => standings = after,
+                false => standings.extend(after),
+            }
+        }
+        standings
+    }
 }
 
 impl Load {
@@ -49,6 +97,10 @@ impl Load {
             let (mut forked, over_too) = (seed.fork(), &over);
             scope.spawn(move || {
                 while !over_too.load(Ordering::Relaxed) && self.delete(server, token, &mut forked) {}
+            });
+            let (mut forked, over_too) = (seed.fork(), &over);
+            scope.spawn(move || {
+                while !over_too.load(Ordering::Relaxed) && self.rewrite(server, token, &mut forked) {}
             });
             thread::sleep(Duration::from_millis(20 + seed.below(1000)));
             server.kill();
@@ -82,7 +134,7 @@ impl Load {
     fn add(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         self.ledger().insert(number, Outcome::default());
-        let (text, source) = (text(number, seed), Self::source(number));
+        let (text, source) = (text(number, 0, seed), Self::source(number));
         // Some come as files.
         let answer = if number.is_multiple_of(3) {
             server.try_upload("report.md", text.as_bytes(), &[("source", &source)], token)
@@ -115,6 +167,40 @@ impl Load {
         true
     }
 
+    /// Replaces or changes a document that may be live by now; false where the server is gone. One thread does so, one
+    /// after another.
+    fn rewrite(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
+        thread::sleep(Duration::from_millis(seed.below(15)));
+        let Some((number, task_id)) = self.pick(seed) else { return true };
+        let task = server.try_call("GET", &format!("/api/v1/documents/tasks/{task_id}"), None, None);
+        let Ok(task) = task else { return false };
+        let path = format!("/api/v1/documents/{}", doc_id_of(task.data()));
+        let at = self.count.fetch_add(1, Ordering::Relaxed);
+        let kind = if seed.below(2) == 0 { RewriteKind::Put } else { RewriteKind::Patch };
+        let (method, body) = match kind {
+            RewriteKind::Put => {
+                ("PUT", json!({"text": text(number, at, seed), "source": Self::source(number)}))
+            }
+            RewriteKind::Patch => ("PATCH", json!({"metadata": {"mark": at.to_string()}})),
+        };
+        let rewrite = Rewrite { kind, number: at, answered: false, task_id: None };
+        self.change(number, |outcome| outcome.rewrites.push(rewrite));
+        let answer = server.try_call(method, &path, Some(&body), Some(token));
+        let Ok(answer) = answer else { return false };
+        self.change(number, |outcome| match answer.status {
+            // It is not live yet, or not any more.
+            404 => drop(outcome.rewrites.pop()),
+            200 | 202 => {
+                if let Some(last) = outcome.rewrites.last_mut() {
+                    last.answered = true;
+                    last.task_id = answer.data()["task_id"].as_str().map(str::to_owned);
+                }
+            }
+            status => panic!("{method} {path}: {status} {}", answer.json),
+        });
+        true
+    }
+
     /// One of the last documents that were accepted, so that some are still pending or running.
     fn pick(&self, seed: &mut Seed) -> Option<(u64, String)> {
         let ledger = self.ledger();
@@ -139,9 +225,9 @@ pub(crate) fn doc_id_of(task: &Value) -> String {
     task["doc_id"].as_str().expect("a task names its document").to_owned()
 }
 
-/// A document of one to six sections.
-fn text(number: u64, seed: &mut Seed) -> String {
-    let mut text = format!("# Report {number}\n\nIt is about {}.\n", Load::word(number));
+/// A document of one to six sections, which names its version.
+fn text(number: u64, version: u64, seed: &mut Seed) -> String {
+    let mut text = format!("# Report {number}\n\nIt is about {}, version {version}.\n", Load::word(number));
     for section in 0..=seed.below(6) {
         text += &format!("\n## Section {section}\n\n");
         for sentence in 0..5 + seed.below(30) {

@@ -232,7 +232,9 @@ fn operation(endpoint: &Endpoint) -> utoipa::openapi::path::Operation {
         Access::Unlisted | Access::Reader => {
             operation.security(SecurityRequirement::default()).security(bearer())
         }
-        Access::Member | Access::Flagged | Access::Admin | Access::Owner => operation.security(bearer()),
+        Access::Member | Access::Flagged | Access::Admin | Access::Owner | Access::TaskOwner => {
+            operation.security(bearer())
+        }
     }
     .build()
 }
@@ -261,7 +263,7 @@ fn refusals(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<Code>)> {
     if endpoint.access.needs_login(true) && endpoint.access != Access::Flagged {
         all.push((Code::PasswordChangeRequired.status(), Code::PasswordChangeRequired));
     }
-    if matches!(endpoint.access, Access::Admin | Access::Owner) {
+    if matches!(endpoint.access, Access::Admin | Access::Owner | Access::TaskOwner) {
         all.push((Code::Forbidden.status(), Code::Forbidden));
     }
     all.sort_unstable();

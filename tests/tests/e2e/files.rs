@@ -40,7 +40,8 @@ fn an_original_is_stored_and_goes_with_its_document() {
 fn a_file_that_is_not_there_any_more_or_leads_elsewhere_is_not_found() {
     let server = Server::start();
     for harm in ["gone", "linked"] {
-        let detail = server.uploaded("a.txt", b"Io has volcanoes.");
+        let detail =
+            server.uploaded("a.txt", format!("Io has volcanoes, one of which is {harm}.").as_bytes());
         let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
         let stored = server.data_dir().join("uploads").join(path);
         fs::remove_file(&stored).unwrap();

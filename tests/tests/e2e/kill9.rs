@@ -1,8 +1,10 @@
-//! kill -9 at random moments under a load of adds and deletes.
+//! kill -9 at random moments under a load of adds, deletes, replacements and changes.
 
 use std::collections::{BTreeMap, HashMap};
 
-use lkr_tests::{Load, Outcome, Seed, Server, assert_consistent, assert_nothing_left, model_dir};
+use lkr_tests::{
+    Load, Outcome, RewriteKind, Seed, Server, assert_consistent, assert_nothing_left, model_dir,
+};
 use serde_json::{Value, json};
 
 /// How many documents are searched for at the end, of those that stayed and of those that went.
@@ -37,6 +39,7 @@ fn survive(server: &Server, kills: usize, name: &str) {
     );
     let ends = ends(server, &ledger);
     check_documents(server, &ledger, &ends);
+    check_rewrites(server, &ledger, &ends);
     check_search(server, &ledger, &ends);
     let shown = assert_consistent(server);
     assert_nothing_left(server, &shown);
@@ -88,6 +91,35 @@ fn check_documents(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &Hash
         }
     }
     assert!(listed.is_empty(), "nobody sent {listed:?}");
+}
+
+/// What was answered is in force, and the tasks of all replacements have ended.
+fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+    let (mut replaced, mut changed) = (0, 0);
+    for (number, outcome) in ledger {
+        for task_id in outcome.rewrites.iter().filter_map(|rewrite| rewrite.task_id.as_ref()) {
+            let task = server.ended(task_id);
+            let cancelled = task["error"]["code"] == 1003;
+            assert!(task["status"] == "done" || cancelled, "{number}: {task}");
+            replaced += 1;
+        }
+        changed += outcome.rewrites.iter().filter(|rewrite| rewrite.kind == RewriteKind::Patch).count();
+        let Some(task) = ends.get(number).filter(|task| task["status"] == "done" && !outcome.delete_sent)
+        else {
+            continue;
+        };
+        let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
+        let text = server.get(&format!("{path}/text")).data()["text"].as_str().unwrap().to_owned();
+        let version = text.split_once("version ").and_then(|(_, rest)| rest.split_once('.')).unwrap().0;
+        let mark = server.get(&path).data()["l1"]["metadata"]["mark"].as_str().map(str::to_owned);
+        let standing = (version.parse().unwrap(), mark.map(|mark| mark.parse().unwrap()));
+        let may = outcome.standings();
+        assert!(
+            may.contains(&standing),
+            "document {number} stands at {standing:?}, not {may:?}: {outcome:?}"
+        );
+    }
+    eprintln!("{replaced} replacements, {changed} changes");
 }
 
 fn check_search(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {

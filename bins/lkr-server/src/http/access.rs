@@ -27,6 +27,8 @@ pub enum Access {
     Admin,
     /// Who brought in the document that the path names, and admins. Any account where there is no such document.
     Owner,
+    /// Who asked for the task that the path names, and admins. Any account where there is no such task.
+    TaskOwner,
 }
 
 impl Access {
@@ -36,7 +38,7 @@ impl Access {
         match self {
             Self::Open | Self::Unlisted => false,
             Self::Reader => login_for_reads,
-            Self::Member | Self::Flagged | Self::Admin | Self::Owner => true,
+            Self::Member | Self::Flagged | Self::Admin | Self::Owner | Self::TaskOwner => true,
         }
     }
 }
@@ -51,7 +53,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    fn is_admin(&self) -> bool {
+    pub(crate) fn is_admin(&self) -> bool {
         self.account.role == Role::Admin
     }
 
@@ -101,6 +103,10 @@ pub(crate) struct Admin(pub(crate) Caller);
 /// Stands for [`Access::Owner`].
 #[derive(Debug)]
 pub(crate) struct Owner(pub(crate) Caller);
+
+/// Stands for [`Access::TaskOwner`].
+#[derive(Debug)]
+pub(crate) struct TaskOwner;
 
 impl Right for Open {
     const ACCESS: Access = Access::Open;
@@ -158,6 +164,14 @@ impl Right for Owner {
     }
 }
 
+impl Right for TaskOwner {
+    const ACCESS: Access = Access::TaskOwner;
+
+    fn granted(caller: Option<Caller>) -> Option<Self> {
+        caller.map(|_| Self)
+    }
+}
+
 /// Admits a request or refuses it. The caller is answered where the right is theirs by their account; who needs
 /// no login is served as anybody is.
 pub(crate) async fn admit(
@@ -198,6 +212,7 @@ async fn check_role(
     match access {
         Access::Admin => Err(ApiError::forbidden("this needs an account of role admin")),
         Access::Owner => check_owner(caller, request, services).await,
+        Access::TaskOwner => check_task_owner(caller, request, services).await,
         _ => Ok(()),
     }
 }
@@ -212,6 +227,22 @@ async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services
         return Ok(());
     }
     Err(ApiError::forbidden("the document is another account's"))
+}
+
+/// Refuses whom the task that the path names does not belong to. What cannot be an id is no task's.
+async fn check_task_owner(
+    caller: &Caller,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<(), ApiError> {
+    let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
+        return Ok(());
+    };
+    let task = services.kb.task(task_id).await.writing()?;
+    if task.is_none_or(|task| task.created_by.is(&caller.account.id)) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("the task is another account's"))
 }
 
 /// Whose credential a request carries. One that is no good is refused wherever it is sent.

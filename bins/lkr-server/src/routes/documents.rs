@@ -1,24 +1,19 @@
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::Method;
 use lkr::ListFilter;
 use lkr_auth::{AuditAction, AuditLog};
 use serde_json::{Map, json};
 
 use crate::{
     error::{Code, Failing},
-    http::{Answer, Cx, Endpoint, Member, Owner, Reader, Reply, cursor, unknown_document},
+    http::{Answer, Cx, Endpoint, Owner, Reader, Reply, cursor, unknown_document},
     openapi::{Doc, Shape, schema},
     wire::{
         document_change::DocumentChangeInput,
-        document_input::{DocumentInput, MAX_TEXT_BYTES},
         documents::{
             ChunkItem, ChunkList, DeletedDocument, DocumentDetail, DocumentList, DocumentText, L1Item,
         },
-        tasks::Accepted,
     },
 };
-
-/// The largest body: every byte of the text may be written as an escape of six, and the rest needs some room.
-const BODY_BYTES: usize = 6 * MAX_TEXT_BYTES + 2 * 1024 * 1024;
 
 /// The largest body of a change: properties at their most, every byte written as an escape of six.
 const CHANGE_BYTES: usize = 2 * 1024 * 1024;
@@ -26,14 +21,6 @@ const CHANGE_BYTES: usize = 2 * 1024 * 1024;
 pub(super) fn rows() -> Vec<Endpoint> {
     let doc = |id, summary, shape| Doc::new("Documents", id, summary, Shape::Envelope(shape));
     vec![
-        Endpoint::new(
-            Method::POST,
-            "/api/v1/documents",
-            doc("add_document", "Accepts a document for ingestion", schema::<Accepted>())
-                .status(StatusCode::ACCEPTED)
-                .body::<DocumentInput>(),
-            add,
-        ),
         Endpoint::new(
             Method::GET,
             "/api/v1/documents",
@@ -89,13 +76,6 @@ pub(super) fn rows() -> Vec<Endpoint> {
             text,
         ),
     ]
-}
-
-async fn add(Member(caller): Member, mut cx: Cx) -> Answer {
-    let input: DocumentInput = cx.json(BODY_BYTES).await?;
-    let (document, warnings) = input.check()?;
-    let task = cx.services()?.kb.submit(document, &caller.creator(), warnings).await.writing()?;
-    Reply::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
 }
 
 async fn list(_: Reader, cx: Cx) -> Answer {

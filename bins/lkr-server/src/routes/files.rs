@@ -6,7 +6,7 @@ use actix_web::{
     http::{Method, StatusCode, header},
 };
 use lkr::{
-    Document, Metadata, NewFile, Original, StoredOriginal, check_properties, drop_reserved,
+    Document, Metadata, NewFile, Original, StoredOriginal, Submission, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
 use lkr_domain::stem_and_suffix;
@@ -15,14 +15,18 @@ use serde_json::Value;
 
 use crate::{
     error::{ApiError, Code, Failing, without_paths},
-    http::{Answer, Cx, Endpoint, Form, FormFile, FormRules, Member, Reader, Reply, unknown_document},
+    http::{Answer, Cx, Endpoint, Form, FormFile, FormRules, Member, Owner, Reader, Reply, unknown_document},
     openapi::{Doc, Shape, schema},
     plugins::chosen,
+    routes::{
+        Flags,
+        submissions::{IDEMPOTENCY, idempotency, only, remembered, submission},
+    },
     state::Services,
     wire::{
         document_input::{check_line, refused_properties},
         documents::content_type,
-        files::{UploadAccepted, UploadForm},
+        files::{ReplaceForm, UploadAccepted, UploadForm},
         range::{Part, asked, disposition},
     },
 };
@@ -42,8 +46,23 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 Shape::Envelope(schema::<UploadAccepted>()),
             )
             .status(StatusCode::ACCEPTED)
+            .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
             .form::<UploadForm>(),
             upload,
+        ),
+        Endpoint::new(
+            Method::PUT,
+            "/api/v1/documents/{doc_id}/file",
+            Doc::new(
+                "Documents",
+                "replace_file",
+                "Accepts a file in place of a document's content; searches see all of the old or all of the new",
+                Shape::Envelope(schema::<UploadAccepted>()),
+            )
+            .status(StatusCode::ACCEPTED)
+            .form::<ReplaceForm>()
+            .errors(&[Code::NotFound]),
+            replace,
         ),
         Endpoint::new(
             Method::GET,
@@ -71,24 +90,67 @@ pub(super) fn rows() -> Vec<Endpoint> {
 }
 
 async fn upload(Member(caller): Member, mut cx: Cx) -> Answer {
+    let idempotency = idempotency(&cx, &caller, "upload")?;
+    if let Some(task) = only(remembered(&cx, idempotency.as_ref()).await?) {
+        return Reply::accepted(&UploadAccepted::from(&task));
+    }
+    let Sent { file, warnings, flags } =
+        sent(&mut cx, &["title", "source", "metadata", "force", "upsert"]).await?;
+    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, flags).await? };
+    let task = cx.services()?.kb.submit_file(file, submission).await.writing()?;
+    Reply::accepted(&UploadAccepted::from(&task))
+}
+
+async fn replace(Owner(caller): Owner, mut cx: Cx) -> Answer {
+    let doc_id = cx.doc_id()?;
+    // Nobody reads a file for what is not there.
+    cx.services()?.kb.document(doc_id).await.writing()?.ok_or_else(unknown_document)?;
+    let Sent { file, warnings, flags } = sent(&mut cx, &["title", "source", "metadata"]).await?;
+    let submission = Submission { warnings, ..submission(&cx, &caller, flags).await? };
+    let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.writing()?;
+    Reply::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
+}
+
+/// A file as it was sent, read.
+struct Sent {
+    file: NewFile,
+    warnings: Vec<String>,
+    flags: Flags,
+}
+
+/// Takes a form and reads its file.
+async fn sent(cx: &mut Cx, texts: &'static [&'static str]) -> Result<Sent, ApiError> {
     let services = cx.services()?.clone();
     let state = cx.state_data();
     let rules = FormRules {
         file: "file",
-        texts: &["title", "source", "metadata"],
+        texts,
         max_text_bytes: MAX_TEXT_BYTES,
         extensions: &state.options.upload_extensions,
         max_file_bytes: state.options.upload_max_bytes,
         spool: services.files.spool(),
     };
-    let Form { file, texts } = cx.form(&rules).await?;
+    let Form { file, mut texts } = cx.form(&rules).await?;
     check_line("the file's name", &file.name)?;
+    let flags = Flags { force: flag("force", &mut texts)?, upsert: flag("upsert", &mut texts)? };
     let extracted = extract(&services, &file).await?;
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
-    let task = services.kb.submit_file(file, &caller.creator(), warnings).await.writing()?;
-    Reply::accepted(&UploadAccepted::from(&task))
+    Ok(Sent { file, warnings, flags })
+}
+
+/// A part that says yes or no; no where there is none, or nothing in it.
+fn flag(name: &str, texts: &mut BTreeMap<&str, Vec<u8>>) -> Result<bool, ApiError> {
+    let text = texts.remove(name).unwrap_or_default();
+    match text.trim_ascii() {
+        b"true" => Ok(true),
+        b"false" | b"" => Ok(false),
+        other => {
+            let shown: String = String::from_utf8_lossy(other).chars().take(40).collect();
+            Err(ApiError::invalid(format!("{name} is {shown:?}: true or false is needed")))
+        }
+    }
 }
 
 /// The text of a file, read with the plugins that the settings choose.

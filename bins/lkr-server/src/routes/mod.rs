@@ -11,8 +11,11 @@ mod ops;
 mod pages;
 mod search;
 mod settings;
+mod submissions;
 mod tasks;
 mod users;
+
+pub(crate) use submissions::Flags;
 
 use crate::http::Endpoint;
 
@@ -27,6 +30,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         settings::rows(),
         tasks::rows(),
         files::rows(),
+        submissions::rows(),
         documents::rows(),
         search::rows(),
         knowledge::rows(),

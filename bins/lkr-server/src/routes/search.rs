@@ -1,21 +1,16 @@
 use std::time::Instant;
 
-use actix_web::{
-    HttpResponse,
-    http::{
-        Method,
-        header::{self, HeaderName, HeaderValue},
-    },
-    web::Bytes,
+use actix_web::http::{
+    Method,
+    header::{HeaderName, HeaderValue},
 };
 use futures_util::stream;
 use lkr::CacheStatus;
-use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     error::{ApiError, Failing},
-    http::{Answer, Cx, Endpoint, Reader, Reply},
+    http::{self, Answer, Cx, Endpoint, Reader, Reply, event},
     openapi::{Doc, Shape, schema},
     wire::{search::SearchAnswer, search_input::SearchInput},
 };
@@ -69,13 +64,7 @@ async fn stream(_: Reader, mut cx: Cx) -> Answer {
         }
         events.push(event("summary.done", &summary)?);
     }
-    let events = stream::iter(events.into_iter().map(Ok::<_, actix_web::Error>));
-    let response = HttpResponse::Ok()
-        .content_type("text/event-stream")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((X_CACHE, cache))
-        .streaming(events);
-    Ok(Reply::Bare(response))
+    Ok(http::events(stream::iter(events.into_iter().map(Ok))).header(X_CACHE, cache))
 }
 
 async fn answer(cx: &mut Cx) -> Result<(SearchAnswer, HeaderValue), ApiError> {
@@ -87,12 +76,6 @@ async fn answer(cx: &mut Cx) -> Result<(SearchAnswer, HeaderValue), ApiError> {
     cx.state().metrics.search(hit, started.elapsed());
     let cache = HeaderValue::from_static(if hit { "hit" } else { "miss" });
     Ok((SearchAnswer::from(&*found.response), cache))
-}
-
-/// A server-sent event. JSON holds no line break, so that one line of data is enough.
-fn event(name: &str, data: &impl Serialize) -> Result<Bytes, ApiError> {
-    let data = serde_json::to_string(data).map_err(|error| ApiError::internal(&error))?;
-    Ok(Bytes::from(format!("event: {name}\ndata: {data}\n\n")))
 }
 
 /// A text in pieces that make it up again: line by line, and one piece at the least.

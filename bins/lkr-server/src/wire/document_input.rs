@@ -4,7 +4,7 @@ use lkr::{Excess, MAX_LINE_CHARS, NewDocument, check_properties, drop_reserved};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{error::ApiError, http::texts};
+use crate::{error::ApiError, http::texts, routes::Flags};
 
 /// The longest text: 16 MiB of UTF-8.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
@@ -23,12 +23,22 @@ pub(crate) struct DocumentInput {
     /// Free metadata: at most 64 keys. Title, source and metadata together have at most 256 KiB as JSON.
     #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
+    /// Ingest it although the settings say that it is a duplicate.
+    force: Option<bool>,
+    /// Where a live document has the same source, not empty, and the caller may change it, replace that: of several
+    /// the newest.
+    upsert: Option<bool>,
 }
 
 impl DocumentInput {
+    /// How it is to be taken.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags { force: self.force.unwrap_or_default(), upsert: self.upsert.unwrap_or_default() }
+    }
+
     /// The document, checked, and what its sender should know.
     pub(crate) fn check(self) -> Result<(NewDocument, Vec<String>), ApiError> {
-        let Self { text, title, source, metadata } = self;
+        let Self { text, title, source, metadata, .. } = self;
         let (title, source) = (title.unwrap_or_default(), source.unwrap_or_default());
         if text.trim().is_empty() {
             return Err(ApiError::invalid(
@@ -74,7 +84,14 @@ mod tests {
     use super::*;
 
     fn input(text: &str) -> DocumentInput {
-        DocumentInput { text: text.to_owned(), title: None, source: None, metadata: None }
+        DocumentInput {
+            text: text.to_owned(),
+            title: None,
+            source: None,
+            metadata: None,
+            force: None,
+            upsert: None,
+        }
     }
 
     fn keys(count: usize) -> BTreeMap<String, String> {

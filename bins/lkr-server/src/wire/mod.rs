@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod auth;
+pub(crate) mod batch;
 pub(crate) mod document_change;
 pub(crate) mod document_input;
 pub(crate) mod documents;

@@ -11,8 +11,14 @@ use super::{documents::ByLayer, moment};
 pub(crate) struct Accepted {
     #[schema(value_type = String)]
     pub(crate) task_id: TaskId,
-    /// pending
+    /// pending; how it stands where it was accepted before, under the same Idempotency-Key
     pub(crate) status: &'static str,
+}
+
+impl From<&Task> for Accepted {
+    fn from(task: &Task) -> Self {
+        Self { task_id: task.task_id, status: task.status.name() }
+    }
 }
 
 /// A task.
@@ -23,7 +29,7 @@ pub(crate) struct TaskItem {
     /// The document it makes or changes; null where it is about all documents.
     #[schema(required, value_type = Option<String>)]
     doc_id: Option<DocId>,
-    /// ingest or reclassify
+    /// ingest, replace or reclassify
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
@@ -103,6 +109,7 @@ pub(crate) struct ReclassifyResultItem {
 pub(crate) struct Duplicate {
     #[schema(value_type = String)]
     doc_id: DocId,
+    /// In how many of 64 bits the fingerprints differ; 0 where the texts are equal.
     distance: u32,
 }
 
@@ -180,7 +187,9 @@ impl DocumentResultItem {
             title: result.title,
             category: result.category,
             language: result.language,
-            duplicate_of: None,
+            duplicate_of: result
+                .duplicate_of
+                .map(|found| Duplicate { doc_id: found.doc_id, distance: found.distance }),
             counts: result.counts.into(),
             embedded: result.embedded,
             usage: result.usage.into(),
@@ -199,6 +208,15 @@ impl From<TaskFailure> for FailureItem {
             retryable: failure.retryable,
         }
     }
+}
+
+/// That a task was forgotten.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedTask {
+    #[schema(value_type = String)]
+    pub(crate) task_id: TaskId,
+    /// true
+    pub(crate) deleted: bool,
 }
 
 /// A page of tasks, the newest first.

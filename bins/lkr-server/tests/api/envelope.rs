@@ -77,7 +77,7 @@ async fn wrong_methods_name_the_right_ones() {
         (Method::GET, "/api/v1/search", "POST"),
         (Method::HEAD, "/api/v1/search", "POST"),
         (Method::PUT, "/api/v1/documents", "POST, GET, HEAD"),
-        (Method::POST, "/api/v1/documents/0", "GET, PATCH, DELETE, HEAD"),
+        (Method::POST, "/api/v1/documents/0", "PUT, GET, PATCH, DELETE, HEAD"),
         (Method::OPTIONS, "/api/v1/documents/tasks", "GET, HEAD"),
         (Method::POST, "/healthz", "GET, HEAD"),
         (Method::from_bytes(b"BREW").unwrap(), "/", "GET, HEAD"),
@@ -155,9 +155,9 @@ async fn unknown_keys_are_named_wherever_they_stand() {
         let message = api.post(path, &admin, body).await.refused(1001, 400);
         assert!(message.contains("nope"), "{path}: {message}");
     }
-    for later in ["force", "upsert"] {
-        let message = api.post("/api/v1/documents", &admin, json!({ "text": "a", later: true })).await;
-        assert!(message.refused(1001, 400).contains(later));
+    for key in ["force", "upsert"] {
+        let wrong = api.post("/api/v1/documents", &admin, json!({ "text": "a", key: "yes" })).await;
+        assert!(wrong.refused(1001, 400).contains("boolean"));
     }
 }
 

@@ -199,7 +199,8 @@ async fn properties_of_the_form() {
         "{warnings}"
     );
     for ignored in ["[1]", "{", "null", " "] {
-        let parts = [("metadata", None, ignored.as_bytes()), ("file", Some("a.txt"), &b"words"[..])];
+        let force: Part<'_> = ("force", None, b"true");
+        let parts = [("metadata", None, ignored.as_bytes()), ("file", Some("a.txt"), &b"words"[..]), force];
         let (_, detail) = api.uploaded(&token, &parts).await;
         assert_eq!(detail["l1"]["metadata"].as_object().unwrap().len(), 3, "{ignored}");
     }

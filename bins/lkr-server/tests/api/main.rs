@@ -14,4 +14,5 @@ mod rights;
 mod search;
 mod settings;
 mod support;
+mod tasks;
 mod users;

@@ -101,7 +101,7 @@ async fn rights_and_errors_are_said() {
         match row.access {
             Access::Open => assert!(security.is_none(), "{row:?}"),
             Access::Unlisted | Access::Reader => assert_eq!(security.unwrap().len(), 2, "{row:?}"),
-            Access::Member | Access::Flagged | Access::Admin | Access::Owner => {
+            Access::Member | Access::Flagged | Access::Admin | Access::Owner | Access::TaskOwner => {
                 assert_eq!(security.unwrap().len(), 1, "{row:?}");
             }
         }

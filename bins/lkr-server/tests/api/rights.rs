@@ -32,7 +32,14 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("POST", "/api/v1/settings/test", Access::Admin),
     ("GET", "/api/v1/documents/tasks", Access::Reader),
     ("GET", "/api/v1/documents/tasks/{task_id}", Access::Reader),
+    ("DELETE", "/api/v1/documents/tasks/{task_id}", Access::TaskOwner),
+    ("POST", "/api/v1/documents/tasks/{task_id}/cancel", Access::TaskOwner),
+    ("POST", "/api/v1/documents/tasks/{task_id}/retry", Access::TaskOwner),
+    ("GET", "/api/v1/documents/tasks/{task_id}/events", Access::Reader),
     ("POST", "/api/v1/documents", Access::Member),
+    ("POST", "/api/v1/documents/batch", Access::Member),
+    ("PUT", "/api/v1/documents/{doc_id}", Access::Owner),
+    ("PUT", "/api/v1/documents/{doc_id}/file", Access::Owner),
     ("GET", "/api/v1/documents", Access::Reader),
     ("POST", "/api/v1/documents/upload", Access::Member),
     ("GET", "/api/v1/documents/{doc_id}/file", Access::Reader),
@@ -98,16 +105,16 @@ impl Who {
 
     /// The code that keeps the caller out, as the contract has it.
     fn refusal(self, access: Access, login_for_reads: bool) -> Option<u64> {
-        use Access::{Admin, Flagged, Member, Open, Owner, Reader, Unlisted};
-        let needs_login =
-            matches!(access, Member | Flagged | Admin | Owner) || (access == Reader && login_for_reads);
+        use Access::{Admin, Flagged, Member, Open, Owner, Reader, TaskOwner, Unlisted};
+        let needs_login = matches!(access, Member | Flagged | Admin | Owner | TaskOwner)
+            || (access == Reader && login_for_reads);
         match self {
             _ if access == Open => None,
             Self::Stranger | Self::Disabled | Self::KeyOfDisabled => Some(1005),
             _ if !needs_login || access == Unlisted => None,
             Self::Nobody => Some(1005),
             Self::Flagged | Self::FlaggedAdmin => (access != Flagged).then_some(1008),
-            Self::User | Self::KeyOfUser => matches!(access, Admin | Owner).then_some(1006),
+            Self::User | Self::KeyOfUser => matches!(access, Admin | Owner | TaskOwner).then_some(1006),
             Self::Owner | Self::KeyOfOwner => (access == Admin).then_some(1006),
             Self::Admin | Self::KeyOfAdmin => None,
         }
@@ -147,8 +154,8 @@ async fn populate<S: App>(api: &Api<S>) {
     api.account("flagged-admin", Role::Admin, true).await;
 }
 
-async fn ask<S: App>(api: &Api<S>, endpoint: &Endpoint, doc_id: &str, token: &str) -> Answer {
-    let path = endpoint.path.replace("{doc_id}", doc_id).replace("{task_id}", ID);
+async fn ask<S: App>(api: &Api<S>, endpoint: &Endpoint, thing: &str, token: &str) -> Answer {
+    let path = endpoint.path.replace("{doc_id}", thing).replace("{task_id}", thing);
     let path = path.replace("{username}", "nobody-here").replace("{id}", ID);
     api.call(endpoint.method.clone(), &path, token, None).await
 }
@@ -179,12 +186,21 @@ async fn lesson_21_every_route_for_every_caller() {
             let row = RIGHTS.iter().find(|row| row.0 == endpoint.method.as_str() && row.1 == endpoint.path);
             let access = row.unwrap_or_else(|| panic!("{endpoint:?} is not in the table")).2;
             for who in Who::ALL {
-                // A document of its own for each, because deleting is among the routes.
-                let doc_id = match access {
-                    Access::Owner => api.add(&api.login("owner").await, json!({ "text": "mine" })).await,
+                // A document or task of its own for each, because deleting is among the routes.
+                let mine = json!({ "text": "mine", "force": true });
+                let thing = match access {
+                    Access::Owner => api.add(&api.login("owner").await, mine).await,
+                    Access::TaskOwner => {
+                        let owner = api.login("owner").await;
+                        let doc_id = api.add(&owner, mine).await;
+                        let path = "/api/v1/documents/tasks?limit=1";
+                        let tasks = api.call(Method::GET, path, &owner, None).await.data();
+                        assert_eq!(tasks["items"][0]["doc_id"], doc_id.as_str());
+                        tasks["items"][0]["task_id"].as_str().unwrap().to_owned()
+                    }
                     _ => ID.to_owned(),
                 };
-                let answer = ask(&api, &endpoint, &doc_id, &credential(&api, who).await).await;
+                let answer = ask(&api, &endpoint, &thing, &credential(&api, who).await).await;
                 let got = Some(code(&answer)).filter(|code| matches!(code, 1005 | 1006 | 1008));
                 assert_eq!(got, who.refusal(access, require_login_for_reads), "{who:?}: {endpoint:?}");
             }
