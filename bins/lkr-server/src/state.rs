@@ -15,12 +15,15 @@ use lkr_settings::Settings;
 
 use crate::{
     error::{ApiError, Code},
-    http::{BodyBudget, InFlight},
+    http::{AnswerRoom, BodyBudget, InFlight},
     metrics::Metrics,
 };
 
 /// The memory that bodies may take together: two of the largest, and a crowd of usual ones.
 const BODIES_BYTES: usize = 256 * 1024 * 1024;
+
+/// The memory that large answers may take together until they are sent.
+const ANSWERS_BYTES: u32 = 256 * 1024 * 1024;
 
 /// The stores behind the service.
 #[derive(Debug, Clone)]
@@ -58,6 +61,7 @@ pub struct AppState {
     pub(crate) options: AppOptions,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: BodyBudget,
+    pub(crate) answers: AnswerRoom,
     pub(crate) in_flight: InFlight,
     services: OnceLock<Services>,
     stopping: AtomicBool,
@@ -71,6 +75,7 @@ impl AppState {
             options,
             metrics: Metrics::new(),
             bodies: BodyBudget::new(BODIES_BYTES),
+            answers: AnswerRoom::new(ANSWERS_BYTES),
             in_flight: InFlight::default(),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),

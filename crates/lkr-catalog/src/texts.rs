@@ -1,7 +1,7 @@
-use std::{fs::File, sync::Arc};
+use std::{fs::File, io, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{Stream, TryStreamExt};
 use lkr_domain::DocId;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use time::OffsetDateTime;
@@ -60,6 +60,16 @@ impl Texts {
     pub async fn get(&self, doc_id: DocId, revision: u64) -> Result<String> {
         let bytes = self.blobs.get(&path(doc_id, revision)).await?.bytes().await?;
         String::from_utf8(bytes.into()).map_err(|e| Error::corrupt("read text", e))
+    }
+
+    /// A text part by part, as it is read.
+    pub async fn parts(
+        &self,
+        doc_id: DocId,
+        revision: u64,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
+        let got = self.blobs.get(&path(doc_id, revision)).await?;
+        Ok(got.into_stream().map_err(io::Error::other))
     }
 
     /// The length of a text in bytes.

@@ -3,6 +3,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use futures_util::Stream;
 use lkr_catalog::{
     Catalog, ListFilter, NodeRecord, Originals, Page, Stats, StoredOriginal, Task, TaskFailure, TaskStatus,
     Texts,
@@ -144,6 +146,18 @@ impl KnowledgeBase {
     pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
         self.whole(doc_id, "read text", async |document: Document| {
             self.parts.texts.get(document.doc_id, document.revision).await
+        })
+        .await
+    }
+
+    /// The extracted text of a live document in UTF-8, part by part as it is read: the parts may begin and end amid a
+    /// character.
+    pub async fn text_in_parts(
+        &self,
+        doc_id: DocId,
+    ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
+        self.whole(doc_id, "read text", async |document: Document| {
+            self.parts.texts.parts(document.doc_id, document.revision).await
         })
         .await
     }

@@ -18,5 +18,6 @@ mod newcomer;
 mod second_process;
 mod secrets;
 mod sigterm;
+mod slow_readers;
 mod unread_bodies;
 mod without_model;

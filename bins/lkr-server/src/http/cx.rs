@@ -112,6 +112,12 @@ impl Cx {
         Ok(())
     }
 
+    /// Waits for room for an answer of some `bytes`, before it is made: one that is made whole takes its memory until
+    /// its reader has it.
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<(), ApiError> {
+        self.state.answers.reserve(&self.request, bytes).await
+    }
+
     /// The document that the path names. What cannot be an id is the id of no document.
     pub(crate) fn doc_id(&self) -> Result<DocId, ApiError> {
         self.part("doc_id").parse().map_err(|_| unknown_document())

@@ -2,7 +2,11 @@
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe};
 
-use actix_web::{HttpRequest, HttpResponse, Route, guard, http::Method, web};
+use actix_web::{
+    HttpRequest, HttpResponse, Route, guard,
+    http::Method,
+    web::{self, Data},
+};
 use futures_util::FutureExt;
 
 use super::{
@@ -43,7 +47,8 @@ impl Endpoint {
     {
         let work = move |request: HttpRequest| async move {
             let id = RequestId::of(&request);
-            let answer = AssertUnwindSafe(serve(handler, request)).catch_unwind().await;
+            let serving = roomy(serve(handler, request.clone()), request);
+            let answer = AssertUnwindSafe(serving).catch_unwind().await;
             Reply::respond(answer.unwrap_or_else(|_| Err(panicked())), &id)
         };
         let route = match method {
@@ -66,6 +71,15 @@ async fn serve<R: Right, Fut: Future<Output = Answer>>(
     let granted =
         R::granted(caller).ok_or_else(|| ApiError::new(Code::Unauthenticated, "this needs a login"))?;
     handler(granted, cx).await
+}
+
+/// An answer, once there is room for it.
+async fn roomy(answer: impl Future<Output = Answer>, request: HttpRequest) -> Answer {
+    let answer = answer.await?;
+    if let Some(state) = request.app_data::<Data<AppState>>() {
+        state.answers.reserve(&request, answer.size()).await?;
+    }
+    Ok(answer)
 }
 
 pub(super) async fn admit_to(

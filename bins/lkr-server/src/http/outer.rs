@@ -22,7 +22,7 @@ use actix_web::{
     web::{Bytes, Data},
 };
 
-use super::{RequestId, incoming::Incoming};
+use super::{RequestId, incoming::Incoming, room::Share};
 use crate::state::AppState;
 
 /// How many requests are in flight, their bodies included.
@@ -57,6 +57,8 @@ struct Outgoing {
     ticket: Option<Ticket>,
     /// Held although it may have ended: the server has to know of what is left when it decides on the connection.
     incoming: Option<Incoming>,
+    /// The memory that it takes.
+    _share: Option<Share>,
 }
 
 impl MessageBody for Outgoing {
@@ -105,7 +107,9 @@ pub(crate) async fn outer(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    Ok(response.map_body(|_, body| BoxBody::new(Outgoing { body, is_sent: false, ticket, incoming })))
+    let share = Share::of(response.request());
+    Ok(response
+        .map_body(|_, body| BoxBody::new(Outgoing { body, is_sent: false, ticket, incoming, _share: share })))
 }
 
 /// What the log says of a request, also of one whose client hangs up before it is answered.

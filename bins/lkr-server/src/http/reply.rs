@@ -62,6 +62,14 @@ impl Reply {
         Ok(Self::Enveloped { code: 0, message: "ok", status, data, headers: HeaderMap::new() })
     }
 
+    /// How much of it is in memory, in bytes.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Enveloped { data, .. } => data.len() as u64,
+            Self::Bare(_) => 0,
+        }
+    }
+
     /// The same with one more header.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         match &mut self {

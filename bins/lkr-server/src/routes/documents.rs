@@ -4,8 +4,8 @@ use lkr_auth::{AuditAction, AuditLog};
 use serde_json::{Map, json};
 
 use crate::{
-    error::{Code, Failing},
-    http::{Answer, Cx, Endpoint, Owner, Reader, Reply, cursor, unknown_document},
+    error::{ApiError, Code, Failing},
+    http::{Answer, Cx, Endpoint, Owner, Reader, Reply, cursor, enveloped, unknown_document},
     openapi::{Doc, Shape, schema},
     wire::{
         document_change::DocumentChangeInput,
@@ -17,6 +17,9 @@ use crate::{
 
 /// The largest body of a change: properties at their most, every byte written as an escape of six.
 const CHANGE_BYTES: usize = 2 * 1024 * 1024;
+
+/// What a node takes in memory while an answer is made of it and sent, all in all.
+const NODE_BYTES: u64 = 2 * 1024;
 
 pub(super) fn rows() -> Vec<Endpoint> {
     let doc = |id, summary, shape| Doc::new("Documents", id, summary, Shape::Envelope(shape));
@@ -94,7 +97,9 @@ async fn list(_: Reader, cx: Cx) -> Answer {
 async fn get(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
     let kb = &cx.services()?.kb;
-    let detail = kb.detail(cx.doc_id()?).await.reading()?.ok_or_else(unknown_document)?;
+    let document = kb.document(cx.doc_id()?).await.reading()?.ok_or_else(unknown_document)?;
+    cx.reserve((document.counts.l2 + document.counts.l3) * NODE_BYTES).await?;
+    let detail = kb.detail(document.doc_id).await.reading()?.ok_or_else(unknown_document)?;
     // A store that is away has no file for anybody.
     let available = matches!(kb.original(&detail.document).await, Ok(Some(_)));
     Reply::ok(&DocumentDetail::new(detail, available))
@@ -116,8 +121,10 @@ async fn chunks(_: Reader, cx: Cx) -> Answer {
 async fn text(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
     let doc_id = cx.doc_id()?;
-    let text = cx.services()?.kb.text(doc_id).await.writing()?;
-    Reply::ok(&DocumentText { doc_id, text: text.ok_or_else(unknown_document)? })
+    let text = cx.services()?.kb.text_in_parts(doc_id).await.writing()?;
+    let text = text.ok_or_else(unknown_document)?;
+    let head = serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
+    Ok(enveloped(&cx.request_id(), &head, "text", text))
 }
 
 async fn change(Owner(caller): Owner, mut cx: Cx) -> Answer {

@@ -1,0 +1,42 @@
+//! Clients that ask for much and do not read it: the server's memory stays what it was, and others are answered.
+
+use std::{io::Write, net::TcpStream, thread, time::Duration};
+
+use lkr_tests::Server;
+use serde_json::{Value, json};
+
+const MIB: u64 = 1024 * 1024;
+
+/// How many do not read.
+const READERS: usize = 40;
+
+#[test]
+fn who_does_not_read_takes_no_memory() {
+    let server = Server::start();
+    let line = "The level of the \"river\" is steady;\tnobody knows\\why, 水位は一定。\n";
+    let text = line.repeat(12 * MIB as usize / line.len());
+    let detail = server.uploaded("river.txt", text.as_bytes());
+    let path = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
+    assert_eq!(server.get(&format!("{path}/text")).data()["text"], text, "it comes whole");
+    let before = memory(&server);
+    for path in [format!("{path}/text"), path] {
+        let mut readers = Vec::new();
+        for _ in 0..READERS {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+            write!(stream, "GET /api/v1{path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+            readers.push(stream);
+        }
+        thread::sleep(Duration::from_secs(4));
+        let now = memory(&server);
+        assert!(now < before + 400 * MIB, "{path}: {before} bytes before, {now} now");
+        let found: Value = server.search(&json!({"query": "river"}));
+        assert_eq!(found["results"].as_array().unwrap().len(), 10);
+        drop(readers);
+    }
+}
+
+fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
