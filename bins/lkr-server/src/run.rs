@@ -1,12 +1,12 @@
 //! The life of the server: bind, open, serve, stop.
 
-use std::{future::Future, net::SocketAddr, path::Path, time::Duration};
+use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
 
 use actix_web::{HttpServer, dev::ServerHandle, web::Data};
 use anyhow::{Context, Result, anyhow};
 use lkr::{
     KnowledgeBase, OpenOptions, Taxonomy,
-    files::{FileReader, FileTools},
+    files::{FilePlugins, FileReader, FileSource, FileTools},
 };
 use lkr_auth::{Auth, AuthOptions};
 use lkr_settings::Settings;
@@ -122,7 +122,7 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     })?;
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
     first_admin::ensure(&auth, password_file, config.admin_password.as_deref()).await?;
-    let tools = find_tools(config);
+    let tools = loadable(config, find_tools(config)).await?;
     let asked = tools.clone();
     let plugins = tokio::task::spawn_blocking(move || plugins(&asked)).await?;
     let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins)?;
@@ -132,6 +132,36 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     }
     let files = open_reader(config, tools)?;
     Ok(Services { kb, files, auth, settings })
+}
+
+/// What is told to be a PDF, and refused by all who can read one.
+const HARDLY_A_PDF: &[u8] = b"%PDF-1.4\n%%EOF\n";
+
+/// The tools without a library that cannot be loaded. Where it was named, that ends the start. A worker tries, because
+/// what is no library may end the process that loads it.
+async fn loadable(config: &Config, tools: FileTools) -> Result<FileTools> {
+    let Some(library) = tools.pdfium.clone() else { return Ok(tools) };
+    let reader = open_reader(config, tools.clone())?;
+    let mut file = tempfile::tempfile_in(reader.spool()).context("the folder of files on their way")?;
+    file.write_all(HARDLY_A_PDF)?;
+    let (file_name, length) = ("none.pdf".to_owned(), HARDLY_A_PDF.len() as u64);
+    let source = FileSource { file_name, media_type: None, file, length };
+    let plugins = FilePlugins { pdf: "pdfium".to_owned(), ..FilePlugins::default() };
+    let tried = reader.read(source, &plugins).await;
+    // Anything that is said of the file itself was said by the library.
+    let Err(error) = tried.map(drop).or_else(|error| match error.kind() {
+        lkr::ErrorKind::Invalid => Ok(()),
+        _ => Err(error),
+    }) else {
+        return Ok(tools);
+    };
+    let reason = error.reason();
+    let reason = reason.lines().next().unwrap_or_default();
+    if config.pdfium_library.is_some() {
+        return Err(anyhow!("pdfium_library {}: it cannot be loaded: {reason}", library.display()));
+    }
+    tracing::warn!(library = %library.display(), reason, "a PDFium was found that cannot be loaded");
+    Ok(FileTools { pdfium: None, ..tools })
 }
 
 /// What reads files: parsers in child processes of this very program.

@@ -207,3 +207,15 @@ fn lesson_35_a_request_in_flight_is_answered_and_no_other_is_taken() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_library_that_is_none_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libpdfium.so");
+    fs::write(&library, "not a library").unwrap();
+    let mut command = command(folder.path());
+    command.env("RUST_LOG", "off").env("LKR_PDFIUM_LIBRARY", &library);
+    let output = command.args(["--listen", &format!("127.0.0.1:{}", free_port())]).output().unwrap();
+    let said = refusal(&output);
+    assert!(said.contains("pdfium_library") && said.contains("libpdfium.so"), "{said}");
+}
