@@ -48,7 +48,22 @@ impl Server {
         Self::start_in(Some("data"), environment)
     }
 
+    /// A server with a data folder as `fill` leaves it, which does not run yet.
+    #[must_use]
+    pub fn prepared(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
+        let server = Self::stopped(Some("data"), environment);
+        fs::create_dir(server.data_dir()).expect("a data folder");
+        fill(&server.data_dir());
+        server
+    }
+
     fn start_in(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
+        let server = Self::stopped(data, environment);
+        server.restart();
+        server
+    }
+
+    fn stopped(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         // Every request has a connection of its own: those of a killed server are of no use.
         let config = Agent::config_builder()
@@ -68,7 +83,6 @@ impl Server {
         for (key, value) in environment {
             server.set(key, value);
         }
-        server.restart();
         server
     }
 

@@ -92,6 +92,12 @@ pub(crate) mod key {
     pub(crate) const CHANGES: &str = "change/";
     pub(crate) const UPLOADS: &str = "upload/";
 
+    /// The version of what is stored.
+    pub(crate) const VERSION: &str = "version";
+
+    /// That documents may lack fingerprints.
+    pub(crate) const UNPRINTED: &str = "unprinted";
+
     pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
     /// A live document without dense vectors.

@@ -165,7 +165,7 @@ pub(crate) fn cancelled(task: Task) -> Task {
 }
 
 /// The writes that take what a document was found by out of the indexes of texts, and put what it is found by in.
-fn index_anew(before: Option<&Document>, after: &Document) -> Vec<Write> {
+pub(crate) fn index_anew(before: Option<&Document>, after: &Document) -> Vec<Write> {
     let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
     if let Some(fingerprint) = &after.fingerprint {
         let content = key::content(&fingerprint.sha256, after.doc_id);

@@ -23,6 +23,7 @@ mod task;
 mod texts;
 mod trash;
 mod uploads;
+mod version;
 
 pub use accept::{Acceptance, Idempotency};
 pub use amendment::{Amendment, DocumentChange};
@@ -48,3 +49,4 @@ pub use task::{
 pub use texts::{ExtractedText, Texts};
 pub use trash::Trash;
 pub use uploads::Upload;
+pub use version::STORE_VERSION;

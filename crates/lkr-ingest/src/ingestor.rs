@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::{Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, Task, Texts};
+use lkr_catalog::{
+    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, Texts,
+};
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
 use lkr_models::{Embedder, SparseEncoder};
 use lkr_parsers::Parser;
@@ -81,8 +83,15 @@ const CLOCK_GRAIN: Duration = Duration::from_millis(20);
 pub(crate) const CONTENDED_TRIES: usize = 16;
 
 impl Ingestor {
-    /// Ingestion over these ports. Makes the four collections unless they are there.
+    /// Ingestion over these ports. Makes the four collections unless they are there, and what an earlier version stored
+    /// something of this one.
+    ///
+    /// # Errors
+    /// `Refused` where the store is of a later version.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
+        if let Some(earlier) = ports.catalog.upgrade().await? {
+            tracing::debug!(from = earlier, to = STORE_VERSION, "the store is of this version now");
+        }
         let started = OffsetDateTime::now_utc();
         let opened = started - CLOCK_GRAIN;
         let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;

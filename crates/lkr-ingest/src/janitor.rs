@@ -10,7 +10,7 @@ use lkr_catalog::{Task, Trash};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
-use crate::{Result, change, ingestor::Inner, shelves::delete_everywhere};
+use crate::{Result, change, ingestor::Inner, shelves::delete_everywhere, upgrade};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
@@ -44,7 +44,14 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     if let Err(error) = sweep_texts(&inner).await {
         tracing::warn!(%error, "texts that belong to nothing could not be collected");
     }
+    let mut printed = false;
     loop {
+        if !printed {
+            match upgrade::fingerprints(&inner).await {
+                Ok(()) => printed = true,
+                Err(error) => tracing::warn!(%error, "fingerprints will be made later"),
+            }
+        }
         if let Err(error) = round(&inner).await {
             tracing::warn!(%error, "tidying up failed; it will be tried again");
         }

@@ -20,6 +20,7 @@ mod reuse;
 mod shelves;
 mod store;
 mod submit;
+mod upgrade;
 mod upsert;
 mod worker;
 

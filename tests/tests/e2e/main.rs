@@ -20,4 +20,5 @@ mod secrets;
 mod sigterm;
 mod slow_readers;
 mod unread_bodies;
+mod upgrade;
 mod without_model;

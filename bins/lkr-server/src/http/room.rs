@@ -42,7 +42,8 @@ impl AnswerRoom {
         }
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most);
         let permit = timeout(PATIENCE, Arc::clone(&self.bytes).acquire_many_owned(bytes)).await;
-        let full = || ApiError::new(Code::Overloaded, "too many large answers are being sent; try again soon");
+        let full =
+            || ApiError::new(Code::Overloaded, "too many large answers are being sent; try again soon");
         let permit = permit.map_err(|_| full())?.map_err(|_| full())?;
         request.extensions_mut().insert(Share { _permit: permit });
         Ok(())

@@ -123,7 +123,8 @@ async fn text(_: Reader, cx: Cx) -> Answer {
     let doc_id = cx.doc_id()?;
     let text = cx.services()?.kb.text_in_parts(doc_id).await.writing()?;
     let text = text.ok_or_else(unknown_document)?;
-    let head = serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
+    let head =
+        serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
     Ok(enveloped(&cx.request_id(), &head, "text", text))
 }
 

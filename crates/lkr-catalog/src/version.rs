@@ -1,0 +1,92 @@
+//! The version of what is stored, so that a store of a later lkr is refused rather than misread.
+
+use lkr_domain::{Document, Fingerprint};
+use lkr_state::{Expect, StateStoreExt, Write};
+
+use crate::{
+    Catalog, Error, ErrorKind, Result, Stored,
+    catalog::{key, read_document},
+    document,
+    finish::index_anew,
+};
+
+/// The version that this lkr writes. Version 1 had no replacements, and nothing told texts from one another.
+pub const STORE_VERSION: u64 = 2;
+
+impl Catalog {
+    /// Makes the store one of this version; answers which it was, where it was an earlier one.
+    ///
+    /// # Errors
+    /// `Refused` where it is of a later version.
+    pub async fn upgrade(&self) -> Result<Option<u64>> {
+        let record = self.state.get(key::VERSION).await?;
+        let found = match &record {
+            None => 1,
+            Some(record) => {
+                let text = std::str::from_utf8(&record.value);
+                let version = text.ok().and_then(|text| text.parse().ok());
+                version.ok_or_else(|| {
+                    Error::new(ErrorKind::Corrupt, "read the store's version", "it is no number")
+                })?
+            }
+        };
+        if found > STORE_VERSION {
+            let reason = format!(
+                "the store is of version {found}, and this program knows versions up to {STORE_VERSION}: it was \
+                 written by a later lkr"
+            );
+            return Err(Error::new(ErrorKind::Refused, "open store", reason));
+        }
+        if found == STORE_VERSION {
+            return Ok(None);
+        }
+        let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
+        let writes = vec![
+            Write::put(key::VERSION, expect, STORE_VERSION.to_string()),
+            Write::put(key::UNPRINTED, Expect::Any, Vec::new()),
+        ];
+        self.state.apply(writes).await?;
+        Ok(Some(found))
+    }
+
+    /// Whether there may be documents without fingerprints, which an earlier version brought in.
+    pub async fn lacks_fingerprints(&self) -> Result<bool> {
+        Ok(self.state.get(key::UNPRINTED).await?.is_some())
+    }
+
+    /// Notes that all documents have fingerprints.
+    pub async fn has_fingerprints(&self) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(key::UNPRINTED, Expect::Any)]).await?)
+    }
+
+    /// Gives a live document the fingerprint of its text.
+    ///
+    /// # Errors
+    /// `Conflict` where it changed since it was read.
+    pub async fn fingerprint(&self, before: &Stored<Document>, fingerprint: Fingerprint) -> Result<()> {
+        let after = Document { fingerprint: Some(fingerprint), ..before.value.clone() };
+        let put = Write::put(
+            key::document(after.doc_id),
+            Expect::Version(before.version),
+            document::encode(&after)?,
+        );
+        let writes = std::iter::once(put).chain(index_anew(None, &after));
+        Ok(self.state.apply(writes.collect()).await?)
+    }
+
+    /// A page of live documents with the versions of their records, beyond `after`.
+    pub async fn stored_documents(
+        &self,
+        after: Option<lkr_domain::DocId>,
+        limit: usize,
+    ) -> Result<Vec<Stored<Document>>> {
+        let after = after.map(key::document);
+        let order = lkr_state::Order::Ascending;
+        let records = self.state.scan(key::DOCUMENTS, after.as_deref(), order, limit).await?;
+        let read = |(key, record): &(String, lkr_state::Record)| {
+            let doc_id = key.strip_prefix(key::DOCUMENTS).unwrap_or_default().parse();
+            read_document(doc_id.map_err(|e| Error::corrupt("read document key", e))?, record)
+        };
+        records.iter().map(read).collect()
+    }
+}

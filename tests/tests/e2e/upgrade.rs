@@ -1,0 +1,77 @@
+//! Stores of earlier versions are opened, and those of later ones are refused.
+
+use std::{fs, path::Path, process::Command};
+
+use lkr_state::{Expect, StateStore, Write};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, assert_nothing_left, workspace};
+use serde_json::json;
+
+const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+
+/// A store that a server of version 1 wrote and that was killed with a task at hand: four documents, one of which came
+/// as a file, one that was changed by hand, an account, a setting.
+fn unpack(version: u32, to: &Path) {
+    let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
+    let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
+    assert!(status.expect("tar").success());
+}
+
+#[test]
+fn a_store_of_version_1_is_opened() {
+    let server = Server::prepared(ENVIRONMENT, |data| unpack(1, data));
+    server.restart();
+    let login = |username| {
+        let body = json!({"username": username, "password": "fixture-password"});
+        let token = server.call("POST", "/auth/login", Some(&body), None).data()["access_token"].clone();
+        token.as_str().unwrap().to_owned()
+    };
+    let (admin, user) = (login("admin"), login("fixture-user"));
+    server.until(|| (server.all("/documents").len() == 4).then_some(()));
+    let by_source =
+        |source: &str| server.get(&format!("/documents?source={source}")).data()["items"][0].clone();
+    let basalt = by_source("fixture:basalt");
+    assert_eq!((&basalt["category"], &basalt["metadata"]), (&json!("Company"), &json!({"kind": "geology"})));
+    let marble = by_source("fixture:marble");
+    let file = server.get(&format!("/documents/{}/file", marble["doc_id"].as_str().unwrap()));
+    assert!(file.body.starts_with(b"# Uploaded"));
+    let found = server.search(&json!({"query": "volcanoes", "filters": {"metadata": {"kind": "astronomy"}}}));
+    assert_eq!(found["results"][0]["path"], json!(["Io"]));
+    let settings = server.call("GET", "/settings", None, Some(&user));
+    assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
+    // What came in before there were fingerprints has one soon.
+    let again = server.until(|| {
+        let body = json!({"text": "Basalt is  a volcanic rock. "});
+        let accepted = server.call("POST", "/documents", Some(&body), Some(&admin));
+        let task = server.ended(accepted.data()["task_id"].as_str().unwrap());
+        let found = task["result"]["duplicate_of"]["doc_id"].clone();
+        if found.is_null() {
+            let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
+            assert_eq!(server.call("DELETE", &path, None, Some(&admin)).status, 200);
+            return None;
+        }
+        Some(found)
+    });
+    assert_eq!(again, basalt["doc_id"]);
+    let body = json!({"text": "Marble is pressed limestone."});
+    let path = format!("/documents/{}", marble["doc_id"].as_str().unwrap());
+    let replaced = server.call("PUT", &path, Some(&body), Some(&admin));
+    assert_eq!(server.ended(replaced.data()["task_id"].as_str().unwrap())["status"], "done");
+    let shown = assert_consistent(&server);
+    assert_nothing_left(&server, &shown);
+}
+
+#[test]
+fn a_store_of_a_later_version_is_refused_in_one_line() {
+    let server = Server::prepared(ENVIRONMENT, |data| {
+        fs::create_dir_all(data).unwrap();
+        let store = LmdbStore::open(&data.join("store"), LmdbOptions::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let later = vec![Write::put("version", Expect::Any, "99")];
+        runtime.block_on(store.state().apply(later)).unwrap();
+    });
+    let output = server.command().env("RUST_LOG", "off").output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("version 99") && said.lines().count() == 1, "{said}");
+}
