@@ -8,8 +8,9 @@ use crate::{
     notes::Notes,
     numbering::Lists,
     package::{Package, Relation},
+    scenery::Scenery,
     styles::Styles,
-    walk::{Scenery, Walk},
+    walk::Walk,
     xml::{Kind, Piece, Xml},
 };
 
@@ -38,13 +39,25 @@ impl Parser for DocxXml {
             }
             Ok((blocks, seen))
         };
-        let (blocks, seen) = read(Scenery::default())?;
+        let (mut blocks, seen) = read(Scenery::default())?;
         // What lies behind a text box may stand after it, or anywhere: only the end tells whether there is such a thing.
-        match seen.again().filter(|_| !source.is_over()) {
-            Some(scenery) => read(scenery)?.0.finish(),
-            None => blocks.finish(),
+        if let Some(scenery) = seen.scenery.again() {
+            match if source.is_over() { Ok(None) } else { read(scenery).map(Some) } {
+                Ok(Some((again, seen))) if seen.is_whole => return again.finish(),
+                Ok(_) => blocks.warn("time ran out: white words in text boxes were left out"),
+                // What the first reading found is complete but for words that may be white on white.
+                Err(error) => blocks.warn(format!("white words in text boxes were left out: {error}")),
+            }
         }
+        blocks.finish()
     }
+}
+
+/// What is known once the main part was read.
+struct Seen {
+    scenery: Scenery,
+    /// Whether there was time for all of it.
+    is_whole: bool,
 }
 
 /// What stands beside the main part.
@@ -101,7 +114,7 @@ fn body(
     parts: &mut Parts,
     blocks: &mut Blocks,
     scenery: Scenery,
-) -> Result<Scenery> {
+) -> Result<Seen> {
     match xml.next() {
         Ok(Some(Piece::Open(Kind::Document, _))) => {}
         Err(error) => return Err(error),
@@ -120,12 +133,15 @@ fn body(
         Err(error) if error.kind() == ErrorKind::Input && !blocks.is_empty() => {
             blocks.warn(format!("the rest of the text could not be read: {error}"));
         }
-        end => end?,
+        Err(error) => return Err(error),
+        Ok(is_whole) => return Ok(Seen { scenery: walk.scenery(), is_whole }),
     }
-    Ok(walk.scenery())
+    // A main part that breaks off does so each time.
+    Ok(Seen { scenery: walk.scenery(), is_whole: true })
 }
 
-fn pieces(source: &Source<'_>, xml: &mut Xml<'_>, walk: &mut Walk<'_>, blocks: &mut Blocks) -> Result<()> {
+/// Reads all that comes; whether there was time for it.
+fn pieces(source: &Source<'_>, xml: &mut Xml<'_>, walk: &mut Walk<'_>, blocks: &mut Blocks) -> Result<bool> {
     let mut count = 0_usize;
     while let Some(piece) = xml.next()? {
         walk.take_in(&piece)?;
@@ -135,8 +151,8 @@ fn pieces(source: &Source<'_>, xml: &mut Xml<'_>, walk: &mut Walk<'_>, blocks: &
         count += 1;
         if count.is_multiple_of(PIECES_BETWEEN_LOOKS) && source.is_over() {
             blocks.warn("time ran out: the rest of the text was not read");
-            break;
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }

@@ -104,6 +104,8 @@ struct Run {
     is_hidden: bool,
     is_white: bool,
     is_backed: bool,
+    /// Whether its letters are smaller than a point.
+    is_tiny: bool,
     /// Whether the run itself says which colour it has, rather than a style.
     has_color: bool,
 }
@@ -158,7 +160,7 @@ impl Paragraph {
     }
 
     fn is_hidden(&self) -> bool {
-        self.around.is_hidden || self.runs.iter().any(|run| run.is_hidden)
+        self.around.is_hidden || self.runs.iter().any(|run| run.is_hidden || run.is_tiny)
     }
 
     fn open_run(&mut self, styles: &Styles) {
@@ -168,6 +170,7 @@ impl Paragraph {
             is_hidden: styles.hides(style),
             is_white: styles.is_white(style).unwrap_or_default(),
             is_backed: styles.is_backed(style),
+            is_tiny: false,
             has_color: false,
         });
     }
@@ -186,9 +189,15 @@ impl Paragraph {
                 }
             }
             Kind::Vanish => run.is_hidden = is_on(tag),
+            Kind::Size => run.is_tiny = is_tiny(tag),
             Kind::Color => (run.is_white, run.has_color) = (color::is_white_text(tag), true),
             Kind::Shading | Kind::Highlight => run.is_backed |= color::is_ground(kind, tag),
             _ => {}
         }
     }
+}
+
+/// Whether letters of a size, which is in half points, are there for machines alone.
+fn is_tiny(tag: &BytesStart<'_>) -> bool {
+    attribute(tag, "val").and_then(|size| size.parse::<f32>().ok()).is_some_and(|size| size < 2.0)
 }

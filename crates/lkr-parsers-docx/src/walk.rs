@@ -9,6 +9,7 @@ use crate::{
     item::Item,
     notes::Notes,
     numbering::Lists,
+    scenery::Scenery,
     shape::{Ground, Shape},
     styles::{Styles, level_of},
     xml::{Kind, Piece, attribute},
@@ -32,25 +33,9 @@ pub(crate) struct Walk<'a> {
     has_background: bool,
     /// The shapes that are open.
     shapes: Vec<Shape>,
+    /// How many frames were open where each text box that is open began.
+    boxes: Vec<usize>,
     scenery: Scenery,
-}
-
-/// What may lie behind text boxes that are clear, and whether that matters.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Scenery {
-    /// Whether there is a picture or a coloured shape.
-    is_there: bool,
-    /// Whether white words were left out that can be read where such a thing lies behind them.
-    is_needed: bool,
-    /// Whether white words in such boxes are kept.
-    keeps: bool,
-}
-
-impl Scenery {
-    /// What tells a second reading that all words in clear boxes may be seen; nothing where the first one was right.
-    pub(crate) fn again(self) -> Option<Self> {
-        (self.is_there && self.is_needed && !self.keeps).then_some(Self { keeps: true, ..self })
-    }
 }
 
 impl<'a> Walk<'a> {
@@ -67,6 +52,7 @@ impl<'a> Walk<'a> {
             has_embedded: false,
             has_background: false,
             shapes: Vec::new(),
+            boxes: Vec::new(),
             scenery: Scenery::default(),
         }
     }
@@ -122,6 +108,7 @@ impl<'a> Walk<'a> {
             Kind::Background => self.has_background |= color::is_ground(kind, tag),
             Kind::Picture => self.scenery.is_there = true,
             Kind::Shape | Kind::OldShape => self.shapes.push(Shape::new(self.frames.len(), kind, tag)),
+            Kind::TextBox => self.boxes.push(self.frames.len()),
             Kind::Paragraph => {
                 self.frames.push(Frame::Paragraph(Box::new(Paragraph::new(self.around()))));
             }
@@ -167,7 +154,8 @@ impl<'a> Walk<'a> {
         let page = Around { is_backed: self.has_background, ..Around::default() };
         let around = self.frames.last().map_or(page, Frame::around);
         match self.frames.last() {
-            Some(Frame::Paragraph(_)) => self.in_box(around),
+            // A paragraph in another one that is in no text box stands where that one does.
+            Some(Frame::Paragraph(_)) if self.boxes.last() == Some(&self.frames.len()) => self.in_box(around),
             _ => around,
         }
     }
@@ -198,6 +186,7 @@ impl<'a> Walk<'a> {
         }
         match (kind, self.frames.last_mut()) {
             (Kind::Alternate, _) => drop(self.alternates.pop()),
+            (Kind::TextBox, _) => drop(self.boxes.pop()),
             (Kind::Shape | Kind::OldShape, _) => {
                 let shape = self.shapes.pop();
                 self.scenery.is_there |= shape.is_some_and(|shape| shape.ground() == Ground::Colored);

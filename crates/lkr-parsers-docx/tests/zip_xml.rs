@@ -4,41 +4,14 @@
 
 mod common;
 
-use common::{archive, docx, file, plain};
-use lkr_domain::{BlockKind, Parsed};
-use lkr_parsers::{Error, ErrorKind, Parser, Source};
+use common::{archive, check, docx, file, parse, plain, styled};
+use lkr_parsers::{ErrorKind, Parser, Source};
 use lkr_parsers_docx::DocxXml;
-
-fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
-    DocxXml.parse(&Source::new(bytes))
-}
-
-/// The blocks in short: a letter for the kind, a heading's level, the text.
-#[track_caller]
-fn check(bytes: &[u8], expected: &[&str]) {
-    let parsed = parse(bytes).unwrap();
-    let describe = |block: &lkr_domain::Block| {
-        let text = parsed.text.get(block.range.clone()).unwrap();
-        match &block.kind {
-            BlockKind::Heading { level, title } => format!("h{level} {title}"),
-            BlockKind::Paragraph => format!("p {text}"),
-            BlockKind::List => format!("l {text}"),
-            BlockKind::Table => format!("t {text}"),
-            BlockKind::Code => format!("c {text}"),
-        }
-    };
-    assert_eq!(parsed.blocks.iter().map(describe).collect::<Vec<_>>(), expected);
-}
 
 #[track_caller]
 fn refused(bytes: &[u8], kind: ErrorKind, reason: &str) {
     let error = parse(bytes).unwrap_err();
     assert_eq!((error.kind(), error.to_string().contains(reason)), (kind, true), "{error}");
-}
-
-/// A paragraph in a style.
-fn styled(style: &str, text: &str) -> String {
-    format!("<w:p><w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
 }
 
 const STYLES: &str = "<w:styles>\
@@ -87,136 +60,6 @@ fn hidden_runs_hide_what_hangs_on_them() {
         plain("box")
     );
     check(&docx(&body, &[("footnotes", notes)]), &["p seen"]);
-}
-
-/// A paragraph of white words, with these properties of its own and of its run.
-fn white(paragraph: &str, run: &str) -> String {
-    format!(
-        "<w:p><w:pPr>{paragraph}</w:pPr><w:r><w:rPr><w:color w:val=\"FFFFFF\"/>{run}</w:rPr><w:t>white</w:t></w:r></w:p>"
-    )
-}
-
-#[test]
-fn white_words_are_hidden() {
-    let light = "<w:shd w:val=\"clear\" w:color=\"auto\" w:fill=\"FEFEFE\"/>";
-    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
-    let cell = |content: &str| format!("<w:tc><w:tcPr>{light}</w:tcPr>{content}</w:tc>");
-    let styles = "<w:styles><w:style w:styleId=\"pale\"><w:rPr><w:color w:val=\"f0F1ff\"/></w:rPr></w:style></w:styles>";
-    let body = [
-        white("", ""),
-        white(light, "<w:highlight w:val=\"white\"/>"),
-        white("<w:rPr><w:shd w:val=\"clear\" w:fill=\"000080\"/></w:rPr>", ""),
-        styled("pale", "pale"),
-        format!("<w:tbl><w:tr>{}{}</w:tr></w:tbl>", cell(&white("", "")), cell(&plain("cell"))),
-        format!(
-            "<w:tbl><w:tr><w:tc><w:tcPr><w:tcPrChange>{dark}</w:tcPrChange></w:tcPr>{}</w:tc></w:tr></w:tbl>",
-            white("", "")
-        ),
-        plain("end"),
-    ];
-    check(&docx(&body.concat(), &[("styles", styles)]), &["t | cell", "p end"]);
-}
-
-#[test]
-fn white_words_on_a_ground_are_read() {
-    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
-    let styles = format!(
-        "<w:styles><w:style w:styleId=\"banner\"><w:pPr>{dark}</w:pPr></w:style>\
-         <w:style w:styleId=\"grid\"><w:tblStylePr><w:tcPr>{dark}</w:tcPr></w:tblStylePr></w:style></w:styles>"
-    );
-    let cells = |first: &str| {
-        format!("<w:tr><w:tc><w:tcPr>{first}</w:tcPr>{0}</w:tc><w:tc>{0}</w:tc></w:tr>", white("", ""))
-    };
-    for (body, expected) in [
-        (white(dark, ""), "p white"),
-        (white("", dark), "p white"),
-        (white("", "<w:shd w:val=\"solid\" w:color=\"000000\"/>"), "p white"),
-        (white("", "<w:shd w:val=\"clear\" w:themeFill=\"accent1\"/>"), "p white"),
-        (white("", "<w:highlight w:val=\"red\"/>"), "p white"),
-        (white("", "<w:color w:val=\"auto\"/>"), "p white"),
-        (white("", "<w:color w:val=\"EFFFFF\"/>"), "p white"),
-        (white("<w:pStyle w:val=\"banner\"/>", ""), "p white"),
-        (format!("<w:tbl>{}</w:tbl>", cells(dark)), "t white |"),
-        (format!("<w:tbl><w:tblPr>{dark}</w:tblPr>{}</w:tbl>", cells("")), "t white | white"),
-        (
-            format!("<w:tbl><w:tblPr><w:tblStyle w:val=\"grid\"/></w:tblPr>{}</w:tbl>", cells("")),
-            "t white | white",
-        ),
-        (format!("<w:p><w:r><w:txbxContent>{}</w:txbxContent></w:r></w:p>", white("", "")), "p white"),
-    ] {
-        check(&docx(&body, &[("styles", &styles)]), &[expected]);
-    }
-    let page = "<w:document xmlns:w=\"http://purl.oclc.org/ooxml/wordprocessingml/main\">\
-        <w:background w:color=\"002060\"/><w:body>";
-    check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
-}
-
-/// A text box of white words whose shape has these properties, and this style.
-fn boxed(properties: &str, style: &str) -> String {
-    format!(
-        "<w:p><w:r><w:t>seen</w:t><wps:wsp><wps:spPr>{properties}</wps:spPr>{style}<wps:txbx><w:txbxContent>{}\
-         </w:txbxContent></wps:txbx></wps:wsp></w:r></w:p>",
-        white("", "")
-    )
-}
-
-/// The same as older programs write it.
-fn old_boxed(attributes: &str, fill: &str) -> String {
-    format!(
-        "<w:p><w:r><w:t>seen</w:t><v:shape {attributes}>{fill}<v:textbox><w:txbxContent>{}</w:txbxContent></v:textbox>\
-         </v:shape></w:r></w:p>",
-        white("", "")
-    )
-}
-
-#[test]
-fn white_words_in_white_boxes_are_hidden() {
-    let line = "<a:ln><a:solidFill><a:srgbClr val=\"000000\"/></a:solidFill></a:ln>";
-    let unfilled = "<wps:style><a:fillRef idx=\"0\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
-    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
-    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
-    for body in [
-        boxed("<a:noFill/>", ""),
-        boxed(&format!("<a:noFill/>{line}"), filled),
-        boxed(line, unfilled),
-        boxed("", ""),
-        boxed(&plain("<a:srgbClr val=\"FFFFFF\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"bg1\"/>"), filled),
-        boxed(&plain("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>"), ""),
-        old_boxed("", ""),
-        old_boxed("filled=\"f\" fillcolor=\"red\"", "<v:fill type=\"tile\"/>"),
-        old_boxed("fillcolor=\"white [3212]\"", "<v:fill color=\"#fefefe\"/>"),
-    ] {
-        check(&docx(&body, &[]), &["p seen"]);
-    }
-}
-
-#[test]
-fn white_words_in_colored_boxes_are_read() {
-    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
-    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
-    for body in [
-        boxed(&plain("<a:srgbClr val=\"002060\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"accent1\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"bg1\"><a:lumMod val=\"50000\"/></a:schemeClr>"), ""),
-        boxed("<a:gradFill/>", ""),
-        boxed("", filled),
-        old_boxed("fillcolor=\"#002060\"", ""),
-        old_boxed("", "<v:fill type=\"gradient\"/>"),
-    ] {
-        check(&docx(&body, &[]), &["p seen", "p white"]);
-    }
-}
-
-#[test]
-fn white_words_in_clear_boxes_are_read_where_something_may_lie_behind_them() {
-    let clear = boxed("<a:noFill/>", "");
-    let picture = "<w:p><w:r><pic:pic/></w:r></w:p>";
-    check(&docx(&(clear.clone() + picture), &[]), &["p seen", "p white"]);
-    let shape = boxed("<a:gradFill/>", "");
-    check(&docx(&(clear + &shape), &[]), &["p seen", "p white", "p seen", "p white"]);
-    let opaque = boxed("<a:solidFill><a:srgbClr val=\"FFFFFF\"/></a:solidFill>", "");
-    check(&docx(&(opaque + picture), &[]), &["p seen"]);
 }
 
 #[test]
@@ -328,4 +171,12 @@ fn time_is_kept() {
     let parsed = DocxXml.parse(&source).unwrap();
     assert!(parsed.text.len() < 5000 * 4 && !parsed.text.is_empty());
     assert_eq!(parsed.warnings, ["time ran out: the rest of the text was not read"]);
+}
+
+#[test]
+fn letters_of_no_size_are_hidden() {
+    let sized = |size: &str| {
+        format!("<w:p><w:r><w:rPr><w:sz w:val=\"{size}\"/></w:rPr><w:t>size {size}</w:t></w:r></w:p>")
+    };
+    check(&docx(&["1", "0", "2", "20"].map(sized).concat(), &[]), &["p size 2", "p size 20"]);
 }

@@ -3,7 +3,7 @@
 //! usage: extract FILES… --out DIR [--json] [--no-outline] [--plugin lopdf|pdf_oxide|pdfium]
 //!
 //! With `--json`, what the texts are made of is written too: `blocks`, a list of `{kind, level, title, page}`. With
-//! `--no-outline`, headings are told by their looks alone. PDFium's library is the one that `LKR_PDFIUM_LIBRARY` names.
+//! `--no-outline`, headings are told by their looks alone. Warnings and errors go to the standard error. PDFium's library is the one that `LKR_PDFIUM_LIBRARY` names.
 #![allow(clippy::print_stderr, reason = "it is a program")]
 
 use std::{env, fs, path::Path, sync::Arc};
@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let bytes = fs::read(&path)?;
         match parser.parse(&Source { file_name: Some(name), ..Source::new(&bytes) }) {
             Ok(parsed) => {
+                parsed.warnings.iter().for_each(|warning| eprintln!("{name}: {warning}"));
                 if json {
                     let blocks: Vec<_> = parsed.blocks.iter().map(described).collect();
                     let text = serde_json::json!({ "blocks": blocks }).to_string();

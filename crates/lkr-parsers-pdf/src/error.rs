@@ -71,9 +71,14 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
     }
 }
 
-/// What is to be checked before it is read takes too long.
-pub(crate) fn too_late() -> Error {
-    Error::new(ErrorKind::Limit, READ, "time ran out before it was checked for hidden text")
+/// Content that cannot be found or unpacked.
+pub(crate) fn unreadable() -> Error {
+    Error::new(ErrorKind::Input, READ, "content of it cannot be found or unpacked")
+}
+
+/// The content of a page is too long.
+pub(crate) fn too_long() -> Error {
+    Error::new(ErrorKind::Limit, READ, "a page of it has more than 32 MiB of content")
 }
 
 /// What keeps a file from being written again without its hidden text.

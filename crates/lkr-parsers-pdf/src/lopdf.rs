@@ -2,6 +2,7 @@
 
 mod content;
 mod fonts;
+mod forms;
 mod ground;
 mod ink;
 mod layers;
@@ -10,15 +11,22 @@ mod matrix;
 mod objects;
 mod paths;
 mod scrub;
-mod suspicion;
+mod shown;
+mod state;
+mod streams;
+mod tokens;
 
-use content::{Sight, Walked};
+use std::collections::HashSet;
+
+use content::{Walked, Walker};
 pub(crate) use ground::Ground;
+pub(crate) use ink::PALE;
 use layers::Layers;
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
-use lopdf::{Dictionary, Document, LoadOptions, ObjectId};
-pub(crate) use scrub::{Look, Scrubbed};
+use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
+pub(crate) use scrub::{Pale, Scrubbed};
+use shown::{Set, Sight};
 
 use crate::{
     PdfOptions, error,
@@ -77,12 +85,12 @@ impl Engine for Open {
 
     fn page(&self, index: usize) -> Result<Page> {
         let Walked { texts, .. } = self.walked(index)?;
-        let hidden =
-            texts.iter().filter(|text| text.sight == Sight::Hidden && !text.run.text.trim().is_empty());
-        let hidden = hidden.count();
+        let hidden = texts.iter().filter(|text| matches!(text.sight, Sight::Hidden | Sight::Pale));
+        let hidden = hidden.filter(|text| !text.run.text.trim().is_empty()).count();
         let is_seen = |sight| matches!(sight, Sight::Shown | Sight::Undrawn);
         // Letters that are drawn by the file may have any size, but the layout makes nothing of such small ones.
-        let seen = texts.into_iter().filter(|text| is_seen(text.sight) && text.run.size >= 1.0);
+        let is_read = |text: &Set| is_seen(text.sight) && text.run.size >= 1.0 && !text.run.text.is_empty();
+        let seen = texts.into_iter().filter(is_read);
         let runs = seen.map(|text| runs::Run { undrawn: false, ..text.run });
         let frame = self.pages.get(index).and_then(|page| self.frame(*page));
         Ok(Page { frame, hidden, lines: runs::lines(runs), ..Page::default() })
@@ -106,7 +114,7 @@ impl Open {
         if document.is_encrypted() {
             return Err(error::encrypted());
         }
-        let pages = document.page_iter().take(max_pages.saturating_add(1)).collect();
+        let pages = pages(&document, max_pages.saturating_add(1));
         let layers = Layers::new(&document);
         Ok(Self { document, pages, layers })
     }
@@ -124,8 +132,16 @@ impl Open {
     /// What the content of a page is made of.
     fn walked(&self, index: usize) -> Result<Walked> {
         let Some(id) = self.pages.get(index) else { return Ok(Walked::default()) };
-        let (resources, content) = (self.inherited(*id, b"Resources"), self.content(*id)?);
-        Ok(content::walk((&self.document, &self.layers), resources, &content, self.frame(*id)))
+        let mut walker = Walker::new(&self.document, &self.layers, None);
+        Ok(self.walk(&mut walker, *id, &self.content(*id)?))
+    }
+
+    /// What the content of a page is made of.
+    fn walk<'a>(&'a self, walker: &mut Walker<'a>, page: ObjectId, content: &[u8]) -> Walked {
+        let unit =
+            self.document.get_dictionary(page).and_then(|page| page.get_deref(b"UserUnit", &self.document));
+        let unit = unit.and_then(Object::as_float).unwrap_or(1.0).max(1.0);
+        walker.walk(self.inherited(page, b"Resources"), content, (self.frame(page), unit))
     }
 
     fn content(&self, page: ObjectId) -> Result<Vec<u8>> {
@@ -161,4 +177,24 @@ impl Open {
         let [left, bottom, right, top] = *edges.first_chunk()?;
         (left < right && bottom < top).then_some(Rect { left, bottom, right, top })
     }
+}
+
+/// The first pages of a document. What has no kids is a page, whatever it says that it is.
+fn pages(document: &Document, most: usize) -> Vec<ObjectId> {
+    let kids = |node: &Dictionary| {
+        let kids = node.get_deref(b"Kids", document).and_then(Object::as_array).ok()?;
+        Some(kids.iter().rev().filter_map(|kid| kid.as_reference().ok()).collect::<Vec<_>>())
+    };
+    let root = document.catalog().and_then(|catalog| catalog.get_deref(b"Pages", document));
+    let mut open = root.and_then(Object::as_dict).ok().and_then(kids).unwrap_or_default();
+    let (mut pages, mut known) = (Vec::new(), HashSet::new());
+    while let Some(id) = open.pop().filter(|_| pages.len() < most) {
+        match document.get_dictionary(id).ok().and_then(kids) {
+            // Nodes that hold each other have no end.
+            Some(kids) if known.insert(id) => open.extend(kids),
+            Some(_) => {}
+            None => pages.push(id),
+        }
+    }
+    pages
 }

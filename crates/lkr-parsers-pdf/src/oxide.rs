@@ -13,7 +13,7 @@ use crate::{
     PdfOptions,
     clean::Clean,
     error, fallback,
-    lopdf::{Ground, Look},
+    lopdf::{Ground, Pale},
     outline::{self, Entry},
     page::{Page, Rect},
     read::{self, Engine, Picture},
@@ -40,11 +40,12 @@ impl Parser for PdfOxide {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let clean = Clean::new(source, Look::HidingOrUndrawn, self.options.max_pages);
-        let document = error::guarded(|| open(&clean.bytes));
+        // The engine does not tell where pale text stands in the picture of a page that is turned.
+        let mut clean = Clean::new(source, Pale::OnTurned, self.options.max_pages);
+        let mut document = error::guarded(|| open(&clean.bytes));
         let pages = document.as_ref().ok().and_then(|document| document.page_count().ok());
-        if let Some(lopdf) = clean.instead(pages) {
-            return read::read(lopdf, source, &self.options);
+        if clean.settle(source, pages) {
+            document = error::guarded(|| open(&clean.bytes));
         }
         read::read(&Oxide { document: document?, clean, source: *source }, source, &self.options)
     }
@@ -80,7 +81,7 @@ impl Engine for Oxide<'_> {
         // The engine does not say which text is not drawn. Where lopdf does not either, and some of a page may be, the
         // picture of the page tells.
         let veiled = || self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content));
-        if self.clean.lopdf.is_none() && veiled() {
+        if self.clean.is_unchecked(index) && veiled() {
             lines.iter_mut().for_each(|line| line.pale = true);
         }
         Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines })
@@ -89,8 +90,9 @@ impl Engine for Oxide<'_> {
     fn second(&self, pages: &[Page]) -> Option<Vec<Page>> {
         // What unpdf reads is not looked at, so it gets nothing to read that is hidden.
         fallback::instead(pages, || {
-            let scrubbed = self.clean.lopdf.as_ref()?.scrubbed(&self.source, Look::Everywhere).ok()?;
-            Some(scrubbed.map_or(Cow::Borrowed(self.source.bytes), |scrubbed| Cow::Owned(scrubbed.bytes)))
+            let (lopdf, bytes) = (self.clean.lopdf.as_ref()?, self.source.bytes);
+            let scrubbed = lopdf.scrubbed(bytes, Pale::Everywhere, self.source.deadline).ok()?;
+            scrubbed.unchecked.is_empty().then(|| scrubbed.bytes.map_or(Cow::Borrowed(bytes), Cow::Owned))
         })
     }
 
@@ -98,11 +100,14 @@ impl Engine for Oxide<'_> {
         self.clean.hidden
     }
 
+    fn unchecked(&self, pages: usize) -> usize {
+        self.clean.unchecked(pages)
+    }
+
     fn ground(&self, index: usize) -> Option<Ground> {
-        let lopdf = self.clean.lopdf.as_ref()?;
         // Places on pages that are turned are not those of lopdf, which has looked at such pages before.
         let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
-        if turned { Some(Ground::everywhere()) } else { lopdf.ground(index) }
+        if turned { Some(Ground::everywhere()) } else { self.clean.ground(index) }
     }
 
     fn faster(&self) -> Option<&dyn Engine> {

@@ -20,7 +20,7 @@ use crate::{
     PdfOptions,
     clean::Clean,
     error,
-    lopdf::{Ground, Look},
+    lopdf::{Ground, Pale},
     outline::Entry,
     page::{Page, Rect},
     read::{self, Engine, Picture},
@@ -78,14 +78,22 @@ impl Parser for Pdfium {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let clean = Clean::new(source, Look::Hiding, self.options.max_pages);
-        let document = self.library.load_pdf_from_byte_slice(&clean.bytes, None).map_err(error::from_pdfium);
-        let pages = document.as_ref().ok().and_then(|document| usize::try_from(document.pages().len()).ok());
-        if let Some(lopdf) = clean.instead(pages) {
-            return read::read(lopdf, source, &self.options);
-        }
-        read::read(&Open { document: document?, clean: &clean }, source, &self.options)
+        let mut clean = Clean::new(source, Pale::Nowhere, self.options.max_pages);
+        let pages = self.opened(&clean.bytes).ok().and_then(|document| count(&document));
+        clean.settle(source, pages);
+        let document = self.opened(&clean.bytes)?;
+        read::read(&Open { document, clean: &clean }, source, &self.options)
     }
+}
+
+impl Pdfium {
+    fn opened<'a>(&'a self, bytes: &'a [u8]) -> Result<PdfDocument<'a>> {
+        self.library.load_pdf_from_byte_slice(bytes, None).map_err(error::from_pdfium)
+    }
+}
+
+fn count(document: &PdfDocument<'_>) -> Option<usize> {
+    usize::try_from(document.pages().len()).ok()
 }
 
 struct Open<'a> {
@@ -95,7 +103,7 @@ struct Open<'a> {
 
 impl Engine for Open<'_> {
     fn pages(&self) -> usize {
-        usize::try_from(self.document.pages().len()).unwrap_or(0)
+        count(&self.document).unwrap_or(0)
     }
 
     fn outline(&self) -> Vec<Entry> {
@@ -118,8 +126,12 @@ impl Engine for Open<'_> {
         self.clean.hidden
     }
 
+    fn unchecked(&self, pages: usize) -> usize {
+        self.clean.unchecked(pages)
+    }
+
     fn ground(&self, index: usize) -> Option<Ground> {
-        self.clean.lopdf.as_ref()?.ground(index)
+        self.clean.ground(index)
     }
 
     fn faster(&self) -> Option<&dyn Engine> {

@@ -38,6 +38,11 @@ pub(crate) trait Engine {
         0
     }
 
+    /// How many of the first so many pages may hold text that they do not show, as nobody could look for it.
+    fn unchecked(&self, _pages: usize) -> usize {
+        0
+    }
+
     /// What the page paints beside its text; nothing where that cannot be told.
     fn ground(&self, _index: usize) -> Option<Ground> {
         None
@@ -130,6 +135,9 @@ impl Reading<'_> {
         let left = all - self.pages.len();
         self.count(left, "was left out", "were left out");
         self.count(self.broken, "could not be read", "could not be read");
+        let unchecked = self.engine.unchecked(self.pages.len());
+        let what = "not looked through for text that pages do not show";
+        self.count(unchecked, &format!("was {what}"), &format!("were {what}"));
         if self.hidden > 0 {
             self.warnings.push("text that the pages do not show was left out".into());
         }

@@ -4,34 +4,7 @@
 
 mod common;
 
-use common::{Pdf, line, parsers};
-use lkr_domain::Parsed;
-use lkr_parsers::Source;
-use lkr_parsers_pdf::PdfOptions;
-
-fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
-    for parser in parsers(&PdfOptions::default()) {
-        let parsed = parser.parse(&Source::new(bytes)).unwrap();
-        lkr_parsers::conformance::assert_well_formed(&parsed);
-        expect(parser.name(), &parsed);
-    }
-}
-
-/// Every parser reads these words and no others, and says so where it left out some.
-fn reads(pdf: &Pdf, words: &str, hides: bool) {
-    check(&pdf.bytes(), |name, parsed| {
-        let found: Vec<&str> = parsed.text.split_whitespace().collect();
-        assert_eq!(found.join(" "), words, "{name}");
-        let warned =
-            parsed.warnings.iter().any(|warning| warning == "text that the pages do not show was left out");
-        assert_eq!(warned, hides, "{name}: {:?}", parsed.warnings);
-    });
-}
-
-/// Sets words in the regular font.
-fn set(y: u32, words: &str) -> String {
-    line(10, y, words)
-}
+use common::{Pdf, STATES, check, line, reads, set};
 
 /// A grey picture of one pixel over this part of the page.
 fn picture(left: u32, bottom: u32, across: u32, up: u32) -> String {
@@ -66,10 +39,6 @@ fn hidden_text_does_not_come_back_where_there_is_no_other() {
         assert_eq!(parsed.text, "", "{name}");
     });
 }
-
-/// Graphics states: clear to fill, clear to draw lines, both, and neither.
-const STATES: &str =
-    "/ExtGState << /F << /ca 0 >> /S << /CA 0.01 >> /N << /ca 0 /CA 0 >> /O << /ca 1 /CA 1 >> >>";
 
 #[test]
 fn clear_text_is_left_out() {

@@ -1,7 +1,12 @@
 //! DOCX files made for tests.
+#![allow(dead_code, reason = "every test takes its part")]
+#![allow(clippy::unwrap_used, reason = "what is meant for tests alone may fail as they do")]
 
 use std::io::{Cursor, Write};
 
+use lkr_domain::{BlockKind, Parsed};
+use lkr_parsers::{Error, Parser, Source};
+use lkr_parsers_docx::DocxXml;
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 const SPACES: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
@@ -69,4 +74,31 @@ fn relations<'a>(relations: impl Iterator<Item = (&'a str, &'a str)>) -> String 
 /// A paragraph.
 pub(crate) fn plain(text: &str) -> String {
     format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
+}
+
+/// What the parser makes of a file.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+    DocxXml.parse(&Source::new(bytes))
+}
+
+/// The blocks in short: a letter for the kind, a heading's level, the text.
+#[track_caller]
+pub(crate) fn check(bytes: &[u8], expected: &[&str]) {
+    let parsed = parse(bytes).unwrap();
+    let describe = |block: &lkr_domain::Block| {
+        let text = parsed.text.get(block.range.clone()).unwrap();
+        match &block.kind {
+            BlockKind::Heading { level, title } => format!("h{level} {title}"),
+            BlockKind::Paragraph => format!("p {text}"),
+            BlockKind::List => format!("l {text}"),
+            BlockKind::Table => format!("t {text}"),
+            BlockKind::Code => format!("c {text}"),
+        }
+    };
+    assert_eq!(parsed.blocks.iter().map(describe).collect::<Vec<_>>(), expected);
+}
+
+/// A paragraph in a style.
+pub(crate) fn styled(style: &str, text: &str) -> String {
+    format!("<w:p><w:pPr><w:pStyle w:val=\"{style}\"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
 }

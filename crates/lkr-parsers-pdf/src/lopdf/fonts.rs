@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lopdf::{Dictionary, Document, Encoding, Object};
 
@@ -7,17 +7,23 @@ use super::MAX_STREAM;
 /// The width of a character whose width the file does not tell, in thousandths of the size.
 const USUAL: f32 = 500.0;
 
-/// The most widths that one range may set.
-const MAX_RANGE: i64 = 70_000;
+/// The most widths of a font that are read.
+const MAX_WIDTHS: usize = 200_000;
 
 /// A font: what its codes mean and how wide they are.
 pub(super) struct Font<'a> {
     encoding: Option<Encoding<'a>>,
     widths: HashMap<i64, f32>,
+    /// Ranges of codes that have one width, by their first codes: their last ones and that width.
+    ranges: BTreeMap<i64, (i64, f32)>,
+    /// How many more widths are read.
+    room: usize,
     usual: f32,
     /// Whether a code has two bytes.
     wide: bool,
     pub(super) bold: bool,
+    /// Whether its letters stand below each other.
+    pub(super) downward: bool,
     /// Whether its letters are drawn by the file itself (Type 3).
     pub(super) drawn: bool,
 }
@@ -29,7 +35,10 @@ impl<'a> Font<'a> {
         let bold = name.windows(4).any(|part| part == b"Bold");
         let kind = font.get_deref(b"Subtype", document).and_then(Object::as_name).unwrap_or_default();
         let (wide, drawn) = (kind == b"Type0", kind == b"Type3");
-        let mut font_ = Self { encoding, widths: HashMap::new(), usual: USUAL, wide, bold, drawn };
+        let map = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();
+        let downward = wide && map.ends_with(b"-V");
+        let (widths, ranges, room) = (HashMap::new(), BTreeMap::new(), MAX_WIDTHS);
+        let mut font_ = Self { encoding, widths, ranges, room, usual: USUAL, wide, bold, downward, drawn };
         if wide {
             font_.read_wide(document, font)
         } else {
@@ -57,8 +66,8 @@ impl<'a> Font<'a> {
                 Object::Array(widths) => self.set(document, first, widths),
                 last => {
                     let width = items.next()?.as_float().ok()?;
-                    let last = last.as_i64().ok()?.min(first.saturating_add(MAX_RANGE));
-                    self.widths.extend((first..=last).map(|code| (code, width)));
+                    self.room = self.room.checked_sub(1)?;
+                    self.ranges.insert(first, (last.as_i64().ok()?, width));
                 }
             }
         }
@@ -66,7 +75,8 @@ impl<'a> Font<'a> {
     }
 
     fn set(&mut self, document: &Document, first: i64, widths: &[Object]) {
-        for (code, width) in (first..first.saturating_add(MAX_RANGE)).zip(widths) {
+        for (code, width) in (first..i64::MAX).zip(widths.iter().take(self.room)) {
+            self.room -= 1;
             if let Ok(width) = document.dereference(width).and_then(|(_, width)| width.as_float()) {
                 self.widths.insert(code, width);
             }
@@ -84,7 +94,12 @@ impl<'a> Font<'a> {
         let size = if self.wide { 2 } else { 1 };
         bytes.chunks(size).map(move |code| {
             let number = code.iter().fold(0, |number, byte| number * 256 + i64::from(*byte));
-            (self.widths.get(&number).copied().unwrap_or(self.usual), code == b" ")
+            (self.width(number).unwrap_or(self.usual), code == b" ")
         })
+    }
+
+    fn width(&self, code: i64) -> Option<f32> {
+        let in_range = || self.ranges.range(..=code).next_back().filter(|(_, (last, _))| code <= *last);
+        self.widths.get(&code).copied().or_else(|| in_range().map(|(_, (_, width))| *width))
     }
 }

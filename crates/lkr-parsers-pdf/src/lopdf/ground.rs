@@ -1,3 +1,4 @@
+use super::matrix::Matrix;
 use crate::page::Rect;
 
 /// Areas beyond this many are one that holds them all.
@@ -10,16 +11,19 @@ const COVERED: f32 = 0.25;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ground {
     areas: Vec<Rect>,
+    /// How often something was painted.
+    painted: usize,
     is_everywhere: bool,
 }
 
 impl Ground {
     /// The ground of a page of which it does not matter.
     pub(crate) const fn everywhere() -> Self {
-        Self { areas: Vec::new(), is_everywhere: true }
+        Self { areas: Vec::new(), painted: 0, is_everywhere: true }
     }
 
     pub(super) fn paint(&mut self, area: Rect) {
+        self.painted += 1;
         if !area.is_finite() {
             self.is_everywhere = true;
         } else if self.areas.len() < MAX_AREAS {
@@ -32,6 +36,17 @@ impl Ground {
     /// What paints all that may be painted.
     pub(super) const fn flood(&mut self) {
         self.is_everywhere = true;
+    }
+
+    /// Paints all that another ground paints, as this matrix transforms it.
+    pub(super) fn lay(&mut self, other: &Self, matrix: Matrix) {
+        self.is_everywhere |= other.is_everywhere;
+        other.areas.iter().for_each(|area| self.paint(matrix.transform(*area)));
+    }
+
+    /// How much was painted, in no unit: it grows with all that is.
+    pub(super) const fn size(&self) -> (usize, bool) {
+        (self.painted, self.is_everywhere)
     }
 
     /// Whether enough of a place is painted. Areas that overlap count twice: text is rather kept than left out.

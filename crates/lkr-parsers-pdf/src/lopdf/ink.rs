@@ -1,14 +1,17 @@
 //! What text is painted with: colours, how much they cover, and the mode that says whether they are used at all.
 
-use lopdf::{Dictionary, Document, Object, content::Operation};
+use lopdf::{Dictionary, Document, Object};
 
-use super::content::numbers;
+use super::{state::numbers, tokens::Operation};
 
 /// Colours of which all parts are above this hardly show on white.
-const PALE: f32 = 0.93;
+pub(crate) const PALE: f32 = 0.93;
 
-/// What covers less than this is hardly there.
-pub(super) const CLEAR: f32 = 0.06;
+/// What covers no more than this shows as little as pale colours do.
+const CLEAR: f32 = 0.071;
+
+/// Letters at least so large, in points, may have others on them, as signs and initials do.
+pub(super) const LETTERS_ARE_GROUND: f32 = 24.0;
 
 /// How the numbers of a colour are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,8 @@ enum Space {
     Grey,
     Rgb,
     Cmyk,
+    /// Parts of inks that cover nothing where all are 0.
+    Tints,
     /// One that is not read: its colours count as dark.
     Other,
 }
@@ -40,7 +45,7 @@ impl Space {
     }
 
     /// The space that the first operand names, by itself or among the resources.
-    fn find(document: &Document, resources: Option<&Dictionary>, operation: &Operation) -> Option<Self> {
+    fn find(document: &Document, resources: Option<&Dictionary>, operation: &Operation<'_>) -> Option<Self> {
         let name = operation.operands.first()?.as_name().ok()?;
         if let Some(space) = Self::named(name) {
             return Some(space);
@@ -50,8 +55,10 @@ impl Space {
             Object::Name(name) => Self::named(name),
             Object::Array(space) => {
                 let name = space.first()?.as_name().ok()?;
-                if name != b"ICCBased" {
-                    return Self::named(name);
+                match name {
+                    b"Separation" | b"DeviceN" => return Some(Self::Tints),
+                    b"ICCBased" => {}
+                    name => return Self::named(name),
                 }
                 let profile = document.dereference(space.get(1)?).ok()?.1.as_stream().ok()?;
                 Some(Self::of_parts(profile.dict.get_deref(b"N", document).ok()?.as_i64().ok()?))
@@ -62,7 +69,7 @@ impl Space {
 }
 
 /// A colour that is painted with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Ink {
     space: Space,
     pale: bool,
@@ -82,12 +89,16 @@ fn is_pale(space: Space, operands: &[Object]) -> bool {
         Space::Grey => numbers::<1>(operands).is_some_and(|parts| light(&parts)),
         Space::Rgb => numbers::<3>(operands).is_some_and(|parts| light(&parts)),
         Space::Cmyk => numbers::<4>(operands).is_some_and(|parts| light(&parts.map(|part| 1.0 - part))),
+        Space::Tints => {
+            !operands.is_empty()
+                && operands.iter().all(|tint| tint.as_float().is_ok_and(|tint| tint < 1.0 - PALE))
+        }
         Space::Other => false,
     }
 }
 
 /// What text and areas are filled and drawn with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Inks {
     fill: Ink,
     stroke: Ink,
@@ -107,23 +118,23 @@ impl Inks {
         &mut self,
         document: &Document,
         resources: Option<&Dictionary>,
-        operation: &Operation,
+        operation: &Operation<'_>,
     ) -> bool {
-        let operator = operation.operator.as_str();
+        let operator = operation.operator;
         let ink = match operator {
             "g" | "rg" | "k" | "cs" | "sc" | "scn" => &mut self.fill,
             "G" | "RG" | "K" | "CS" | "SC" | "SCN" => &mut self.stroke,
             _ => return false,
         };
         match operator {
-            "g" | "G" => ink.set(Space::Grey, &operation.operands),
-            "rg" | "RG" => ink.set(Space::Rgb, &operation.operands),
-            "k" | "K" => ink.set(Space::Cmyk, &operation.operands),
+            "g" | "G" => ink.set(Space::Grey, operation.operands),
+            "rg" | "RG" => ink.set(Space::Rgb, operation.operands),
+            "k" | "K" => ink.set(Space::Cmyk, operation.operands),
             "cs" | "CS" => {
                 let space = Space::find(document, resources, operation).unwrap_or(Space::Other);
                 *ink = Ink { space, pale: false };
             }
-            _ => ink.set(ink.space, &operation.operands),
+            _ => ink.set(ink.space, operation.operands),
         }
         true
     }
@@ -135,9 +146,13 @@ impl Inks {
         self.stroke_alpha = alpha(b"CA").unwrap_or(self.stroke_alpha);
     }
 
+    /// Sets the mode; what is none draws text as 0 does.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a number is no mode")]
-    pub(super) const fn set_mode(&mut self, mode: f32) {
-        self.mode = mode as u8;
+    pub(super) const fn set_mode(&mut self, mode: Option<f32>) {
+        self.mode = match mode {
+            Some(mode) if mode >= 0.0 && mode < 8.0 => mode as u8,
+            _ => 0,
+        };
     }
 
     /// Whether text is not drawn at all.
@@ -147,27 +162,27 @@ impl Inks {
 
     /// Whether what is filled covers nothing.
     pub(super) fn fill_is_clear(&self) -> bool {
-        self.fill_alpha < CLEAR
+        self.fill_alpha <= CLEAR
     }
 
     /// Whether text is drawn, but with nothing that covers.
     pub(super) fn text_is_clear(&self) -> bool {
-        !self.is_undrawn() && !self.text_inks().any(|(_, alpha)| alpha >= CLEAR)
+        !self.is_undrawn() && !self.text_inks().any(|(_, alpha)| alpha > CLEAR)
     }
 
     /// Whether white paper does not show text.
     pub(super) fn text_is_pale(&self) -> bool {
-        !self.is_undrawn() && self.text_inks().all(|(ink, alpha)| ink.pale || alpha < CLEAR)
+        !self.is_undrawn() && self.text_inks().all(|(ink, alpha)| ink.pale || alpha <= CLEAR)
     }
 
     /// Whether a filled area is seen on white paper.
     pub(super) fn fill_shows(&self) -> bool {
-        !self.fill.pale && self.fill_alpha >= CLEAR
+        !self.fill.pale && self.fill_alpha > CLEAR
     }
 
     /// Whether a line is seen on white paper.
     pub(super) fn stroke_shows(&self) -> bool {
-        !self.stroke.pale && self.stroke_alpha >= CLEAR
+        !self.stroke.pale && self.stroke_alpha > CLEAR
     }
 
     /// The colours that the letters of text are made of, with how much each covers.

@@ -46,8 +46,12 @@ impl Layers {
             _ => std::slice::from_ref(groups),
         };
         let groups = groups.get(..groups.len().min(MAX_PARTS)).unwrap_or_default();
-        let mut off =
-            groups.iter().filter(|group| group.as_reference().is_ok()).map(|group| self.is_off(group));
+        // What is no group does not count, and a membership of none shows all.
+        let is_group = |group: &&Object| {
+            document.dereference(group).is_ok_and(|(id, group)| id.is_some() && group.as_dict().is_ok())
+        };
+        let groups: Vec<&Object> = groups.iter().filter(is_group).collect();
+        let mut off = groups.iter().map(|group| self.is_off(group));
         match membership.get_deref(b"P", document).and_then(Object::as_name).unwrap_or(b"AnyOn") {
             _ if groups.is_empty() => Some(true),
             b"AllOn" => Some(!off.any(|off| off)),

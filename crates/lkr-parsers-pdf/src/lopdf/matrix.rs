@@ -1,3 +1,5 @@
+use crate::page::Rect;
+
 /// A transformation of the plane: `x' = a·x + c·y + e`, `y' = b·x + d·y + f`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Matrix {
@@ -34,6 +36,31 @@ impl Matrix {
 
     pub(super) fn apply(self, x: f32, y: f32) -> (f32, f32) {
         (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
+    }
+
+    /// What holds a rectangle once it is transformed.
+    pub(super) fn transform(self, area: Rect) -> Rect {
+        let corners = [
+            (area.left, area.bottom),
+            (area.right, area.bottom),
+            (area.left, area.top),
+            (area.right, area.top),
+        ];
+        let points = corners.map(|(x, y)| self.apply(x, y));
+        let fold = |pick: fn(f32, f32) -> f32, part: fn((f32, f32)) -> f32| {
+            points.into_iter().map(part).reduce(pick).unwrap_or(f32::NAN)
+        };
+        Rect {
+            left: fold(f32::min, |point| point.0),
+            bottom: fold(f32::min, |point| point.1),
+            right: fold(f32::max, |point| point.0),
+            top: fold(f32::max, |point| point.1),
+        }
+    }
+
+    /// How much longer horizontal lines become.
+    pub(super) fn run(self) -> f32 {
+        self.a.hypot(self.b)
     }
 
     /// How much longer vertical lines become.

@@ -1,92 +1,70 @@
 //! A file without the text that its pages do not show, for engines that do not tell it from other text.
+//!
+//! Only the bytes of the operations that show such text are replaced. A page gets its contents, and copies of the forms
+//! that it draws, for itself: what a form hides on one page it may show on another.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, HashMap, HashSet},
     io,
+    ops::Range,
+    time::Instant,
 };
 
-use lkr_parsers::{Result, Source};
-use lopdf::{
-    Dictionary, Document, IncrementalDocument, Object, ObjectId, Stream,
-    content::{Content, Operation},
-};
+use lkr_parsers::Result;
+use lopdf::{Dictionary, Document, IncrementalDocument, Object, ObjectId, Stream};
 
 use super::{
-    MAX_STREAM, Open,
-    content::{At, Sight, Walked},
-    suspicion::Suspicion,
+    Open,
+    content::{Walked, Walker},
+    shown::{At, Sight},
+    streams,
 };
 use crate::error;
 
-/// Which pages are looked at.
+/// What is written beside the file is no longer than this.
+const MAX_WRITTEN: usize = 256 * 1024 * 1024;
+
+/// What an entry of a dictionary that is copied counts, in bytes.
+const ENTRY: usize = 64;
+
+/// On which pages text is left out that is as pale as what it stands on, as far as that can be told without a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Those that refer to what hides text from an engine that tells text that is not drawn.
-    Hiding,
-    /// Those, and the ones that set text that is not drawn.
-    HidingOrUndrawn,
-    /// All.
+pub(crate) enum Pale {
+    Nowhere,
+    OnTurned,
     Everywhere,
 }
 
 /// A file without hidden text.
+#[derive(Default)]
 pub(crate) struct Scrubbed {
-    pub(crate) bytes: Vec<u8>,
+    /// The file; nothing where it stays as it is.
+    pub(crate) bytes: Option<Vec<u8>>,
     /// How many texts were left out.
     pub(crate) hidden: usize,
+    /// The pages that were not looked through, counted from 0.
+    pub(crate) unchecked: HashSet<usize>,
 }
 
 impl Open {
-    /// The source, which was opened here, without what its pages hide; nothing where that is the same.
-    pub(crate) fn scrubbed(&self, source: &Source<'_>, look: Look) -> Result<Option<Scrubbed>> {
-        let mut suspicion = Suspicion::new(self, look == Look::HidingOrUndrawn);
-        let mut scrub = Scrub::default();
+    /// The file, which was opened here, without what its pages hide. Pages for which there is no time stay as they are,
+    /// as do those whose content cannot be read as a whole.
+    pub(crate) fn scrubbed(&self, file: &[u8], pale: Pale, until: Option<Instant>) -> Result<Scrubbed> {
+        let mut scrub = Scrub::new(self);
+        let mut walker = Walker::new(&self.document, &self.layers, until);
+        let mut scrubbed = Scrubbed::default();
         for (index, page) in self.pages.iter().enumerate() {
-            if source.is_over() {
-                return Err(error::too_late());
+            let pale = pale == Pale::Everywhere || (pale == Pale::OnTurned && self.is_turned(*page));
+            let cut = || scrub.page(*page, &mut walker, pale);
+            match error::guarded(cut) {
+                Ok(Some(hidden)) => scrubbed.hidden += hidden,
+                Ok(None) | Err(_) => drop(scrubbed.unchecked.insert(index)),
             }
-            if look == Look::Everywhere || suspicion.page(*page) {
-                scrub.take(*page, &self.walked(index)?);
-            }
         }
-        let cuts = scrub.cuts();
-        if cuts.is_empty() {
-            return Ok(None);
+        if scrubbed.hidden > 0 {
+            scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::unwritten)?);
         }
-        let hidden = cuts.values().map(BTreeMap::len).sum();
-        let bytes = self.written(source.bytes, self.without(&cuts)).map_err(error::unwritten)?;
-        Ok(Some(Scrubbed { bytes, hidden }))
-    }
-
-    /// The objects that change where these operations are left out.
-    fn without(&self, cuts: &Cuts) -> Vec<(ObjectId, Object)> {
-        let (mut objects, mut next) = (Vec::new(), self.document.max_id);
-        for ((page, form), cuts) in cuts {
-            if let Some(form) = form {
-                objects.extend(self.form_without(*form, cuts).map(|stream| (*form, stream.into())));
-                continue;
-            }
-            let (Ok(content), Ok(page_)) = (self.content(*page), self.document.get_dictionary(*page)) else {
-                continue;
-            };
-            let Some(content) = cut(&content, cuts) else { continue };
-            next += 1;
-            let mut changed = page_.clone();
-            changed.set("Contents", Object::Reference((next, 0)));
-            objects.push(((next, 0), Stream::new(Dictionary::new(), content).into()));
-            objects.push((*page, changed.into()));
-        }
-        objects
-    }
-
-    fn form_without(&self, form: ObjectId, cuts: &BTreeMap<usize, Cut>) -> Option<Stream> {
-        let form = self.document.get_object(form).ok()?.as_stream().ok()?;
-        let content = cut(&form.get_plain_content_with_limit(MAX_STREAM).ok()?, cuts)?;
-        let mut entries = form.dict.clone();
-        for key in [&b"Filter"[..], b"DecodeParms", b"Length"] {
-            entries.remove(key);
-        }
-        Some(Stream::new(entries, content))
+        Ok(scrubbed)
     }
 
     /// The file with these objects: added behind its end, so that all else stays as it is. Where its own table of
@@ -116,82 +94,191 @@ impl Open {
     }
 }
 
-/// What stands in the place of an operation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Cut {
-    /// Nothing.
-    All,
-    /// What moves the place of text as it did, in thousandths of its size.
-    Text(f32),
+/// What stands in the place of bytes, by where they begin.
+type Edits = BTreeMap<usize, (usize, String)>;
+
+/// What is changed in forms, and all forms that are copied for that.
+type Changes = (BTreeMap<ObjectId, Edits>, Vec<ObjectId>);
+
+/// The objects that change, while they are made.
+struct Scrub<'a> {
+    open: &'a Open,
+    objects: Vec<(ObjectId, Object)>,
+    last: u32,
+    /// How many bytes more may be written.
+    room: usize,
+    /// The copies of forms that were made, which pages with the same changes share.
+    copies: HashMap<Changes, HashMap<ObjectId, ObjectId>>,
 }
 
-/// What is cut out of the contents of pages, and of forms (which belong to any page).
-type Cuts = BTreeMap<(ObjectId, Option<ObjectId>), BTreeMap<usize, Cut>>;
+impl<'a> Scrub<'a> {
+    fn new(open: &'a Open) -> Self {
+        let last = open.document.max_id;
+        Self { open, objects: Vec::new(), last, room: MAX_WRITTEN, copies: HashMap::new() }
+    }
 
-/// What is known of the operations of a file.
-#[derive(Default)]
-struct Scrub {
-    hidden: BTreeMap<(ObjectId, At), Cut>,
-    /// Operations that show something here or elsewhere.
-    shown: BTreeSet<(ObjectId, At)>,
-}
-
-/// The page that forms belong to.
-const ANY: ObjectId = (0, 0);
-
-impl Scrub {
-    fn take(&mut self, page: ObjectId, walked: &Walked) {
-        let mut unseen = vec![false; walked.texts.len()];
-        for (at, texts) in &walked.unseen {
-            self.hidden.insert((page, *at), Cut::All);
-            unseen.get_mut(texts.clone()).into_iter().flatten().for_each(|unseen| *unseen = true);
+    /// Leaves out what a page hides. Answers how much that was; nothing where it is not known or too much.
+    fn page(&mut self, page: ObjectId, walker: &mut Walker<'a>, pale: bool) -> Result<Option<usize>> {
+        if walker.is_over() {
+            return Ok(None);
         }
-        for (text, _) in walked.texts.iter().zip(unseen).filter(|(_, unseen)| !unseen) {
-            let key = (if text.at.form.is_some() { ANY } else { page }, text.at);
-            if text.sight == Sight::Hidden {
-                let moves = walked.moves.get(&text.at).copied().unwrap_or_default();
-                self.hidden.insert(key, Cut::Text(moves));
-            } else if text.run.text.trim() != "" {
-                self.shown.insert(key);
+        let content = self.open.whole_content(page)?;
+        let walked = self.open.walk(walker, page, &content);
+        if walked.is_partial {
+            return Ok(None);
+        }
+        let mut edits = edits(&walked, pale);
+        let hidden = edits.values().map(BTreeMap::len).sum();
+        if hidden == 0 {
+            return Ok(Some(0));
+        }
+        let before = (self.objects.len(), self.last, self.room);
+        let own = edits.remove(&None);
+        let of_forms = edits.into_iter().filter_map(|(form, edits)| Some((form?, edits))).collect();
+        let done = self.change(page, &content, own, (of_forms, &walked));
+        if done.is_none() {
+            self.objects.truncate(before.0);
+            self.copies.clear();
+            (self.last, self.room) = (before.1, before.2);
+        }
+        Ok(done.map(|()| hidden))
+    }
+
+    fn change(
+        &mut self,
+        page: ObjectId,
+        content: &[u8],
+        own: Option<Edits>,
+        (of_forms, walked): (BTreeMap<ObjectId, Edits>, &Walked),
+    ) -> Option<()> {
+        let mut changed = self.open.document.get_dictionary(page).ok()?.clone();
+        if !of_forms.is_empty() {
+            let forms = drawing(&of_forms, walked);
+            let copies = self.copied((of_forms, forms))?;
+            let resources = self.open.inherited(page, b"Resources")?;
+            changed.set("Resources", self.redirected(resources, &copies)?);
+        }
+        if let Some(edits) = own {
+            let content = edited(content, &edits);
+            self.spend(content.len())?;
+            let id = self.next_id()?;
+            changed.set("Contents", Object::Reference(id));
+            self.objects.push((id, Stream::new(Dictionary::new(), content).into()));
+        }
+        self.objects.push((page, changed.into()));
+        Some(())
+    }
+
+    /// Copies forms; answers the numbers of the copies.
+    fn copied(&mut self, changes: Changes) -> Option<HashMap<ObjectId, ObjectId>> {
+        if let Some(copies) = self.copies.get(&changes) {
+            return Some(copies.clone());
+        }
+        let mut copies = HashMap::new();
+        for form in &changes.1 {
+            copies.insert(*form, self.next_id()?);
+        }
+        for (form, copy) in &copies {
+            let stream = self.open.document.get_object(*form).ok()?.as_stream().ok()?;
+            let mut copied = match changes.0.get(form) {
+                Some(edits) => {
+                    let mut entries = stream.dict.clone();
+                    for key in [&b"Filter"[..], b"DecodeParms", b"Length"] {
+                        entries.remove(key);
+                    }
+                    Stream::new(entries, edited(&streams::unpacked(stream).ok()?, edits))
+                }
+                None => stream.clone(),
+            };
+            self.spend(copied.content.len())?;
+            let own = stream.dict.get_deref(b"Resources", &self.open.document).and_then(Object::as_dict);
+            if let Ok(own) = own {
+                copied.dict.set("Resources", self.redirected(own, &copies)?);
             }
+            self.objects.push((*copy, copied.into()));
         }
+        self.copies.insert(changes, copies.clone());
+        Some(copies)
     }
 
-    fn cuts(self) -> Cuts {
-        let mut cuts = Cuts::new();
-        for ((page, at), cut) in self.hidden.into_iter().filter(|(key, _)| !self.shown.contains(key)) {
-            cuts.entry((page, at.form)).or_default().insert(at.operation, cut);
+    /// Resources with copies in the places of the forms that they were made of.
+    fn redirected(
+        &mut self,
+        resources: &Dictionary,
+        copies: &HashMap<ObjectId, ObjectId>,
+    ) -> Option<Dictionary> {
+        let document = &self.open.document;
+        let mut resources = resources.clone();
+        if let Ok(objects) = resources.get_deref(b"XObject", document).and_then(Object::as_dict) {
+            let mut objects = objects.clone();
+            self.spend((objects.len() + resources.len()) * ENTRY)?;
+            for (_, object) in objects.iter_mut() {
+                let id = document.dereference(object).ok().and_then(|(id, _)| id);
+                if let Some(copy) = id.and_then(|id| copies.get(&id)) {
+                    *object = Object::Reference(*copy);
+                }
+            }
+            resources.set("XObject", objects);
         }
-        cuts
+        Some(resources)
+    }
+
+    fn next_id(&mut self) -> Option<ObjectId> {
+        self.last = self.last.checked_add(1)?;
+        Some((self.last, 0))
+    }
+
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.room = self.room.checked_sub(bytes)?;
+        Some(())
     }
 }
 
-/// Content without the operations of these numbers.
-fn cut(content: &[u8], cuts: &BTreeMap<usize, Cut>) -> Option<Vec<u8>> {
-    let mut operations = Vec::new();
-    for (number, operation) in Content::decode_iter(content).enumerate() {
-        let Ok(operation) = operation else { break };
-        match cuts.get(&number) {
-            Some(Cut::All) => {}
-            Some(Cut::Text(moves)) => operations.extend(moved(&operation, *moves)),
-            // A picture in the content that could not be read is no operation that could be written.
-            None if operation.operator == "BI" && operation.operands.is_empty() => {}
-            None => operations.push(operation),
-        }
+/// What has to change in the content of a page and of its forms. An operation that shows something somewhere stays.
+fn edits(walked: &Walked, pale: bool) -> BTreeMap<Option<ObjectId>, Edits> {
+    let mut edits = BTreeMap::<_, Edits>::new();
+    let mut add = |at: &At, text: String| edits.entry(at.form).or_default().insert(at.start, (at.end, text));
+    let mut unseen = vec![false; walked.texts.len()];
+    for (at, texts) in &walked.unseen {
+        add(at, String::new());
+        unseen.get_mut(texts.clone()).into_iter().flatten().for_each(|unseen| *unseen = true);
     }
-    Content { operations }.encode().ok()
+    let is_hidden = |sight| sight == Sight::Hidden || (pale && sight == Sight::Pale);
+    let texts = || walked.texts.iter().zip(&unseen).filter(|(_, unseen)| !**unseen).map(|(text, _)| text);
+    let shown: HashSet<At> = texts().filter(|text| !is_hidden(text.sight)).map(|text| text.at).collect();
+    for text in texts().filter(|text| is_hidden(text.sight) && !shown.contains(&text.at)) {
+        add(&text.at, walked.instead.get(&text.at).cloned().unwrap_or_default());
+    }
+    edits
 }
 
-/// What an operation that shows text does beside that.
-fn moved(operation: &Operation, moves: f32) -> Vec<Operation> {
-    let mut operations = match (operation.operator.as_str(), operation.operands.as_slice()) {
-        ("\"", [blank, between, _]) => {
-            let set = |operator, number: &Object| Operation::new(operator, vec![number.clone()]);
-            vec![set("Tw", blank), set("Tc", between), Operation::new("T*", vec![])]
-        }
-        ("'" | "\"", _) => vec![Operation::new("T*", vec![])],
-        _ => vec![],
-    };
-    operations.push(Operation::new("TJ", vec![Object::Array(vec![Object::Real(-moves)])]));
-    operations
+/// The forms that are changed, and all that draw them, however far inside.
+fn drawing(changed: &BTreeMap<ObjectId, Edits>, walked: &Walked) -> Vec<ObjectId> {
+    let mut drawn_by = HashMap::<ObjectId, Vec<ObjectId>>::new();
+    for (outer, inner) in &walked.draws {
+        drawn_by.entry(*inner).or_default().extend(outer);
+    }
+    let mut forms: HashSet<ObjectId> = changed.keys().copied().collect();
+    let mut open: Vec<ObjectId> = changed.keys().copied().collect();
+    while let Some(form) = open.pop() {
+        let outer = drawn_by.get(&form).into_iter().flatten();
+        open.extend(outer.filter(|outer| forms.insert(**outer)));
+    }
+    let mut forms: Vec<ObjectId> = forms.into_iter().collect();
+    forms.sort_unstable();
+    forms
+}
+
+/// The content with these edits.
+fn edited(content: &[u8], edits: &Edits) -> Vec<u8> {
+    let (mut edited, mut from) = (Vec::with_capacity(content.len()), 0);
+    let part = |range: Range<usize>| content.get(range).unwrap_or_default();
+    for (start, (end, text)) in edits {
+        edited.extend_from_slice(part(from..*start));
+        // What stands before and behind is parted from it.
+        edited.extend_from_slice(format!(" {text} ").as_bytes());
+        from = *end;
+    }
+    edited.extend_from_slice(part(from..content.len()));
+    edited
 }

@@ -4,12 +4,10 @@ use pdf_oxide::layout::TextSpan;
 
 use crate::{
     columns,
+    lopdf::PALE,
     page::{Line, Rect},
     runs::{self, Run},
 };
-
-/// Colours of which all parts are above this hardly show on white.
-const PALE: f32 = 0.93;
 
 /// The lines that the spans of a page make, and behind them those of its annotations.
 pub(super) fn lines(spans: &[TextSpan]) -> Vec<Line> {
@@ -48,7 +46,8 @@ fn run(span: &TextSpan) -> Run<'_> {
         },
         size: span.font_size,
         bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
-        pale: span.color.r.min(span.color.g).min(span.color.b) > PALE,
+        // Where text stands that runs downwards is not known well enough to tell what it stands on.
+        pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,
         undrawn: false,
         upright: span.rotation_degrees.abs() < 1.0 && span.wmode == 0,
     }

@@ -70,6 +70,42 @@ pub(crate) fn texts(parsed: &Parsed, furniture: bool) -> Vec<(&str, Option<u32>)
     blocks.map(|block| (&parsed.text[block.range.clone()], block.page)).collect()
 }
 
+/// Graphics states: clear to fill, clear to draw lines, both, and neither.
+pub(crate) const STATES: &str =
+    "/ExtGState << /F << /ca 0 >> /S << /CA 0.01 >> /N << /ca 0 /CA 0 >> /O << /ca 1 /CA 1 >> >>";
+
+/// The warning that text was left out.
+pub(crate) const HIDES: &str = "text that the pages do not show was left out";
+
+/// Checks what every parser makes of a file.
+pub(crate) fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
+    for parser in parsers(&PdfOptions::default()) {
+        let parsed = parser.parse(&Source::new(bytes)).unwrap();
+        lkr_parsers::conformance::assert_well_formed(&parsed);
+        expect(parser.name(), &parsed);
+    }
+}
+
+/// Every parser reads these words and no others, and says so where it left out some.
+#[track_caller]
+pub(crate) fn reads(pdf: &Pdf, words: &str, hides: bool) {
+    check(&pdf.bytes(), |name, parsed| {
+        let found: Vec<&str> = parsed.text.split_whitespace().collect();
+        assert_eq!(found.join(" "), words, "{name}");
+        assert_eq!(
+            parsed.warnings.iter().any(|warning| warning == HIDES),
+            hides,
+            "{name}: {:?}",
+            parsed.warnings
+        );
+    });
+}
+
+/// Sets words in the regular font.
+pub(crate) fn set(y: u32, words: &str) -> String {
+    line(10, y, words)
+}
+
 /// A PDF file in the making: pages of 600 by 800 points with the fonts `R` (regular) and `B` (bold).
 #[derive(Default)]
 pub(crate) struct Pdf {
@@ -106,10 +142,15 @@ impl Pdf {
 
     /// Adds a form with these entries and this content as an object.
     pub(crate) fn form(self, entries: &str, content: &str) -> Self {
+        self.form_with(&format!("/BBox [0 0 600 800] {entries}"), "", content)
+    }
+
+    /// Adds a form with these entries, the box among them, these resources beside fonts, and this content.
+    pub(crate) fn form_with(self, entries: &str, resources: &str, content: &str) -> Self {
         let length = content.len();
         self.object(&format!(
-            "<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] {entries} \
-             /Resources << /Font << /R 3 0 R >> >> /Length {length} >>\nstream\n{content}\nendstream"
+            "<< /Type /XObject /Subtype /Form {entries} /Resources << /Font << /R 3 0 R >> {resources} >> \
+             /Length {length} >>\nstream\n{content}\nendstream"
         ))
     }
 

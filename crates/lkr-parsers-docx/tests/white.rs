@@ -1,0 +1,175 @@
+//! Words that have the colour of what they stand on: `DocxXml` reads those that are seen.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{check, docx, file, parse, plain, styled};
+use lkr_domain::Parsed;
+use lkr_parsers::{Parser, Source};
+use lkr_parsers_docx::DocxXml;
+
+/// A paragraph of white words, with these properties of its own and of its run.
+fn white(paragraph: &str, run: &str) -> String {
+    format!(
+        "<w:p><w:pPr>{paragraph}</w:pPr><w:r><w:rPr><w:color w:val=\"FFFFFF\"/>{run}</w:rPr><w:t>white</w:t></w:r></w:p>"
+    )
+}
+
+#[test]
+fn white_words_are_hidden() {
+    let light = "<w:shd w:val=\"clear\" w:color=\"auto\" w:fill=\"FEFEFE\"/>";
+    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
+    let cell = |content: &str| format!("<w:tc><w:tcPr>{light}</w:tcPr>{content}</w:tc>");
+    let styles = "<w:styles><w:style w:styleId=\"pale\"><w:rPr><w:color w:val=\"f0F1ff\"/></w:rPr></w:style></w:styles>";
+    let body = [
+        white("", ""),
+        white(light, "<w:highlight w:val=\"white\"/>"),
+        white("<w:rPr><w:shd w:val=\"clear\" w:fill=\"000080\"/></w:rPr>", ""),
+        styled("pale", "pale"),
+        format!("<w:tbl><w:tr>{}{}</w:tr></w:tbl>", cell(&white("", "")), cell(&plain("cell"))),
+        format!(
+            "<w:tbl><w:tr><w:tc><w:tcPr><w:tcPrChange>{dark}</w:tcPrChange></w:tcPr>{}</w:tc></w:tr></w:tbl>",
+            white("", "")
+        ),
+        plain("end"),
+    ];
+    check(&docx(&body.concat(), &[("styles", styles)]), &["t | cell", "p end"]);
+}
+
+#[test]
+fn white_words_on_a_ground_are_read() {
+    let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
+    let styles = format!(
+        "<w:styles><w:style w:styleId=\"banner\"><w:pPr>{dark}</w:pPr></w:style>\
+         <w:style w:styleId=\"grid\"><w:tblStylePr><w:tcPr>{dark}</w:tcPr></w:tblStylePr></w:style></w:styles>"
+    );
+    let cells = |first: &str| {
+        format!("<w:tr><w:tc><w:tcPr>{first}</w:tcPr>{0}</w:tc><w:tc>{0}</w:tc></w:tr>", white("", ""))
+    };
+    for (body, expected) in [
+        (white(dark, ""), "p white"),
+        (white("", dark), "p white"),
+        (white("", "<w:shd w:val=\"solid\" w:color=\"000000\"/>"), "p white"),
+        (white("", "<w:shd w:val=\"clear\" w:themeFill=\"accent1\"/>"), "p white"),
+        (white("", "<w:highlight w:val=\"red\"/>"), "p white"),
+        (white("", "<w:color w:val=\"auto\"/>"), "p white"),
+        (white("", "<w:color w:val=\"EFFFFF\"/>"), "p white"),
+        (white("<w:pStyle w:val=\"banner\"/>", ""), "p white"),
+        (format!("<w:tbl>{}</w:tbl>", cells(dark)), "t white |"),
+        (format!("<w:tbl><w:tblPr>{dark}</w:tblPr>{}</w:tbl>", cells("")), "t white | white"),
+        (
+            format!("<w:tbl><w:tblPr><w:tblStyle w:val=\"grid\"/></w:tblPr>{}</w:tbl>", cells("")),
+            "t white | white",
+        ),
+        (format!("<w:p><w:r><w:txbxContent>{}</w:txbxContent></w:r></w:p>", white("", "")), "p white"),
+    ] {
+        check(&docx(&body, &[("styles", &styles)]), &[expected]);
+    }
+    let page = "<w:document xmlns:w=\"http://purl.oclc.org/ooxml/wordprocessingml/main\">\
+        <w:background w:color=\"002060\"/><w:body>";
+    check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
+}
+
+/// A text box of white words whose shape has these properties, and this style.
+fn boxed(properties: &str, style: &str) -> String {
+    format!(
+        "<w:p><w:r><w:t>seen</w:t><wps:wsp><wps:spPr>{properties}</wps:spPr>{style}<wps:txbx><w:txbxContent>{}\
+         </w:txbxContent></wps:txbx></wps:wsp></w:r></w:p>",
+        white("", "")
+    )
+}
+
+/// The same as older programs write it.
+fn old_boxed(attributes: &str, fill: &str) -> String {
+    format!(
+        "<w:p><w:r><w:t>seen</w:t><v:shape {attributes}>{fill}<v:textbox><w:txbxContent>{}</w:txbxContent></v:textbox>\
+         </v:shape></w:r></w:p>",
+        white("", "")
+    )
+}
+
+#[test]
+fn white_words_in_white_boxes_are_hidden() {
+    let line = "<a:ln><a:solidFill><a:srgbClr val=\"000000\"/></a:solidFill></a:ln>";
+    let unfilled = "<wps:style><a:fillRef idx=\"0\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
+    for body in [
+        boxed("<a:noFill/>", ""),
+        boxed(&format!("<a:noFill/>{line}"), filled),
+        boxed(line, unfilled),
+        boxed("", ""),
+        boxed(&plain("<a:srgbClr val=\"FFFFFF\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"bg1\"/>"), filled),
+        boxed(&plain("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>"), ""),
+        old_boxed("", ""),
+        old_boxed("filled=\"f\" fillcolor=\"red\"", "<v:fill type=\"tile\"/>"),
+        old_boxed("fillcolor=\"white [3212]\"", "<v:fill color=\"#fefefe\"/>"),
+        old_boxed("fillcolor=\"black\"", "<v:fill on=\"f\"/>"),
+        old_boxed("fillcolor=\"black\"", "<v:fill opacity=\"0\"/>"),
+        old_boxed("", "").replace("v:shape", "v:arc"),
+        old_boxed("", "").replace("v:shape", "v:line"),
+        boxed(
+            &plain("<a:srgbClr val=\"000000\"><a:alpha val=\"0\"/><a:lumMod val=\"50000\"/></a:srgbClr>"),
+            "",
+        ),
+        boxed(&plain("<a:scrgbClr r=\"100000\" g=\"100%\" b=\"96000\"/>"), ""),
+        boxed("", &filled.replace("schemeClr val=\"accent1\"", "srgbClr val=\"FFFFFF\"")),
+        format!("<w:p><w:r><w:t>seen</w:t>{}</w:r></w:p>", white("", "")),
+    ] {
+        check(&docx(&body, &[]), &["p seen"]);
+    }
+}
+
+#[test]
+fn white_words_in_colored_boxes_are_read() {
+    let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
+    let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
+    for body in [
+        boxed(&plain("<a:srgbClr val=\"002060\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"accent1\"/>"), ""),
+        boxed(&plain("<a:schemeClr val=\"bg1\"><a:lumMod val=\"50000\"/></a:schemeClr>"), ""),
+        boxed("<a:gradFill/>", ""),
+        boxed("", filled),
+        old_boxed("fillcolor=\"#002060\"", ""),
+        old_boxed("", "<v:fill type=\"gradient\"/>"),
+        old_boxed("fillcolor=\"black\"", "<v:fill opacity=\".5\"/>"),
+        boxed(&plain("<a:srgbClr val=\"000000\"><a:alpha val=\"50%\"/></a:srgbClr>"), ""),
+        boxed("", &filled.replace("idx=\"1\"", "idx=\"3\"").replace("accent1", "bg1")),
+    ] {
+        check(&docx(&body, &[]), &["p seen", "p white"]);
+    }
+}
+
+#[test]
+fn white_words_in_clear_boxes_are_read_where_something_may_lie_behind_them() {
+    let clear = boxed("<a:noFill/>", "");
+    let picture = "<w:p><w:r><pic:pic/></w:r></w:p>";
+    check(&docx(&(clear.clone() + picture), &[]), &["p seen", "p white"]);
+    let shape = boxed("<a:gradFill/>", "");
+    check(&docx(&(clear + &shape), &[]), &["p seen", "p white", "p seen", "p white"]);
+    let opaque = boxed("<a:solidFill><a:srgbClr val=\"FFFFFF\"/></a:solidFill>", "");
+    check(&docx(&(opaque + picture), &[]), &["p seen"]);
+}
+
+#[test]
+fn a_second_reading_without_time_leaves_the_first() {
+    // White words in a clear box first, and what may lie behind it at the very end.
+    let body = boxed("<a:noFill/>", "") + &plain("word").repeat(30_000) + "<w:p><w:r><pic:pic/></w:r></w:p>";
+    let bytes = docx(&body, &[]);
+    let words = |parsed: &Parsed| parsed.text.matches("word").count();
+    let started = std::time::Instant::now();
+    let all = parse(&bytes).unwrap();
+    assert_eq!((words(&all), all.text.contains("white")), (30_000, true));
+    // Somewhere between one reading and two there is no time for the second.
+    let took = started.elapsed();
+    for tenths in 1..=10 {
+        let deadline = Some(std::time::Instant::now() + took * tenths / 10);
+        let parsed = DocxXml.parse(&Source { deadline, ..Source::new(&bytes) }).unwrap();
+        let is_cut = parsed.warnings.iter().any(|warning| warning.contains("the rest of the text"));
+        let is_first = parsed.warnings.iter().any(|warning| warning.contains("white words"));
+        assert!(is_cut || words(&parsed) == 30_000, "{tenths}: {:?}", parsed.warnings);
+        assert_eq!(parsed.text.contains("white"), !is_cut && !is_first, "{tenths}: {:?}", parsed.warnings);
+    }
+}
