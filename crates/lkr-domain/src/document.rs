@@ -131,24 +131,19 @@ pub struct Fingerprint {
 }
 
 /// When a document is a duplicate of one that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dedup {
     /// Never.
     None,
     /// Where the texts are equal in their normal form.
+    #[default]
     Sha256,
     /// Where the fingerprints of the texts are near.
     Simhash {
         /// In how many of 64 bits they may differ.
         threshold: u32,
     },
-}
-
-impl Default for Dedup {
-    fn default() -> Self {
-        Self::Sha256
-    }
 }
 
 impl Document {

@@ -14,7 +14,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 fn unpack(version: u32, to: &Path) {
     let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
     let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
-    assert!(status.expect("tar").success());
+    assert!(status.unwrap().success());
 }
 
 #[test]
