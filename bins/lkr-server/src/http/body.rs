@@ -89,6 +89,11 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
             "the content type is application/json here, not {essence:?}"
         )));
     }
+    check_content_encoding(headers)
+}
+
+/// Refuses a body that is packed.
+pub(super) fn check_content_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     match encoding {
         None | Some("identity") => Ok(()),

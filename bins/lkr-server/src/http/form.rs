@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, http::header};
 use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::incoming::Incoming;
+use super::{body::check_content_encoding, incoming::Incoming};
 use crate::error::ApiError;
 
 /// What a form may hold.
@@ -57,7 +57,7 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
     let sent = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let sent = sent.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if sent.eq_ignore_ascii_case("multipart/form-data") {
-        return Ok(());
+        return check_content_encoding(request.headers());
     }
     let reason = format!("the content type is multipart/form-data here, not {sent:?}");
     Err(ApiError::wrong_content_type(reason))

@@ -135,6 +135,10 @@ async fn compressed_bodies_are_not_supported() {
     let request = raw(Method::POST, "/api/v1/search", "application/json", "x")
         .insert_header(("content-encoding", "gzip"));
     api.send(request).await.refused(1001, 415);
+    let form = raw(Method::POST, "/api/v1/documents/upload", "multipart/form-data; boundary=b", "x")
+        .insert_header(("authorization", format!("Bearer {}", api.admin().await)))
+        .insert_header(("content-encoding", "gzip"));
+    api.send(form).await.refused(1001, 415);
 }
 
 #[actix_web::test]
