@@ -9,6 +9,8 @@ pub enum ErrorKind {
     Invalid,
     /// The task was overtaken: its document was deleted, or another worker has it.
     Overtaken,
+    /// Something else has to end first; it is tried again after this time.
+    Waiting(std::time::Duration),
     /// How things stand does not allow it.
     Refused,
     /// The queue is full; try again later.

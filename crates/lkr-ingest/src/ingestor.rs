@@ -252,7 +252,8 @@ impl Ingestor {
         let task = Task::reclassify(created_by.clone());
         tokio::spawn(async move {
             let accepted = [Acceptance { task, over: None }];
-            inner.ports.catalog.accept(&accepted, Vec::new()).await?;
+            let done = inner.ports.catalog.accept(&accepted, Vec::new()).await;
+            done.inspect_err(|_| inner.requeue_soon())?;
             let [Acceptance { task, .. }] = accepted;
             inner.queue(std::slice::from_ref(&task)).await;
             Ok(task)
@@ -281,10 +282,15 @@ impl Inner {
         for task in tasks.iter().filter(|task| !task.status.has_ended()) {
             if let Err(error) = self.ports.queue.push(task.task_id, Duration::ZERO).await {
                 tracing::warn!(task = %task.task_id, %error, "a task could not be queued; it will be tried again");
-                self.unqueued.store(true, Ordering::Relaxed);
-                self.trash.notify_one();
+                self.requeue_soon();
             }
         }
+    }
+
+    /// Has the janitor queue what has not ended and is not in the queue.
+    pub(crate) fn requeue_soon(&self) {
+        self.unqueued.store(true, Ordering::Relaxed);
+        self.trash.notify_one();
     }
 
     async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
@@ -345,7 +351,8 @@ impl Inner {
             match self.ports.catalog.retry(task_id).await {
                 Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
                 retried => {
-                    let retried = retried?;
+                    // A step that failed may have been done all the same.
+                    let retried = retried.inspect_err(|_| self.requeue_soon())?;
                     if let Some(task) = &retried {
                         self.queue(std::slice::from_ref(task)).await;
                     }

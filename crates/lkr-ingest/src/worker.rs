@@ -96,20 +96,30 @@ async fn attend(inner: &Inner, claim: &Claim) {
         .catch_unwind()
         .await
         .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
-    let ended = match outcome {
-        Ok(()) => inner.ports.queue.finish(claim).await,
+    let pause = match outcome {
+        Ok(()) => None,
         Err(error) => {
             let (stage, _) = *reports.borrow();
-            let pause = pause_after(inner, claim, stage, &error).await;
-            match pause {
-                Some(pause) => inner.ports.queue.retry(claim, pause).await,
-                None => inner.ports.queue.finish(claim).await,
-            }
+            pause_after(inner, claim, stage, &error).await
         }
+    };
+    let ended = match pause {
+        Some(pause) => inner.ports.queue.retry(claim, pause).await,
+        None => inner.ports.queue.finish(claim).await,
     };
     if let Err(error) = ended {
         tracing::warn!(task = %claim.task, %error, "a claim could not be ended");
     }
+    if pause.is_none() && !matches!(is_over(inner, claim).await, Ok(true)) {
+        // Who saw that it failed may have had it tried again before it was out of the queue.
+        inner.requeue_soon();
+    }
+}
+
+/// Whether nothing more is to be done for a task.
+async fn is_over(inner: &Inner, claim: &Claim) -> Result<bool> {
+    let task = inner.ports.catalog.task(claim.task).await?;
+    Ok(task.is_none_or(|task| task.status.has_ended()))
 }
 
 /// Writes down what a failed attempt means, and answers the pause before the next one; `None` when there is none.
@@ -120,6 +130,7 @@ async fn pause_after(inner: &Inner, claim: &Claim, stage: Stage, error: &Error) 
             tokio::time::sleep(inner.options.store_pause).await;
             Some(Duration::ZERO)
         }
+        ErrorKind::Waiting(pause) => Some(pause),
         ErrorKind::Overtaken => {
             // Cancelled, or done by another: the next claim sees which, and tidies up.
             Some(Duration::ZERO)
@@ -186,12 +197,17 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
     task.progress = Progress::default();
     task.updated_at = OffsetDateTime::now_utc();
     catalog.record_progress(active, &task).await?;
-    tokio::select! {
+    let outcome = tokio::select! {
         biased;
         done = perform(inner, active, &task, report) => done,
         lost = keep_lease(inner, claim) => Err(lost),
         overtaken = write_reports(inner, active, task.clone(), reports.clone()) => Err(overtaken),
+    };
+    if matches!(&outcome, Err(error) if error.kind() == ErrorKind::Overtaken) {
+        // What was written since it was cancelled goes too, though its record may be forgotten by now.
+        janitor::tidy_after(inner, &task).await?;
     }
+    outcome
 }
 
 /// Does what the task asks for.
