@@ -44,13 +44,26 @@ impl Idempotency {
     /// The write that remembers the tasks.
     ///
     /// # Errors
-    /// The step that it is part of is a `Conflict` where the key was used before.
-    pub fn remember<'a>(&self, tasks: impl IntoIterator<Item = &'a Task>) -> Result<Write> {
+    /// The step that it is part of is a `Conflict` where the key was used since `before` was read.
+    pub fn remember<'a>(
+        &self,
+        tasks: impl IntoIterator<Item = &'a Task>,
+        before: &Remembered,
+    ) -> Result<Write> {
         let tasks = tasks.into_iter().map(|task| task.task_id).collect();
         let record = serde_json::to_vec(&RememberedV1 { tasks });
         let record = record.map_err(|e| Error::corrupt("write idempotency key", e))?;
-        Ok(Write::put_for(self.record(), Expect::Absent, record, Self::KEPT))
+        let expect = before.version.map_or(Expect::Absent, Expect::Version);
+        Ok(Write::put_for(self.record(), expect, record, Self::KEPT))
     }
+}
+
+/// What was accepted under a key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Remembered {
+    /// The tasks as they stand now, without those that were forgotten.
+    pub tasks: Vec<Task>,
+    version: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,6 +87,7 @@ impl Catalog {
                 original.map(|original| Write::delete(key::upload(task.doc_id, &original.path), Expect::Any)),
             );
             if task.status.has_ended() {
+                writes.extend(self.told_task(task));
                 continue;
             }
             let unfinished = over.as_ref().and_then(|over| over.unfinished.as_ref());
@@ -92,16 +106,18 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
-    /// The tasks that were accepted under a key, as they stand now; `None` where there are none, or all are forgotten.
-    pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
-        let Some(record) = self.state.get(&idempotency.record()).await? else { return Ok(None) };
+    /// What was accepted under a key.
+    pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Remembered> {
+        let Some(record) = self.state.get(&idempotency.record()).await? else {
+            return Ok(Remembered::default());
+        };
         let RememberedV1 { tasks } =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read idempotency key", e))?;
         let mut found = Vec::with_capacity(tasks.len());
         for task in tasks {
             found.extend(self.task(task).await?);
         }
-        Ok((!found.is_empty()).then_some(found))
+        Ok(Remembered { tasks: found, version: Some(record.version) })
     }
 
     /// The document that an account's upserts of a source are about, and the version of that; the document may be

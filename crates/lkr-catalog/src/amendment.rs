@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lkr_domain::{DocId, Document};
+use lkr_domain::{DocId, Document, Metadata};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::{Active, Catalog, Error, Excess, Result, catalog::key, check_properties};
+use crate::{Active, Catalog, Error, Excess, Result, TaskInput, catalog::key, check_properties};
 
 /// What to change of a document; `None` keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +39,27 @@ impl DocumentChange {
             after.category.clone_from(category);
             after.category_by_hand = true;
         }
-        for (key, value) in &self.metadata {
-            match value {
-                Some(value) => drop(after.metadata.insert(key.clone(), value.clone())),
-                None => drop(after.metadata.remove(key)),
-            }
-        }
+        self.amend(&mut after.metadata);
         check_properties(&after.title, &after.source, &after.metadata)?;
         Ok(after)
+    }
+
+    fn amend(&self, metadata: &mut Metadata) {
+        for (key, value) in &self.metadata {
+            match value {
+                Some(value) => drop(metadata.insert(key.clone(), value.clone())),
+                None => drop(metadata.remove(key)),
+            }
+        }
+    }
+
+    /// Whether what a task makes may be changed so.
+    pub(crate) fn check(&self, input: &TaskInput) -> Result<(), Excess> {
+        let mut metadata = input.metadata.clone();
+        self.amend(&mut metadata);
+        let title = self.title.as_ref().unwrap_or(&input.title);
+        let source = self.source.as_ref().unwrap_or(&input.source);
+        check_properties(title, source, &metadata)
     }
 
     /// This change and then `later`, as one.
@@ -86,11 +99,11 @@ impl Amendment {
         }
     }
 
-    /// The writes that add `later` to it, as long as the replacement is under way.
-    pub(crate) fn add(&self, active: Active, revision: u64, later: &DocumentChange) -> Result<[Write; 2]> {
+    /// The write that adds `later` to it.
+    pub(crate) fn add(&self, doc_id: DocId, revision: u64, later: &DocumentChange) -> Result<Write> {
         let change = serde_json::to_vec(&self.change.then(later));
         let change = change.map_err(|e| Error::corrupt("write amendment", e))?;
-        Ok([active.check(), Write::put(key::amendment(active.doc_id, revision), self.expected(), change)])
+        Ok(Write::put(key::amendment(doc_id, revision), self.expected(), change))
     }
 }
 

@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, DocumentChange, Present, Result, Stored, Unfinished, catalog::key, document};
+use crate::{Catalog, DocumentChange, Present, Result, Stored, catalog::key, document};
 
 /// That the tags of a document's points are being changed before its record is. It goes in the step that changes the
 /// record; one that a crash leaves behind says whose tags must be set anew.
@@ -68,9 +68,8 @@ impl Catalog {
         writes.push(Write::put(key::document(after.doc_id), expect, document::encode(after)?));
         writes.push(Write::increment(key::GENERATION));
         writes.extend(note.map(|note| Write::delete(note.key(), Expect::Any)));
-        if let (Some(change), Some(replacement)) = (amends, before.replacement()) {
-            let Unfinished { active, task, amendment } = replacement;
-            writes.extend(amendment.add(*active, task.input.revision, change)?);
+        if let Some(change) = amends {
+            writes.extend(before.amend(change)?);
         }
         Ok(self.state.apply(writes).await?)
     }

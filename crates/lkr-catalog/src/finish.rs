@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    Active, Catalog, Error, Present, Result, Task, TaskFailure, TaskStatus,
+    Active, Catalog, Error, Present, Result, Stored, Task, TaskFailure, TaskStatus,
     catalog::{key, write_task},
     document,
     present::{HeldV1, MAX_HELD},
@@ -54,7 +54,9 @@ impl Catalog {
             Write::increment(key::GENERATION),
         ]);
         writes.extend(before.map(|before| Trash::of_document(&before.value).put()));
-        writes.extend(present.held.iter().flat_map(|held| let_go(doc_id, held)));
+        // What was accepted later may still be tried again.
+        let earlier = present.held.iter().filter(|held| held.revision < document.revision);
+        writes.extend(earlier.flat_map(|held| let_go(doc_id, held)));
         writes.extend(index_anew(before.map(|before| &before.value), document));
         if !has_dense {
             writes.push(Write::put(key::unembedded(doc_id), Expect::Any, Vec::new()));
@@ -63,14 +65,15 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
-    /// Ends a task whose document is a duplicate as done. What it stored becomes trash.
+    /// Ends a task whose document is a duplicate of `earlier` as done. What it stored becomes trash.
     ///
     /// # Errors
-    /// `Conflict` where the task is no longer its document's unfinished one.
-    pub async fn end_duplicate(&self, active: Active, task: &Task) -> Result<()> {
+    /// `Conflict` where the task is no longer its document's unfinished one, or the earlier document has changed.
+    pub async fn end_duplicate(&self, active: Active, task: &Task, earlier: &Stored<Document>) -> Result<()> {
         let trash = Trash { doc_id: active.doc_id, ..Trash::of_task(task) };
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let writes = [active.end(), put, trash.put()].into_iter().chain(self.told_task(task));
+        let there = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
+        let writes = [active.end(), put, trash.put(), there].into_iter().chain(self.told_task(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 

@@ -25,7 +25,7 @@ mod trash;
 mod uploads;
 mod version;
 
-pub use accept::{Acceptance, Idempotency};
+pub use accept::{Acceptance, Idempotency, Remembered};
 pub use amendment::{Amendment, DocumentChange};
 pub use catalog::{Catalog, Stored};
 pub use change::ChangeNote;

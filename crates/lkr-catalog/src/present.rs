@@ -5,7 +5,7 @@ use lkr_state::{Expect, Order, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amendment, Catalog, Error, ErrorKind, Result, Stored, Task,
+    Amendment, Catalog, DocumentChange, Error, ErrorKind, Excess, Result, Stored, Task,
     catalog::{key, read_document, read_task},
 };
 
@@ -50,6 +50,8 @@ pub struct Held {
     pub task_id: TaskId,
     /// Where its original is stored, where it has one.
     pub original: Option<String>,
+    /// What was changed of the live document since it was accepted.
+    pub amendment: Amendment,
     pub(crate) version: u64,
 }
 
@@ -99,8 +101,10 @@ impl Catalog {
             let held = self.held(doc_id).await?;
             let record = self.state.get(&key::document(doc_id)).await?;
             let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
+            let now = self.active(doc_id).await?;
             let present = Present { doc_id, document, unfinished, held };
-            if !present.is_torn() {
+            // What is tried again goes the other way.
+            if !present.is_torn() && now == present.unfinished.as_ref().map(|unfinished| unfinished.active) {
                 return Ok(present);
             }
         }
@@ -119,16 +123,15 @@ impl Catalog {
     async fn held(&self, doc_id: DocId) -> Result<Vec<Held>> {
         let prefix = key::held_of(doc_id);
         let records = self.state.scan(&prefix, None, Order::Ascending, 2 * MAX_HELD).await?;
-        let mut held = records
-            .iter()
-            .map(|(key, record)| {
-                let revision = key.strip_prefix(&prefix).unwrap_or_default();
-                let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
-                let HeldV1 { task_id, original } = serde_json::from_slice(&record.value)
-                    .map_err(|e| Error::corrupt("read held input", e))?;
-                Ok(Held { revision, task_id, original, version: record.version })
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let mut held = Vec::with_capacity(records.len());
+        for (key, record) in &records {
+            let revision = key.strip_prefix(&prefix).unwrap_or_default();
+            let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
+            let HeldV1 { task_id, original } =
+                serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read held input", e))?;
+            let amendment = self.amendment(doc_id, revision).await?;
+            held.push(Held { revision, task_id, original, amendment, version: record.version });
+        }
         held.sort_by_key(|held| held.revision);
         Ok(held)
     }
@@ -152,6 +155,42 @@ impl Present {
     #[must_use]
     pub fn replacement(&self) -> Option<&Unfinished> {
         self.document.as_ref().and(self.unfinished.as_ref())
+    }
+
+    /// Replacements that failed and may be tried again.
+    fn held_replacements(&self) -> impl Iterator<Item = &Held> {
+        let live = self.document.as_ref().map(|document| document.value.revision);
+        self.held.iter().filter(move |held| live.is_some_and(|live| held.revision > live))
+    }
+
+    /// Whether a replacement may come that was accepted before now.
+    #[must_use]
+    pub fn may_be_replaced(&self) -> bool {
+        self.replacement().is_some() || self.held_replacements().next().is_some()
+    }
+
+    /// What a replacement under way would exceed with this change.
+    ///
+    /// # Errors
+    /// Where it would.
+    pub fn check_amended(&self, change: &DocumentChange) -> std::result::Result<(), Excess> {
+        let Some(Unfinished { task, amendment, .. }) = self.replacement() else { return Ok(()) };
+        amendment.change.then(change).check(&task.input)
+    }
+
+    /// The writes by which replacements that were accepted before take a change over.
+    pub(crate) fn amend(&self, change: &DocumentChange) -> Result<Vec<Write>> {
+        let doc_id = self.doc_id;
+        let mut writes = Vec::new();
+        if let Some(Unfinished { active, task, amendment }) = self.replacement() {
+            writes.push(active.check());
+            writes.push(amendment.add(doc_id, task.input.revision, change)?);
+        }
+        for held in self.held_replacements() {
+            writes.push(Write::check(key::held(doc_id, held.revision), Expect::Version(held.version)));
+            writes.push(held.amendment.add(doc_id, held.revision, change)?);
+        }
+        Ok(writes)
     }
 
     /// What a task made of the document, as it becomes visible: who brought it in and when stays, a category that a

@@ -46,9 +46,14 @@ pub(crate) fn throw_away(task: &Task) -> Write {
 }
 
 /// The writes that take away what a failed task left.
-pub(crate) fn let_go(doc_id: DocId, held: &Held) -> [Write; 2] {
+pub(crate) fn let_go(doc_id: DocId, held: &Held) -> [Write; 3] {
     let key = key::held(doc_id, held.revision);
-    [Write::delete(key, Expect::Version(held.version)), Trash::of_held(doc_id, held).put()]
+    let amendment = key::amendment(doc_id, held.revision);
+    [
+        Write::delete(key, Expect::Version(held.version)),
+        Write::delete(amendment, Expect::Any),
+        Trash::of_held(doc_id, held).put(),
+    ]
 }
 
 impl Catalog {

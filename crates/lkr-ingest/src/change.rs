@@ -86,7 +86,12 @@ async fn try_amend<'a>(
         let present = catalog.present(doc_id).await?;
         let Some(before) = &present.document else { return Ok(None) };
         let Some(mut after) = change(&before.value)? else { return Ok(Some(before.value.clone())) };
-        let amends = asked.filter(|_| present.replacement().is_some());
+        let amends = asked.filter(|_| present.may_be_replaced());
+        if let Some(change) = amends {
+            let reason = |excess| format!("in the replacement that is under way, after this {excess}");
+            let refused = |excess| Error::new(ErrorKind::Invalid, "change document", reason(excess));
+            present.check_amended(change).map_err(refused)?;
+        }
         if after == before.value && amends.is_none() {
             return Ok(Some(after));
         }

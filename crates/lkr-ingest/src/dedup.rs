@@ -5,10 +5,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use lkr_catalog::Duplicate;
-use lkr_domain::{Dedup, DocId, Document, Fingerprint};
+use lkr_catalog::{Duplicate, Stored};
+use lkr_domain::{Dedup, DocId, Document, Fingerprint, TaskId};
 use lkr_state::Write;
-use tokio::sync::Notify;
 
 use crate::{Result, ingestor::Inner, near::Near};
 
@@ -18,9 +17,7 @@ const PAGE: usize = 1_000;
 /// What is being made a document of, and the fingerprints of those that are.
 #[derive(Debug, Default)]
 pub(crate) struct Twins {
-    under_way: Mutex<HashMap<DocId, Fingerprint>>,
-    /// One of them ended.
-    ended: Notify,
+    under_way: Mutex<HashMap<TaskId, Fingerprint>>,
     near: Mutex<Known>,
     reading: tokio::sync::Mutex<()>,
 }
@@ -39,13 +36,12 @@ enum Known {
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     twins: &'a Twins,
-    doc_id: DocId,
+    task: TaskId,
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.twins.lock().remove(&self.doc_id);
-        self.twins.ended.notify_waiters();
+        self.twins.lock().remove(&self.task);
     }
 }
 
@@ -54,12 +50,14 @@ impl Drop for Claim<'_> {
 pub(crate) enum Decision<'a> {
     /// It does, as long as the write holds that is part of the step.
     Free(Option<Claim<'a>>, Vec<Write>),
+    /// A twin is under way: what becomes of that decides.
+    Later,
     /// This one is there already.
-    Duplicate(Duplicate, Box<Document>),
+    Duplicate(Duplicate, Box<Stored<Document>>),
 }
 
 impl Twins {
-    fn lock(&self) -> MutexGuard<'_, HashMap<DocId, Fingerprint>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Fingerprint>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,21 +91,16 @@ impl Twins {
         }
     }
 
-    /// Waits until no other document is being made of a twin of this text.
-    async fn claim(&self, doc_id: DocId, rule: Dedup, fingerprint: &Fingerprint) -> Claim<'_> {
-        loop {
-            let mut ended = std::pin::pin!(self.ended.notified());
-            ended.as_mut().enable();
-            {
-                let mut under_way = self.lock();
-                let others = under_way.iter().filter(|(other, _)| **other != doc_id);
-                if !others.into_iter().any(|(_, other)| distance(rule, fingerprint, other).is_some()) {
-                    under_way.insert(doc_id, fingerprint.clone());
-                    return Claim { twins: self, doc_id };
-                }
-            }
-            ended.await;
+    /// The right to make a document of a text; `None` while another one is being made of a twin. Nobody waits here: who
+    /// waits takes a worker, and memory.
+    fn claim(&self, task: TaskId, rule: Dedup, fingerprint: &Fingerprint) -> Option<Claim<'_>> {
+        let mut under_way = self.lock();
+        let mut others = under_way.iter().filter(|(other, _)| **other != task);
+        if others.any(|(_, other)| distance(rule, fingerprint, other).is_some()) {
+            return None;
         }
+        under_way.insert(task, fingerprint.clone());
+        Some(Claim { twins: self, task })
     }
 }
 
@@ -125,7 +118,7 @@ fn distance(rule: Dedup, one: &Fingerprint, other: &Fingerprint) -> Option<u32> 
 /// Decides whether a document is made of a text, or is there already.
 pub(crate) async fn decide<'a>(
     inner: &'a Inner,
-    doc_id: DocId,
+    task: TaskId,
     rule: Dedup,
     fingerprint: &Fingerprint,
 ) -> Result<Decision<'a>> {
@@ -133,7 +126,7 @@ pub(crate) async fn decide<'a>(
         return Ok(Decision::Free(None, Vec::new()));
     }
     // What is published after this, in this process, was not under way before it.
-    let claim = inner.twins.claim(doc_id, rule, fingerprint).await;
+    let Some(claim) = inner.twins.claim(task, rule, fingerprint) else { return Ok(Decision::Later) };
     match rule {
         Dedup::None => Ok(Decision::Free(None, Vec::new())),
         Dedup::Sha256 => equal(inner, claim, fingerprint).await,
@@ -149,7 +142,7 @@ async fn equal<'a>(inner: &Inner, claim: Claim<'a>, fingerprint: &Fingerprint) -
         };
         // Where it went meanwhile, so did what it was found by.
         if let Some(document) = inner.ports.catalog.document(doc_id).await? {
-            return Ok(Decision::Duplicate(Duplicate { doc_id, distance: 0 }, Box::new(document.value)));
+            return Ok(Decision::Duplicate(Duplicate { doc_id, distance: 0 }, Box::new(document)));
         }
     }
 }
@@ -170,9 +163,9 @@ async fn near<'a>(
         let Some((doc_id, distance)) = found else {
             return Ok(Decision::Free(Some(claim), Vec::new()));
         };
-        let document = inner.ports.catalog.document(doc_id).await?.map(|document| document.value);
-        let is_so = |document: &Document| {
-            let bits = document.fingerprint.as_ref().map(|known| known.simhash ^ fingerprint.simhash);
+        let document = inner.ports.catalog.document(doc_id).await?;
+        let is_so = |document: &Stored<Document>| {
+            let bits = document.value.fingerprint.as_ref().map(|known| known.simhash ^ fingerprint.simhash);
             bits.is_some_and(|bits| bits.count_ones() == distance)
         };
         if let Some(document) = document.filter(is_so) {

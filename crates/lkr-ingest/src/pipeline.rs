@@ -1,19 +1,20 @@
 //! One document through its stages.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    Active, DocumentResult, Duplicate, Progress, Stage, Task, TaskKind, TaskResult, TaskStatus, Usage,
+    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskKind, TaskResult, TaskStatus, Usage,
 };
-use lkr_domain::Document;
+use lkr_domain::{Document, Fingerprint};
+use lkr_state::Write;
 use time::OffsetDateTime;
 use tokio::sync::watch;
 
 use crate::{
     Error, ErrorKind, Result,
-    dedup::{Decision, decide},
+    dedup::{Claim, Decision, decide},
     draft::{Text, draft, parse},
-    ingestor::Inner,
+    ingestor::{CONTENDED_TRIES, Inner},
     long_texts::Share,
     publish::publish,
     reuse::Earlier,
@@ -29,13 +30,9 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     report.send_replace((Stage::Parse, Progress::default()));
     let (text, share) = text(inner, task).await?;
     let (parsed, fingerprint) = parse(inner, text).await?;
-    let decision = decide(inner, task.doc_id, task.input.dedup, &fingerprint).await?;
     // The claim is held until the document is visible.
-    let (mut claim, mut free) = match decision {
-        Decision::Free(claim, free) => (claim, free),
-        Decision::Duplicate(found, document) => {
-            return end_duplicate(inner, active, task, found, *document, begun).await;
-        }
+    let Some((mut claim, mut free)) = decided(inner, active, task, &fingerprint, begun).await? else {
+        return Ok(());
     };
     report.send_replace((Stage::Layer, Progress::default()));
     let (mut draft, mut warnings) = draft(inner, task, parsed, fingerprint.clone(), share).await?;
@@ -61,15 +58,50 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     while !publish(inner, &draft, &done, has_dense, &free).await? {
         // Another process may have made a document of this text.
         drop(claim);
-        (claim, free) = match decide(inner, task.doc_id, task.input.dedup, &fingerprint).await? {
-            Decision::Free(claim, free) => (claim, free),
-            Decision::Duplicate(found, document) => {
-                return end_duplicate(inner, active, task, found, *document, begun).await;
-            }
-        };
+        let Some(decided) = decided(inner, active, task, &fingerprint, begun).await? else { return Ok(()) };
+        (claim, free) = decided;
     }
     Ok(())
 }
+
+/// The right to make a document of a text, and what the step that publishes it has to expect.
+type Right<'a> = (Option<Claim<'a>>, Vec<Write>);
+
+/// Decides whether the text becomes a document; `None` where it is there already, and the task has ended.
+async fn decided<'a>(
+    inner: &'a Inner,
+    active: Active,
+    task: &Task,
+    fingerprint: &Fingerprint,
+    begun: Instant,
+) -> Result<Option<Right<'a>>> {
+    for _ in 0..CONTENDED_TRIES {
+        match decide(inner, task.task_id, task.input.dedup, fingerprint).await? {
+            Decision::Free(claim, free) => return Ok(Some((claim, free))),
+            Decision::Later => {
+                // What it took to come here is taken again, and should be little of what is waited for.
+                let pause = (10 * begun.elapsed()).clamp(LEAST_WAIT, MOST_WAIT);
+                return Err(Error::new(ErrorKind::Waiting(pause), "ingest", "a twin is under way"));
+            }
+            Decision::Duplicate(found, earlier) => {
+                match end_duplicate(inner, active, task, found, &earlier, begun).await {
+                    // The earlier one changed, or is gone; or this one is not wanted any more.
+                    Err(error) if error.kind() == ErrorKind::Overtaken => {
+                        if inner.ports.catalog.active(active.doc_id).await? != Some(active) {
+                            return Err(error);
+                        }
+                    }
+                    ended => return ended.map(|()| None),
+                }
+            }
+        }
+    }
+    Err(Error::new(ErrorKind::StoreAway, "ingest", "what it is a duplicate of kept changing"))
+}
+
+/// How long a task waits for the end of its twin's before it is looked at again.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+const MOST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a replacement can take over of the document that it replaces.
 async fn earlier(inner: &Inner, task: &Task) -> Result<Earlier> {
@@ -87,9 +119,10 @@ async fn end_duplicate(
     active: Active,
     task: &Task,
     found: Duplicate,
-    document: Document,
+    earlier: &Stored<Document>,
     begun: Instant,
 ) -> Result<()> {
+    let document = earlier.value.clone();
     let result = DocumentResult {
         title: document.title,
         duplicate_of: Some(found),
@@ -102,7 +135,7 @@ async fn end_duplicate(
         elapsed_ms: elapsed_ms(begun),
     };
     let task = Task { doc_id: found.doc_id, ..done(task, result) };
-    inner.ports.catalog.end_duplicate(active, &task).await?;
+    inner.ports.catalog.end_duplicate(active, &task, earlier).await?;
     inner.trash.notify_one();
     Ok(())
 }

@@ -4,7 +4,8 @@ use std::{fmt, fs::File, ops::Deref, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{
-    Acceptance, Catalog, ExtractedText, Idempotency, Present, Task, TaskInput, original_path, replaced_path,
+    Acceptance, Catalog, ExtractedText, Idempotency, Present, Remembered, Task, TaskInput, original_path,
+    replaced_path,
 };
 use lkr_domain::{Creator, Dedup, DocId, Metadata, NewDocument, Original, RESERVED_METADATA};
 use lkr_state::Write;
@@ -126,7 +127,9 @@ pub(crate) async fn accept(
     // Those that aim at the same document go one after another, where they would only overtake each other.
     let _turn = match &*items {
         [(Item { replaces: Some(doc_id), .. }, _)] => inner.accepting.turn(doc_id).await,
-        [(Item { source, .. }, Submission { upsert: Some(_), .. })] => inner.accepting.turn(source).await,
+        [(Item { source, .. }, Submission { upsert: Some(_), .. })] if !source.is_empty() => {
+            inner.accepting.turn(source).await
+        }
         _ => None,
     };
     let mut drafts: Vec<Draft> = items.into_iter().map(Draft::new).collect();
@@ -145,17 +148,19 @@ async fn try_accept(
 ) -> Result<Option<Vec<Task>>> {
     let catalog = &inner.ports.catalog;
     for _ in 0..CONTENDED_TRIES {
-        if let Some(idempotency) = idempotency
-            && let Some(tasks) = catalog.remembered(idempotency).await?
-        {
-            return Ok(Some(tasks));
+        let before = match idempotency {
+            Some(idempotency) => catalog.remembered(idempotency).await?,
+            None => Remembered::default(),
+        };
+        if !before.tasks.is_empty() {
+            return Ok(Some(before.tasks));
         }
         let Some((acceptances, mut writes)) = prepare(inner, drafts).await? else {
             return Ok(None);
         };
         let tasks = || acceptances.iter().map(|acceptance| &acceptance.task);
         if let Some(idempotency) = idempotency {
-            writes.push(idempotency.remember(tasks())?);
+            writes.push(idempotency.remember(tasks(), &before)?);
         }
         match catalog.accept(&acceptances, writes).await {
             Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}

@@ -30,7 +30,9 @@ const PAGE: usize = 100;
 pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: Upsert) -> Result<Target> {
     let catalog = &inner.ports.catalog;
     // The record of one on its way is read before the live ones are: it is one of them when it is not that any more.
-    let remembered = catalog.upserted(source, &sender.id).await?;
+    // Those who may replace any document share their own.
+    let owner = if may == Upsert::Any { "" } else { sender.id.as_str() };
+    let remembered = catalog.upserted(source, owner).await?;
     let mut newest: Option<Present> = None;
     let mut consider = |present: Present| {
         let newer = newest.as_ref().is_none_or(|newest| newest.doc_id < present.doc_id);
@@ -49,7 +51,7 @@ pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: U
         None => {
             let doc_id = DocId::new();
             let read = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::upserts(source, &sender.id, doc_id, read));
+            let remember = Some(Catalog::upserts(source, owner, doc_id, read));
             Target { doc_id, over: None, remember }
         }
     })

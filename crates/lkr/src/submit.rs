@@ -51,7 +51,8 @@ impl KnowledgeBase {
 
     /// The tasks that were accepted under an idempotency key, as they stand now; `None` where there are none.
     pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
-        self.parts.catalog.remembered(idempotency).await.during("read idempotency key")
+        let remembered = self.parts.catalog.remembered(idempotency).await.during("read idempotency key")?;
+        Ok(Some(remembered.tasks).filter(|tasks| !tasks.is_empty()))
     }
 
     /// Ends a task that is not wanted any more; nothing of it stays. `None` where there is no such task.

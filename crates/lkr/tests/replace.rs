@@ -490,3 +490,64 @@ async fn a_replacement_brings_nothing_back_that_was_deleted() {
     }
     tidy(&ground, &kb).await;
 }
+
+#[tokio::test]
+async fn a_change_made_while_a_replacement_had_failed_outlasts_its_retry() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let doc_id = kb.add(document("opal", 1)).await.unwrap().doc_id;
+    embedder.retryable.store(false, Ordering::SeqCst);
+    embedder.failures.store(1, Ordering::SeqCst);
+    let task = kb.replace(doc_id, document("marble", 1), by("eva")).await.unwrap().unwrap();
+    assert_eq!(ended(&kb, task.task_id).await.status, TaskStatus::Failed);
+    let title = |title: &str| DocumentChange { title: Some(title.to_owned()), ..DocumentChange::default() };
+    for name in ["Once", "Twice"] {
+        kb.change(doc_id, title(name)).await.unwrap().unwrap();
+    }
+    kb.retry(task.task_id).await.unwrap().unwrap();
+    assert_eq!(result(ended(&kb, task.task_id).await).title, "Twice");
+    assert!(kb.text(doc_id).await.unwrap().unwrap().contains("marble"));
+    tidy(&ground, &kb).await;
+}
+
+#[tokio::test]
+async fn what_failed_is_still_its_senders() {
+    let (ground, embedder) = (Ground::default(), Scripted::new(2));
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let task = failed(&kb, &embedder).await;
+    assert_eq!(kb.owner(task.doc_id).await.unwrap().unwrap().id, "eva");
+    kb.forget(task.task_id).await.unwrap().unwrap();
+    assert!(kb.owner(task.doc_id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_key_whose_task_was_forgotten_is_a_new_one() {
+    let kb = Ground::default().open(None).await;
+    let key = Idempotency { account: "eva".to_owned(), endpoint: "documents", key: "k".to_owned() };
+    let submit = async |name: &str| {
+        let submission = Submission { idempotency: Some(key.clone()), ..by("eva") };
+        ended(&kb, kb.submit(document(name, 1), submission).await.unwrap().task_id).await.task_id
+    };
+    let first = submit("opal").await;
+    assert_eq!(submit("tuff").await, first);
+    kb.forget(first).await.unwrap().unwrap();
+    let second = submit("tuff").await;
+    assert_ne!(second, first);
+    assert_eq!(submit("marble").await, second);
+    assert_eq!(ids(&kb).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_change_that_does_not_fit_the_replacement_is_refused() {
+    let (ground, embedder) = (Ground::default(), Scripted::new(1));
+    let kb = ground.open(Some(Arc::clone(&embedder))).await;
+    let doc_id = kb.add(document("opal", 1)).await.unwrap().doc_id;
+    let metadata = (0..64).map(|n| (n.to_string(), String::new())).collect();
+    let full = NewDocument { metadata, ..document("marble", 1) };
+    kb.replace(doc_id, full, by("eva")).await.unwrap().unwrap();
+    let metadata = [("one more".to_owned(), Some("1".to_owned()))].into();
+    let change = DocumentChange { metadata, ..DocumentChange::default() };
+    let refused = kb.change(doc_id, change).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+    embedder.permits.add_permits(9);
+}
