@@ -7,6 +7,7 @@ use lkr_parsers::{Parser, Result, Source};
 use crate::{
     blocks::Blocks,
     charset, guard, page, readable,
+    sheet::Sheet,
     unit::{Shape, Unit},
 };
 
@@ -33,7 +34,8 @@ impl Parser for Article {
             blocks.warn("the page has more tags than can be followed: some were left out, but no words");
         }
         let document = Document::from(&*tamed.html);
-        let page = page::read(&document);
+        let sheet = page::settle(&document, Sheet::of(&tamed.html));
+        let page = page::read(&document, &sheet);
         let article = if source.is_over() { None } else { readable::article(&document, &page) };
         drop(document);
         write(&page.units, article.as_ref(), &mut blocks)?;

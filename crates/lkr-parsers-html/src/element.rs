@@ -2,7 +2,10 @@
 
 use dom_query::NodeRef;
 
-use crate::hidden::{self, Sight};
+use crate::{
+    hidden::{self, Place},
+    sheet::Sheet,
+};
 
 /// What an element does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +79,10 @@ const SURROUNDINGS: [&str; 44] = [
     "widget",
 ];
 
-pub(crate) fn role(node: &NodeRef<'_>, name: &str, sight: Sight) -> Role {
+pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
     match name {
         "title" if !is_drawn(node) => Role::Title,
-        _ if sight == Sight::Hidden => Role::Hidden,
+        _ if is_hidden => Role::Hidden,
         "h1" => Role::Heading(1),
         "h2" => Role::Heading(2),
         "h3" => Role::Heading(3),
@@ -153,9 +156,9 @@ fn is_drawn(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
-/// What an element says of how its words can be seen.
-pub(crate) fn sight(node: &NodeRef<'_>, name: &str) -> Sight {
-    hidden::sight(name, |attribute| node.attr(attribute))
+/// How words are seen in an element; none where they are not.
+pub(crate) fn look(node: &NodeRef<'_>, name: &str, sheet: &Sheet, around: &Place) -> Option<Place> {
+    hidden::look(name, |attribute| node.attr(attribute), sheet, around)
 }
 
 /// Whether an element surrounds a page's text: navigation, comments, banners and the like.

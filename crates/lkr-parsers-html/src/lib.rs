@@ -3,6 +3,7 @@
 mod article;
 mod blocks;
 mod charset;
+mod css;
 mod element;
 mod error;
 mod guard;
@@ -10,6 +11,7 @@ mod hidden;
 mod page;
 mod plain;
 mod readable;
+mod sheet;
 mod table;
 mod unit;
 

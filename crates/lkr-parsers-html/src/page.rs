@@ -3,7 +3,9 @@
 use dom_query::{Document, NodeRef};
 
 use crate::{
-    element::{Role, is_surrounding, role, sight},
+    element::{Role, is_surrounding, look, role},
+    hidden::{Place, is_next_to_nothing},
+    sheet::Sheet,
     table::holds_data,
     unit::{Shape, Unit},
 };
@@ -23,9 +25,32 @@ pub(crate) struct Page {
     pub(crate) surroundings: Vec<Option<usize>>,
 }
 
+/// The style sheets of a page, less what would leave nothing or next to nothing of it.
+pub(crate) fn settle(document: &Document, mut sheet: Sheet) -> Sheet {
+    let is_said = document.select("[aria-hidden]").exists();
+    if !is_said && !sheet.has_rules() {
+        return sheet;
+    }
+    let left = read(document, &sheet).chars();
+    let lenient = sheet.lenient();
+    if is_next_to_nothing(left, read(document, &lenient).chars()) {
+        return lenient;
+    }
+    sheet.keeps_aria_hidden = left == 0;
+    sheet
+}
+
 /// Reads all of a page that is visible.
-pub(crate) fn read(document: &Document) -> Page {
-    let mut walk = Walk::default();
+pub(crate) fn read(document: &Document, sheet: &Sheet) -> Page {
+    let mut walk = Walk {
+        sheet,
+        page: Page::default(),
+        open: None,
+        lists: Vec::new(),
+        mark: String::new(),
+        tables: 0,
+        cells: 0,
+    };
     let mut context = Context::default();
     let mut open: Vec<(NodeRef<'_>, Context)> = Vec::new();
     let mut next = Some(document.root());
@@ -51,6 +76,14 @@ pub(crate) fn read(document: &Document) -> Page {
     }
 }
 
+impl Page {
+    /// How many characters there are, the title aside.
+    fn chars(&self) -> usize {
+        let units = self.units.iter().filter(|unit| unit.shape != Shape::Title);
+        units.map(|unit| unit.text.chars().filter(|c| !c.is_whitespace()).count()).sum()
+    }
+}
+
 /// What is known of the elements around a node.
 #[derive(Debug, Clone, Copy)]
 struct Context {
@@ -60,8 +93,8 @@ struct Context {
     is_linked: bool,
     surroundings: Option<usize>,
     is_preformatted: bool,
-    /// Whether words have no size here.
-    is_sizeless: bool,
+    /// How words are seen here.
+    place: Place,
     /// The table whose row is open.
     row: Option<usize>,
     /// The table that is open, where it holds data.
@@ -78,7 +111,7 @@ impl Default for Context {
             is_linked: false,
             surroundings: None,
             is_preformatted: false,
-            is_sizeless: false,
+            place: Place::default(),
             row: None,
             table: None,
             lists: 0,
@@ -93,8 +126,9 @@ impl Context {
     }
 }
 
-#[derive(Debug, Default)]
-struct Walk {
+#[derive(Debug)]
+struct Walk<'a> {
+    sheet: &'a Sheet,
     page: Page,
     open: Option<Unit>,
     /// The next number of each open list; none where it has marks without numbers.
@@ -105,7 +139,7 @@ struct Walk {
     cells: usize,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Takes a node in; answers what is known inside of it, if that is to be read.
     fn enter(&mut self, node: &NodeRef<'_>, context: Context) -> Option<Context> {
         if node.is_text() {
@@ -116,9 +150,9 @@ impl Walk {
             // The document itself; of comments and declarations nothing is read.
             return (node.is_document() || node.is_fragment()).then_some(context);
         };
-        let sight = sight(node, &name);
-        let is_sizeless = sight.is_sizeless(context.is_sizeless);
-        let mut inner = Context { role: role(node, &name, sight), is_sizeless, ..context };
+        let place = look(node, &name, self.sheet, &context.place);
+        let role = role(node, &name, place.is_none());
+        let mut inner = Context { role, place: place.unwrap_or(context.place), ..context };
         if is_surrounding(node, &name) {
             self.page.surroundings.push(context.surroundings);
             inner.surroundings = Some(self.page.surroundings.len() - 1);
@@ -240,7 +274,7 @@ impl Walk {
     }
 
     fn write(&mut self, node: &NodeRef<'_>, context: &Context) {
-        if context.is_sizeless && !context.is_title {
+        if !context.is_title && !context.place.shows() {
             return;
         }
         let (id, is_linked) = (node.id, context.is_linked);

@@ -1,10 +1,13 @@
+use dom_query::Document;
 use html2text::{Element, Handle, RcDom, config};
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
 use crate::{
     charset, error, guard,
-    hidden::{Sight, sight},
+    hidden::{Place, look},
+    page,
+    sheet::Sheet,
 };
 
 /// Lines are never wrapped: this is longer than any.
@@ -50,36 +53,48 @@ impl Parser for PlainHtml {
 fn render(html: &str) -> std::result::Result<String, html2text::Error> {
     let config = config::plain_no_decorate().link_footnotes(false).raw_mode(true);
     let page = config.parse_html(html.as_bytes())?;
-    leave_hidden_out(&page);
+    leave_hidden_out(&page, &sheet_of(html));
     let tree = config.dom_to_render_tree(&page)?;
     config.render_to_string(tree, WIDTH)
 }
 
-/// The crate reads no attributes that hide text, so what they hide is taken from the page.
-fn leave_hidden_out(page: &RcDom) {
-    let mut open = vec![(Handle::clone(&page.document), false)];
-    while let Some((node, around)) = open.pop() {
-        let sight = sight_of(&node);
-        let is_sizeless = sight.is_sizeless(around);
-        let mut children = node.children.borrow_mut();
-        // Inside of what has no size, elements stay, as they may have one.
-        children.retain(|child| {
+/// The page's style sheets, as far as they are to be believed.
+fn sheet_of(html: &str) -> Sheet {
+    let sheet = Sheet::of(html);
+    if sheet.has_rules() || html.contains("aria-hidden") {
+        return page::settle(&Document::from(html), sheet);
+    }
+    sheet
+}
+
+/// The crate reads nothing that hides text, so what is hidden is taken from the page.
+fn leave_hidden_out(page: &RcDom, sheet: &Sheet) {
+    let mut open = vec![(Handle::clone(&page.document), Place::default())];
+    while let Some((node, place)) = open.pop() {
+        // Inside of what cannot be seen, elements stay, as there may be some that can.
+        node.children.borrow_mut().retain(|child| {
             let is_element = matches!(child.data, Element { .. });
-            if is_element { sight_of(child) != Sight::Hidden } else { !is_sizeless }
+            if !is_element {
+                return place.shows();
+            }
+            let inside = place_of(child, sheet, &place);
+            open.extend(inside.map(|inside| (Handle::clone(child), inside)));
+            inside.is_some()
         });
-        open.extend(children.iter().map(|child| (Handle::clone(child), is_sizeless)));
     }
 }
 
-fn sight_of(node: &Handle) -> Sight {
+/// How words are seen in a node, which is in such a place.
+fn place_of(node: &Handle, sheet: &Sheet, around: &Place) -> Option<Place> {
     let Element { name, attrs, .. } = &node.data else {
-        return Sight::AsAround;
+        return Some(*around);
     };
     let attrs = attrs.borrow();
-    sight(&name.local, |attribute| {
+    let value = |attribute: &str| {
         let found = attrs.iter().find(|other| &*other.name.local == attribute);
         found.map(|found| &*found.value)
-    })
+    };
+    look(&name.local, value, sheet, around)
 }
 
 /// Refuses what the crate cannot do within bounds.

@@ -1,10 +1,11 @@
 mod ebcdic;
+mod han;
 mod wide;
 
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
 /// Bytes become text, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +30,11 @@ pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Decoded<'a> {
     marked(bytes)
         .or_else(|| as_declared(bytes, declared?))
         .or_else(|| if bytes.contains(&0) { wide::guess(bytes) } else { None })
+        .or_else(|| iso_2022_jp(bytes))
         .or_else(|| std::str::from_utf8(bytes).ok().map(|text| exact(Cow::Borrowed(text))))
         .or_else(|| nearly_utf8(bytes))
         .or_else(|| ebcdic::guess(bytes))
+        .or_else(|| wide::guess_han(bytes))
         .unwrap_or_else(|| detected(bytes))
 }
 
@@ -71,6 +74,16 @@ fn as_declared<'a>(bytes: &'a [u8], declared: &str) -> Option<Decoded<'a>> {
     }
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
     Some(cleaned(text, encoding.name(), false))
+}
+
+/// Japanese in seven bits, which tells by escapes where its characters begin. No text on a terminal has these.
+fn iso_2022_jp(bytes: &[u8]) -> Option<Decoded<'_>> {
+    let is_escape = |window: &[u8]| matches!(window, b"\x1b$B" | b"\x1b$@");
+    if !bytes.is_ascii() || !bytes.windows(3).any(is_escape) {
+        return None;
+    }
+    let text = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)?;
+    Some(cleaned(text, ISO_2022_JP.name(), false))
 }
 
 /// UTF-8 with few errors, such as a text that was cut in the middle of a character.

@@ -77,8 +77,19 @@ fn is_binary(bytes: &[u8]) -> bool {
     let is_control =
         |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | 0x1b);
     let controls = sample.iter().filter(is_control).count();
-    let is_wide = || matches!(decode(sample, None).encoding, wide if wide.starts_with("UTF-"));
-    controls.saturating_mul(50) > sample.len() && !is_wide()
+    let zeros = sample.iter().filter(|byte| **byte == 0).count();
+    let is_wide = || match decode(sample, None).encoding {
+        // Bytes of ASCII with zeros among them are UTF-8 too.
+        "UTF-8" => zeros.saturating_mul(2) <= sample.len(),
+        encoding => encoding.starts_with("UTF-"),
+    };
+    is_wave(bytes) || (controls.saturating_mul(50) > sample.len() && !is_wide())
+}
+
+/// Whether bytes begin as sound or a film in a RIFF file does, which may be silent: a text has no length there.
+fn is_wave(bytes: &[u8]) -> bool {
+    let form = bytes.get(8..12);
+    bytes.starts_with(b"RIFF") && matches!(form, Some(b"WAVE" | b"AVI " | b"WEBP"))
 }
 
 /// What the bytes hold instead, in words, where their beginning tells.
@@ -139,6 +150,12 @@ mod tests {
         refused(Format::Docx, b"%PDF-1.7", "it is named as a DOCX file but holds a PDF file");
         refused(Format::Text, b"%PDF-1.7", "it is named as a text file but holds a PDF file");
         refused(Format::Html, JPEG, "it is named as an HTML page but holds a picture (JPEG)");
+        let zeros = [&b"head"[..], &[0; 5000], b"tail"].concat();
+        refused(Format::Text, &zeros, "it is named as a text file but holds data that is no text");
+        refused(Format::Text, &[0; 5], "it is named as a text file but holds data that is no text");
+        let wave = b"RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0";
+        refused(Format::Text, wave, "it is named as a text file but holds sound (WAV)");
+        refused(Format::Text, b"RIFFaaaaWAVEfmt ", "it is named as a text file but holds sound (WAV)");
         let noise: Vec<u8> = (0..=255_u8).cycle().take(5000).collect();
         refused(Format::Markdown, &noise, "it is named as a Markdown file but holds data that is no text");
     }
@@ -170,6 +187,9 @@ mod tests {
             (Format::Markdown, b"\x1b[1mbold\x1b[0m"),
             (Format::Html, b"words"),
             (Format::Html, b"\0\0 a"),
+            (Format::Text, b"RIFF is a form of files"),
+            (Format::Text, b"\x1b$B$3$s\x1b(B"),
+            (Format::Text, b""),
         ] {
             assert!(check(format, bytes).is_ok(), "{format:?} {bytes:?}");
         }

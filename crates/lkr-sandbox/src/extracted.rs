@@ -35,7 +35,7 @@ impl Extracted {
         Ok(Self { file, summary })
     }
 
-    /// Whether there is nothing but white space.
+    /// Whether there is nothing but white space, control characters and characters of no width.
     #[must_use]
     pub const fn is_blank(&self) -> bool {
         self.summary.blank
@@ -110,6 +110,24 @@ mod tests {
         assert_eq!(extracted.text_bytes(), parsed.text.len() as u64);
         assert!(!extracted.is_blank());
         assert_eq!(std::fs::read_dir(spool.path()).unwrap().count(), 0, "the file has no name");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_blank() {
+        let spool = tempfile::tempdir().unwrap();
+        let is_blank = |text: &str| {
+            let mut composer = Composer::new();
+            composer.push(BlockKind::Paragraph, text, None).unwrap();
+            Extracted::new(&composer.finish().unwrap(), spool.path()).unwrap().is_blank()
+        };
+        for text in
+            ["", " \n\u{a0}", "\0\0\n\0", "\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}", "\u{1}\u{1b}\u{7f}"]
+        {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["a", "\u{200b}.\u{200b}", "\0\u{301}", "…"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
     }
 
     #[test]

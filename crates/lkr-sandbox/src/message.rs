@@ -54,10 +54,16 @@ impl Summary {
         Self {
             text_bytes: text.len() as u64,
             blocks_bytes: blocks.len() as u64,
-            blank: text.trim().is_empty(),
+            blank: text.chars().all(is_unseen),
             warnings,
         }
     }
+}
+
+/// Whether nothing of a character can be seen, so that a text of such characters is none.
+fn is_unseen(c: char) -> bool {
+    let is_zero_width = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    c.is_whitespace() || c.is_control() || is_zero_width
 }
 
 impl From<&Error> for Refusal {

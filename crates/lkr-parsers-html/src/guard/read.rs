@@ -1,7 +1,10 @@
 //! Where tags, comments and raw text end.
 
 use super::{MAX_ATTRIBUTES, tag::Name};
-use crate::hidden::{Sight, sight};
+use crate::{
+    hidden::{Place, look},
+    sheet::Sheet,
+};
 
 /// A tag in the text: `</name …>` or `<name …>`.
 #[derive(Debug)]
@@ -42,11 +45,12 @@ pub(super) fn hides(html: &str, start: usize, tag: &Tag) -> bool {
         let attribute = found.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         attribute.map(|(_, value)| *value)
     };
-    !matches!(sight(tag.name.as_str(), value), Sight::Sized | Sight::AsAround)
+    let sheet = Sheet::default().lenient();
+    look(tag.name.as_str(), value, &sheet, &Place::default()).is_none_or(|place| !place.shows())
 }
 
 /// The names and values of a start tag's attributes.
-fn attributes_of(tag: &str) -> Vec<(&str, &str)> {
+pub(super) fn attributes_of(tag: &str) -> Vec<(&str, &str)> {
     let bytes = tag.as_bytes();
     let mut found = Vec::new();
     let mut at =

@@ -68,6 +68,41 @@ fn what_is_undeclared_is_told_by_its_statistics() {
     }
 }
 
+/// Texts in scripts of East Asia, in their encodings of old.
+const EAST: [(&str, &[&str]); 3] = [
+    ("これは日本語のテキストです。ひらがなとカタカナがあります。", &["Shift_JIS", "EUC-JP", "gb18030"]),
+    ("这是一个用来测试的简体中文文本,里面有一些常用的汉字。\r\n第二行。", &["gb18030"]),
+    ("這是一個用來測試的繁體中文文本,裡面有一些常用的漢字。", &["Big5", "gb18030"]),
+];
+
+#[test]
+fn wide_text_of_east_asia_needs_no_zeros() {
+    for (text, others) in EAST {
+        let text = text.replace(',', "，");
+        for text in [text.clone(), text.replace(['\r', '\n'], "")] {
+            check(&utf16(&text, u16::to_le_bytes), None, &text, "UTF-16LE", false);
+            check(&utf16(&text, u16::to_be_bytes), None, &text, "UTF-16BE", false);
+        }
+        for label in others {
+            let (bytes, _, _) = Encoding::for_label(label.as_bytes()).unwrap().encode(&text);
+            for start in 0..4 {
+                let decoded = decode(&bytes[start..], None);
+                assert!(!decoded.encoding.starts_with("UTF-16"), "{label} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn japanese_of_seven_bits_is_read() {
+    let bytes = b"mail: \x1b$B$3$s$K$A$O\x1b(B!\n";
+    check(bytes, None, "mail: こんにちは!\n", "ISO-2022-JP", false);
+    check(b"\x1b$@F|K\\\x1b(J", None, "日本", "ISO-2022-JP", false);
+    // Neither a terminal's colours nor what has errors.
+    check(b"\x1b[1mbold\x1b[0m", None, "\x1b[1mbold\x1b[0m", "UTF-8", false);
+    check(b"\x1b$Bx", None, "\x1b$Bx", "UTF-8", false);
+}
+
 #[test]
 fn text_of_a_mainframe_is_read() {
     let bytes =
@@ -108,6 +143,12 @@ proptest! {
         let decoded = decode(text.as_bytes(), declared.as_deref());
         prop_assert_eq!(&*decoded.text, &text);
         prop_assert!(!decoded.lossy);
+    }
+
+    #[test]
+    fn letters_of_one_byte_are_not_taken_for_wide_ones(text in "[a-zA-Zéèüößñ ,.\n]{0,80}", label in "windows-1252|windows-1250|KOI8-U|macintosh") {
+        let (bytes, _, _) = Encoding::for_label(label.as_bytes()).unwrap().encode(&text);
+        prop_assert!(!decode(&bytes, None).encoding.starts_with("UTF-16"));
     }
 
     #[test]

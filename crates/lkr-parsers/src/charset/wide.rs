@@ -1,6 +1,6 @@
 //! Encodings of two and four bytes a character.
 
-use super::{Decoded, UTF_16BE, UTF_16LE, cleaned, is_noise};
+use super::{Decoded, UTF_16BE, UTF_16LE, cleaned, han, is_noise};
 
 /// How many bytes are looked at to tell the encoding.
 const SAMPLE_BYTES: usize = 64 * 1024;
@@ -20,7 +20,30 @@ pub(super) fn guess(bytes: &[u8]) -> Option<Decoded<'_>> {
         .into_iter()
         .find(|order| is_utf32(sample, *order))
         .map(|order| utf32(bytes, order))
+        // A few zero bytes may be those of 一, so this comes first.
+        .or_else(|| guess_han(bytes))
         .or_else(|| utf16(bytes, sample))
+}
+
+/// UTF-16 without a byte order mark in Chinese or Japanese, which may have no zero bytes. It is for bytes that are no
+/// UTF-8.
+pub(super) fn guess_han(bytes: &[u8]) -> Option<Decoded<'_>> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let sample = pairs.get(..SAMPLE_BYTES / 2).unwrap_or(pairs);
+    if !rest.is_empty() {
+        return None;
+    }
+    // The sample may cut a character in two.
+    let is_half = |pair: &&[u8; 2]| matches!(pair, [_, 0xd8..=0xdb] | [0xd8..=0xdb, _]);
+    let sample = sample.split_last().filter(|(last, _)| is_half(last)).map_or(sample, |(_, before)| before);
+    let is_little = || han::is_text(sample.iter().map(|pair| u16::from_le_bytes(*pair)));
+    let is_big = || han::is_text(sample.iter().map(|pair| u16::from_be_bytes(*pair)));
+    let encoding = match (is_little(), is_big()) {
+        (true, false) => UTF_16LE,
+        (false, true) => UTF_16BE,
+        _ => return None,
+    };
+    Some(super::read(bytes, encoding))
 }
 
 #[derive(Debug, Clone, Copy)]
