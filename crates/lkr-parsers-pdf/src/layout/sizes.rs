@@ -180,7 +180,7 @@ fn drop_repeated(sheets: &[Sheet], found: &mut [Vec<Heading>]) {
     for (sheet, headings) in sheets.iter().zip(found) {
         headings.retain(|heading| {
             let Some((count, largest)) = known.get(&words::key(&heading.title)) else { return true };
-            let smaller = tenths(size(sheet, heading)) + 3 < *largest;
+            let smaller = tenths(size(sheet, heading)).saturating_add(3) < *largest;
             *count < OFTEN && !(smaller && looks::depth(&heading.title) > 0)
         });
     }
