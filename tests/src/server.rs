@@ -127,6 +127,18 @@ impl Server {
         command
     }
 
+    /// The memory of the process's own, in bytes: what is mapped from files is not counted.
+    ///
+    /// # Panics
+    /// Where it does not run.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
+        let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("its memory");
+        let kilobytes: Option<u64> = line.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+        kilobytes.expect("a number") * 1024
+    }
+
     /// Kills the process, as kill -9 does.
     pub fn kill(&self) {
         let process = self.process().take();

@@ -7,10 +7,9 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, Error, Present, Progress, Result, Stage, Task, TaskInput, TaskKind, TaskStatus,
+    Catalog, Error, Present, Progress, Result, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskStatus,
     catalog::{key, write_task},
-    finish::cancelled,
-    trash::throw_away,
+    task::CODE_CONFLICT,
 };
 
 /// A task to be accepted.
@@ -96,11 +95,7 @@ impl Catalog {
             writes.push(Write::put(key::active(task.doc_id), expect, task.task_id.to_string()));
             writes.extend(over.as_ref().map(Present::check_document));
             if let Some(unfinished) = unfinished {
-                let earlier = cancelled(unfinished.task.clone());
-                writes.push(Write::put(key::task(earlier.task_id), Expect::Any, write_task(&earlier)?));
-                writes.push(throw_away(&earlier));
-                writes.push(unfinished.amendment.end(unfinished.active, earlier.input.revision));
-                writes.extend(self.told_task(&earlier));
+                writes.extend(self.cancelling(unfinished)?.1);
             }
         }
         Ok(self.state.apply(writes).await?)
@@ -176,9 +171,19 @@ impl Task {
         }
     }
 
-    /// The same task, ended because another takes its place.
+    /// The same task, ended because it is not wanted any more.
     #[must_use]
     pub fn cancelled(self) -> Self {
-        cancelled(self)
+        Self {
+            status: TaskStatus::Failed,
+            error: Some(TaskFailure {
+                code: CODE_CONFLICT,
+                message: "cancelled".to_owned(),
+                stage: self.stage,
+                retryable: false,
+            }),
+            updated_at: OffsetDateTime::now_utc(),
+            ..self
+        }
     }
 }

@@ -14,8 +14,8 @@ impl Catalog {
     /// Makes a failed task pending again, with what its earlier tries stored.
     ///
     /// # Errors
-    /// `Conflict` where it did not fail, was cancelled, was overtaken by another of its document, or nothing of it is
-    /// kept any more; the reason says which. `Changed` where it was changed meanwhile, and may be tried anew.
+    /// `Refused` where it did not fail, was cancelled, was overtaken by another of its document, or nothing of it is
+    /// kept any more; the reason says which. `Conflict` where it was changed meanwhile, and may be tried anew.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let before = read_task(&record)?;
@@ -46,7 +46,7 @@ impl Catalog {
     /// Forgets a task that has ended; answers it as it was.
     ///
     /// # Errors
-    /// `Conflict` where it has not ended.
+    /// `Refused` where it has not ended.
     pub async fn forget_task(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let task = read_task(&record)?;

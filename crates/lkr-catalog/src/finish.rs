@@ -2,15 +2,13 @@
 
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, Order, Write};
-use time::OffsetDateTime;
 
 use crate::{
-    Active, Catalog, Error, Present, Result, Stored, Task, TaskFailure, TaskStatus,
+    Active, Catalog, Error, Present, Result, Stored, Task, Unfinished,
     catalog::{key, write_task},
     document,
     present::{HeldV1, MAX_HELD},
-    task::CODE_CONFLICT,
-    trash::{Trash, let_go, throw_away},
+    trash::{Trash, let_go},
 };
 
 impl Catalog {
@@ -129,42 +127,34 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where the task ended meanwhile.
-    pub async fn cancel(&self, unfinished: &crate::Unfinished, alongside: Vec<Write>) -> Result<Task> {
-        let task = cancelled(unfinished.task.clone());
-        let mut writes = alongside;
-        writes.extend([
-            unfinished.active.end(),
-            unfinished.amendment.end(unfinished.active, task.input.revision),
-            Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-            throw_away(&task),
-        ]);
-        writes.extend(self.told_task(&task));
+    pub async fn cancel(&self, unfinished: &Unfinished, alongside: Vec<Write>) -> Result<Task> {
+        let (task, mut writes) = self.cancelling(unfinished)?;
+        writes.push(unfinished.active.end());
+        writes.extend(alongside);
         self.state.apply(writes).await?;
         Ok(task)
+    }
+
+    /// An unfinished task as it ends when it is not wanted any more, and the writes that end it, but for that it is its
+    /// document's unfinished one no longer.
+    pub(crate) fn cancelling(&self, unfinished: &Unfinished) -> Result<(Task, Vec<Write>)> {
+        let task = unfinished.task.clone().cancelled();
+        let mut writes = vec![
+            unfinished.amendment.end(unfinished.active, task.input.revision),
+            Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
+            Trash::of_task(&task).put(),
+        ];
+        writes.extend(self.told_task(&task));
+        Ok((task, writes))
     }
 }
 
 /// The write that keeps what a failed task stored.
 fn hold(task: &Task) -> Result<Write> {
-    let original = task.input.original.as_ref().map(|original| original.path.clone());
-    let held = serde_json::to_vec(&HeldV1 { task_id: task.task_id, original });
+    let held = HeldV1 { task_id: task.task_id, original: Trash::of_task(task).original };
+    let held = serde_json::to_vec(&held);
     let held = held.map_err(|e| Error::corrupt("write held input", e))?;
     Ok(Write::put(key::held(task.doc_id, task.input.revision), Expect::Any, held))
-}
-
-/// The task as it ends when it is not wanted any more.
-pub(crate) fn cancelled(task: Task) -> Task {
-    Task {
-        status: TaskStatus::Failed,
-        error: Some(TaskFailure {
-            code: CODE_CONFLICT,
-            message: "cancelled".to_owned(),
-            stage: task.stage,
-            retryable: false,
-        }),
-        updated_at: OffsetDateTime::now_utc(),
-        ..task
-    }
 }
 
 /// The writes that take what a document was found by out of the indexes of texts, and put what it is found by in.

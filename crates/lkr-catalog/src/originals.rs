@@ -139,18 +139,20 @@ impl StoredOriginal {
 /// Where the original of a document is stored: `<YYYY>/<MM>/<doc_id>_<name>`, with year and month in UTC.
 #[must_use]
 pub fn original_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
-    let at = at.to_offset(time::UtcOffset::UTC);
-    format!("{:04}/{:02}/{doc_id}_{}", at.year(), u8::from(at.month()), stored_name(file_name))
+    by_month(at, &format!("{doc_id}_{}", stored_name(file_name)))
 }
 
 /// Where the original that replaces a document's is stored: like the first one, and apart from it and all others, as
 /// `<YYYY>/<MM>/<doc_id>_<8 hex>_<name>`.
 #[must_use]
 pub fn replaced_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
-    let at = at.to_offset(time::UtcOffset::UTC);
     let (apart, _, _, _) = Uuid::new_v4().as_fields();
-    let name = stored_name(file_name);
-    format!("{:04}/{:02}/{doc_id}_{apart:08x}_{name}", at.year(), u8::from(at.month()))
+    by_month(at, &format!("{doc_id}_{apart:08x}_{}", stored_name(file_name)))
+}
+
+fn by_month(at: OffsetDateTime, name: &str) -> String {
+    let at = at.to_offset(time::UtcOffset::UTC);
+    format!("{:04}/{:02}/{name}", at.year(), u8::from(at.month()))
 }
 
 /// The longest name of a stored file in bytes, what stands before it not counted.

@@ -1,6 +1,6 @@
 //! What there is of a document, live and unfinished, read so that a step can be built upon it.
 
-use lkr_domain::{DocId, Document, TaskId};
+use lkr_domain::{Creator, DocId, Document, TaskId};
 use lkr_state::{Expect, Order, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +139,11 @@ impl Catalog {
     /// Whether a text or points of this revision belong to anything: a live document, a task that is under way, or one
     /// that failed and may be tried again.
     pub async fn knows(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+        // Nearly always it is the live one, which one read tells.
+        let live = self.document(doc_id).await?;
+        if live.is_some_and(|live| live.value.revision == revision) {
+            return Ok(true);
+        }
         let present = self.present(doc_id).await?;
         Ok(present.revisions().any(|known| known == revision))
     }
@@ -149,6 +154,13 @@ impl Present {
     #[must_use]
     pub const fn is_unknown(&self) -> bool {
         self.document.is_none() && self.unfinished.is_none()
+    }
+
+    /// The account that brought the document in, live or on its way.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Creator> {
+        let live = self.document.as_ref().map(|document| &document.value.created_by);
+        live.or_else(|| self.unfinished.as_ref().map(|unfinished| &unfinished.task.created_by))
     }
 
     /// The replacement under way.

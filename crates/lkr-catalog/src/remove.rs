@@ -5,9 +5,9 @@ use lkr_state::{Expect, Write};
 
 use crate::{
     Catalog, Present, Result,
-    catalog::{key, write_task},
-    finish::{cancelled, unindex},
-    trash::{Trash, let_go, throw_away},
+    catalog::key,
+    finish::unindex,
+    trash::{Trash, let_go},
 };
 
 /// What a delete took away.
@@ -37,14 +37,9 @@ impl Catalog {
             counts = document.value.counts;
         }
         if let Some(unfinished) = unfinished {
-            let task = cancelled(unfinished.task.clone());
-            writes.extend([
-                unfinished.active.end(),
-                unfinished.amendment.end(unfinished.active, task.input.revision),
-                Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-                throw_away(&task),
-            ]);
-            writes.extend(self.told_task(&task));
+            let (task, ended) = self.cancelling(unfinished)?;
+            writes.push(unfinished.active.end());
+            writes.extend(ended);
             trash.push(Trash::of_task(&task));
         }
         if unfinished.is_none() {

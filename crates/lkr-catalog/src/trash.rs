@@ -40,11 +40,6 @@ impl Trash {
     }
 }
 
-/// The write that leaves what a task stored to be collected.
-pub(crate) fn throw_away(task: &Task) -> Write {
-    Trash::of_task(task).put()
-}
-
 /// The writes that take away what a failed task left.
 pub(crate) fn let_go(doc_id: DocId, held: &Held) -> [Write; 3] {
     let key = key::held(doc_id, held.revision);

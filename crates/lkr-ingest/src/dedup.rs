@@ -189,11 +189,11 @@ async fn read_all(inner: &Inner) -> Result<()> {
         let page = inner.ports.catalog.simhashes(after, PAGE).await?;
         if let Known::Reading(near, gone) = &mut *twins.known() {
             // What was published since is newer than what was read.
-            page.iter()
-                .filter(|(doc_id, _)| !gone.contains(doc_id) && !near.contains(*doc_id))
-                .collect::<Vec<_>>()
-                .into_iter()
-                .for_each(|(doc_id, bits)| near.insert(*doc_id, *bits));
+            for &(doc_id, bits) in &page {
+                if !gone.contains(&doc_id) && !near.contains(doc_id) {
+                    near.insert(doc_id, bits);
+                }
+            }
         }
         match page.last() {
             Some((last, _)) if page.len() == PAGE => after = Some(*last),

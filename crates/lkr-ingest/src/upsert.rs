@@ -87,11 +87,7 @@ fn has_source(present: &Present, source: &str) -> bool {
 }
 
 fn is_allowed(present: &Present, sender: &Creator, may: Upsert) -> bool {
-    let owner = match (&present.document, &present.unfinished) {
-        (Some(document), _) => Some(&document.value.created_by),
-        (None, Some(unfinished)) => Some(&unfinished.task.created_by),
-        (None, None) => None,
-    };
+    let owner = present.owner();
     may == Upsert::Any
         || owner.is_some_and(|owner| owner.is(&sender.id) || (owner.id.is_empty() && sender.id.is_empty()))
 }

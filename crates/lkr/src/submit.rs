@@ -89,9 +89,7 @@ impl KnowledgeBase {
     /// The account that brought a document in: live, unfinished, or failed and kept for another try.
     pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
         let present = self.parts.catalog.present(doc_id).await.during("read document")?;
-        let live = present.document.map(|document| document.value.created_by);
-        let owner = live.or_else(|| present.unfinished.map(|unfinished| unfinished.task.created_by));
-        match (owner, present.held.last()) {
+        match (present.owner().cloned(), present.held.last()) {
             (None, Some(held)) => Ok(self.task(held.task_id).await?.map(|task| task.created_by)),
             (owner, _) => Ok(owner),
         }

@@ -23,7 +23,7 @@ const SOFT_DEADLINE: Duration = Duration::from_secs(10);
 fn hostile_files_harm_nobody() {
     let server = Server::start();
     let _ = server.uploaded("moons.txt", b"Io has volcanoes.");
-    let before = memory(&server);
+    let before = server.memory();
     let (over, searches) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         let searching = scope.spawn(|| {
@@ -55,7 +55,7 @@ fn hostile_files_harm_nobody() {
                 took < Duration::from_secs(1) || searches.load(Ordering::Relaxed) > searched,
                 "{name}: no searches"
             );
-            let now = memory(&server);
+            let now = server.memory();
             assert!(now < before + 50 * MIB, "{name}: {before} bytes before, {now} now");
         }
         drop(end);
@@ -170,13 +170,6 @@ fn page_bomb() -> Vec<u8> {
     }
     file.extend_from_slice(b"trailer\n<</Size 43/Root 1 0 R>>\n%%EOF\n");
     file
-}
-
-/// What the server's process has of memory of its own, in bytes.
-fn memory(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
 fn walk(folder: &std::path::Path) -> usize {

@@ -18,7 +18,7 @@ fn who_does_not_read_takes_no_memory() {
     let detail = server.uploaded("river.txt", text.as_bytes());
     let path = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
     assert_eq!(server.get(&format!("{path}/text")).data()["text"], text, "it comes whole");
-    let before = memory(&server);
+    let before = server.memory();
     for path in [format!("{path}/text"), path] {
         let mut readers = Vec::new();
         for _ in 0..READERS {
@@ -27,16 +27,10 @@ fn who_does_not_read_takes_no_memory() {
             readers.push(stream);
         }
         thread::sleep(Duration::from_secs(4));
-        let now = memory(&server);
+        let now = server.memory();
         assert!(now < before + 400 * MIB, "{path}: {before} bytes before, {now} now");
         let found: Value = server.search(&json!({"query": "river"}));
         assert_eq!(found["results"].as_array().unwrap().len(), 10);
         drop(readers);
     }
-}
-
-fn memory(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
