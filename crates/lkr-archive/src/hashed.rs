@@ -1,0 +1,44 @@
+//! Bytes that are counted and hashed as they are read.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use lkr_domain::hex;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, ReadBuf};
+
+#[derive(Debug)]
+pub(crate) struct Hashed<R> {
+    inner: R,
+    hash: Sha256,
+    length: u64,
+}
+
+impl<R> Hashed<R> {
+    pub(crate) fn new(inner: R) -> Self {
+        Self { inner, hash: Sha256::new(), length: 0 }
+    }
+
+    /// How many bytes were read, and their SHA-256.
+    pub(crate) fn finish(self) -> (u64, String) {
+        (self.length, hex(&self.hash.finalize()))
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Hashed<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        self.hash.update(read);
+        self.length += read.len() as u64;
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,151 @@
+//! Archives that are whole, and archives that are not.
+
+use std::collections::BTreeMap;
+
+use lkr_archive::{About, ArchiveReader, ArchiveWriter, ErrorKind, Result};
+use proptest::prelude::*;
+use tokio::io::AsyncReadExt;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+#[derive(Debug, PartialEq)]
+struct Unpacked {
+    about: About,
+    files: Files,
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+}
+
+async fn pack(files: &Files) -> Vec<u8> {
+    let mut writer = ArchiveWriter::begin(Vec::new(), &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+    for (path, content) in files {
+        writer.add(path, content.len() as u64, content.as_slice()).await.unwrap();
+    }
+    writer.finish().await.unwrap()
+}
+
+async fn unpack(archive: &[u8]) -> Result<Unpacked> {
+    let mut reader = ArchiveReader::open(archive).await?;
+    let mut files = Files::new();
+    while let Some(mut entry) = reader.next().await? {
+        let (path, length) = (entry.path().to_owned(), entry.length());
+        let mut content = Vec::new();
+        entry
+            .read_to_end(&mut content)
+            .await
+            .map_err(|error| lkr_archive::Error::new(ErrorKind::Damaged, "read an entry", error))?;
+        // One that ends too soon is told when it is passed.
+        assert!(content.len() as u64 <= length);
+        files.insert(path, content);
+    }
+    Ok(Unpacked { about: reader.about().clone(), files })
+}
+
+fn some_files() -> impl Strategy<Value = Files> {
+    let path = "[a-zäß月 ]{1,12}(/[a-z.]{0,140}x){0,2}";
+    proptest::collection::btree_map(path, proptest::collection::vec(any::<u8>(), 0..2_000), 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_packed_is_unpacked(files in some_files()) {
+        run(async {
+            prop_assert_eq!(unpack(&pack(&files).await).await.unwrap().files, files);
+            Ok(())
+        })?;
+    }
+
+    /// Bits that mean nothing may differ: those that fill a block.
+    #[test]
+    fn a_flipped_bit_is_seen_or_changes_nothing(files in some_files(), at in any::<proptest::sample::Index>(), bit in 0u8..8) {
+        run(async {
+            let mut archive = pack(&files).await;
+            let whole = unpack(&archive).await.unwrap();
+            let at = at.index(archive.len());
+            archive[at] ^= 1 << bit;
+            if let Ok(unpacked) = unpack(&archive).await {
+                prop_assert_eq!(unpacked, whole);
+            }
+            Ok(())
+        })?;
+    }
+
+    /// All but the blocks of zeros behind the last entry.
+    #[test]
+    fn a_part_is_no_archive(files in some_files(), at in any::<proptest::sample::Index>()) {
+        run(async {
+            let archive = pack(&files).await;
+            let at = at.index(archive.len() - 1_024);
+            let error = unpack(&archive[..at]).await.unwrap_err();
+            prop_assert!(matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Foreign), "{}", error);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..4_096)) {
+        prop_assert!(run(unpack(&bytes)).is_err());
+    }
+}
+
+#[test]
+fn damage_is_named() {
+    let mut archive = run(pack(&Files::from([("moons/io".to_owned(), b"volcanoes".to_vec())])));
+    let at = archive.windows(9).position(|window| window == b"volcanoes").unwrap();
+    archive[at] = b'V';
+    let error = run(unpack(&archive)).unwrap_err();
+    assert_eq!(error.to_string(), "read backup: moons/io is not as it was written");
+}
+
+#[test]
+fn long_archives_have_several_lists() {
+    let files: Files = (0..2_500).map(|n| (format!("texts/{n:04}"), format!("{n}").into_bytes())).collect();
+    let mut archive = run(pack(&files));
+    assert_eq!(run(unpack(&archive)).unwrap().files, files);
+    let header = archive.windows(10).position(|window| window == b"texts/1234").unwrap();
+    // Without one of its entries: a header and a block.
+    archive.drain(header..header + 1_024);
+    let error = run(unpack(&archive)).unwrap_err();
+    assert_eq!(error.to_string(), "read backup: texts/1235 is not as it was written");
+}
+
+#[test]
+fn what_is_none_is_told_from_what_is_newer() {
+    for foreign in [&b""[..], b"PK\x03\x04", &[0; 4_096], b"{\"form\": 1}"] {
+        assert_eq!(run(unpack(foreign)).unwrap_err().kind(), ErrorKind::Foreign);
+    }
+    let archive = run(pack(&Files::new()));
+    let at = archive.windows(8).position(|window| window == b"\"form\":1").unwrap();
+    let mut newer = archive;
+    newer[at + 7] = b'7';
+    let error = run(unpack(&newer)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Newer);
+    assert!(error.to_string().contains("its form is 7"), "{error}");
+}
+
+#[test]
+fn entries_are_what_they_are_said_to_be() {
+    for (path, length) in [("io", 8), ("io", 10), ("/io", 9), ("../io", 9), ("SHA256SUMS.1", 9)] {
+        let added = run(async {
+            let mut writer = ArchiveWriter::begin(Vec::new(), &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+            writer.add(path, length, &b"volcanoes"[..]).await
+        });
+        assert_eq!(added.unwrap_err().kind(), ErrorKind::Invalid, "{path} {length}");
+    }
+}
+
+#[test]
+fn an_archive_that_was_not_finished_is_refused() {
+    let archive = run(async {
+        let mut to = Vec::new();
+        let mut writer = ArchiveWriter::begin(&mut to, &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+        writer.add("io", 9, &b"volcanoes"[..]).await.unwrap();
+        drop(writer);
+        to
+    });
+    assert_eq!(run(unpack(&archive)).unwrap_err().to_string(), "read backup: it ends before its end");
+}
