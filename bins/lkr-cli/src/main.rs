@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod backup;
 mod bench;
 mod collection;
 mod eval;
+mod folders;
 mod http;
 mod ingest;
 mod parse;
@@ -30,6 +32,10 @@ enum Command {
     Parse(parse::Args),
     /// Measure ratios.
     Bench(bench::Args),
+    /// Make one file of everything: documents, accounts, settings, tasks.
+    Backup(backup::BackupArgs),
+    /// Put a backup into folders in which there is nothing.
+    Restore(backup::RestoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(&args),
         Command::Parse(args) => parse::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Backup(args) => backup::run_backup(&args),
+        Command::Restore(args) => backup::run_restore(&args),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "lkr: {}", line(&error));

@@ -6,6 +6,7 @@ use crate::cargo;
 
 /// What each crate of ours may reach among ours, directly or not. A backend is reached by the facade alone.
 const MAY_REACH: &[(&str, &[&str])] = &[
+    ("lkr-archive", &["lkr-domain"]),
     ("lkr-auth", &["lkr-domain", "lkr-state"]),
     ("lkr-catalog", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-domain", &[]),
@@ -27,11 +28,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-models", &["lkr-domain", "lkr-text"]),
     ("lkr-models-local", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-ocr-tesseract", &["lkr-domain", "lkr-parsers"]),
-    ("lkr-ocr-tesseract", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers", &["lkr-domain"]),
-    ("lkr-parsers-docx", &["lkr-domain", "lkr-parsers"]),
-    ("lkr-parsers-html", &["lkr-domain", "lkr-parsers"]),
-    ("lkr-parsers-pdf", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers-docx", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers-html", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers-pdf", &["lkr-domain", "lkr-parsers"]),
@@ -39,7 +36,6 @@ const MAY_REACH: &[(&str, &[&str])] = &[
         "lkr-retrieval",
         &["lkr-catalog", "lkr-domain", "lkr-layers", "lkr-models", "lkr-state", "lkr-text", "lkr-vectors"],
     ),
-    ("lkr-sandbox", &["lkr-domain", "lkr-parsers"]),
     ("lkr-sandbox", &["lkr-domain", "lkr-parsers"]),
     ("lkr-settings", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),

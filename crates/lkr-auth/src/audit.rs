@@ -88,6 +88,8 @@ actions! {
     DocumentReplace = "document.replace",
     /// What is known of a document was changed.
     DocumentChange = "document.change",
+    /// A backup of everything was made.
+    BackupCreate = "backup.create",
 }
 
 impl AuditAction {
@@ -202,7 +204,7 @@ mod tests {
         for &action in AuditAction::ALL {
             assert_eq!(AuditAction::from_name(action.name()), Some(action));
         }
-        assert_eq!(AuditAction::ALL.len(), 11);
+        assert_eq!(AuditAction::ALL.len(), 12);
         assert_eq!(AuditAction::from_name("account"), None);
     }
 }

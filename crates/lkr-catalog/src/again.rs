@@ -87,7 +87,7 @@ impl Catalog {
         after: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<TaskId>, Option<String>)> {
-        let records = self.state.scan("active/", after, Order::Ascending, limit).await?;
+        let records = self.state.scan(key::ACTIVE, after, Order::Ascending, limit).await?;
         let next = (records.len() == limit).then(|| records.last().map(|(key, _)| key.clone())).flatten();
         let tasks = records
             .iter()

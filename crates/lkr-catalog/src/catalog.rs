@@ -98,6 +98,8 @@ pub(crate) mod key {
     /// That documents may lack fingerprints.
     pub(crate) const UNPRINTED: &str = "unprinted";
 
+    pub(crate) const ACTIVE: &str = "active/";
+    pub(crate) const HELD: &str = "held/";
     pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
     /// A live document without dense vectors.
@@ -115,7 +117,7 @@ pub(crate) mod key {
 
     /// The unfinished task of a document.
     pub(crate) fn active(id: DocId) -> String {
-        format!("active/{id}")
+        format!("{ACTIVE}{id}")
     }
 
     /// What a failed task left for its next try.
@@ -124,7 +126,7 @@ pub(crate) mod key {
     }
 
     pub(crate) fn held_of(id: DocId) -> String {
-        format!("held/{id}/")
+        format!("{HELD}{id}/")
     }
 
     /// What was changed of a document since a replacement was accepted that makes `revision`.

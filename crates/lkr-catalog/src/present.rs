@@ -62,6 +62,10 @@ pub(crate) struct HeldV1 {
     pub(crate) original: Option<String>,
 }
 
+pub(crate) fn read_held(record: &[u8]) -> Result<HeldV1> {
+    serde_json::from_slice(record).map_err(|e| Error::corrupt("read held input", e))
+}
+
 /// What there is of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
@@ -127,8 +131,7 @@ impl Catalog {
         for (key, record) in &records {
             let revision = key.strip_prefix(&prefix).unwrap_or_default();
             let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
-            let HeldV1 { task_id, original } =
-                serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read held input", e))?;
+            let HeldV1 { task_id, original } = read_held(&record.value)?;
             let amendment = self.amendment(doc_id, revision).await?;
             held.push(Held { revision, task_id, original, amendment, version: record.version });
         }

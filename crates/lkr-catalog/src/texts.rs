@@ -77,6 +77,24 @@ impl Texts {
         Ok(self.blobs.head(&path(doc_id, revision)).await?.size)
     }
 
+    /// The blobs that a revision may have, by their paths: its text and, where it came as a file, its blocks.
+    #[must_use]
+    pub fn paths(doc_id: DocId, revision: u64) -> [String; 2] {
+        [path(doc_id, revision), blocks_path(doc_id, revision)].map(String::from)
+    }
+
+    /// A blob that [`paths`](Self::paths) named: its length, and its content as it is read. `None` where there is none.
+    pub async fn stored(
+        &self,
+        path: &str,
+    ) -> Result<Option<(u64, impl Stream<Item = io::Result<Bytes>> + Send + use<>)>> {
+        match self.blobs.get(&Path::from(path)).await {
+            Ok(got) => Ok(Some((got.meta.size, got.into_stream().map_err(io::Error::other)))),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Removes a text and its blocks; nothing where there is none.
     pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
         delete(&self.blobs, &blocks_path(doc_id, revision)).await?;

@@ -16,7 +16,7 @@ use lkr_state::{TaskQueue, Turns, Write};
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
 
 use crate::{
     Error, ErrorKind, IngestOptions, NewFile, Result, Submission, Workers,
@@ -74,6 +74,23 @@ pub(crate) struct Inner {
     pub(crate) trash: Notify,
     /// Whether a task was accepted and may not stand in the queue.
     pub(crate) unqueued: AtomicBool,
+    /// Whoever collects shares it; whoever wants nothing collected has it alone.
+    pub(crate) collecting: Arc<RwLock<()>>,
+}
+
+/// As long as it is there, texts and originals stay where they are, also those that nobody needs any more: they are
+/// collected afterwards.
+#[derive(Debug)]
+pub struct Hold {
+    inner: Arc<Inner>,
+    collecting: Option<OwnedRwLockWriteGuard<()>>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.collecting = None;
+        self.inner.trash.notify_one();
+    }
 }
 
 /// How far the times of files may lag behind the clock.
@@ -109,6 +126,7 @@ impl Ingestor {
             accepting: Turns::default(),
             trash: Notify::new(),
             unqueued: AtomicBool::new(false),
+            collecting: Arc::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -220,6 +238,12 @@ impl Ingestor {
         tokio::spawn(async move { inner.retry(task_id).await }).await?
     }
 
+    /// Has nothing collected until what this answers is dropped. Waits for what is being collected.
+    pub async fn hold(&self) -> Hold {
+        let collecting = Arc::clone(&self.inner.collecting).write_owned().await;
+        Hold { inner: Arc::clone(&self.inner), collecting: Some(collecting) }
+    }
+
     /// Forgets a task that has ended. `None` where there is no such task.
     ///
     /// # Errors
@@ -316,6 +340,7 @@ impl Inner {
         let deleted = self.ports.catalog.remove(&present, alongside).await?;
         self.twins.deleted(doc_id);
         // The janitor does it too; but whoever deletes a file expects it gone when that is answered.
+        let Ok(_collecting) = self.collecting.try_read() else { return Ok(deleted) };
         for path in &deleted.originals {
             if let Err(error) = self.ports.originals.delete(path).await {
                 tracing::warn!(%doc_id, %error, "an original could not be removed; it will be tried again");

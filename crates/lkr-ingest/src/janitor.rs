@@ -10,13 +10,16 @@ use lkr_catalog::{Task, Trash};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
-use crate::{Result, change, ingestor::Inner, shelves::delete_everywhere, upgrade};
+use crate::{Error, ErrorKind, Result, change, ingestor::Inner, shelves::delete_everywhere, upgrade};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
 
 /// How many revisions are collected at once.
 const AT_ONCE: usize = 8;
+
+/// How long whoever wants to collect waits while nothing may be.
+const HELD_PAUSE: Duration = Duration::from_secs(2);
 
 /// How often the janitor looks around unasked.
 const ROUND: Duration = Duration::from_secs(60);
@@ -84,7 +87,9 @@ async fn round(inner: &Inner) -> Result<()> {
         stream::iter(&trash)
             .for_each_concurrent(AT_ONCE, async |item| {
                 // One that cannot be collected keeps no other from being.
-                if let Err(error) = collect(inner, item).await {
+                if let Err(error) = collect(inner, item).await
+                    && error.kind() != ErrorKind::Waiting(HELD_PAUSE)
+                {
                     let Trash { doc_id, revision, .. } = item;
                     tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
                 }
@@ -101,6 +106,9 @@ async fn round(inner: &Inner) -> Result<()> {
 }
 
 async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
+    let Ok(_collecting) = inner.collecting.try_read() else {
+        return Err(Error::new(ErrorKind::Waiting(HELD_PAUSE), "collect", "nothing is collected for now"));
+    };
     let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
     delete_everywhere(&*inner.ports.vectors, &filter).await?;
     inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
@@ -113,6 +121,7 @@ async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
 /// Removes texts, written before this process began, that neither a document nor a task knows: those of a document
 /// that was not accepted because the process ended first.
 async fn sweep_texts(inner: &Inner) -> Result<()> {
+    let _collecting = inner.collecting.read().await;
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
         let known = inner.ports.catalog.knows(doc_id, revision).await?;
         if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
@@ -124,6 +133,7 @@ async fn sweep_texts(inner: &Inner) -> Result<()> {
 
 /// Removes originals, of which the storing began before this process did, whose documents were not accepted.
 async fn sweep_uploads(inner: &Inner) -> Result<()> {
+    let _collecting = inner.collecting.read().await;
     let mut after = None;
     loop {
         let uploads = inner.ports.catalog.uploads(after.as_ref(), BATCH).await?;

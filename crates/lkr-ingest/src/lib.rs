@@ -26,7 +26,7 @@ mod worker;
 
 pub use error::{Error, ErrorKind, Result};
 pub use file::NewFile;
-pub use ingestor::{Ingestor, Ports};
+pub use ingestor::{Hold, Ingestor, Ports};
 pub use lkr_catalog::DocumentChange;
 pub use options::IngestOptions;
 pub use submit::{OnReplace, Submission, Upsert, drop_reserved};

@@ -21,7 +21,8 @@ pub struct LmdbOptions {
     /// The fewest vectors that are worth a build of the graph; fewer are scanned. A larger collection waits for a
     /// hundredth of its size.
     pub graph_batch: u32,
-    /// How many threads build graphs.
+    /// How many threads build graphs. With none there are no graphs, nor is removed what has expired: for a store that
+    /// is only looked at.
     pub build_threads: usize,
     /// How many threads answer one batch of queries.
     pub search_threads: usize,

@@ -45,9 +45,12 @@ impl Shared {
         let signalled = Arc::clone(&graphs);
         let (writer, writing) = Writer::start(kb.env.clone(), move || signalled.wake())
             .map_err(|error| Error::io("start a thread", error))?;
-        let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), known)
-            .map_err(|error| Error::io("start a thread", error))?;
-        let threads = vec![builder, writing];
+        let mut threads = Vec::new();
+        if options.build_threads > 0 {
+            let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), known);
+            threads.push(builder.map_err(|error| Error::io("start a thread", error))?);
+        }
+        threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
         Ok(Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock })
     }

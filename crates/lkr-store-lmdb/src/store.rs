@@ -38,6 +38,15 @@ impl LmdbStore {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// Writes a compacted copy of all that is true, consistent while reads and writes go on, into the new folder `to`,
+    /// which [`open`](Self::open) opens. What is derived from it, the graphs, is not copied: it will be made anew.
+    ///
+    /// # Errors
+    /// `Invalid` where `to` exists; it is left as it is.
+    pub async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
+        lkr_state::StateStore::snapshot(&self.state(), to).await
+    }
+
     /// The vectors.
     #[must_use]
     pub fn vectors(&self) -> LmdbVectors {

@@ -27,6 +27,8 @@ pub struct Builder {
     cache: Option<Arc<dyn SearchCache>>,
     ingest: IngestOptions,
     search: SearchOptions,
+    #[cfg(feature = "lmdb")]
+    embedded: Option<crate::backup::Embedded>,
 }
 
 impl Builder {
@@ -115,6 +117,13 @@ impl Builder {
         self
     }
 
+    /// The embedded store that the ports are of.
+    #[cfg(feature = "lmdb")]
+    pub(crate) fn embedded(mut self, embedded: crate::backup::Embedded) -> Self {
+        self.embedded = Some(embedded);
+        self
+    }
+
     /// Opens the knowledge base and starts its workers.
     pub async fn build(self) -> Result<KnowledgeBase> {
         let vectors = self.vectors.unwrap_or_else(|| Arc::new(MemoryVectors::default()));
@@ -158,6 +167,8 @@ impl Builder {
             ingestor,
             searcher,
             workers,
+            #[cfg(feature = "lmdb")]
+            embedded: self.embedded,
         };
         Ok(KnowledgeBase { parts: Arc::new(parts) })
     }

@@ -82,6 +82,24 @@ impl From<lkr_retrieval::Error> for Failed {
     }
 }
 
+impl From<lkr_state::Error> for Failed {
+    fn from(error: lkr_state::Error) -> Self {
+        let kind = if error.is_retryable() { ErrorKind::Unavailable } else { ErrorKind::Internal };
+        Self { kind, source: error.into() }
+    }
+}
+
+#[cfg(feature = "lmdb")]
+impl From<lkr_archive::Error> for Failed {
+    fn from(error: lkr_archive::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_archive::ErrorKind::Io => ErrorKind::Unavailable,
+            _ => ErrorKind::Invalid,
+        };
+        Self { kind, source: error.into() }
+    }
+}
+
 #[cfg(feature = "files")]
 impl From<lkr_sandbox::Error> for Failed {
     fn from(error: lkr_sandbox::Error) -> Self {

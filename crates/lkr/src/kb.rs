@@ -38,6 +38,9 @@ pub(crate) struct Parts {
     pub(crate) ingestor: Ingestor,
     pub(crate) searcher: Searcher,
     pub(crate) workers: Mutex<Option<Workers>>,
+    /// What a backup needs, where the ports are of a store in a folder.
+    #[cfg(feature = "lmdb")]
+    pub(crate) embedded: Option<crate::backup::Embedded>,
 }
 
 /// A live document with its nodes.

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "lmdb")]
+pub mod backup;
 mod builder;
 mod error;
 #[cfg(feature = "files")]

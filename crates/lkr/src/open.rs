@@ -8,10 +8,14 @@ use std::{
 use lkr_catalog::Originals;
 use lkr_models::Embedder;
 use lkr_state::StateStore;
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_taxonomy::Taxonomy;
 use object_store::local::LocalFileSystem;
 
-use crate::{Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions};
+use crate::{
+    Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions,
+    backup::{Embedded, clear_copies},
+};
 
 /// Where a knowledge base lies and how it works.
 #[derive(Debug, Clone)]
@@ -64,11 +68,16 @@ impl KnowledgeBase {
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, ingest, search } = options;
         let opened = tokio::task::spawn_blocking(move || {
-            let store = open_store(&data_dir)?;
-            Ok::<_, Error>((store, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
+            let store = open_store(&data_dir, LmdbOptions::default())?;
+            if let Err(error) = clear_copies(&data_dir) {
+                tracing::warn!(%error, "what is left of a backup could not be removed");
+            }
+            let embedded = Embedded { store, data_dir, taking: Arc::default() };
+            Ok::<_, Error>((embedded, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
         });
-        let (store, blobs, embedder) =
+        let (embedded, blobs, embedder) =
             opened.await.map_err(|e| Error::new(ErrorKind::Internal, "open knowledge base", e))??;
+        let store = &embedded.store;
         let builder = Builder::default()
             .vectors(Arc::new(store.vectors()))
             .state(Arc::new(store.state()))
@@ -77,7 +86,8 @@ impl KnowledgeBase {
             .originals(Originals::in_folder(uploads_dir))
             .taxonomy(taxonomy)
             .ingest_options(ingest)
-            .search_options(search);
+            .search_options(search)
+            .embedded(embedded);
         let builder = match embedder {
             Some(embedder) => builder.embedder(embedder),
             None => builder,
@@ -94,18 +104,32 @@ impl KnowledgeBase {
 pub async fn open_state(data_dir: impl AsRef<Path>) -> Result<Arc<dyn StateStore>> {
     let data_dir = data_dir.as_ref().to_path_buf();
     let opened = tokio::task::spawn_blocking(move || {
-        if !data_dir.join("store").is_dir() {
-            let reason = format!("no knowledge base in {}", data_dir.display());
-            return Err(Error::new(ErrorKind::NotFound, "open store", reason));
-        }
-        Ok::<Arc<dyn StateStore>, Error>(Arc::new(open_store(&data_dir)?.state()))
+        Ok::<Arc<dyn StateStore>, Error>(Arc::new(open_existing(&data_dir)?.state()))
     });
     opened.await.map_err(|e| Error::new(ErrorKind::Internal, "open store", e))?
 }
 
-fn open_store(data_dir: &Path) -> Result<lkr_store_lmdb::LmdbStore> {
-    let options = lkr_store_lmdb::LmdbOptions::default();
-    lkr_store_lmdb::LmdbStore::open(&data_dir.join("store"), options).map_err(|error| {
+/// How a store is opened in which nothing is done by itself.
+pub(crate) fn to_look_at() -> LmdbOptions {
+    let mut options = LmdbOptions::default();
+    options.build_threads = 0;
+    options
+}
+
+/// Opens a store that is there, to look at it.
+///
+/// # Errors
+/// `NotFound` where there is none, `Conflict` where a process has it open.
+pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
+    if !data_dir.join("store").is_dir() {
+        let reason = format!("no knowledge base in {}", data_dir.display());
+        return Err(Error::new(ErrorKind::NotFound, "open store", reason));
+    }
+    open_store(data_dir, to_look_at())
+}
+
+fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
+    LmdbStore::open(&data_dir.join("store"), options).map_err(|error| {
         let kind = match error.kind() {
             lkr_store_lmdb::ErrorKind::Locked => ErrorKind::Conflict,
             _ => ErrorKind::Internal,
@@ -114,7 +138,7 @@ fn open_store(data_dir: &Path) -> Result<lkr_store_lmdb::LmdbStore> {
     })
 }
 
-fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
+pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::new(ErrorKind::Internal, "open blobs", format!("{}: {error}", dir.display()))
     };

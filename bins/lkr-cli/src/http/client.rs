@@ -1,4 +1,7 @@
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -74,10 +77,7 @@ impl Client {
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Answer> {
         let url = self.url(path);
         let request = self.agent.post(&url);
-        let request = match &self.bearer {
-            Some(bearer) => request.header("Authorization", bearer),
-            None => request,
-        };
+        let request = self.authorized(request);
         let context = || format!("POST {url}");
         read(request.send_json(body).with_context(context)?).with_context(context)
     }
@@ -88,14 +88,31 @@ impl Client {
         self.ask("DELETE", &url, self.agent.delete(&url))
     }
 
+    /// Writes what is at `path`, below `/api/v1`, as it comes, however long that takes.
+    pub(crate) fn download(&self, path: &str, to: &mut impl Write) -> Result<()> {
+        let url = self.url(path);
+        let request = self.agent.get(&url).config().timeout_global(None).build();
+        let context = || format!("GET {url}");
+        let mut response = self.authorized(request).call().with_context(context)?;
+        if !response.status().is_success() {
+            return read(response).with_context(context).map(drop);
+        }
+        io::copy(&mut response.body_mut().as_reader(), to).with_context(context)?;
+        Ok(())
+    }
+
     /// Sends a request without a body.
     fn ask(&self, method: &str, url: &str, request: RequestBuilder<WithoutBody>) -> Result<Answer> {
-        let request = match &self.bearer {
-            Some(bearer) => request.header("Authorization", bearer),
-            None => request,
-        };
+        let request = self.authorized(request);
         let context = || format!("{method} {url}");
         read(request.call().with_context(context)?).with_context(context)
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.bearer {
+            Some(bearer) => request.header("Authorization", bearer),
+            None => request,
+        }
     }
 
     fn url(&self, path: &str) -> String {

@@ -28,6 +28,11 @@ impl Login {
         Client::new(&self.server)
     }
 
+    /// Whether it was told how.
+    pub(crate) const fn can_log_in(&self) -> bool {
+        self.password_file.is_some() || self.token.is_some()
+    }
+
     /// A client that is logged in.
     pub(crate) fn log_in(&self) -> Result<Client> {
         let client = self.anonymous();

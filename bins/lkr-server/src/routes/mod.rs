@@ -3,6 +3,7 @@
 
 mod audit;
 mod auth;
+mod backup;
 mod documents;
 mod files;
 mod keys;
@@ -34,6 +35,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         documents::rows(),
         search::rows(),
         knowledge::rows(),
+        backup::rows(),
         ops::rows(),
     ];
     groups.into_iter().flatten().collect()

@@ -57,7 +57,7 @@ impl Builder {
 
     pub(super) fn run(&self, known: &Known) {
         let pool = ThreadPoolBuilder::new()
-            .num_threads(self.graphs.options.build_threads.max(1))
+            .num_threads(self.graphs.options.build_threads)
             .thread_name(|_| "lkr-graph-build".to_owned())
             .build();
         let pool = match pool {

@@ -1,0 +1,249 @@
+//! Backups, as they are made.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+};
+
+use lkr_archive::{About, ArchiveWriter};
+use lkr_catalog::{Catalog, Kept, Originals, STORE_VERSION, Texts};
+use lkr_ingest::Hold;
+use lkr_store_lmdb::LmdbStore;
+use tokio::{
+    fs::File,
+    io::{AsyncRead, AsyncWrite, BufReader},
+    sync::OwnedMutexGuard,
+};
+use tokio_util::io::StreamReader;
+
+use super::{BLOBS, ENGINE, Folders, MISSING, SECRET_KEY, STORE, UPLOADS, look::read_secret_key};
+use crate::{
+    Error, ErrorKind, KnowledgeBase, Result,
+    error::During,
+    open::{open_blobs, open_existing, to_look_at},
+};
+
+const TAKE: &str = "make a backup";
+
+/// The folder, below that of the stores, of the copy that is being archived.
+const COPY: &str = "backup.tmp";
+
+/// How many records are read at a time.
+const PAGE: usize = 100;
+
+/// How many bytes of a file are read at a time.
+pub(super) const AT_ONCE: usize = 256 * 1024;
+
+/// What a backup needs of an embedded knowledge base besides its parts.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    pub(crate) store: LmdbStore,
+    pub(crate) data_dir: PathBuf,
+    /// Whoever makes a backup has it.
+    pub(crate) taking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A backup that is ready to be written: what was there at one moment.
+#[derive(Debug)]
+pub struct Backup {
+    copy: Copy,
+    texts: Texts,
+    originals: Originals,
+    secret_key: Option<Vec<u8>>,
+    /// Before the copy is gone, another one cannot be made; what it needs stays until it is written.
+    _taking: Option<(Hold, OwnedMutexGuard<()>)>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackedUp {
+    /// How many files.
+    pub files: u64,
+    /// How many bytes these have.
+    pub bytes: u64,
+    /// Texts and originals that were needed and not there, by their paths in the archive. Whoever has any had better
+    /// ask the doctor.
+    pub missing: Vec<String>,
+}
+
+impl KnowledgeBase {
+    /// Copies what there is now, to be written as an archive: reads and writes go on, and what they change from now on
+    /// is not in it. It takes as much room in the folder of the stores as they do, until it is dropped, and nothing
+    /// that is deleted meanwhile is taken from the disk.
+    ///
+    /// # Errors
+    /// `Invalid` where the stores are others than the embedded ones, `Overloaded` where a backup is being made.
+    pub async fn backup(&self) -> Result<Backup> {
+        let Some(Embedded { store, data_dir, taking }) = &self.parts.embedded else {
+            return Err(Error::new(ErrorKind::Invalid, TAKE, "the stores are not in a folder"));
+        };
+        let Ok(taking) = Arc::clone(taking).try_lock_owned() else {
+            return Err(Error::new(ErrorKind::Overloaded, TAKE, "another is being made"));
+        };
+        let hold = self.parts.ingestor.hold().await;
+        let copy = Copy::make(store, data_dir).await?;
+        let (texts, originals) = (self.parts.texts.clone(), self.parts.originals.clone());
+        Ok(Backup { copy, texts, originals, secret_key: None, _taking: Some((hold, taking)) })
+    }
+}
+
+/// [`KnowledgeBase::backup`] of one that is closed. It stays closed to others until what this answers is dropped.
+///
+/// # Errors
+/// `NotFound` where there is none, `Conflict` where a process has it open.
+pub async fn open_backup(folders: &Folders) -> Result<Backup> {
+    let (folders, data_dir) = (folders.clone(), folders.data_dir.clone());
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = open_existing(&folders.data_dir)?;
+        Ok::<_, Error>((store, open_blobs(&folders.blobs_dir)?, folders.uploads_dir))
+    });
+    let (store, blobs, uploads_dir) =
+        opened.await.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))??;
+    let copy = Copy::make(&store, &data_dir).await?;
+    let (texts, originals) = (Texts::new(Arc::new(blobs)), Originals::in_folder(uploads_dir));
+    Ok(Backup { copy, texts, originals, secret_key: None, _taking: None })
+}
+
+impl Backup {
+    /// The same, with the key that seals stored secrets: whoever has that archive can read them.
+    ///
+    /// # Errors
+    /// `NotFound` where the folder has none.
+    pub async fn with_secret_key(self, folders: &Folders) -> Result<Self> {
+        let key = read_secret_key(folders).await?;
+        Ok(Self { secret_key: Some(key), ..self })
+    }
+
+    /// Writes the archive.
+    pub async fn write(&self, to: impl AsyncWrite + Unpin + Send) -> Result<BackedUp> {
+        let about = About::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, STORE_VERSION);
+        let writer = ArchiveWriter::begin(to, &about).await.during(TAKE)?;
+        let mut writing = Writing { backup: self, writer, done: BackedUp::default() };
+        writing.store().await?;
+        if let Some(key) = &self.secret_key {
+            writing.add(SECRET_KEY, key.len() as u64, key.as_slice()).await?;
+        }
+        let catalog = Catalog::new(Arc::new(self.copy.store.state()));
+        let mut after = None;
+        loop {
+            let (page, next) = catalog.kept(after.as_deref(), PAGE).await.during(TAKE)?;
+            for kept in &page {
+                writing.kept(kept).await?;
+            }
+            match next {
+                Some(next) => after = Some(next),
+                None => return writing.finish().await,
+            }
+        }
+    }
+}
+
+/// An archive on its way.
+struct Writing<'a, W: AsyncWrite + Unpin + Send> {
+    backup: &'a Backup,
+    writer: ArchiveWriter<W>,
+    done: BackedUp,
+}
+
+impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
+    async fn store(&mut self) -> Result<()> {
+        let path = self.backup.copy.folder.0.join("kb").join("data.mdb");
+        let file = File::open(&path).await.map_err(failed)?;
+        let length = file.metadata().await.map_err(failed)?.len();
+        self.add(STORE, length, BufReader::with_capacity(AT_ONCE, file)).await
+    }
+
+    /// The blobs and the original of a revision.
+    async fn kept(&mut self, kept: &Kept) -> Result<()> {
+        let [text, blocks] = Texts::paths(kept.doc_id, kept.revision);
+        for (path, is_needed) in [(text, true), (blocks, false)] {
+            let name = format!("{BLOBS}/{path}");
+            match self.backup.texts.stored(&path).await.during(TAKE)? {
+                Some((length, content)) => self.add(&name, length, pin!(StreamReader::new(content))).await?,
+                None if is_needed => self.done.missing.push(name),
+                None => {}
+            }
+        }
+        let Some(path) = &kept.original else { return Ok(()) };
+        let name = format!("{UPLOADS}/{path}");
+        match self.backup.originals.get(path).await.during(TAKE)? {
+            Some(original) => {
+                let length = original.size_bytes;
+                let content = original.read(0..length).await.during(TAKE)?;
+                self.add(&name, length, pin!(StreamReader::new(content))).await
+            }
+            None => {
+                self.done.missing.push(name);
+                Ok(())
+            }
+        }
+    }
+
+    async fn add(&mut self, path: &str, length: u64, content: impl AsyncRead + Unpin) -> Result<()> {
+        self.done.files += 1;
+        self.done.bytes += length;
+        self.writer.add(path, length, content).await.during(TAKE)
+    }
+
+    async fn finish(mut self) -> Result<BackedUp> {
+        if !self.done.missing.is_empty() {
+            let json = serde_json::to_vec(&self.done.missing);
+            let json = json.map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))?;
+            self.writer.add(MISSING, json.len() as u64, json.as_slice()).await.during(TAKE)?;
+        }
+        self.writer.finish().await.during(TAKE)?;
+        Ok(self.done)
+    }
+}
+
+/// A copy of a store, which goes when this does.
+#[derive(Debug)]
+struct Copy {
+    store: LmdbStore,
+    folder: CopyFolder,
+}
+
+impl Copy {
+    async fn make(store: &LmdbStore, data_dir: &Path) -> Result<Self> {
+        let folder = CopyFolder(data_dir.join(COPY));
+        clear_copies(data_dir).map_err(failed)?;
+        store.snapshot(&folder.0).await.during(TAKE)?;
+        let path = folder.0.clone();
+        let opened = tokio::task::spawn_blocking(move || LmdbStore::open(&path, to_look_at()));
+        let store = opened.await.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))?;
+        Ok(Self { store: store.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))?, folder })
+    }
+}
+
+#[derive(Debug)]
+struct CopyFolder(PathBuf);
+
+impl Drop for CopyFolder {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.0) {
+            tracing::warn!(folder = %self.0.display(), %error, "the copy that was archived could not be removed");
+        }
+    }
+}
+
+/// Removes what a process that was killed left of a backup. Nobody may be making one.
+pub(crate) fn clear_copies(data_dir: &Path) -> io::Result<()> {
+    remove(&data_dir.join(COPY))
+}
+
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
+        _ => ErrorKind::Internal,
+    };
+    Error::new(kind, TAKE, error)
+}

@@ -1,0 +1,191 @@
+//! Backups that are taken, and put back.
+
+#![cfg(all(feature = "files", feature = "lmdb"))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test, and what helps it, ends where something fails"
+)]
+
+use std::{fs, path::Path, time::Duration};
+
+use lkr::{
+    DocId, ErrorKind, KnowledgeBase, NewDocument, SearchRequest, SearchResponse,
+    backup::{Folders, open_backup, restore, verify},
+    files::{FileReader, FileTools},
+};
+
+fn document(name: &str, sections: usize) -> NewDocument {
+    let section = |n: usize| format!("## {name} {n}\n\nWhat there is to say of {name}, part {n}.\n");
+    let text = format!("# {name}\n\n{}", (0..sections).map(section).collect::<String>());
+    NewDocument { text, ..NewDocument::default() }
+}
+
+async fn archive(kb: &KnowledgeBase) -> Vec<u8> {
+    let mut archive = Vec::new();
+    let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
+    assert_eq!(done.missing, Vec::<String>::new());
+    assert_eq!(verify(&archive[..]).await.unwrap(), done);
+    archive
+}
+
+/// What a search finds, but for the time that it takes.
+async fn answer(kb: &KnowledgeBase, query: &str) -> SearchResponse {
+    let found = kb.search(&SearchRequest::new(query)).await.unwrap();
+    SearchResponse { took_ms: 0, ..(*found.response).clone() }
+}
+
+/// Three documents, one of them a file.
+async fn fill(kb: &KnowledgeBase, folder: &Path) -> [DocId; 3] {
+    let io = kb.add(document("Io", 3)).await.unwrap();
+    let europa = kb.add(document("Europa", 2)).await.unwrap();
+    let path = folder.join("moon.md");
+    fs::write(&path, "# Titan\n\nTitan has lakes of methane.").unwrap();
+    let reader = FileReader::in_process(folder.join("spool"), FileTools::default()).unwrap();
+    let titan = kb.add_file(&reader, &path).await.unwrap();
+    [io.doc_id, europa.doc_id, titan.doc_id]
+}
+
+fn files_below(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files = Vec::new();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path.display().to_string()) }
+    }
+    files
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_restored_is_what_was_there() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, here.path()).await;
+    let archive = archive(&kb).await;
+    assert!(!here.path().join("kb/backup.tmp").exists(), "the copy is gone");
+
+    let folders = Folders::new(there.path().join("deep/kb"));
+    let restored = restore(&archive[..], &folders).await.unwrap();
+    assert_eq!((restored.missing.len(), restored.with_secret_key), (0, false));
+    assert!(files_below(there.path()).iter().all(|path| !path.contains("restoring")));
+    let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
+    assert_eq!(other.stats().await.unwrap(), kb.stats().await.unwrap());
+    for query in ["methane lakes", "Io", "Europa 1"] {
+        assert_eq!(answer(&other, query).await, answer(&kb, query).await);
+    }
+    for id in ids {
+        assert_eq!(other.document(id).await.unwrap(), kb.document(id).await.unwrap());
+        assert_eq!(other.text(id).await.unwrap(), kb.text(id).await.unwrap());
+    }
+    let titan = other.document(ids[2]).await.unwrap().unwrap();
+    assert_eq!(other.original(&titan).await.unwrap().unwrap().size_bytes, 36);
+    // It lives: what comes and goes there comes and goes.
+    other.delete(ids[0]).await.unwrap();
+    other.add(document("Ganymede", 2)).await.unwrap();
+    assert_eq!(other.stats().await.unwrap().counts.l1, 3);
+    assert!(kb.document(ids[0]).await.unwrap().is_some());
+}
+
+/// What is deleted while an archive is written is in it, and goes afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_meanwhile_is_in_it() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, here.path()).await;
+    let stats = kb.stats().await.unwrap();
+    let backup = kb.backup().await.unwrap();
+    let refused = kb.backup().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Overloaded);
+    for id in ids {
+        kb.delete(id).await.unwrap();
+    }
+    kb.add(document("Callisto", 1)).await.unwrap();
+    let mut archive = Vec::new();
+    assert_eq!(backup.write(&mut archive).await.unwrap().missing, Vec::<String>::new());
+    drop(backup);
+    let blobs = here.path().join("kb/blobs");
+    let gone = async {
+        while files_below(&blobs).len() > 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("what was deleted goes");
+    assert_eq!(files_below(&here.path().join("kb/uploads")), Vec::<String>::new());
+
+    let folders = Folders::new(there.path());
+    restore(&archive[..], &folders).await.unwrap();
+    let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
+    assert_eq!(other.stats().await.unwrap(), stats);
+    assert!(other.text(ids[1]).await.unwrap().is_some());
+    drop(kb.backup().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_restored_over_something_nor_from_damage() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    fill(&kb, here.path()).await;
+    let archive = archive(&kb).await;
+
+    let refused = restore(&archive[..], &Folders::new(here.path().join("kb"))).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains("blobs"), "{refused}");
+
+    let folders = Folders::new(there.path());
+    for at in (600..archive.len() - 2_048).step_by(archive.len() / 20) {
+        let mut damaged = archive.clone();
+        damaged[at] ^= 0x10;
+        // Between entries lie bytes that mean nothing.
+        if let Err(refused) = restore(&damaged[..], &folders).await {
+            assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+            assert_eq!(files_below(there.path()), Vec::<String>::new());
+        } else {
+            fs::remove_dir_all(there.path()).unwrap();
+        }
+        let short = restore(&archive[..at], &folders).await.unwrap_err();
+        assert_eq!(short.kind(), ErrorKind::Invalid, "{short}");
+    }
+    assert_eq!(files_below(there.path()), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_one_is_backed_up_too_and_its_secret_key_where_asked_for() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folders = Folders::new(here.path().join("kb"));
+    assert_eq!(open_backup(&folders).await.unwrap_err().kind(), ErrorKind::NotFound);
+    let kb = KnowledgeBase::open(&folders.data_dir).await.unwrap();
+    let ids = fill(&kb, here.path()).await;
+    assert_eq!(open_backup(&folders).await.unwrap_err().kind(), ErrorKind::Conflict);
+    kb.close().await;
+    fs::write(folders.data_dir.join("secret.key"), "00").unwrap();
+
+    for with_key in [false, true] {
+        let backup = open_backup(&folders).await.unwrap();
+        let backup = if with_key { backup.with_secret_key(&folders).await.unwrap() } else { backup };
+        let mut archive = Vec::new();
+        backup.write(&mut archive).await.unwrap();
+        drop(backup);
+        let to = Folders::new(there.path().join(with_key.to_string()));
+        let restored = restore(&archive[..], &to).await.unwrap();
+        assert_eq!(restored.with_secret_key, with_key);
+        assert_eq!(to.data_dir.join("secret.key").exists(), with_key);
+        let other = KnowledgeBase::open(&to.data_dir).await.unwrap();
+        assert!(other.text(ids[2]).await.unwrap().unwrap().contains("methane"));
+    }
+}
+
+/// A text that is gone does not keep the others from being saved.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named() {
+    let here = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    fill(&kb, here.path()).await;
+    let uploads = files_below(&here.path().join("kb/uploads"));
+    fs::remove_file(&uploads[0]).unwrap();
+    let mut archive = Vec::new();
+    let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
+    assert_eq!(done.missing.len(), 1);
+    assert!(uploads[0].ends_with(&done.missing[0]), "{done:?}");
+    let to = Folders::new(here.path().join("other"));
+    assert_eq!(restore(&archive[..], &to).await.unwrap().missing, done.missing);
+}
