@@ -17,12 +17,17 @@ mod raw;
 mod seed;
 mod server;
 mod settle;
+mod small_disk;
+mod watch;
 
 pub use answer::Answer;
 pub use binary::{cli_binary, server_binary, workspace};
+pub use load::Death;
 pub use load::{Load, Outcome, Rewrite, RewriteKind, Standing};
 pub use model::model_dir;
 pub use raw::{exchange, exchange_in_parts, exchange_on};
 pub use seed::Seed;
 pub use server::{ADMIN_PASSWORD, Server, free_port};
 pub use settle::{ByLayer, assert_consistent, assert_nothing_left, stored};
+pub use small_disk::SmallDisk;
+pub use watch::Watch;

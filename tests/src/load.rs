@@ -5,12 +5,12 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::{Seed, Server};
+use crate::{Seed, Server, Watch};
 
 /// How many add documents at once.
 const ADDING: usize = 3;
@@ -20,6 +20,29 @@ const ADDING: usize = 3;
 pub struct Load {
     count: AtomicU64,
     ledger: Mutex<BTreeMap<u64, Outcome>>,
+}
+
+/// How a server dies.
+#[derive(Debug, Clone, Copy)]
+pub enum Death {
+    /// It is killed after this time.
+    After(Duration),
+    /// It ends itself where it was told to; where it does not come there in this time, it is killed.
+    OfItself(Duration),
+}
+
+impl Death {
+    fn await_on(self, server: &Server) {
+        match self {
+            Self::After(time) => thread::sleep(time),
+            Self::OfItself(time) => {
+                let deadline = Instant::now() + time;
+                while !server.has_ended() && Instant::now() < deadline {
+                    thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
+    }
 }
 
 /// What is known of one document.
@@ -82,8 +105,16 @@ impl Outcome {
 }
 
 impl Load {
-    /// Adds and deletes for a random time of up to a second, then kills the server amid that.
-    pub fn until_killed(&self, server: &Server, seed: &mut Seed) {
+    /// Adds, deletes, replaces and changes until the server dies amid that, and searches meanwhile.
+    pub fn until_dead(&self, server: &Server, watch: &Watch, death: Death, seed: &mut Seed) {
+        self.during(server, watch, seed, || {
+            death.await_on(server);
+            server.kill();
+        });
+    }
+
+    /// Adds, deletes, replaces and changes as long as `work` goes on, and searches meanwhile.
+    pub fn during(&self, server: &Server, watch: &Watch, seed: &mut Seed, work: impl FnOnce()) {
         let over = AtomicBool::new(false);
         // The token is had first: what comes then may fail at any moment.
         let token = server.admin();
@@ -102,8 +133,19 @@ impl Load {
             scope.spawn(move || {
                 while !over_too.load(Ordering::Relaxed) && self.rewrite(server, token, &mut forked) {}
             });
-            thread::sleep(Duration::from_millis(20 + seed.below(1000)));
-            server.kill();
+            let (mut forked, over_too) = (seed.fork(), &over);
+            scope.spawn(move || {
+                while !over_too.load(Ordering::Relaxed) && watch.replace(server, token, &mut forked) {
+                    thread::sleep(Duration::from_millis(forked.below(60)));
+                }
+            });
+            let (mut forked, over_too) = (seed.fork(), &over);
+            scope.spawn(
+                move || {
+                    while !over_too.load(Ordering::Relaxed) && watch.search(server, &mut forked) {}
+                },
+            );
+            work();
             over.store(true, Ordering::Relaxed);
         });
     }

@@ -103,16 +103,45 @@ impl Server {
     /// # Panics
     /// Where it does not become ready.
     pub fn restart(&self) {
+        assert!(self.restart_with(&[]), "it ended before it was ready:\n{}", self.log());
+    }
+
+    /// [`restart`](Self::restart) of a server that is told to end itself when a point is reached for the n-th time:
+    /// `<point>:<n>`. Answers whether it became ready before.
+    ///
+    /// # Panics
+    /// Where it neither becomes ready nor ends.
+    pub fn restart_to_end_at(&self, point: &str) -> bool {
+        self.restart_with(&[("FAIL_POINT", point)])
+    }
+
+    fn restart_with(&self, environment: &[(&str, &str)]) -> bool {
         self.kill();
         let log = File::options().create(true).append(true).open(self.log_file()).expect("a log");
-        let child = self.command().stdout(log.try_clone().expect("a log")).stderr(log).spawn();
+        let child = self
+            .command()
+            .envs(environment.iter().copied())
+            .stdout(log.try_clone().expect("a log"))
+            .stderr(log)
+            .spawn();
         *self.process() = Some(child.expect("the server starts"));
         let deadline = Instant::now() + PATIENCE;
         while !self.try_call("GET", "/readyz", None, None).is_ok_and(|answer| answer.status == 200) {
-            let ended = self.process().as_mut().and_then(|process| process.try_wait().expect("a status"));
-            assert!(ended.is_none() && Instant::now() < deadline, "not ready ({ended:?}):\n{}", self.log());
+            if self.has_ended() {
+                return false;
+            }
+            assert!(Instant::now() < deadline, "not ready:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
+        true
+    }
+
+    /// Whether the process was started and has ended since.
+    ///
+    /// # Panics
+    /// Where the system does not say.
+    pub fn has_ended(&self) -> bool {
+        self.process().as_mut().is_some_and(|process| process.try_wait().expect("a status").is_some())
     }
 
     /// The command that starts a server on this folder and port.

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         return lkr::files::work();
     }
     memory::keep_small();
+    if let Some(told) = lkr_fail_points::ENABLED.then(|| std::env::var("FAIL_POINT").ok()).flatten() {
+        lkr_fail_points::arm(&told);
+    }
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

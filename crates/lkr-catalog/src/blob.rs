@@ -2,6 +2,7 @@
 
 use std::{fs::File, io::SeekFrom, ops::Range, sync::Arc};
 
+use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt, buffered::BufWriter, path::Path};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
@@ -22,6 +23,7 @@ pub(crate) async fn put_file(
     let file = file.try_clone().map_err(|error| Error::blob("store a file", error))?;
     let mut file = tokio::fs::File::from_std(file);
     let mut writer = BufWriter::with_capacity(Arc::clone(blobs), path.clone(), PART_BYTES);
+    lkr_fail_points::reach("blob.write");
     let copied = async {
         file.seek(SeekFrom::Start(range.start)).await?;
         let copied = tokio::io::copy(&mut file.take(length), &mut writer).await?;
@@ -38,12 +40,24 @@ pub(crate) async fn put_file(
             Err(error)
         }
     };
+    lkr_fail_points::reach("blob.written");
     copied.map_err(|error| Error::blob("store a file", error))
+}
+
+/// Stores what is in memory; durable when it answers.
+pub(crate) async fn put(blobs: &Arc<dyn ObjectStore>, path: &Path, content: Bytes) -> Result<()> {
+    lkr_fail_points::reach("blob.write");
+    blobs.put(path, content.into()).await?;
+    lkr_fail_points::reach("blob.written");
+    Ok(())
 }
 
 /// Removes a blob; nothing where there is none.
 pub(crate) async fn delete(blobs: &Arc<dyn ObjectStore>, path: &Path) -> Result<()> {
-    match blobs.delete(path).await {
+    lkr_fail_points::reach("blob.write");
+    let deleted = blobs.delete(path).await;
+    lkr_fail_points::reach("blob.written");
+    match deleted {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }

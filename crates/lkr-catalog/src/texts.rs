@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Error, Result,
-    blob::{delete, put_file},
+    blob::{delete, put, put_file},
 };
 
 /// The extracted texts, by document and revision, on a blob store.
@@ -37,8 +37,7 @@ impl Texts {
 
     /// Keeps a text; durable when it answers.
     pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<()> {
-        self.blobs.put(&path(doc_id, revision), text.into().into()).await?;
-        Ok(())
+        put(&self.blobs, &path(doc_id, revision), text.into()).await
     }
 
     /// Keeps a text that was extracted from a file, and its blocks beside it; durable when it answers.

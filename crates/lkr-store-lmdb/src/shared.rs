@@ -82,7 +82,10 @@ impl Shared {
         F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
     {
         let kb = self.kb.clone();
-        self.writer.write(move |txn| work(&kb, txn)).await
+        lkr_fail_points::reach("store.write");
+        let written = self.writer.write(move |txn| work(&kb, txn)).await;
+        lkr_fail_points::reach("store.written");
+        written
     }
 
     pub(crate) async fn snapshot(shared: &Arc<Self>, to: &Path) -> Done<()> {

@@ -1,18 +1,33 @@
-//! kill -9 at random moments under a load of adds, deletes, replacements and changes.
+//! kill -9, at random moments and at every kind of boundary between two steps, under a load of adds, deletes,
+//! replacements and changes, while somebody searches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use lkr_tests::{
-    Load, Outcome, RewriteKind, Seed, Server, assert_consistent, assert_nothing_left, model_dir,
+    Death, Load, Outcome, RewriteKind, Seed, Server, Watch, assert_consistent, assert_nothing_left, model_dir,
 };
 use serde_json::{Value, json};
 
 /// How many documents are searched for at the end, of those that stayed and of those that went.
 const SEARCHED: usize = 25;
 
+/// Where a server can be told to end: before and after each write.
+const BOUNDARIES: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
+
+/// How long a server may take until it comes where it is to end.
+const BOUNDARY_PATIENCE: Duration = Duration::from_secs(5);
+
 #[test]
-fn twenty_kills_lose_nothing() {
-    survive(&Server::start(), 20, "twenty_kills_lose_nothing");
+fn kills_at_random_moments_lose_nothing() {
+    survive(&Server::start(), kills(20), "kills_at_random_moments_lose_nothing", at_random);
+}
+
+#[test]
+fn kills_between_any_two_steps_lose_nothing() {
+    survive(&Server::start(), kills(16), "kills_between_any_two_steps_lose_nothing", at_a_boundary);
 }
 
 #[test]
@@ -21,24 +36,51 @@ fn kills_amid_embedding_lose_nothing() {
     let Some(model) = model_dir(name) else { return };
     let model = model.display().to_string();
     let password = lkr_tests::ADMIN_PASSWORD;
-    survive(&Server::start_with(&[("LKR_ADMIN_PASSWORD", password), ("LKR_MODEL_DIR", &model)]), 5, name);
+    let server = Server::start_with(&[("LKR_ADMIN_PASSWORD", password), ("LKR_MODEL_DIR", &model)]);
+    survive(&server, kills(5), name, at_random);
 }
 
-fn survive(server: &Server, kills: usize, name: &str) {
+/// How often a server is killed: as often as `cargo xtask crash` says, else `usual` times.
+fn kills(usual: usize) -> usize {
+    let told = std::env::var("CRASH_KILLS").ok();
+    told.map_or(usual, |kills| kills.parse().expect("CRASH_KILLS is a number"))
+}
+
+/// Starts the server as it will die, and says how; `None` where it died before it was ready.
+type Dying = fn(&Server, usize, &mut Seed) -> Option<Death>;
+
+fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Death> {
+    server.restart();
+    Some(Death::After(Duration::from_millis(20 + seed.below(1000))))
+}
+
+/// Sometimes among the first writes, which are those of the start itself and of what an earlier kill left.
+fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+    let most = if kill.is_multiple_of(3) { 12 } else { 150 };
+    let point = format!("{}:{}", BOUNDARIES[kill % BOUNDARIES.len()], 1 + seed.below(most));
+    server.restart_to_end_at(&point).then_some(Death::OfItself(BOUNDARY_PATIENCE))
+}
+
+fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
     let mut seed = Seed::announce(name);
-    let load = Load::default();
-    for _ in 0..kills {
-        load.until_killed(server, &mut seed);
-        server.restart();
+    let (load, watch) = (Load::default(), Watch::begin(server));
+    let mut early = 0;
+    for kill in 0..kills {
+        match dying(server, kill, &mut seed) {
+            Some(death) => load.until_dead(server, &watch, death, &mut seed),
+            None => early += 1,
+        }
     }
+    server.restart();
     let ledger = load.ledger().clone();
     eprintln!(
-        "{name}: {} documents, {} accepted",
+        "{name}: {kills} kills, {early} of them at the start; {} documents, {} accepted; {} searches",
         ledger.len(),
-        ledger.values().filter(|o| o.task_id.is_some()).count()
+        ledger.values().filter(|o| o.task_id.is_some()).count(),
+        watch.searches()
     );
     let ends = ends(server, &ledger);
-    check_documents(server, &ledger, &ends);
+    check_documents(server, &ledger, &watch, &ends);
     check_rewrites(server, &ledger, &ends);
     check_search(server, &ledger, &ends);
     let shown = assert_consistent(server);
@@ -71,7 +113,12 @@ fn ends(server: &Server, ledger: &BTreeMap<u64, Outcome>) -> HashMap<u64, Value>
     ends
 }
 
-fn check_documents(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+fn check_documents(
+    server: &Server,
+    ledger: &BTreeMap<u64, Outcome>,
+    watch: &Watch,
+    ends: &HashMap<u64, Value>,
+) {
     let mut listed: HashMap<String, Vec<String>> = HashMap::new();
     for item in server.all("/documents") {
         let text = |key: &str| item[key].as_str().unwrap().to_owned();
@@ -90,6 +137,7 @@ fn check_documents(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &Hash
             assert_eq!(doc_ids, [doc_id], "document {number} is lost: {task}");
         }
     }
+    listed.retain(|source, doc_ids| !(watch.has(source) && doc_ids.len() == 1));
     assert!(listed.is_empty(), "nobody sent {listed:?}");
 }
 

@@ -3,11 +3,13 @@
 #![expect(clippy::print_stderr, reason = "a test says what it measures against")]
 
 mod administration;
+mod backup;
 mod bad_input;
 mod cancel;
 mod citations;
 mod cli;
 mod files;
+mod full_disk;
 mod kill9;
 mod lesson_01_every_task_ends;
 mod lesson_02_the_queue_survives;

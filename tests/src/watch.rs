@@ -1,0 +1,108 @@
+//! Documents that are replaced without end, and searches for them without end.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use serde_json::{Value, json};
+
+use crate::{Load, Seed, Server};
+
+/// How many documents are watched.
+const WATCHED: u64 = 3;
+
+/// The numbers from which on their words are taken, apart from those of a load.
+const WORDS: u64 = 5_000_000;
+
+/// Documents that are live throughout, each version of which says its number in every section.
+#[derive(Debug)]
+pub struct Watch {
+    documents: Vec<Watched>,
+    versions: AtomicU64,
+    searches: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Watched {
+    word: String,
+    source: String,
+    doc_id: String,
+    /// The latest version that a search has shown.
+    seen: AtomicU64,
+}
+
+impl Watch {
+    /// Brings the documents in.
+    #[must_use]
+    pub fn begin(server: &Server) -> Self {
+        let watched = |n| {
+            let (word, source) = (Load::word(WORDS + n), format!("watched:{n}"));
+            let doc_id = server.add(&json!({"text": text(&word, 0), "source": source}));
+            Watched { word, source, doc_id, seen: AtomicU64::new(0) }
+        };
+        let documents = (0..WATCHED).map(watched).collect();
+        Self { documents, versions: AtomicU64::new(0), searches: AtomicU64::new(0) }
+    }
+
+    /// How many answers were looked at.
+    pub fn searches(&self) -> u64 {
+        self.searches.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is the source of a document that is watched.
+    #[must_use]
+    pub fn has(&self, source: &str) -> bool {
+        self.documents.iter().any(|document| document.source == source)
+    }
+
+    /// Sends a later version of one; false where the server is gone. One thread does so.
+    pub(crate) fn replace(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
+        let version = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
+        let Watched { word, source, doc_id, .. } = &self.documents[seed.below(WATCHED) as usize];
+        let body = json!({"text": text(word, version), "source": source});
+        let path = format!("/api/v1/documents/{doc_id}");
+        let Ok(answer) = server.try_call("PUT", &path, Some(&body), Some(token)) else { return false };
+        assert_eq!(answer.status, 202, "{source} is live: {}", answer.json);
+        true
+    }
+
+    /// Searches for one; false where the server is gone. One thread does so.
+    ///
+    /// # Panics
+    /// Where it is not found, or two versions of it are, or one after a later one was.
+    pub(crate) fn search(&self, server: &Server, seed: &mut Seed) -> bool {
+        let Watched { word, source, seen, .. } = &self.documents[seed.below(WATCHED) as usize];
+        let mode = if seed.below(2) == 0 { "layered" } else { "flat" };
+        let request =
+            json!({"query": format!("{word} {}", seed.below(1_000_000)), "mode": mode, "top_k": 20});
+        let Ok(answer) = server.try_call("POST", "/api/v1/search", Some(&request), None) else {
+            return false;
+        };
+        assert_eq!(answer.status, 200, "{}", answer.json);
+        let found = answer.data()["results"].as_array().expect("results");
+        let own = found.iter().filter(|result| result["source"] == source.as_str());
+        let versions: BTreeSet<u64> = own.flat_map(versions_of).collect();
+        assert!(!versions.is_empty(), "{source} is live and was not found: {}", answer.json);
+        assert_eq!(versions.len(), 1, "{source} was found in versions {versions:?}");
+        let before = seen.fetch_max(versions.iter().copied().max().unwrap_or_default(), Ordering::Relaxed);
+        assert!(
+            versions.iter().all(|&version| version >= before),
+            "{source} was at {before}, then {versions:?}"
+        );
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+/// The versions that a result names.
+fn versions_of(result: &Value) -> Vec<u64> {
+    let text = result["text"].as_str().expect("a text");
+    let named = text.split("version ").skip(1);
+    named.map(|rest| rest.split_once('.').expect("a full stop").0.parse().expect("a number")).collect()
+}
+
+fn text(word: &str, version: u64) -> String {
+    let section = |n| format!("## Part {n}\n\nThe {word} of part {n} is at version {version}.\n");
+    format!("# The {word}\n\n{}", (0..6).map(section).collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,170 @@
+//! Backups of a server that works, and what becomes of them elsewhere.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use lkr_tests::{
+    ADMIN_PASSWORD, Load, Seed, Server, Watch, assert_consistent, assert_nothing_left, cli_binary,
+};
+use serde_json::{Value, json};
+
+const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
+
+fn lkr(arguments: &[&str]) -> Output {
+    Command::new(cli_binary()).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Has a server make a backup.
+fn back_up(server: &Server, name: &str, more: &[&str]) -> PathBuf {
+    let archive = server.folder().join(name);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let path = archive.to_str().unwrap();
+    let arguments = ["backup", "--server", &url, "--token", server.admin(), "--output", path];
+    let output = lkr(&[&arguments, more].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!said(&output).contains("missing"), "{}", said(&output));
+    archive
+}
+
+fn restore(archive: &Path, data: &Path) -> Output {
+    lkr(&["restore", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()])
+}
+
+/// A server on what was restored.
+fn restored(archive: &Path) -> Server {
+    let server = Server::prepared(ENVIRONMENT, |data| {
+        let output = restore(archive, data);
+        assert!(output.status.success(), "{}", said(&output));
+    });
+    server.restart();
+    server
+}
+
+fn settled(server: &Server) {
+    server.until(|| {
+        let none = |status| {
+            let tasks = server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
+            tasks.as_array().is_some_and(Vec::is_empty)
+        };
+        (none("pending") && none("running")).then_some(())
+    });
+}
+
+fn answer(server: &Server, query: &str) -> Value {
+    let mut answer = server.search(&json!({"query": query, "top_k": 20}));
+    answer.as_object_mut().unwrap().remove("took_ms");
+    answer
+}
+
+#[test]
+fn a_backup_under_load_is_whole() {
+    let server = Server::start();
+    let mut seed = Seed::announce("a_backup_under_load_is_whole");
+    let (load, watch) = (Load::default(), Watch::begin(&server));
+    let mut archives = Vec::new();
+    load.during(&server, &watch, &mut seed, || {
+        for n in 0..3 {
+            archives.push(back_up(&server, &format!("{n}.tar"), &[]));
+        }
+    });
+    for archive in &archives {
+        let other = restored(archive);
+        settled(&other);
+        let watched = other.all("/documents?source=watched:0");
+        assert_eq!(watched.len(), 1);
+        let shown = assert_consistent(&other);
+        assert!(shown["chunks"] > 0);
+        assert_nothing_left(&other, &shown);
+    }
+    settled(&server);
+    let other = restored(&back_up(&server, "last.tar", &[]));
+    for path in ["/knowledge/stats", "/documents?limit=100", "/documents/tasks?limit=100"] {
+        assert_eq!(other.get(path).data(), server.get(path).data(), "{path}");
+    }
+    for number in load.ledger().keys().take(30) {
+        let query = Load::word(*number);
+        assert_eq!(answer(&other, &query), answer(&server, &query));
+    }
+    assert!(watch.searches() > 0);
+}
+
+/// Accounts and settings come back too; sealed keys only with the key that seals them.
+#[test]
+fn the_secret_key_is_in_it_where_asked_for() {
+    let server = Server::start();
+    let _ = server.add(&json!({"text": "Io has volcanoes."}));
+    let entry = json!({"provider": "remote_compatible", "base_url": "https://llm.example/v1", "model": "m", "api_key": "sk-planted"});
+    let change = json!({"models": {"summarize": entry}});
+    assert_eq!(server.call("PUT", "/settings", Some(&change), Some(server.admin())).status, 200);
+    let plain = back_up(&server, "plain.tar", &[]);
+    let data = server.data_dir();
+    let with_key = back_up(&server, "key.tar", &["--with-secret-key", "--data-dir", data.to_str().unwrap()]);
+    let secret = fs::read(data.join("secret.key")).unwrap();
+    let secret = secret.trim_ascii_end();
+    let holds =
+        |archive: &Path| fs::read(archive).unwrap().windows(secret.len()).any(|window| window == secret);
+    assert!(!holds(&plain) && holds(&with_key));
+    let audit = server.call("GET", "/audit?action=backup.create", None, Some(server.admin()));
+    assert_eq!(audit.data()["items"].as_array().unwrap().len(), 2);
+    for (archive, has_key) in [(&plain, false), (&with_key, true)] {
+        let other = restored(archive);
+        assert_eq!(
+            fs::read(other.data_dir().join("secret.key")).unwrap().trim_ascii_end() == secret,
+            has_key
+        );
+        let settings = other.call("GET", "/settings", None, Some(other.admin()));
+        assert_eq!(settings.status, 200, "{}", settings.json);
+        assert_eq!(settings.data()["models"]["summarize"]["model"], "m");
+        assert_eq!(other.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
+    }
+    // Whoever opens the folder needs no server; whoever has it open needs to be asked.
+    let archive = server.folder().join("closed.tar");
+    let arguments = ["backup", "--output", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
+    let refused = lkr(&arguments);
+    assert!(
+        !refused.status.success() && said(&refused).contains("in use by another process"),
+        "{}",
+        said(&refused)
+    );
+    server.stop();
+    let output = lkr(&arguments);
+    assert!(output.status.success(), "{}", said(&output));
+    let again = lkr(&arguments);
+    assert!(!again.status.success() && said(&again).contains("is there already"), "{}", said(&again));
+    let refused = restore(&archive, &data);
+    assert!(!refused.status.success() && said(&refused).contains("already"), "{}", said(&refused));
+    assert_eq!(restored(&archive).all("/documents").len(), 1);
+}
+
+/// Who hangs up amid a backup leaves nothing behind, and keeps nobody from the next.
+#[test]
+fn a_backup_that_nobody_takes_is_given_up() {
+    let server = Server::start();
+    for n in 0..20 {
+        let _ =
+            server.add(&json!({"text": format!("Report {n}. {}", "The river is steady. ".repeat(5_000))}));
+    }
+    let head =
+        format!("GET /api/v1/backup HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n", server.admin());
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    let copy = server.data_dir().join("backup.tmp");
+    server.until(|| copy.exists().then_some(()));
+    server.call("GET", "/backup", None, Some(server.admin())).refused(1010, 503);
+    drop(stream);
+    server.until(|| (!copy.exists()).then_some(()));
+    let _ = back_up(&server, "after.tar", &[]);
+    // Nor does one that a kill interrupts.
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    server.until(|| copy.exists().then_some(()));
+    server.restart();
+    assert!(!copy.exists());
+}

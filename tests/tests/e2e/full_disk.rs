@@ -1,0 +1,110 @@
+//! The disk full: what cannot be stored is refused, reads go on, and nothing that was accepted is lost.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{Duration, Instant},
+};
+
+use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_nothing_left};
+use serde_json::{Value, json};
+
+const MEGABYTES: u32 = 64;
+
+/// What is in the way, and then is not.
+const BALLAST: usize = 24 << 20;
+
+/// How long a document may take until the disk is to blame.
+const SOON: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_full_disk_refuses_and_loses_nothing() {
+    let mut disk = None;
+    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
+        disk = SmallDisk::mount(data, MEGABYTES);
+    });
+    let Some(_disk) = disk else { return };
+    fs::write(server.data_dir().join("ballast"), vec![1; BALLAST]).unwrap();
+    server.restart();
+    let mut accepted: BTreeMap<u64, String> = (0..3).map(|n| (n, send(&server, n).unwrap())).collect();
+    for task_id in accepted.values() {
+        assert_eq!(server.ended(task_id)["status"], "done");
+    }
+    let refused = (3..2_000).find(|&n| match send(&server, n) {
+        Ok(task_id) => {
+            // One after another, so that what waits has room once there is some.
+            let deadline = Instant::now() + SOON;
+            while Instant::now() < deadline && !has_ended(&server.task(&task_id)) {}
+            accepted.insert(n, task_id);
+            false
+        }
+        Err(refusal) => {
+            assert_eq!((refusal["code"].as_u64(), refusal["data"].as_str()), (Some(2000), None), "{refusal}");
+            true
+        }
+    });
+    let refused = refused.expect("the disk fills");
+    eprintln!("{} documents were accepted before one was refused", accepted.len());
+    let uploaded = server.try_upload("late.md", body(refused).as_bytes(), &[], server.admin()).unwrap();
+    let uploaded = &uploaded.json;
+    assert!(uploaded["code"] == 2000 || uploaded["data"]["saved_path"] == "", "{uploaded}");
+    reads_go_on(&server);
+
+    // Nor does a start need room.
+    server.restart();
+    reads_go_on(&server);
+
+    fs::remove_file(server.data_dir().join("ballast")).unwrap();
+    for (n, task_id) in &accepted {
+        let task = server.ended(task_id);
+        assert_eq!(task["status"], "done", "{n}: {task}");
+    }
+    assert_eq!(found(&server, refused), None);
+    let late = server.until(|| send(&server, refused).ok());
+    assert_eq!(server.ended(&late)["status"], "done");
+    for &n in accepted.keys().chain([&refused]) {
+        assert_eq!(found(&server, n), Some(Load::source(n)), "{n}");
+    }
+    let shown = assert_consistent(&server);
+    assert_nothing_left(&server, &shown);
+}
+
+fn body(n: u64) -> String {
+    let section = |s| {
+        let sentence =
+            |i| format!("Station {i} reports the level of river {} as steady. ", (n * 31 + i * s) % 997);
+        format!("## Part {s}\n\n{}\n", (0..60).map(sentence).collect::<String>())
+    };
+    format!("# Report {n}\n\nIt is about {}.\n\n{}", Load::word(n), (0..20).map(section).collect::<String>())
+}
+
+/// Sends a document: its task, or how it was refused.
+fn send(server: &Server, n: u64) -> Result<String, Value> {
+    let document = json!({"text": body(n), "source": Load::source(n)});
+    let answer = server.call("POST", "/documents", Some(&document), Some(server.admin()));
+    match answer.status {
+        202 => Ok(answer.data()["task_id"].as_str().unwrap().to_owned()),
+        _ => Err(answer.json),
+    }
+}
+
+fn has_ended(task: &Value) -> bool {
+    matches!(task["status"].as_str(), Some("done" | "failed"))
+}
+
+/// The source of what is found first by the word of a document; none where it is another's.
+fn found(server: &Server, n: u64) -> Option<String> {
+    let found = server.search(&json!({"query": Load::word(n)}));
+    let first = found["results"][0]["source"].as_str()?;
+    (first == Load::source(n)).then(|| first.to_owned())
+}
+
+fn reads_go_on(server: &Server) {
+    for n in 0..3 {
+        assert_eq!(found(server, n), Some(Load::source(n)));
+    }
+    let listed = server.all("/documents");
+    let path = format!("/documents/{}", listed[0]["doc_id"].as_str().unwrap());
+    assert_eq!(server.get(&path).status, 200);
+    assert!(server.get(&format!("{path}/text")).data()["text"].as_str().unwrap().starts_with("# Report"));
+}
