@@ -145,8 +145,9 @@ impl Load {
                     while !over_too.load(Ordering::Relaxed) && watch.search(server, &mut forked) {}
                 },
             );
+            // Also where it fails: nobody would stop then.
+            let _over = OnDrop(|| over.store(true, Ordering::Relaxed));
             work();
-            over.store(true, Ordering::Relaxed);
         });
     }
 
@@ -259,6 +260,14 @@ impl Load {
 
     fn change(&self, number: u64, change: impl FnOnce(&mut Outcome)) {
         change(self.ledger().entry(number).or_default());
+    }
+}
+
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 

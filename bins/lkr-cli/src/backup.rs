@@ -27,8 +27,11 @@ pub(crate) struct BackupArgs {
     /// The archive; it must not be there.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// The data folder, which is opened where no server has it open.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     #[command(flatten)]
-    folders: Option<FolderArgs>,
+    folders: FolderArgs,
     /// Add the key that seals stored secrets, from the data folder: whoever has the archive can read them.
     #[arg(long, requires = "data_dir")]
     with_secret_key: bool,
@@ -40,6 +43,9 @@ pub(crate) struct RestoreArgs {
     /// The archive.
     #[arg(value_name = "FILE")]
     archive: PathBuf,
+    /// The data folder.
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
 }
@@ -47,10 +53,10 @@ pub(crate) struct RestoreArgs {
 /// Has a server make a backup or, where none has the folder open, makes it. What was written is read once more before
 /// it is given its name.
 pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
-    let BackupArgs { login, output, folders, with_secret_key } = args;
+    let BackupArgs { login, output, data_dir, folders, with_secret_key } = args;
     ensure!(!output.exists(), "{} is there already", output.display());
     let draft = output.with_added_extension("part");
-    let folders = folders.as_ref().map(FolderArgs::folders);
+    let folders = data_dir.as_ref().map(|data_dir| folders.with(data_dir));
     let done = runtime()?.block_on(async {
         let key = folders.as_ref().filter(|_| *with_secret_key);
         if !from_folder(folders.as_ref(), key, login.can_log_in(), &draft).await? {
@@ -74,10 +80,10 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
 
 /// Puts an archive back.
 pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
-    let RestoreArgs { archive, folders } = args;
+    let RestoreArgs { archive, data_dir, folders } = args;
     let restored = runtime()?.block_on(async {
         let file = File::open(archive).await.with_context(|| archive.display().to_string())?;
-        anyhow::Ok(restore(BufReader::new(file), &folders.folders()).await?)
+        anyhow::Ok(restore(BufReader::new(file), &folders.with(data_dir)).await?)
     });
     let Restored { files, bytes, missing, with_secret_key } = restored?;
     say_missing(&missing)?;
@@ -86,7 +92,7 @@ pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
             "the archive has no secret key: stored API keys need the one of before, or to be set again";
         writeln!(io::stderr(), "{without}")?;
     }
-    writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), folders.data_dir.display())?;
+    writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), data_dir.display())?;
     Ok(ExitCode::SUCCESS)
 }
 

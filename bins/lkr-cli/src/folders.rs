@@ -1,13 +1,10 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lkr::backup::Folders;
 
-/// Which folders a knowledge base is in.
+/// The folders of a knowledge base that need not lie in its data folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FolderArgs {
-    /// The data folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data_dir: PathBuf,
     /// The folder of the texts, where it is another than `blobs` in the data folder.
     #[arg(long, value_name = "DIR")]
     blobs_dir: Option<PathBuf>,
@@ -17,12 +14,12 @@ pub(crate) struct FolderArgs {
 }
 
 impl FolderArgs {
-    pub(crate) fn folders(&self) -> Folders {
-        let usual = Folders::new(&self.data_dir);
+    pub(crate) fn with(&self, data_dir: &Path) -> Folders {
+        let Folders { data_dir, blobs_dir, uploads_dir } = Folders::new(data_dir);
         Folders {
-            blobs_dir: self.blobs_dir.clone().unwrap_or(usual.blobs_dir),
-            uploads_dir: self.uploads_dir.clone().unwrap_or(usual.uploads_dir),
-            data_dir: usual.data_dir,
+            blobs_dir: self.blobs_dir.clone().unwrap_or(blobs_dir),
+            uploads_dir: self.uploads_dir.clone().unwrap_or(uploads_dir),
+            data_dir,
         }
     }
 }

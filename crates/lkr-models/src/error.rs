@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 /// The result of a call to a model.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -9,6 +11,13 @@ pub enum ErrorKind {
     Config,
     /// The model did not answer now; it may later.
     Unavailable,
+    /// The model asks to be asked less; it may answer after this time, where it names one.
+    Throttled {
+        /// How long to wait.
+        retry_after: Option<Duration>,
+    },
+    /// It is too much at a time; fewer texts may be taken.
+    TooLarge,
     /// The input cannot be taken by this model.
     Input,
     /// The model or its engine failed.
@@ -17,5 +26,5 @@ pub enum ErrorKind {
 
 lkr_domain::declare_error! {
     /// A failure of a model: its kind, the operation, and the source.
-    retryable: ErrorKind::Unavailable
+    retryable: ErrorKind::Unavailable | ErrorKind::Throttled { .. }
 }

@@ -23,6 +23,7 @@ use lkr::{
     IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, Submission,
     TaskStatus,
 };
+use lkr_models::{Embedder, PaceOptions, Paced};
 use lkr_parsers::{Parser, Source};
 use lkr_state::{ErrorKind, FailingQueue, FailingState, MemoryQueue, MemoryState};
 use lkr_vectors::{Filter, With};
@@ -39,6 +40,26 @@ async fn points(ground: &Ground) -> Vec<u64> {
 async fn texts(ground: &Ground) -> usize {
     use futures_util::StreamExt as _;
     ground.blobs.list(None).count().await
+}
+
+/// A provider that is away for a while, or asks to be asked less, costs a document no attempt.
+#[tokio::test]
+async fn lesson_04_refusals_fail_no_document() {
+    let (ground, embedder) = (Ground::default(), Scripted::free());
+    let options = PaceOptions { pause: Duration::from_millis(1), ..PaceOptions::default() };
+    let paced = Paced::new(Arc::clone(&embedder) as Arc<dyn Embedder>, options);
+    let kb = ground.open_with(Some(Arc::new(paced)), Arc::new(MemoryQueue::default())).await;
+    embedder.failures.store(12, Ordering::SeqCst);
+    let mut tasks = Vec::new();
+    for name in ["basalt", "gneiss", "marble"] {
+        tasks.push(kb.submit(document(name, 9), Submission::default()).await.unwrap());
+    }
+    for task in tasks {
+        let task = ended(&kb, task.task_id).await;
+        assert_eq!((task.status, task.attempts), (TaskStatus::Done, 0), "{:?}", task.error);
+    }
+    assert_eq!(embedder.failures.load(Ordering::SeqCst), 0);
+    assert_eq!(points(&ground).await, [3, 27, 27, 27]);
 }
 
 #[tokio::test]

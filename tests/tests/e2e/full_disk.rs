@@ -70,9 +70,9 @@ fn a_full_disk_refuses_and_loses_nothing() {
 }
 
 fn body(n: u64) -> String {
-    let section = |s| {
+    let section = |s: u64| {
         let sentence =
-            |i| format!("Station {i} reports the level of river {} as steady. ", (n * 31 + i * s) % 997);
+            |i: u64| format!("Station {i} reports the level of river {} as steady. ", (n * 31 + i * s) % 997);
         format!("## Part {s}\n\n{}\n", (0..60).map(sentence).collect::<String>())
     };
     format!("# Report {n}\n\nIt is about {}.\n\n{}", Load::word(n), (0..20).map(section).collect::<String>())

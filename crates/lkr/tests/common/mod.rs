@@ -41,12 +41,16 @@ impl Default for Ground {
 impl Ground {
     /// A knowledge base on this ground, with a queue that remembers nothing, as after a crash between the steps.
     pub(crate) async fn open(&self, embedder: Option<Arc<Scripted>>) -> KnowledgeBase {
-        self.open_with(embedder, Arc::new(MemoryQueue::default())).await
+        self.open_with(
+            embedder.map(|embedder| embedder as Arc<dyn Embedder>),
+            Arc::new(MemoryQueue::default()),
+        )
+        .await
     }
 
     pub(crate) async fn open_with(
         &self,
-        embedder: Option<Arc<Scripted>>,
+        embedder: Option<Arc<dyn Embedder>>,
         queue: Arc<dyn TaskQueue>,
     ) -> KnowledgeBase {
         let options = IngestOptions {
