@@ -28,6 +28,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use file::NewFile;
 pub use ingestor::{Hold, Ingestor, Ports};
 pub use lkr_catalog::DocumentChange;
+pub use near::Near;
 pub use options::IngestOptions;
 pub use submit::{OnReplace, Submission, Upsert, drop_reserved};
 pub use worker::Workers;

@@ -1,6 +1,6 @@
 use std::{path::Path, sync::Arc};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lkr::{
     KnowledgeBase,
     ports::{Embedder, VectorStore},
@@ -13,26 +13,32 @@ use object_store::local::LocalFileSystem;
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) kb: KnowledgeBase,
-    pub(super) embedder: Arc<dyn Embedder>,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) vectors: Arc<dyn VectorStore>,
 }
 
 impl Base {
-    pub(super) async fn open(data_dir: &Path, model: &Path) -> Result<Self> {
+    /// Makes one in a folder that is empty or not there yet.
+    pub(super) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+        if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            bail!("{} is not empty", data_dir.display());
+        }
         let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
         let blobs = data_dir.join("blobs");
         std::fs::create_dir_all(&blobs).with_context(|| format!("make {}", blobs.display()))?;
         let blobs = LocalFileSystem::new_with_prefix(blobs)?.with_fsync(true);
-        let embedder: Arc<dyn Embedder> = Arc::new(LocalEmbedder::open(model, LocalOptions::default())?);
+        let open = |model: &Path| anyhow::Ok(Arc::new(LocalEmbedder::open(model, LocalOptions::default())?));
+        let embedder = model.map(open).transpose()?.map(|embedder| embedder as Arc<dyn Embedder>);
         let vectors: Arc<dyn VectorStore> = Arc::new(store.vectors());
-        let kb = KnowledgeBase::builder()
+        let builder = KnowledgeBase::builder()
             .vectors(Arc::clone(&vectors))
             .state(Arc::new(store.state()))
             .queue(Arc::new(store.queue()))
-            .blobs(Arc::new(blobs))
-            .embedder(Arc::clone(&embedder))
-            .build()
-            .await?;
-        Ok(Self { kb, embedder, vectors })
+            .blobs(Arc::new(blobs));
+        let builder = match &embedder {
+            Some(embedder) => builder.embedder(Arc::clone(embedder)),
+            None => builder,
+        };
+        Ok(Self { kb: builder.build().await?, embedder, vectors })
     }
 }

@@ -11,10 +11,7 @@ use lkr::{
 use tokio::task::JoinSet;
 
 use crate::{
-    bench::{
-        base::Base,
-        quiet::{cpu_time, quiet},
-    },
+    bench::quiet::{cpu_time, quiet},
     collection::Input,
 };
 
@@ -60,7 +57,11 @@ impl Cost {
 }
 
 /// Brings the documents in by slices, and after each has the engine embed the slice's passages alone.
-pub(super) async fn measure(base: &Base, inputs: Vec<Input>) -> Result<Ingestion> {
+pub(super) async fn measure(
+    kb: &KnowledgeBase,
+    embedder: &Arc<dyn Embedder>,
+    inputs: Vec<Input>,
+) -> Result<Ingestion> {
     let mut total = Ingestion { documents: inputs.len(), ..Ingestion::default() };
     let size = inputs.len().div_ceil(TURNS).max(1);
     let mut inputs = inputs.into_iter();
@@ -70,13 +71,13 @@ pub(super) async fn measure(base: &Base, inputs: Vec<Input>) -> Result<Ingestion
             return Ok(total);
         }
         let start = (quiet().await, used());
-        let documents = bring_in(&base.kb, slice).await?;
+        let documents = bring_in(kb, slice).await?;
         let end = (quiet().await, used());
         total.whole.add(start, end);
-        let passages = passages(&base.kb, documents).await?;
+        let passages = passages(kb, documents).await?;
         total.passages += passages.len();
         let start = (Instant::now(), used());
-        embed(&base.embedder, passages).await?;
+        embed(embedder, passages).await?;
         total.engine.add(start, (Instant::now(), used()));
     }
 }

@@ -1,6 +1,7 @@
 //! `lkr bench`: how much the service adds to what it stands on.
 
 mod base;
+mod dedup;
 mod ingest;
 mod logins;
 mod quiet;
@@ -9,7 +10,7 @@ mod search;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::collection::{Gold, collection};
 use base::Base;
@@ -26,6 +27,8 @@ pub(crate) struct Args {
 enum Bench {
     /// Ingestion against the embedding engine alone, search against its legs alone, in this process.
     Speed(Speed),
+    /// Looking for near texts among many, against bringing one in, in this process.
+    Dedup(dedup::Args),
     /// Searches with and without logins beside them, of a running server.
     Logins(logins::Args),
 }
@@ -52,6 +55,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
             runtime.block_on(measure(speed))?.to_string()
         }
+        Bench::Dedup(args) => {
+            let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+            runtime.block_on(dedup::measure(args))?.to_string()
+        }
         Bench::Logins(args) => logins::measure(args)?.to_string(),
     };
     write!(std::io::stdout(), "{report}")?;
@@ -62,12 +69,10 @@ async fn measure(speed: &Speed) -> Result<Report> {
     let mut inputs = collection(&speed.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
     let gold = Gold::read(&speed.dir)?;
-    if speed.data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} is not empty", speed.data_dir.display());
-    }
-    let base = Base::open(&speed.data_dir, &speed.model).await?;
-    let ingestion = ingest::measure(&base, inputs).await?;
-    let search = search::measure(&base, &gold.queries).await?;
+    let base = Base::open(&speed.data_dir, Some(&speed.model)).await?;
+    let embedder = base.embedder.as_ref().context("a model")?;
+    let ingestion = ingest::measure(&base.kb, embedder, inputs).await?;
+    let search = search::measure(&base, embedder, &gold.queries).await?;
     base.kb.close().await;
     Ok(Report { ingestion, search })
 }
