@@ -223,6 +223,20 @@ impl From<lkr_settings::Error> for ApiError {
     }
 }
 
+impl From<lkr_webhooks::Error> for ApiError {
+    fn from(error: lkr_webhooks::Error) -> Self {
+        use lkr_webhooks::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.reason()),
+            ErrorKind::NotFound => Self::not_found(error.reason()),
+            ErrorKind::TooMany => Self::conflict(error.reason()),
+            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
+            ErrorKind::Conflict | ErrorKind::Unavailable => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
 /// Whether a failure comes down to a full disk: trying again does not help there, and the contract calls it an
 /// internal failure.
 fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {

@@ -14,6 +14,7 @@ mod routes;
 mod run;
 mod secret_key;
 mod state;
+mod webhooks;
 mod wire;
 
 pub use app::create_app;
@@ -24,6 +25,7 @@ pub use plugins::plugins;
 pub use routes::endpoints;
 pub use run::{PARSE_WORKER, run};
 pub use state::{AppOptions, AppState, Services};
+pub use webhooks::{address_check, open_webhooks, outbox};
 
 /// What a start that fails says, in one line.
 #[must_use]

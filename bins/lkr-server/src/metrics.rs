@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lkr_webhooks::Outcome;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
@@ -19,6 +20,7 @@ pub(crate) struct Metrics {
     durations: Option<HistogramVec>,
     searches: Option<Histogram>,
     cache: Option<IntCounterVec>,
+    deliveries: Option<IntCounterVec>,
     queued: Option<IntGauge>,
 }
 
@@ -32,11 +34,13 @@ impl Metrics {
                 .buckets(BUCKETS.to_vec());
         let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
         let cache = Opts::new("lkr_search_cache_total", "Searches by what the cache had");
+        let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by what came of them");
         Self {
             requests: register(&registry, IntCounterVec::new(requests, &["method", "route", "status"])),
             durations: register(&registry, HistogramVec::new(durations, &["route"])),
             searches: register(&registry, Histogram::with_opts(searches)),
             cache: register(&registry, IntCounterVec::new(cache, &["cache"])),
+            deliveries: register(&registry, IntCounterVec::new(deliveries, &["outcome"])),
             queued: register(
                 &registry,
                 IntGauge::new("lkr_ingest_queue_tasks", "Tasks that wait or are under work"),
@@ -64,6 +68,13 @@ impl Metrics {
         }
         if let (Some(searches), false) = (&self.searches, hit) {
             searches.observe(took.as_secs_f64());
+        }
+    }
+
+    /// Counts what came of a webhook's delivery, or of a try of it.
+    pub(crate) fn delivery(&self, outcome: Outcome) {
+        if let Some(deliveries) = &self.deliveries {
+            deliveries.with_label_values(&[outcome.name()]).inc();
         }
     }
 

@@ -1,6 +1,6 @@
 //! The life of the server: bind, open, serve, stop.
 
-use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
+use std::{future::Future, io::Write, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{HttpServer, dev::ServerHandle, web::Data};
 use anyhow::{Context, Result, anyhow};
@@ -9,6 +9,7 @@ use lkr::{
     files::{FilePlugins, FileReader, FileSource, FileTools},
 };
 use lkr_auth::{Auth, AuthOptions};
+use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::Settings;
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
     plugins::{find_tools, plugins},
     secret_key,
     state::{AppOptions, AppState, Services},
+    webhooks::{address_check, open_webhooks, outbox},
 };
 
 /// The argument that makes a process of this program a worker which reads one file.
@@ -28,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long documents under work may take to end. What is not done by then goes on at the next start.
 const TASK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long webhooks' deliveries on their way may take to end. What is not delivered by then is at the next start.
+const DELIVERY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a connection may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,7 +62,7 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
     let (handle, addresses) = serve(&config, &state)?;
     tokio::pin!(stop);
     let services = tokio::select! {
-        services = open(&config, &password_file) => services,
+        services = open(&config, &password_file, &state) => services,
         () = &mut stop => {
             handle.stop(false).await;
             return Ok(());
@@ -70,6 +75,7 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
             return Err(error);
         }
     };
+    let deliverer = services.webhooks.start();
     state.open(services.clone());
     for address in addresses {
         tracing::info!("ready at http://{address}");
@@ -78,6 +84,7 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
     tracing::info!("stopping");
     finish(&state, &handle).await;
     services.kb.shutdown(TASK_PATIENCE).await;
+    deliverer.shutdown(DELIVERY_PATIENCE).await;
     Ok(())
 }
 
@@ -103,7 +110,7 @@ fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<S
 }
 
 /// Opens the stores, makes the first admin and reads the settings.
-async fn open(config: &Config, password_file: &Path) -> Result<Services> {
+async fn open(config: &Config, password_file: &Path, state: &Data<AppState>) -> Result<Services> {
     let taxonomy = load_taxonomy(config).await?;
     make_private(&config.data_dir)
         .await
@@ -113,6 +120,8 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     options.uploads_dir = config.upload_dir();
     options.model_dir = config.model_dir();
     options.taxonomy = taxonomy;
+    let outbox = outbox();
+    options.outbox = Some(Arc::new(outbox.clone()));
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {
             let folder = config.data_dir.display();
@@ -125,13 +134,17 @@ async fn open(config: &Config, password_file: &Path) -> Result<Services> {
     let tools = loadable(config, find_tools(config)).await?;
     let asked = tools.clone();
     let plugins = tokio::task::spawn_blocking(move || plugins(&asked)).await?;
-    let settings = Settings::open(kb.state(), secret_key::load(config).await?, plugins)?;
+    let policy = policy(config)?;
+    let key = secret_key::load(config).await?;
+    let settings = Settings::open_checking(kb.state(), key.clone(), plugins, address_check(policy.clone()))?;
     // What of the stored settings cannot be had here is told now, and not when the first file comes.
     if let Err(error) = settings.current().await {
         tracing::warn!(%error, "the stored settings cannot be read");
     }
     let files = open_reader(config, tools)?;
-    Ok(Services { kb, files, auth, settings })
+    let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
+    let webhooks = open_webhooks(kb.state(), key, outgoing, outbox, state.clone()).await?;
+    Ok(Services { kb, files, auth, settings, webhooks })
 }
 
 /// What is told to be a PDF, and refused by all who can read one.
@@ -178,6 +191,11 @@ async fn make_private(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     builder.mode(0o700);
     builder.create(folder).await
+}
+
+/// Who may be called.
+fn policy(config: &Config) -> Result<Policy> {
+    Ok(config.outgoing_hosts.as_ref().map_or_else(|| Ok(Policy::any()), Policy::only)?)
 }
 
 /// The categories, read once.

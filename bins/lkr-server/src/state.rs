@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use lkr::{KnowledgeBase, files::FileReader};
 use lkr_auth::Auth;
 use lkr_settings::Settings;
+use lkr_webhooks::Webhooks;
 
 use crate::{
     error::{ApiError, Code},
@@ -36,6 +37,8 @@ pub struct Services {
     pub auth: Auth,
     /// What can be changed while the service runs.
     pub settings: Settings,
+    /// Who is told of what happens.
+    pub webhooks: Webhooks,
 }
 
 /// What of the configuration requests depend on.

@@ -90,6 +90,10 @@ actions! {
     DocumentChange = "document.change",
     /// A backup of everything was made.
     BackupCreate = "backup.create",
+    /// A webhook was made.
+    WebhookCreate = "webhook.create",
+    /// A webhook was deleted.
+    WebhookDelete = "webhook.delete",
 }
 
 impl AuditAction {
@@ -204,7 +208,7 @@ mod tests {
         for &action in AuditAction::ALL {
             assert_eq!(AuditAction::from_name(action.name()), Some(action));
         }
-        assert_eq!(AuditAction::ALL.len(), 12);
+        assert_eq!(AuditAction::ALL.len(), 14);
         assert_eq!(AuditAction::from_name("account"), None);
     }
 }

@@ -91,6 +91,14 @@ id! {
     AuditId
 }
 id! {
+    /// A webhook. Ids made by [`WebhookId::new`] sort by the time of their making.
+    WebhookId
+}
+id! {
+    /// Something that happened and is told. Ids made by [`EventId::new`] sort by the time of their making.
+    EventId
+}
+id! {
     /// A point of a collection: an L1 record, a node or a chunk.
     PointId
 }
@@ -108,7 +116,7 @@ macro_rules! sorted_by_making {
     )*};
 }
 
-sorted_by_making!(DocId, TaskId, KeyId, AuditId);
+sorted_by_making!(DocId, TaskId, KeyId, AuditId, WebhookId, EventId);
 
 impl PointId {
     /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the

@@ -15,7 +15,7 @@ pub use document::{
 };
 pub use file_name::{last_component, stem_and_suffix};
 pub use hex::hex;
-pub use id::{AuditId, DocId, KeyId, ParseIdError, PointId, TaskId};
+pub use id::{AuditId, DocId, EventId, KeyId, ParseIdError, PointId, TaskId, WebhookId};
 pub use layer::Layer;
 pub use sparse::SparseVector;
 pub use structure::{Block, BlockKind, CharSpan, Chunk, Layered, Node, PageSpan, Parsed, Root};

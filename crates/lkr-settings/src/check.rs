@@ -19,8 +19,11 @@ pub(crate) const SIMHASH_THRESHOLD: RangeInclusive<u8> = 0..=64;
 /// How much of a wrong value a message repeats.
 const SHOWN_CHARS: usize = 80;
 
-pub(crate) fn check_change(change: &SettingsChange, plugins: &Plugins) -> Result<()> {
-    change.models().try_for_each(|(name, entry)| check_model(name, entry))?;
+/// What addresses must pass, besides having the right form.
+type Addresses = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+pub(crate) fn check_change(change: &SettingsChange, plugins: &Plugins, addresses: &Addresses) -> Result<()> {
+    change.models().try_for_each(|(name, entry)| check_model(name, entry, addresses))?;
     change.parsers().try_for_each(|parser| check_parser(parser, plugins))?;
     match change.dedup.and_then(|dedup| dedup.simhash_threshold) {
         Some(threshold) if !SIMHASH_THRESHOLD.contains(&threshold) => {
@@ -31,13 +34,13 @@ pub(crate) fn check_change(change: &SettingsChange, plugins: &Plugins) -> Result
 }
 
 /// Checks the change of the model entry `name`.
-pub(crate) fn check_model(name: &str, change: &ModelEntryChange) -> Result<()> {
+pub(crate) fn check_model(name: &str, change: &ModelEntryChange, addresses: &Addresses) -> Result<()> {
     let refuse = |field: &str, reason: String| refuse(&format!("models.{name}.{field}"), &reason);
     if let Some(model) = &change.model {
         check_model_name(model).map_err(|reason| refuse("model", reason))?;
     }
     if let Some(base_url) = &change.base_url {
-        check_base_url(base_url.trim()).map_err(|reason| refuse("base_url", reason))?;
+        check_base_url(base_url.trim(), addresses).map_err(|reason| refuse("base_url", reason))?;
     }
     if let KeyChange::Set(key) = &change.api_key {
         check_api_key(key).map_err(|reason| refuse("api_key", reason))?;
@@ -105,7 +108,7 @@ fn check_model_name(model: &str) -> Result<(), String> {
 ///
 /// Other programs may read odd addresses in another way than this one does, so only the plain form passes. What may
 /// hold a password is not repeated: that is all text around an `@`, and the query and fragment.
-fn check_base_url(text: &str) -> Result<(), String> {
+fn check_base_url(text: &str, addresses: &Addresses) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
     }
@@ -127,7 +130,7 @@ fn check_base_url(text: &str) -> Result<(), String> {
     if host.is_none() || !url.has_host() {
         return Err(format!("is {}; allowed is http://HOST or https://HOST", shown(text)));
     }
-    Ok(())
+    addresses(text)
 }
 
 /// The text between `http://` or `https://` and the path; `None` where the address has not this form.

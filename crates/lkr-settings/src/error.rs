@@ -41,6 +41,12 @@ impl Error {
     }
 }
 
+impl From<lkr_sealing::Error> for Error {
+    fn from(error: lkr_sealing::Error) -> Self {
+        Self::internal("seal a secret", error)
+    }
+}
+
 impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {

@@ -4,7 +4,6 @@ mod change;
 mod check;
 mod derived;
 mod error;
-mod hex;
 mod languages;
 mod matching;
 mod merge;
@@ -13,8 +12,6 @@ mod records;
 mod resolve;
 mod runtime;
 mod schema;
-mod sealing;
-mod secret;
 mod settings;
 
 pub use change::{
@@ -23,12 +20,11 @@ pub use change::{
 };
 pub use derived::Derived;
 pub use error::{Error, ErrorKind, Result};
+pub use lkr_sealing::{MASK, SealingKey, Secret};
 pub use matching::Match;
 pub use plugins::Plugins;
 pub use runtime::{
     ApiKey, Dedup, DedupStrategy, ModelEntry, Models, OcrChoice, Parsers, PerModel, PluginChoice, Provider,
     RuntimeSettings,
 };
-pub use sealing::SealingKey;
-pub use secret::{MASK, Secret};
-pub use settings::{Settings, Snapshot};
+pub use settings::{AddressCheck, Settings, Snapshot};

@@ -21,6 +21,9 @@ use crate::{
 /// How often a change is tried anew that one of another process overtook.
 const TRIES: usize = 32;
 
+/// Refuses addresses that may not be called, and says why: the reason reads on after the name of the setting.
+pub type AddressCheck = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
 /// The runtime settings in a state store. Cheap to clone.
 ///
 /// Every process reads the one record in the store, so that a change counts everywhere from the next read on.
@@ -32,6 +35,8 @@ pub struct Settings {
 struct Inner {
     state: Arc<dyn StateStore>,
     resolver: Resolver,
+    /// What addresses must pass, besides having the right form.
+    addresses: AddressCheck,
     schema: Value,
     /// Tells this program's defaults and plugins from another's, as part of the entity tag.
     fingerprint: u64,
@@ -73,6 +78,16 @@ impl Settings {
     /// # Errors
     /// `Invalid` where a kind of file has no plugin or the first OCR plugin is not `none`.
     pub fn open(state: Arc<dyn StateStore>, key: SealingKey, plugins: Plugins) -> Result<Self> {
+        Self::open_checking(state, key, plugins, Arc::new(|_| Ok(())))
+    }
+
+    /// [`open`](Self::open) with a check that every `base_url` of a change must pass.
+    pub fn open_checking(
+        state: Arc<dyn StateStore>,
+        key: SealingKey,
+        plugins: Plugins,
+        addresses: AddressCheck,
+    ) -> Result<Self> {
         plugins.check()?;
         let resolver = Resolver::new(key, plugins);
         let schema = schema(&resolver.settings(&SettingsV1::default()), &resolver.plugins);
@@ -80,6 +95,7 @@ impl Settings {
             state,
             fingerprint: fnv1a(schema.to_string().as_bytes()),
             resolver,
+            addresses,
             schema,
             cached: Mutex::default(),
             changing: AsyncMutex::default(),
@@ -114,7 +130,7 @@ impl Settings {
             if_match.check(current.etag())?;
             return Ok(current);
         }
-        check_change(change, &self.inner.resolver.plugins)?;
+        check_change(change, &self.inner.resolver.plugins, &*self.inner.addresses)?;
         let merged = |inner: &Inner, record: Option<&Record>| {
             let resolver = &inner.resolver;
             let stored = merge(inner.snapshot(record)?.stored.clone(), change, &resolver.sealing)?;
@@ -143,7 +159,7 @@ impl Settings {
             let reason = format!("models.{name} is unknown; there are {}", Models::NAMES.join(", "));
             return Err(Error::invalid("preview settings", reason));
         }
-        check_model(name, change)?;
+        check_model(name, change, &*self.inner.addresses)?;
         let before = self.current().await?.stored.models.get(name).cloned().unwrap_or_default();
         let resolver = &self.inner.resolver;
         Ok(resolver.model(name, &merge_model(before, name, change, &resolver.sealing)?))

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use lkr_catalog::{Catalog, Originals, Texts};
+use lkr_catalog::{Catalog, Originals, Outbox, Texts};
 use lkr_ingest::{IngestOptions, Ingestor, Ports};
 use lkr_models::Embedder;
 use lkr_parsers::{Markdown, Parser};
@@ -25,6 +25,7 @@ pub struct Builder {
     taxonomy: Option<Taxonomy>,
     classifier: Option<Arc<dyn Classifier>>,
     cache: Option<Arc<dyn SearchCache>>,
+    outbox: Option<Arc<dyn Outbox>>,
     ingest: IngestOptions,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
@@ -103,6 +104,14 @@ impl Builder {
         self
     }
 
+    /// What is told of tasks that ended and documents that were deleted, in the very step in which they did; nobody
+    /// unless one is given.
+    #[must_use]
+    pub fn outbox(mut self, outbox: Arc<dyn Outbox>) -> Self {
+        self.outbox = Some(outbox);
+        self
+    }
+
     /// How ingestion works.
     #[must_use]
     pub fn ingest_options(mut self, options: IngestOptions) -> Self {
@@ -140,6 +149,10 @@ impl Builder {
         let classifier = self.classifier.or_else(|| self.embedder.as_ref().map(similarity));
         let originals = self.originals.unwrap_or_else(|| Originals::on(Arc::clone(&blobs)));
         let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
+        let catalog = match self.outbox {
+            Some(outbox) => catalog.telling(outbox),
+            None => catalog,
+        };
         let ports = Ports {
             vectors: Arc::clone(&vectors),
             catalog: catalog.clone(),

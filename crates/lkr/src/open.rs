@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use lkr_catalog::Originals;
+use lkr_catalog::{Originals, Outbox};
 use lkr_models::Embedder;
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
@@ -30,6 +30,8 @@ pub struct OpenOptions {
     pub model_dir: PathBuf,
     /// The categories that documents are classified into.
     pub taxonomy: Taxonomy,
+    /// What is told of tasks that ended and documents that were deleted.
+    pub outbox: Option<Arc<dyn Outbox>>,
     /// How ingestion works.
     pub ingest: IngestOptions,
     /// How searches work.
@@ -46,6 +48,7 @@ impl OpenOptions {
             model_dir: data_dir.join("models").join("default"),
             data_dir,
             taxonomy: Taxonomy::built_in(),
+            outbox: None,
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
         }
@@ -66,7 +69,8 @@ impl KnowledgeBase {
     /// # Errors
     /// `Conflict` where another process has it open, `Invalid` where the model's folder holds no usable model.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, ingest, search } = options;
+        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, outbox, ingest, search } =
+            options;
         let opened = tokio::task::spawn_blocking(move || {
             let store = open_store(&data_dir, LmdbOptions::default())?;
             if let Err(error) = clear_copies(&data_dir) {
@@ -90,6 +94,10 @@ impl KnowledgeBase {
             .embedded(embedded);
         let builder = match embedder {
             Some(embedder) => builder.embedder(embedder),
+            None => builder,
+        };
+        let builder = match outbox {
+            Some(outbox) => builder.outbox(outbox),
             None => builder,
         };
         builder.build().await

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ipnet::IpNet;
+use lkr_outgoing::Policy;
 
 use super::{ProcessRole, StateBackend, VectorsBackend};
 
@@ -118,9 +119,9 @@ fn list(text: &str, check: impl Fn(&str) -> Result<(), String>) -> Parsed<Vec<St
 }
 
 pub(super) fn hosts(text: &str) -> Parsed<Option<Vec<String>>> {
-    let check = |host: &str| match host.contains(['/', ' ', '@']) {
-        true => Err(format!("expected host names, {host:?} is none")),
-        false => Ok(()),
+    let check = |host: &str| match Policy::only([host]) {
+        Err(_) => Err(format!("expected names of hosts, without scheme, port and path; {host:?} is none")),
+        Ok(_) => Ok(()),
     };
     Ok(Some(list(text, check)?).filter(|hosts| !hosts.is_empty()))
 }

@@ -15,6 +15,7 @@ mod settings;
 mod submissions;
 mod tasks;
 mod users;
+mod webhooks;
 
 pub(crate) use submissions::Flags;
 
@@ -29,6 +30,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         users::rows(),
         audit::rows(),
         settings::rows(),
+        webhooks::rows(),
         tasks::rows(),
         files::rows(),
         submissions::rows(),

@@ -17,6 +17,7 @@ pub(crate) mod settings;
 pub(crate) mod settings_input;
 pub(crate) mod tasks;
 pub(crate) mod users;
+pub(crate) mod webhooks;
 
 use time::{OffsetDateTime, UtcOffset, macros::format_description};
 

@@ -16,3 +16,4 @@ mod settings;
 mod support;
 mod tasks;
 mod users;
+mod webhooks;

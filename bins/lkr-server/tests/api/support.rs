@@ -17,10 +17,12 @@ use lkr::{
     files::{FileReader, FileTools, Format},
 };
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
-use lkr_server::{AppOptions, AppState, Services, create_app, plugins};
+use lkr_outgoing::{Outgoing, Policy};
+use lkr_server::{AppOptions, AppState, Services, address_check, create_app, open_webhooks, outbox, plugins};
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
 use lkr_vectors::{FailingVectors, MemoryVectors};
+use lkr_webhooks::EventOutbox;
 use serde_json::{Value, json};
 
 /// The largest file that these tests may upload.
@@ -127,12 +129,15 @@ pub(crate) async fn api() -> Api<impl App> {
 
 pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let faults = Faults::default();
-    let (kb, state) = knowledge_base(&faults).await;
+    let outbox = outbox();
+    let (kb, state) = knowledge_base(&faults, outbox.clone()).await;
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
     auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
     let tools = FileTools::default();
-    let settings = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins(&tools)).unwrap();
+    let policy = Policy::any();
+    let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
+    let settings = Settings::open_checking(Arc::clone(&state), key.clone(), plugins(&tools), check).unwrap();
     let spool = tempfile::tempdir().unwrap();
     let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
     let app_options = AppOptions {
@@ -146,13 +151,15 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let app_state = Data::new(AppState::new(app_options));
     if !setting.starting {
         let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
-        app_state.open(Services { kb, files, auth, settings });
+        let outgoing = Outgoing::new(policy).unwrap();
+        let webhooks = open_webhooks(state, key, outgoing, outbox, app_state.clone()).await.unwrap();
+        app_state.open(Services { kb, files, auth, settings, webhooks });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
     Api { app, kb, auth, settings, app_state, faults, _spool: spool }
 }
 
-async fn knowledge_base(faults: &Faults) -> (KnowledgeBase, Arc<dyn StateStore>) {
+async fn knowledge_base(faults: &Faults, outbox: EventOutbox) -> (KnowledgeBase, Arc<dyn StateStore>) {
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
         let (away, broken) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
@@ -167,6 +174,7 @@ async fn knowledge_base(faults: &Faults) -> (KnowledgeBase, Arc<dyn StateStore>)
     });
     let builder =
         KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
+    let builder = builder.outbox(Arc::new(outbox));
     (builder.build().await.unwrap(), state)
 }
 

@@ -123,6 +123,21 @@ fn what_is_not_built_in_stops_the_start() {
 }
 
 #[test]
+fn outgoing_hosts_are_names_of_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |value| load_with(folder.path(), &[("LKR_OUTGOING_HOSTS", value)], &[]);
+    let listed = of("models.example, 10.0.0.5,localhost").unwrap().config;
+    let expected = ["models.example", "10.0.0.5", "localhost"].map(str::to_owned).to_vec();
+    assert_eq!(listed.outgoing_hosts, Some(expected));
+    assert!(show(&listed).contains("outgoing_hosts = \"models.example,10.0.0.5,localhost\""));
+    assert_eq!(of("").unwrap().config.outgoing_hosts, None);
+    for wrong in ["http://models.example", "models.example:8080", "a b", "u@h", "*.example", "a/b"] {
+        let said = refusal(folder.path(), &[("LKR_OUTGOING_HOSTS", wrong)], &[]);
+        assert!(said.contains("LKR_OUTGOING_HOSTS") && said.contains(wrong), "{said}");
+    }
+}
+
+#[test]
 fn secrets_are_masked_and_what_is_shown_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let secret = "5".repeat(64);

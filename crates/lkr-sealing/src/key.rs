@@ -5,7 +5,7 @@ use chacha20poly1305::{
     aead::{Aead, Payload},
 };
 
-use crate::{Error, Result, Secret, hex};
+use crate::{Error, ErrorKind, Result, Secret, hex};
 
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
@@ -29,7 +29,7 @@ impl SealingKey {
         hex::decode(text.trim())
             .and_then(|bytes| bytes.try_into().ok())
             .map(Self)
-            .ok_or_else(|| Error::invalid("secret key", "is not 64 hexadecimal digits"))
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, "secret key", "is not 64 hexadecimal digits"))
     }
 
     /// The key as 64 lower-case hexadecimal digits.
@@ -39,18 +39,19 @@ impl SealingKey {
     }
 
     /// Seals a secret for one place: [`open`](Self::open) answers it for that place alone.
-    pub(crate) fn seal(&self, secret: &Secret, place: &str) -> Result<String> {
+    pub fn seal(&self, secret: &Secret, place: &str) -> Result<String> {
         let nonce: [u8; NONCE_BYTES] = rand::random();
         let payload = Payload { msg: secret.expose().as_bytes(), aad: place.as_bytes() };
         let sealed = self
             .cipher()
             .encrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| Error::internal("seal a secret", "the cipher failed"))?;
+            .map_err(|_| Error::new(ErrorKind::Internal, "seal a secret", "the cipher failed"))?;
         Ok(lkr_domain::hex(&[nonce.as_slice(), &sealed].concat()))
     }
 
     /// The secret that was sealed for `place`; `None` where the key or the place is another or the text was changed.
-    pub(crate) fn open(&self, sealed: &str, place: &str) -> Option<Secret> {
+    #[must_use]
+    pub fn open(&self, sealed: &str, place: &str) -> Option<Secret> {
         let bytes = hex::decode(sealed)?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload { msg: sealed, aad: place.as_bytes() };

@@ -1,0 +1,42 @@
+//! Webhooks and outgoing requests, put together.
+
+use std::sync::Arc;
+
+use actix_web::web::Data;
+use lkr::{Task, ports::StateStore};
+use lkr_outgoing::{Outgoing, Policy};
+use lkr_settings::{AddressCheck, SealingKey};
+use lkr_webhooks::{DeliveryOptions, EventOutbox, Parts, Webhooks};
+use serde_json::Value;
+
+use crate::{state::AppState, wire::tasks::TaskItem};
+
+/// What writes down what webhooks are told: tasks as answers show them.
+#[must_use]
+pub fn outbox() -> EventOutbox {
+    EventOutbox::new(show)
+}
+
+/// The webhooks in a store.
+pub async fn open_webhooks(
+    state: Arc<dyn StateStore>,
+    sealing: SealingKey,
+    outgoing: Outgoing,
+    outbox: EventOutbox,
+    app: Data<AppState>,
+) -> lkr_webhooks::Result<Webhooks> {
+    let observe = Arc::new(move |outcome| app.metrics.delivery(outcome));
+    let options = DeliveryOptions::default();
+    Webhooks::open(Parts { state, sealing, outgoing, outbox, options, observe }).await
+}
+
+/// What addresses of models must pass.
+#[must_use]
+pub fn address_check(policy: Policy) -> AddressCheck {
+    Arc::new(move |address| policy.check(address).map_err(|error| error.reason()))
+}
+
+fn show(task: &Task) -> Value {
+    // Texts and numbers alone: that does not fail.
+    serde_json::to_value(TaskItem::from(task.clone())).unwrap_or_default()
+}

@@ -1,0 +1,21 @@
+use std::{fmt::Debug, io, net::IpAddr};
+
+use async_trait::async_trait;
+
+/// What tells the addresses of a host.
+#[async_trait]
+pub trait Resolve: Debug + Send + Sync + 'static {
+    /// The addresses of the host of this name.
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// The operating system's own resolver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+#[async_trait]
+impl Resolve for SystemResolver {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+    }
+}

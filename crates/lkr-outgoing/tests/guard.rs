@@ -1,0 +1,326 @@
+//! The client against real servers on this machine.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use lkr_outgoing::{
+    Error, ErrorKind, Limits, Method, Outgoing, Policy, Request, Resolve, Response, Roots, header,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpListener,
+    sync::Notify,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
+
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const METADATA: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(169, 254, 169, 254));
+
+const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
+const CERTIFICATE: &[u8] = include_bytes!("tls/models.example.pem");
+const KEY: &[u8] = include_bytes!("tls/models.example.key");
+
+/// A name server that answers each question as it was told to, in turn.
+#[derive(Debug, Default)]
+struct Names {
+    answers: Mutex<VecDeque<Vec<IpAddr>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Names {
+    fn answering<const N: usize>(answers: [&[IpAddr]; N]) -> Arc<Self> {
+        let answers = answers.map(<[IpAddr]>::to_vec).into();
+        Arc::new(Self { answers: Mutex::new(answers), asked: Mutex::default() })
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Resolve for Names {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let next = self.answers.lock().unwrap().pop_front();
+        next.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such name"))
+    }
+}
+
+/// A server that gives the same answer to all, and what it was asked.
+#[derive(Debug, Clone)]
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+    hung_up: Arc<Notify>,
+}
+
+impl Server {
+    /// The parts of the answer are sent one by one; after the last the connection is closed, unless that is empty.
+    async fn answering(parts: &'static [&'static str]) -> Self {
+        Self::start(parts, None).await
+    }
+
+    async fn start(parts: &'static [&'static str], tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind((HERE, 0)).await.unwrap();
+        let server =
+            Self { address: listener.local_addr().unwrap(), seen: Arc::default(), hung_up: Arc::default() };
+        let serving = server.clone();
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (serving, tls) = (serving.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serving.serve(stream, parts).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serving.serve(stream, parts).await;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        server
+    }
+
+    async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin, parts: &[&str]) {
+        let mut text = Vec::new();
+        while !text.windows(4).any(|end| end == b"\r\n\r\n") {
+            if stream.read_buf(&mut text).await.unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        self.seen.lock().unwrap().push(String::from_utf8_lossy(&text).into_owned());
+        for part in parts {
+            let _ = stream.write_all(part.as_bytes()).await;
+            let _ = stream.flush().await;
+            tokio::task::yield_now().await;
+        }
+        if parts.last().is_none_or(|last| last.is_empty()) {
+            // It waits for the client to hang up.
+            while stream.read(&mut [0; 64]).await.unwrap_or(0) > 0 {}
+            self.hung_up.notify_one();
+        }
+        let _ = stream.shutdown().await;
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    fn url(&self, host: &str) -> String {
+        format!("http://{host}:{}/v1/x?y=1#z", self.address.port())
+    }
+}
+
+fn client(policy: Policy, names: &Arc<Names>) -> Outgoing {
+    Outgoing::with(policy, Arc::clone(names) as Arc<dyn Resolve>, &Roots::Pem(AUTHORITY.to_vec())).unwrap()
+}
+
+fn kind<T: std::fmt::Debug>(answer: Result<T, Error>) -> ErrorKind {
+    answer.unwrap_err().kind()
+}
+
+async fn body(answer: Response) -> String {
+    String::from_utf8(answer.bytes().await.unwrap().to_vec()).unwrap()
+}
+
+fn get(address: &str) -> Request {
+    Request::new(Method::GET, address)
+}
+
+const OK: &[&str] = &["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"];
+
+#[tokio::test]
+async fn a_request_as_it_is_sent() {
+    let server = Server::answering(OK).await;
+    let names = Names::answering([&[HERE]]);
+    let outgoing = client(Policy::any(), &names);
+    let mut request = Request { body: Bytes::from_static(b"{}"), ..get(&server.url("Models.Example.")) };
+    request.method = Method::POST;
+    request.headers.insert(header::HOST, "other.example".parse().unwrap());
+    request.headers.insert("x-a", "b".parse().unwrap());
+    let answer = outgoing.send(request).await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(body(answer).await, "hello");
+    let seen = server.seen().remove(0).to_lowercase();
+    assert!(seen.starts_with("post /v1/x?y=1 http/1.1\r\n"), "{seen}");
+    let host = format!("host: models.example:{}\r\n", server.address.port());
+    for line in [&host, "x-a: b\r\n", "content-length: 2\r\n", "user-agent: lkr/"] {
+        assert!(seen.contains(line), "{line} is not in {seen}");
+    }
+    assert!(!seen.contains("other.example") && !seen.contains("accept-encoding"), "{seen}");
+    assert_eq!(names.asked(), ["models.example"]);
+}
+
+#[tokio::test]
+async fn lesson_26_redirects_are_not_followed() {
+    let elsewhere = Server::answering(OK).await;
+    let names = Names::answering([]);
+    let outgoing = client(Policy::any(), &names);
+    let metadata = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data\r\nContent-Length: 0\r\n\r\n";
+    let here = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n",
+        elsewhere.url("127.0.0.1")
+    );
+    for (text, status) in [(metadata.to_owned(), 302), (here, 307)] {
+        let parts: &'static [&'static str] = Box::leak(Box::new([&*Box::leak(text.into_boxed_str())]));
+        let server = Server::answering(parts).await;
+        let answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
+        assert_eq!(answer.status, status, "the redirect is the answer");
+        assert_eq!(server.seen().len(), 1);
+    }
+    assert_eq!(elsewhere.seen(), Vec::<String>::new());
+    assert_eq!(names.asked(), Vec::<String>::new());
+}
+
+/// A name server that answers well when it is asked for the check, and otherwise when it is asked for the connection.
+#[tokio::test]
+async fn lesson_26_a_name_is_resolved_once() {
+    let server = Server::answering(OK).await;
+    let names = Names::answering([&[HERE], &[METADATA], &[HERE]]);
+    let outgoing = client(Policy::any(), &names);
+    let url = server.url("rebinding.example");
+    assert_eq!(outgoing.send(get(&url)).await.unwrap().status, 200);
+    assert_eq!(names.asked().len(), 1, "what was looked at is what was called");
+    assert_eq!(kind(outgoing.send(get(&url)).await), ErrorKind::Refused);
+    assert_eq!(outgoing.send(get(&url)).await.unwrap().status, 200);
+    assert_eq!(
+        (names.asked().len(), server.seen().len()),
+        (3, 2),
+        "nothing is kept from one request to the next"
+    );
+}
+
+#[tokio::test]
+async fn lesson_26_names_that_stand_for_what_is_never_called() {
+    let listed = Policy::only(["a.example"]).unwrap();
+    let wrapped: IpAddr = "64:ff9b::a9fe:a9fe".parse().unwrap();
+    let link_local: IpAddr = "fe80::1".parse().unwrap();
+    for policy in [Policy::any(), listed] {
+        for address in [METADATA, wrapped, link_local, "0.0.0.0".parse().unwrap()] {
+            let names = Names::answering([&[address]]);
+            let error = client(policy.clone(), &names).send(get("http://a.example/")).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{address}");
+            assert!(error.reason().contains("never called"), "{error}");
+        }
+    }
+    // Those of several addresses that may be called are.
+    let server = Server::answering(OK).await;
+    let names = Names::answering([&[METADATA, link_local, HERE]]);
+    let answer = client(Policy::any(), &names).send(get(&server.url("a.example"))).await;
+    assert_eq!(answer.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn lesson_26_hosts_that_are_not_listed_are_not_even_looked_up() {
+    let server = Server::answering(OK).await;
+    let names = Names::answering([&[HERE]]);
+    let outgoing = client(Policy::only(["listed.example"]).unwrap(), &names);
+    for host in ["127.0.0.1", "localhost", "other.example", "[::1]"] {
+        assert_eq!(kind(outgoing.send(get(&server.url(host))).await), ErrorKind::Refused, "{host}");
+    }
+    assert_eq!((names.asked().len(), server.seen().len()), (0, 0));
+    assert_eq!(outgoing.send(get(&server.url("listed.example"))).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn answers_come_part_by_part_and_are_bounded() {
+    let stream = &[
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "4\r\none\n\r\n",
+        "4\r\ntwo\n\r\n",
+        "",
+    ];
+    let server = Server::answering(stream).await;
+    let outgoing = client(Policy::any(), &Names::answering([]));
+    let mut answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
+    let mut came = String::new();
+    while came.len() < 8 {
+        came.push_str(std::str::from_utf8(&answer.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    assert_eq!(came, "one\ntwo\n", "though the answer has not ended");
+    drop(answer);
+    server.hung_up.notified().await;
+
+    let limits = Limits { body: 4, ..Limits::default() };
+    let server = Server::answering(OK).await;
+    let answer = outgoing.send(Request { limits, ..get(&server.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(kind(answer.bytes().await), ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn what_takes_too_long_ends() {
+    let limits = Limits { whole: Duration::from_millis(200), ..Limits::default() };
+    let outgoing = client(Policy::any(), &Names::answering([]));
+    // One says nothing, one stops in the middle.
+    let silent = Server::answering(&[]).await;
+    let answer = outgoing.send(Request { limits, ..get(&silent.url("127.0.0.1")) }).await;
+    assert_eq!(kind(answer), ErrorKind::TimedOut);
+    silent.hung_up.notified().await;
+    let half = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let answer = outgoing.send(Request { limits, ..get(&half.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(kind(answer.bytes().await), ErrorKind::TimedOut);
+    half.hung_up.notified().await;
+}
+
+#[tokio::test]
+async fn what_is_no_answer() {
+    let outgoing = client(Policy::any(), &Names::answering([]));
+    for parts in [&["SSH-2.0-server\r\n"] as &'static [&'static str], &["HTTP/1.1 200 OK\r\n"]] {
+        let server = Server::answering(parts).await;
+        assert_eq!(kind(outgoing.send(get(&server.url("127.0.0.1"))).await), ErrorKind::Broken, "{parts:?}");
+    }
+    let short = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel"]).await;
+    let answer = outgoing.send(get(&short.url("127.0.0.1"))).await.unwrap();
+    assert_eq!(kind(answer.bytes().await), ErrorKind::Broken);
+    let nobody = TcpListener::bind((HERE, 0)).await.unwrap().local_addr().unwrap();
+    assert_eq!(kind(outgoing.send(get(&format!("http://{nobody}/"))).await), ErrorKind::Unreachable);
+    assert_eq!(kind(outgoing.send(get("http://unknown.example/")).await), ErrorKind::Unreachable);
+}
+
+#[tokio::test]
+async fn certificates_are_checked() {
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            CertificateDer::pem_slice_iter(CERTIFICATE).map(Result::unwrap).collect(),
+            PrivateKeyDer::from_pem_slice(KEY).unwrap(),
+        )
+        .unwrap();
+    let server = Server::start(OK, Some(TlsAcceptor::from(Arc::new(config)))).await;
+    let url = |host: &str| server.url(host).replacen("http:", "https:", 1);
+    let names = Names::answering([&[HERE], &[HERE], &[HERE]]);
+    let trusting = client(Policy::any(), &names);
+    let answer = trusting.send(get(&url("models.example"))).await.unwrap();
+    assert_eq!(body(answer).await, "hello");
+    assert_eq!(
+        kind(trusting.send(get(&url("other.example"))).await),
+        ErrorKind::Unreachable,
+        "another's name"
+    );
+    let names: Arc<dyn Resolve> = names;
+    let others = Outgoing::with(Policy::any(), names, &Roots::System).unwrap();
+    let answer = others.send(get(&url("models.example"))).await;
+    assert_eq!(kind(answer), ErrorKind::Unreachable, "an authority that nobody knows");
+    assert_eq!(server.seen().len(), 1);
+}

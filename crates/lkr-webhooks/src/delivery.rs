@@ -1,0 +1,133 @@
+//! The stored deliveries, step by step. Each is one record, whose key tells when it is due: whoever takes it moves it
+//! behind the end of its lease, where it is due again should nobody come back.
+
+use lkr_domain::{EventId, WebhookId};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, Order, StateStore, StateStoreExt, Write};
+
+use crate::{
+    Result,
+    records::{DELIVERIES, DeliveryV1, Hooks, decode, deliveries_of, delivery_key, encode, parse_delivery},
+};
+
+/// How many records are read at once.
+const PAGE: usize = 500;
+
+/// A delivery that somebody is at.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) hook: WebhookId,
+    pub(crate) event: EventId,
+    pub(crate) delivery: DeliveryV1,
+    key: String,
+    version: u64,
+}
+
+/// Takes up to `limit` deliveries of a webhook that are due, until `until_ms`.
+pub(crate) async fn take(
+    state: &dyn StateStore,
+    hook: WebhookId,
+    limit: usize,
+    now_ms: u64,
+    until_ms: u64,
+) -> Result<Vec<Taken>> {
+    let mut taken = Vec::new();
+    for (key, record) in state.scan(&deliveries_of(hook), None, Order::Ascending, limit).await? {
+        let Some((_, _, event)) = parse_delivery(&key).filter(|(_, due, _)| *due <= now_ms) else { break };
+        let delivery = DeliveryV1 { taken: true, ..decode(&record.value)? };
+        let to = delivery_key(hook, until_ms, event);
+        let moved = vec![
+            Write::delete(key, Expect::Version(record.version)),
+            Write::put(&to, Expect::Absent, encode(&delivery)?),
+        ];
+        if applied(state, moved).await?
+            && let Some(record) = state.get(&to).await?
+        {
+            taken.push(Taken { hook, event, delivery, key: to, version: record.version });
+        }
+    }
+    Ok(taken)
+}
+
+impl Taken {
+    /// Removes it.
+    pub(crate) async fn finish(&self, state: &dyn StateStore) -> Result<()> {
+        Ok(state.apply(vec![Write::delete(&self.key, Expect::Any)]).await?)
+    }
+
+    /// Gives it back, to be tried again. Nothing happens where it went meanwhile, or somebody else took it.
+    pub(crate) async fn give_back(&self, state: &dyn StateStore, due_ms: u64) -> Result<()> {
+        let attempts = self.delivery.attempts.saturating_add(1);
+        let delivery = DeliveryV1 { attempts, taken: false, ..self.delivery.clone() };
+        let moved = vec![
+            Write::delete(&self.key, Expect::Version(self.version)),
+            Write::put(delivery_key(self.hook, due_ms, self.event), Expect::Absent, encode(&delivery)?),
+        ];
+        applied(state, moved).await.map(drop)
+    }
+}
+
+/// How many deliveries wait for a webhook; those that somebody took are made due where `release` is asked for.
+pub(crate) async fn count(state: &dyn StateStore, hook: WebhookId, release: Option<u64>) -> Result<usize> {
+    let (mut count, mut after) = (0, None::<String>);
+    loop {
+        let page = state.scan(&deliveries_of(hook), after.as_deref(), Order::Ascending, PAGE).await?;
+        count += page.len();
+        if let Some(now_ms) = release {
+            for (key, record) in &page {
+                let delivery: DeliveryV1 = decode(&record.value)?;
+                if let (true, Some((_, _, event))) = (delivery.taken, parse_delivery(key)) {
+                    let free = encode(DeliveryV1 { taken: false, ..delivery })?;
+                    let moved = vec![
+                        Write::delete(key, Expect::Version(record.version)),
+                        Write::put(delivery_key(hook, now_ms, event), Expect::Absent, free),
+                    ];
+                    applied(state, moved).await?;
+                }
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(count);
+        }
+        after = page.into_iter().next_back().map(|(key, _)| key);
+    }
+}
+
+/// Removes deliveries of webhooks that are no more. It ends where the webhooks are not these any more.
+pub(crate) async fn sweep(state: &dyn StateStore, hooks: &Hooks) -> Result<()> {
+    let mut after = None::<String>;
+    while let Some((key, _)) =
+        state.scan(DELIVERIES, after.as_deref(), Order::Ascending, 1).await?.into_iter().next()
+    {
+        let hook = key.strip_prefix(DELIVERIES).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let prefix = format!("{DELIVERIES}{hook}/");
+        if !hook.parse().is_ok_and(|id| hooks.has(id)) && !remove(state, &prefix, hooks).await? {
+            return Ok(());
+        }
+        // The character behind the slash: beyond all of this webhook's.
+        after = Some(format!("{DELIVERIES}{hook}0"));
+    }
+    Ok(())
+}
+
+async fn remove(state: &dyn StateStore, prefix: &str, hooks: &Hooks) -> Result<bool> {
+    loop {
+        let page = state.scan(prefix, None, Order::Ascending, PAGE).await?;
+        let count = page.len();
+        let deletes = page.into_iter().map(|(key, _)| Write::delete(key, Expect::Any));
+        if !applied(state, deletes.chain([hooks.check()]).collect()).await? {
+            return Ok(false);
+        }
+        if count < PAGE {
+            return Ok(true);
+        }
+    }
+}
+
+/// Does a step; `false` where something was not as it expects.
+pub(crate) async fn applied(state: &dyn StateStore, step: Vec<Write>) -> Result<bool> {
+    match state.apply(step).await {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == StateErrorKind::Conflict => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
