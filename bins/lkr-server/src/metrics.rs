@@ -1,6 +1,6 @@
 //! Metrics in Prometheus' text format.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use lkr_webhooks::Outcome;
 use prometheus::{
@@ -71,11 +71,14 @@ impl Metrics {
         }
     }
 
-    /// Counts what came of a webhook's delivery, or of a try of it.
-    pub(crate) fn delivery(&self, outcome: Outcome) {
-        if let Some(deliveries) = &self.deliveries {
-            deliveries.with_label_values(&[outcome.name()]).inc();
-        }
+    /// What counts what came of webhooks' deliveries, and of tries of them.
+    pub(crate) fn deliveries(&self) -> Arc<dyn Fn(Outcome) + Send + Sync> {
+        let deliveries = self.deliveries.clone();
+        Arc::new(move |outcome| {
+            if let Some(deliveries) = &deliveries {
+                deliveries.with_label_values(&[outcome.name()]).inc();
+            }
+        })
     }
 
     /// Sets how many tasks wait or are under work.

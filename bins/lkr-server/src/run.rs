@@ -110,7 +110,7 @@ fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<S
 }
 
 /// Opens the stores, makes the first admin and reads the settings.
-async fn open(config: &Config, password_file: &Path, state: &Data<AppState>) -> Result<Services> {
+async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result<Services> {
     let taxonomy = load_taxonomy(config).await?;
     make_private(&config.data_dir)
         .await
@@ -143,7 +143,7 @@ async fn open(config: &Config, password_file: &Path, state: &Data<AppState>) -> 
     }
     let files = open_reader(config, tools)?;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
-    let webhooks = open_webhooks(kb.state(), key, outgoing, outbox, state.clone()).await?;
+    let webhooks = open_webhooks(kb.state(), key, outgoing, outbox, state).await?;
     Ok(Services { kb, files, auth, settings, webhooks })
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use actix_web::web::Data;
 use lkr::{Task, ports::StateStore};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::{AddressCheck, SealingKey};
@@ -23,10 +22,9 @@ pub async fn open_webhooks(
     sealing: SealingKey,
     outgoing: Outgoing,
     outbox: EventOutbox,
-    app: Data<AppState>,
+    app: &AppState,
 ) -> lkr_webhooks::Result<Webhooks> {
-    let observe = Arc::new(move |outcome| app.metrics.delivery(outcome));
-    let options = DeliveryOptions::default();
+    let (options, observe) = (DeliveryOptions::default(), app.metrics.deliveries());
     Webhooks::open(Parts { state, sealing, outgoing, outbox, options, observe }).await
 }
 

@@ -5,7 +5,7 @@ use std::{
 };
 
 use lkr_domain::{EventId, WebhookId};
-use lkr_state::{Expect, Order, Write};
+use lkr_state::{Expect, Order, Record, Write};
 use tokio::{
     task::{Id, JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
@@ -23,6 +23,9 @@ use crate::{
 
 /// How many events are put down for the webhooks in one step.
 const BATCH: usize = 50;
+
+/// How many bytes of bodies, at least one: each is copied for every webhook.
+const BATCH_BYTES: usize = 1024 * 1024;
 
 /// How often deliveries are counted anew, and those of webhooks that are no more looked for.
 const TIDY: Duration = Duration::from_secs(60);
@@ -143,6 +146,8 @@ impl Run {
             if events.is_empty() {
                 return Ok(());
             }
+            let is_last = events.len() < BATCH;
+            let events = within(events);
             let mut step = vec![hooks.check()];
             let mut sums: BTreeMap<WebhookId, (usize, usize)> = BTreeMap::new();
             for (key, record) in &events {
@@ -168,7 +173,8 @@ impl Run {
                 return Ok(());
             }
             self.add(sums);
-            if events.len() < BATCH {
+            if is_last {
+                // Those that were too much for one step come with the next round.
                 return Ok(());
             }
         }
@@ -244,6 +250,17 @@ fn tell(hook: WebhookId, lane: &mut Lane, tried: &Tried) {
         _ => tracing::debug!(%hook, reason, outcome = tried.outcome.name(), "a delivery was tried"),
     }
     lane.is_failing = tried.outcome != Outcome::Delivered;
+}
+
+/// The first records, as many as may be copied in one step.
+fn within(events: Vec<(String, Record)>) -> Vec<(String, Record)> {
+    let mut bytes = 0;
+    let fits = |(_, record): &(String, Record)| {
+        let is_first = bytes == 0;
+        bytes += record.value.len().max(1);
+        is_first || bytes <= BATCH_BYTES
+    };
+    events.into_iter().take_while(fits).collect()
 }
 
 fn put(hook: WebhookId, id: EventId, event: &EventV1) -> Result<Write> {

@@ -32,8 +32,16 @@ pub(crate) async fn take(
 ) -> Result<Vec<Taken>> {
     let mut taken = Vec::new();
     for (key, record) in state.scan(&deliveries_of(hook), None, Order::Ascending, limit).await? {
-        let Some((_, _, event)) = parse_delivery(&key).filter(|(_, due, _)| *due <= now_ms) else { break };
-        let delivery = DeliveryV1 { taken: true, ..decode(&record.value)? };
+        let read = parse_delivery(&key).zip(decode::<DeliveryV1>(&record.value).ok());
+        let Some(((_, due_ms, event), delivery)) = read else {
+            tracing::error!(key, "a delivery cannot be read, and is dropped");
+            applied(state, vec![Write::delete(key, Expect::Version(record.version))]).await?;
+            continue;
+        };
+        if due_ms > now_ms {
+            break;
+        }
+        let delivery = DeliveryV1 { taken: true, ..delivery };
         let to = delivery_key(hook, until_ms, event);
         let moved = vec![
             Write::delete(key, Expect::Version(record.version)),
@@ -74,8 +82,8 @@ pub(crate) async fn count(state: &dyn StateStore, hook: WebhookId, release: Opti
         count += page.len();
         if let Some(now_ms) = release {
             for (key, record) in &page {
-                let delivery: DeliveryV1 = decode(&record.value)?;
-                if let (true, Some((_, _, event))) = (delivery.taken, parse_delivery(key)) {
+                let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
+                if let Some(((_, _, event), delivery)) = read.filter(|(_, delivery)| delivery.taken) {
                     let free = encode(DeliveryV1 { taken: false, ..delivery })?;
                     let moved = vec![
                         Write::delete(key, Expect::Version(record.version)),

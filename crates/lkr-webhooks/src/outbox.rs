@@ -16,14 +16,15 @@ use crate::{
 /// How a task is shown to receivers.
 pub type ShowTask = fn(&Task) -> Value;
 
-/// The largest body that is written into the step of what it tells. A store takes records of 1 MiB, and no task may be
-/// kept from ending by what there is to tell of it.
-const MOST_BYTES: usize = 512 * 1024;
+/// The largest body that is written into the step of what it tells; a larger one tells of the task only which it is.
+/// A store takes records of 1 MiB, and no task may be kept from ending by what there is to tell of it.
+const MOST_BYTES: usize = 256 * 1024;
 
 /// Writes what happens down, in the very step in which it does, for whoever delivers it. Cheap to clone.
 ///
 /// Nothing is written of what no webhook wants to hear. It is given to a knowledge base before the webhooks are
-/// [opened](crate::Webhooks::open): until then, everything is written down.
+/// [opened](crate::Webhooks::open): until then, everything is written down. Whoever gives one to a knowledge base has to
+/// [start](crate::Webhooks::start) a deliverer too, which takes away what was written.
 #[derive(Clone)]
 pub struct EventOutbox {
     pub(crate) known: Arc<Known>,

@@ -403,6 +403,19 @@ async fn deliveries_of_webhooks_that_went_unseen_are_swept() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_holds_nothing_up() {
+    let (ground, receiver) = (Ground::new().await, Receiver::start(|_| OK).await);
+    let hook = ground.hook(&receiver.url).await;
+    let key = format!("webhook/delivery/{}/000000000000001/{}", hook.id, WebhookId::new());
+    let torn = Write::put(key, lkr_state::Expect::Absent, "torn");
+    ground.state.apply(vec![torn]).await.unwrap();
+    let doc_id = ground.happen().await;
+    let _deliverer = ground.start();
+    assert_eq!(receiver.wait(1).await[0].doc_id(), doc_id.to_string());
+    ground.settled().await;
+}
+
+#[tokio::test]
 async fn what_waits_is_bounded_and_the_first_stay() {
     let ground = Ground::with(DeliveryOptions { most_waiting: 5, ..quick() }).await;
     let receiver = Receiver::start(|n| if n < 4 { "" } else { OK }).await;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lkr_tests::Server;
+use lkr_tests::{Receiver, Server};
 use serde_json::{Value, json};
 
 /// What is planted. Each is told from all else by its digits.
@@ -17,6 +17,7 @@ const WRONG: &str = "planted-wrong-password-4714";
 const TYPED: &str = "planted-typed-as-name-4715";
 const MODEL_KEYS: [&str; 4] = ["sk-planted-4716", "sk-planted-4717", "sk-planted-4718", "sk-planted-4719"];
 const IN_URL: &str = "planted-in-a-url-4720";
+const HOOK: &str = "planted-webhook-secret-4721";
 
 /// The answers that show something once: a session's token, a key.
 fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Answer, key: &str) -> String {
@@ -88,6 +89,18 @@ fn nothing_secret_is_shown() {
         let entry = json!({"models": {name: {"api_key": MODEL_KEYS[0]}}});
         call("POST", "/settings/test", Some(&entry), Some(&admin));
     }
+    let receiver = Receiver::start();
+    let (url, events) = (receiver.url(), ["task.done"]);
+    let given =
+        call("POST", "/webhooks", Some(&json!({"url": url, "events": events, "secret": HOOK})), Some(&admin));
+    assert_eq!(given.status, 201);
+    for wrong in [
+        json!({"url": format!("http://u:{IN_URL}@h"), "events": events}),
+        json!({"url": url, "events": events, "secret": format!("{HOOK}\n")}),
+        json!({"url": url, "events": events, "secret": [HOOK]}),
+    ] {
+        assert_eq!(call("POST", "/webhooks", Some(&wrong), Some(&admin)).status, 400);
+    }
     let password = json!({"current_password": WRONG, "new_password": CHANGED});
     call("POST", "/auth/password", Some(&password), Some(&admin));
     call("POST", "/users/eva/password", Some(&json!({"new_password": RESET})), Some(&admin));
@@ -101,12 +114,20 @@ fn nothing_secret_is_shown() {
     let key = shown(&mut answers, "key", &key, "key");
     let registered = server.post("/auth/register", &credentials("adam", USER));
     let registered = shown(&mut answers, "register", &registered, "access_token");
-    secrets.extend([eva, token, key.clone(), registered]);
+    let made = server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
+    let made = shown(&mut answers, "webhook", &made, "secret");
+    let _ = server.add(&json!({"text": "what webhooks are told"}));
+    for secret in [&made, HOOK] {
+        let told = receiver.wait_for(|delivery| delivery.is_signed_with(secret));
+        answers.push(("a delivery".to_owned(), format!("{told:?}")));
+    }
+    secrets.extend([eva, token, key.clone(), registered, made]);
     for path in [
         "/auth/me",
         "/auth/keys",
         "/users",
         "/audit?limit=100",
+        "/webhooks",
         "/settings",
         "/settings/schema",
         "/documents",
@@ -128,7 +149,7 @@ fn nothing_secret_is_shown() {
     answers.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
     server.stop();
 
-    let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, &sealing].map(str::to_owned);
+    let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, HOOK, &sealing].map(str::to_owned);
     secrets.extend(planted.into_iter().chain(MODEL_KEYS.map(str::to_owned)));
     secrets.push("471500815".to_owned());
     // Neither does anybody see what a password or token is stored as.

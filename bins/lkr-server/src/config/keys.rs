@@ -118,7 +118,7 @@ pub(super) const KEYS: &[Key] = &[
         Plain,
         v::hosts,
         |c| c.outgoing_hosts.as_ref().map(|hosts| hosts.join(",")),
-        "The only hosts that may be called; any when not set"
+        "The only hosts that webhooks and models may be called at; any when not set"
     ),
     key!(
         trusted_proxies,

@@ -86,9 +86,7 @@ async fn what_every_answer_has_is_required() {
         properties.filter(|name| !required.contains(&name.as_str())).cloned().collect::<Vec<_>>()
     };
     let all = ["ChunkItem", "NodeItem", "SearchResultItem", "DocumentList", "ChunkList", "TaskList"];
-    for schema in
-        all.into_iter().chain(["DocumentDetail", "SummaryItem", "ScoresItem", "ShownWebhook", "WebhookList"])
-    {
+    for schema in all.into_iter().chain(["DocumentDetail", "SummaryItem", "ScoresItem", "WebhookList"]) {
         assert_eq!(optional(schema), Vec::<String>::new(), "{schema}");
     }
     assert_eq!(optional("SearchAnswer"), ["explain"]);

@@ -152,7 +152,7 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     if !setting.starting {
         let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
-        let webhooks = open_webhooks(state, key, outgoing, outbox, app_state.clone()).await.unwrap();
+        let webhooks = open_webhooks(state, key, outgoing, outbox, &app_state).await.unwrap();
         app_state.open(Services { kb, files, auth, settings, webhooks });
     }
     let app = test::init_service(create_app(app_state.clone())).await;

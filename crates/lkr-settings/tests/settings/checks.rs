@@ -6,10 +6,10 @@ use lkr_settings::{
     ErrorKind, KeyChange, Match, ModelEntryChange, OcrChange, ParsersChange, PluginChange, Plugins, Settings,
     SettingsChange,
 };
-use lkr_state::StateStoreExt;
+use lkr_state::{MemoryState, StateStore, StateStoreExt};
 
 use crate::support::{
-    fresh, of_base_url, of_key, of_summarize, of_threshold, over, plugins as plugins_here, sealing_key,
+    fresh, kind, of_base_url, of_key, of_summarize, of_threshold, over, plugins as plugins_here, sealing_key,
 };
 
 /// The reason for which `change` is refused.
@@ -171,6 +171,26 @@ async fn addresses() {
     ] {
         let reason = refusal(base_url(wrong)).await;
         assert!(reason.starts_with("models.summarize.base_url "), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn lesson_26_addresses_must_pass_a_check_that_is_given() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
+    let check = |address: &str| match address.contains("forbidden") {
+        true => Err("is forbidden".to_owned()),
+        false => Ok(()),
+    };
+    let settings = Settings::open_checking(state, sealing_key(), plugins_here(), Arc::new(check)).unwrap();
+    let entry = |address| of_base_url(address, KeyChange::Keep);
+    let change = |address| of_summarize(entry(address));
+    for address in ["http://forbidden/v1", " http://forbidden/v1 "] {
+        let error = settings.update(&change(address), &Match::Any, vec![]).await.unwrap_err();
+        assert_eq!(error.to_string(), "change settings: models.summarize.base_url is forbidden");
+        assert_eq!(kind(settings.preview("rerank", &entry(address)).await), ErrorKind::Invalid);
+    }
+    for address in ["http://allowed/v1", ""] {
+        settings.update(&change(address), &Match::Any, vec![]).await.unwrap();
     }
 }
 

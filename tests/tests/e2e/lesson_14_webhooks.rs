@@ -1,0 +1,189 @@
+//! Whoever wants to know is told when a task ended or a document went.
+
+use std::{collections::BTreeMap, thread, time::Duration};
+
+use lkr_tests::{Delivery, Receiver, Server};
+use serde_json::{Value, json};
+
+const EVENTS: [&str; 3] = ["task.done", "task.failed", "document.deleted"];
+
+fn hook(server: &Server, receiver: &Receiver, body: &Value) -> Value {
+    let mut body = body.clone();
+    body["url"] = receiver.url().into();
+    let answer = server.call("POST", "/webhooks", Some(&body), Some(server.admin()));
+    assert_eq!(answer.status, 201, "{}", answer.json);
+    answer.data().clone()
+}
+
+fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
+    let (event, key, id) = (event.to_owned(), key.to_owned(), id.to_owned());
+    move |delivery| {
+        let json = delivery.json();
+        json["event"] == event && json["data"][&key] == id
+    }
+}
+
+/// Waits for the delivery of a task's end, and checks it.
+fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str, secret: &str) -> Value {
+    let delivery = receiver.wait_for(is_about(event, "task_id", task_id));
+    assert!(delivery.is_signed_with(secret), "{delivery:?}");
+    assert!(delivery.request.starts_with("POST /hook HTTP/1.1"), "{delivery:?}");
+    assert_eq!(delivery.header("content-type"), "application/json");
+    assert_eq!(delivery.header("x-lkr-delivery").len(), 32);
+    let json = delivery.json();
+    let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["at", "data", "event"]);
+    assert_eq!(json["data"], server.task(task_id), "the task as it is shown");
+    assert_eq!(json["at"], json["data"]["updated_at"]);
+    json["data"].clone()
+}
+
+#[test]
+fn lesson_14_every_end_is_told_and_signed() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    let made = hook(&server, &receiver, &json!({"events": EVENTS}));
+    let secret = made["secret"].as_str().unwrap().to_owned();
+    let told = |event: &str, task: &Value| {
+        let task_id = task["task_id"].as_str().unwrap();
+        told_of_task(&server, &receiver, event, task_id, &secret)
+    };
+    let first = server.submit(&json!({"text": "Kestrels circle above fields."}));
+    let first = told("task.done", &first);
+    assert_eq!(first["kind"], "ingest");
+    let doc_id = first["doc_id"].as_str().unwrap().to_owned();
+    let twin = server.submit(&json!({"text": "Kestrels circle above fields."}));
+    assert_eq!(told("task.done", &twin)["result"]["duplicate_of"]["doc_id"], doc_id);
+    let path = format!("/documents/{doc_id}");
+    let body = json!({"text": "Kestrels hover above fields."});
+    let replaced = server.call("PUT", &path, Some(&body), Some(server.admin()));
+    assert_eq!(told("task.done", replaced.data())["kind"], "replace");
+    let all = server.call("POST", "/knowledge/reclassify", None, Some(server.admin()));
+    assert_eq!(told("task.done", all.data())["kind"], "reclassify");
+    let sentence = |n: u64| format!("Kestrel {} circles above field {} at noon. ", n % 101, n % 89);
+    let long: String = (0..60_000).map(sentence).collect();
+    let cancelled = server.submit(&json!({"text": long}));
+    let cancel = format!("/documents/tasks/{}/cancel", cancelled["task_id"].as_str().unwrap());
+    assert_eq!(server.call("POST", &cancel, None, Some(server.admin())).status, 202);
+    assert_eq!(told("task.failed", &cancelled)["error"]["message"], "cancelled");
+    let blank = json!({"text": "  "});
+    let refused = server.call("POST", "/documents", Some(&blank), Some(server.admin()));
+    assert_ne!(refused.status, 202, "what is refused is no task, and told to nobody");
+    assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
+    let gone = receiver.wait_for(is_about("document.deleted", "doc_id", &doc_id));
+    assert!(gone.is_signed_with(&secret));
+    assert_eq!(gone.json()["data"], json!({"doc_id": doc_id}));
+    let mut ids: Vec<_> =
+        receiver.deliveries().iter().map(|d| d.header("x-lkr-delivery").to_owned()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!((ids.len(), receiver.deliveries().len()), (6, 6), "each once");
+    let metrics = server.try_call("GET", "/metrics", None, None).unwrap();
+    let metrics = String::from_utf8(metrics.body).unwrap();
+    assert!(metrics.contains("lkr_webhook_deliveries_total{outcome=\"delivered\"} 6"), "{metrics}");
+}
+
+/// Each webhook hears what it asked for, signed with the secret that was sent for it.
+#[test]
+fn webhooks_hear_what_they_asked_for() {
+    let (server, done, gone) = (Server::start(), Receiver::start(), Receiver::start());
+    let secret = "as it was sent, ä";
+    hook(&server, &done, &json!({"events": ["task.done"], "secret": secret}));
+    hook(&server, &gone, &json!({"events": ["document.deleted"], "secret": "another"}));
+    let doc_id = server.add(&json!({"text": "Kestrels circle."}));
+    let path = format!("/documents/{doc_id}");
+    assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
+    let told = gone.wait_for(|_| true);
+    assert!(told.is_signed_with("another") && !told.is_signed_with(secret));
+    assert_eq!(told.json()["event"], "document.deleted");
+    let told = done.wait_for(|_| true);
+    assert!(told.is_signed_with(secret));
+    assert_eq!((done.deliveries().len(), gone.deliveries().len()), (1, 1));
+}
+
+#[test]
+fn lesson_14_deliveries_are_tried_again_over_kill_9() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    receiver.answer("500 Internal Server Error");
+    let made = hook(&server, &receiver, &json!({"events": ["task.done"]}));
+    let secret = made["secret"].as_str().unwrap();
+    let task_id = server.submit(&json!({"text": "Kestrels circle."}))["task_id"].as_str().unwrap().to_owned();
+    let first = receiver.wait_for(|_| true);
+    server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
+    server.kill();
+    // One hangs when the process ends.
+    receiver.answer("");
+    let before = receiver.deliveries().len();
+    server.restart();
+    server.until(|| (receiver.deliveries().len() > before).then_some(()));
+    server.kill();
+    receiver.answer("200 OK");
+    let tried = receiver.deliveries().len();
+    server.restart();
+    server.until(|| (receiver.deliveries().len() > tried).then_some(()));
+    told_of_task(&server, &receiver, "task.done", &task_id, secret);
+    for delivery in receiver.deliveries() {
+        assert_eq!(delivery.body, first.body);
+        assert_eq!(delivery.header("x-lkr-delivery"), first.header("x-lkr-delivery"));
+        assert!(delivery.is_signed_with(secret));
+    }
+    // What arrived is not sent again.
+    let arrived = receiver.deliveries().len();
+    server.stop();
+    server.restart();
+    let next = server.submit(&json!({"text": "Buzzards soar."}));
+    told_of_task(&server, &receiver, "task.done", next["task_id"].as_str().unwrap(), secret);
+    assert_eq!(receiver.deliveries().len(), arrived + 1);
+}
+
+/// Kills at any moment: all that ended is told, and nothing else.
+#[test]
+fn lesson_14_nothing_that_happened_goes_untold() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    hook(&server, &receiver, &json!({"events": EVENTS}));
+    let mut accepted = Vec::new();
+    for round in 0..6_u64 {
+        for n in 0..15 {
+            let text = format!("Kestrel {n} of round {round} circles above field {}.", n * 7 + round);
+            accepted.push(server.submit(&json!({"text": text}))["task_id"].as_str().unwrap().to_owned());
+        }
+        thread::sleep(Duration::from_millis(40 * round));
+        server.restart();
+    }
+    let mut shown = BTreeMap::new();
+    for task_id in &accepted {
+        shown.insert(task_id.clone(), server.ended(task_id));
+    }
+    for (task_id, task) in &shown {
+        let event = format!("task.{}", task["status"].as_str().unwrap());
+        let told = receiver.wait_for(is_about(&event, "task_id", task_id));
+        assert_eq!(&told.json()["data"], task);
+    }
+    for delivery in receiver.deliveries() {
+        let data = delivery.json()["data"].clone();
+        assert_eq!(shown.get(data["task_id"].as_str().unwrap()), Some(&data), "nobody did that");
+    }
+}
+
+#[test]
+fn a_receiver_that_hangs_or_is_deleted_holds_nobody_up() {
+    let (server, hanging, well) = (Server::start(), Receiver::start(), Receiver::start());
+    hanging.answer("");
+    let slow = hook(&server, &hanging, &json!({"events": ["task.done"]}));
+    let _ = hook(&server, &well, &json!({"events": ["task.done"]}));
+    let mut last = String::new();
+    for n in 0..12 {
+        let task = server.submit(&json!({"text": format!("Kestrel number {n} circles above its field.")}));
+        last = task["task_id"].as_str().unwrap().to_owned();
+    }
+    let _ = server.ended(&last);
+    server.until(|| (well.deliveries().len() == 12).then_some(()));
+    assert!(hanging.deliveries().len() <= 4, "so many at once and no more");
+    let path = format!("/webhooks/{}", slow["id"].as_str().unwrap());
+    assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
+    let before = hanging.deliveries().len();
+    hanging.answer("200 OK");
+    server.restart();
+    let more = server.submit(&json!({"text": "Buzzards soar above hills."}));
+    let _ = well.wait_for(is_about("task.done", "task_id", more["task_id"].as_str().unwrap()));
+    assert_eq!(hanging.deliveries().len(), before, "what waited for it went with it");
+}

@@ -1,0 +1,97 @@
+//! Whom the service calls, and whom it never does.
+
+use lkr_tests::{ADMIN_PASSWORD, Answer, Receiver, Server};
+use serde_json::json;
+
+fn create(server: &Server, url: &str) -> Answer {
+    let body = json!({"url": url, "events": ["task.done"]});
+    server.call("POST", "/webhooks", Some(&body), Some(server.admin()))
+}
+
+fn set_address(server: &Server, base_url: &str) -> Answer {
+    let body = json!({"models": {"summarize": {"provider": "remote_compatible", "base_url": base_url}}});
+    server.call("PUT", "/settings", Some(&body), Some(server.admin()))
+}
+
+#[test]
+fn lesson_26_metadata_addresses_are_refused_in_every_form() {
+    let server = Server::start();
+    for url in [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0xa9fea9fe/",
+        "http://2852039166/",
+        "http://0251.0376.0251.0376/",
+        "http://169.254.169.254./",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[fe80::1]/",
+        "http://[fd00:ec2::254]/",
+        "http://100.100.100.200/",
+        "http://METADATA.google.internal./",
+        "http://0.0.0.0:1/",
+    ] {
+        let hook = create(&server, url);
+        hook.refused(1001, 400);
+        assert!(hook.message().contains("url"), "{}", hook.message());
+        let settings = set_address(&server, url);
+        settings.refused(1001, 400);
+        assert!(settings.message().contains("models.summarize.base_url"), "{}", settings.message());
+    }
+    assert_eq!(set_address(&server, "http://127.0.0.1:11434/v1").status, 200, "models run here");
+}
+
+#[test]
+fn lesson_26_only_listed_hosts_are_called() {
+    let mut server = Server::start();
+    let receiver = Receiver::start();
+    assert_eq!(create(&server, &receiver.url()).status, 201);
+    server.stop();
+    server.set("LKR_OUTGOING_HOSTS", "models.example, localhost");
+    server.restart();
+    let refused = create(&server, &receiver.url());
+    refused.refused(1001, 400);
+    assert!(refused.message().contains("127.0.0.1"), "{}", refused.message());
+    create(&server, "http://models.example.evil.test/").refused(1001, 400);
+    set_address(&server, "http://10.0.0.1/v1").refused(1001, 400);
+    assert_eq!(set_address(&server, "https://Models.Example/v1").status, 200);
+    // A webhook from before the list is not called either, and one that is listed is.
+    let task = server.submit(&json!({"text": "Kestrels circle."}));
+    let listed = Receiver::start();
+    assert_eq!(create(&server, &listed.url().replace("127.0.0.1", "localhost")).status, 201);
+    let _ = server.ended(task["task_id"].as_str().unwrap());
+    server.until(|| server.log().contains("not among those that may be called").then_some(()));
+    let task = server.submit(&json!({"text": "Buzzards soar."}));
+    let _ = listed.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
+    assert_eq!(receiver.deliveries().len(), 0);
+    // Once it may be called again, it hears what happened meanwhile.
+    server.stop();
+    server.set("LKR_OUTGOING_HOSTS", "");
+    server.restart();
+    let _ = receiver.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
+    let checked = server.command().env("LKR_OUTGOING_HOSTS", "http://h").output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(!checked.status.success() && said.contains("LKR_OUTGOING_HOSTS"), "{said}");
+}
+
+/// Neither a redirect nor a proxy of the environment leads anywhere else.
+#[test]
+fn lesson_26_nobody_is_led_elsewhere() {
+    let (receiver, elsewhere) = (Receiver::start(), Receiver::start());
+    let proxy = elsewhere.url();
+    let environment = [
+        ("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD),
+        ("http_proxy", &*proxy),
+        ("HTTP_PROXY", &proxy),
+        ("ALL_PROXY", &proxy),
+        ("all_proxy", &proxy),
+    ];
+    let server = Server::start_with(&environment);
+    receiver.answer(&format!("307 Temporary Redirect\r\nLocation: {}", elsewhere.url()));
+    assert_eq!(create(&server, &receiver.url()).status, 201);
+    let _ = server.submit(&json!({"text": "Kestrels circle."}));
+    server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
+    receiver.answer("204 No Content");
+    let before = receiver.deliveries().len();
+    server.until(|| (receiver.deliveries().len() > before).then_some(()));
+    assert_eq!(elsewhere.deliveries().len(), 0);
+}
