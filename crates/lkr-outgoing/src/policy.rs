@@ -75,7 +75,7 @@ impl Policy {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Error::refused("has a user or a password before its host"));
         }
-        let host = url.host().and_then(plain).ok_or_else(|| Error::refused("has no host"))?;
+        let host = url.host().and_then(|host| plain(&host)).ok_or_else(|| Error::refused("has no host"))?;
         let port = url.port_or_known_default().ok_or_else(|| Error::refused("has no port"))?;
         self.check_host(&host)?;
         Ok(Target { url, host, port })
@@ -127,23 +127,18 @@ fn host_named(text: &str) -> Result<Host> {
         Ok(v6) => Host::Ipv6(v6),
         Err(_) => Host::parse(bare).map_err(|_| wrong())?,
     };
-    let host = match &host {
-        Host::Domain(name) => plain(Host::Domain(name)),
-        Host::Ipv4(v4) => Some(Host::Ipv4(*v4)),
-        Host::Ipv6(v6) => Some(Host::Ipv6(*v6)),
-    };
-    host.filter(|host| !matches!(host, Host::Domain(name) if name.contains('*'))).ok_or_else(wrong)
+    plain(&host).filter(|host| !matches!(host, Host::Domain(name) if name.contains('*'))).ok_or_else(wrong)
 }
 
 /// A host in its plain form; `None` where nothing is left of it.
-fn plain(host: Host<&str>) -> Option<Host> {
+fn plain<S: AsRef<str>>(host: &Host<S>) -> Option<Host> {
     match host {
         Host::Domain(name) => {
-            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            let name = name.as_ref().trim_end_matches('.').to_ascii_lowercase();
             (!name.is_empty()).then_some(Host::Domain(name))
         }
-        Host::Ipv4(v4) => Some(Host::Ipv4(v4)),
-        Host::Ipv6(v6) => Some(Host::Ipv6(v6)),
+        Host::Ipv4(v4) => Some(Host::Ipv4(*v4)),
+        Host::Ipv6(v6) => Some(Host::Ipv6(*v6)),
     }
 }
 

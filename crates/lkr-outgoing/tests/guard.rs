@@ -1,5 +1,5 @@
 //! The client against real servers on this machine.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::{
     collections::VecDeque,

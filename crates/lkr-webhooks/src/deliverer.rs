@@ -240,11 +240,11 @@ fn tell(hook: WebhookId, lane: &mut Lane, tried: &Tried) {
     let reason = tried.failure.as_deref().unwrap_or_default();
     match tried.outcome {
         Outcome::Expired => {
-            tracing::warn!(%hook, reason, "a delivery was tried for as long as it is, and is dropped")
+            tracing::warn!(%hook, reason, "a delivery was tried for as long as it is, and is dropped");
         }
         Outcome::Gone => tracing::warn!(%hook, reason, "a delivery is not wanted, and is dropped"),
         Outcome::Retried if !lane.is_failing => {
-            tracing::warn!(%hook, reason, "deliveries fail; they are tried again")
+            tracing::warn!(%hook, reason, "deliveries fail; they are tried again");
         }
         Outcome::Delivered if lane.is_failing => tracing::info!(%hook, "deliveries arrive again"),
         _ => tracing::debug!(%hook, reason, outcome = tried.outcome.name(), "a delivery was tried"),

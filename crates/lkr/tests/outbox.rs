@@ -1,5 +1,4 @@
 //! An outbox of one's own is told of what happens, in the step in which it does.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::sync::Arc;
 
