@@ -38,6 +38,16 @@ macro_rules! tables {
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct Tables { $($(#[$doc])* pub(crate) $name: Table),* }
 
+        impl Kb {
+            /// The table of that name.
+            pub(crate) fn table(&self, name: &str) -> Option<Table> {
+                match name {
+                    $(stringify!($name) => Some(self.tables.$name),)*
+                    _ => None,
+                }
+            }
+        }
+
         const NAMES: [&str; $count] = [$(stringify!($name)),*];
 
         impl From<[Table; $count]> for Tables {
@@ -91,6 +101,15 @@ impl Kb {
         let kb = Self { env, tables };
         kb.mark_format().map_err(failed)?;
         Ok(kb)
+    }
+
+    /// Opens the environment in `dir` to look at it, and writes nothing to it. Its pages must be whole.
+    pub(crate) fn inspect(dir: &Path, map_size: usize) -> Result<Self> {
+        let failed = |failure| Error::failure("open", failure);
+        let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        refuse_other_formats(&env)?;
+        let tables = open_tables(&env, NAMES).map_err(failed)?.into();
+        Ok(Self { env, tables })
     }
 
     /// A read transaction that may outlive the borrow and change threads.
@@ -148,6 +167,13 @@ impl Kb {
 /// Opens the environment in `dir`, which is made where it is not there.
 pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environment> {
     fs::create_dir_all(dir)?;
+    let env = map_env(dir, map_size, tables)?;
+    back_with_file(&env)?;
+    Ok(env)
+}
+
+/// Maps the environment in `dir`.
+fn map_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environment> {
     let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
     let env = loop {
         match open_at_size(dir, size, tables) {
@@ -157,7 +183,6 @@ pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environ
     };
     env.clear_stale_readers()?;
     back_lock_with_disk(dir)?;
-    back_with_file(&env)?;
     Ok(env)
 }
 
@@ -212,6 +237,19 @@ pub(crate) fn create_tables<const N: usize>(env: &Environment, names: [&str; N])
         heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(tables.first_chunk::<N>().copied()))
     })?;
     created.commit().flatten().ok_or_else(|| Failure::internal("the tables were not opened"))
+}
+
+/// Opens tables, all of which must be there.
+fn open_tables<const N: usize>(env: &Environment, names: [&str; N]) -> Done<[Table; N]> {
+    let txn = env.read_txn()?;
+    let opened = env.open_databases_and_commit(txn, |opener, txn| {
+        let mut tables = Vec::with_capacity(N);
+        for name in names {
+            tables.extend(opener.open_database::<Bytes, Bytes>(txn, Some(name))?);
+        }
+        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(tables.first_chunk::<N>().copied()))
+    })?;
+    opened.commit().flatten().ok_or_else(|| damaged(|| "the list of tables".to_owned()))
 }
 
 /// Refuses a store that another version has written in another format, before anything is written to it.

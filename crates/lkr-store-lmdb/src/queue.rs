@@ -1,5 +1,7 @@
 //! The port `TaskQueue`.
 
+mod verify;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -8,6 +10,7 @@ use lkr_domain::TaskId;
 use lkr_state::{Claim, Result, TaskQueue};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+pub(crate) use self::verify::verify;
 use crate::{
     clock,
     codec::{Fields, damaged, seal, unseal},

@@ -55,6 +55,14 @@ impl Shared {
         Ok(Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock })
     }
 
+    /// A store that nothing is written to, without threads of its own.
+    pub(crate) fn looked_at(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Self {
+        let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
+        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
+        let (writer, threads) = (Writer::closed(), Vec::new());
+        Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock }
+    }
+
     /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.
     pub(crate) async fn blocking<T, F>(shared: &Arc<Self>, work: F) -> Done<T>
     where

@@ -1,6 +1,7 @@
 //! The port `StateStore`.
 
 mod scan;
+mod verify;
 
 use std::{collections::HashSet, ops::Bound, path::Path, sync::Arc};
 
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use heed::{RoTxn, RwTxn};
 use lkr_state::{Expect, Key, Op, Order, Record, Result, StateStore, Write};
 
+pub(crate) use self::verify::verify;
 use crate::{
     clock,
     codec::{Fields, damaged, seal, unseal},

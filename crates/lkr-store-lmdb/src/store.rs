@@ -32,10 +32,7 @@ impl LmdbStore {
         if let Some(kind) = mount::network_file_system(dir) {
             tracing::warn!(dir = %dir.display(), kind, "the store lies on a network file system, where LMDB is not safe");
         }
-        let kb = Kb::open(&dir.join("kb"), options.map_size)?;
-        queue::clear_leases(&kb).map_err(|failure| Error::failure("open", failure))?;
-        let shared = Shared::start(kb, dir, options, lock)?;
-        Ok(Self { shared: Arc::new(shared) })
+        opened(dir, options, lock)
     }
 
     /// Writes a compacted copy of all that is true, consistent while reads and writes go on, into the new folder `to`,
@@ -64,4 +61,17 @@ impl LmdbStore {
     pub fn queue(&self) -> LmdbQueue {
         LmdbQueue::new(Arc::clone(&self.shared))
     }
+}
+
+/// Opens the store in a locked folder.
+pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
+    let kb = Kb::open(&dir.join("kb"), options.map_size)?;
+    queue::clear_leases(&kb).map_err(|failure| Error::failure("open", failure))?;
+    let shared = Shared::start(kb, dir, options, lock)?;
+    Ok(LmdbStore { shared: Arc::new(shared) })
+}
+
+/// A store that is only looked at: whatever is written to it is refused.
+pub(crate) fn inspected(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> LmdbStore {
+    LmdbStore { shared: Arc::new(Shared::looked_at(kb, dir, options, lock)) }
 }

@@ -1,7 +1,8 @@
 //! The folders that graphs lie in. Each holds an environment, the mark of the `kb` that it belongs to, and, while
 //! nothing is written, a seal: LMDB has no checksums, and to follow damaged pages may end the process. A sealed
 //! environment is used only where it is, byte for byte, the one that was sealed. One without a seal was written to
-//! when the process ended; LMDB makes sure that it is whole.
+//! when the process ended; LMDB makes sure that it is whole, but not that nobody changed its bytes since, so its pages
+//! are looked at before they are followed.
 
 use std::{
     fs::{self, File},
@@ -13,6 +14,7 @@ use super::table::GraphEnv;
 use crate::{
     codec::{seal, unseal},
     error::Done,
+    pages,
 };
 
 const DATA: &str = "data.mdb";
@@ -57,10 +59,12 @@ pub(super) fn mark(folder: &Path, marks: &[&[u8]]) -> io::Result<()> {
     replace(&folder.join(LINEAGE), &seal(&marks.concat()))
 }
 
-/// Whether the folder has no seal, or is what was sealed.
+/// Whether the folder is what was sealed; where it has no seal, whether its pages are whole.
 fn intact(folder: &Path) -> io::Result<bool> {
     let sealed = match fs::read(folder.join(SEAL)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(pages::check(&folder.join(DATA))?.is_empty());
+        }
         read => read?,
     };
     Ok(sealed == fingerprint(&folder.join(DATA))?)

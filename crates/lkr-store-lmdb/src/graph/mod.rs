@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// The name of the record that ties a graph folder to `kb`.
-const LINEAGE: &[u8] = b"lineage";
+pub(crate) const LINEAGE: &[u8] = b"lineage";
 
 /// The graphs of a store, where searches find them.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ pub(crate) enum Field<'a> {
 impl Field<'_> {
     /// What the keys of the field's parts begin with. A document's begin as those of its revisions do, which hold
     /// the ids.
-    fn prefix(self, collection: u16) -> Vec<u8> {
+    pub(super) fn prefix(self, collection: u16) -> Vec<u8> {
         let mut key = collection.to_be_bytes().to_vec();
         match self {
             Self::Live => key.push(0),
@@ -69,7 +69,7 @@ pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> Done<
     Ok(ids)
 }
 
-fn decode(sealed: &[u8]) -> Done<RoaringBitmap> {
+pub(super) fn decode(sealed: &[u8]) -> Done<RoaringBitmap> {
     let name = || "a filter bitmap".to_owned();
     RoaringBitmap::deserialize_from(unseal(sealed, name)?).map_err(|_| damaged(name))
 }

@@ -37,6 +37,11 @@ pub(crate) fn term(number: u16, term: u32) -> [u8; 6] {
     row(number, term)
 }
 
+/// The term of a posting block's key.
+pub(crate) fn term_of(key: &[u8]) -> Option<u32> {
+    key.get(2..)?.first_chunk().copied().map(u32::from_be_bytes)
+}
+
 /// The key of the posting block whose ids begin at `base`.
 pub(crate) fn block(number: u16, term: u32, base: u32) -> [u8; 10] {
     let mut key = [0; 10];

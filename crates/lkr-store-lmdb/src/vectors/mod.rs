@@ -12,6 +12,7 @@ mod record;
 pub(crate) mod registry;
 mod sparse;
 mod top;
+mod verify;
 mod write;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ use lkr_vectors::{
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     dense::vector as read_vector,
+    verify::{index_anew, verify},
 };
 use crate::{
     env::Kb,

@@ -26,7 +26,7 @@ const WAITING: u32 = 1_024;
 const WAITING_BYTES: u64 = 8 << 20;
 /// How many entries go into the lists at a time, which bounds the memory that it takes, to some tens of megabytes. A
 /// thousand ordinary passages have fewer.
-const SLICE: usize = 1 << 18;
+pub(super) const SLICE: usize = 1 << 18;
 
 /// How many entries a block takes, and among how few it is merged with the next one.
 const BLOCK: usize = 128;
@@ -44,7 +44,7 @@ pub(crate) struct Block<'t> {
 }
 
 impl<'t> Block<'t> {
-    fn parse(key: &[u8], sealed: &'t [u8]) -> Done<Self> {
+    pub(super) fn parse(key: &[u8], sealed: &'t [u8]) -> Done<Self> {
         let name = || "a block of a posting list".to_owned();
         let mut fields = Fields(unseal(sealed, name)?);
         let parsed = keys::row_id(key).zip(fields.u16());

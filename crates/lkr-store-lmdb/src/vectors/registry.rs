@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The counter that collection numbers are taken from.
-const NUMBERS: &str = "collections";
+pub(super) const NUMBERS: &str = "collections";
 
 /// A collection and the number that its rows begin with.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ fn find(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Option<Known>> {
     sealed.map(|sealed| decode(name.clone(), sealed)).transpose()
 }
 
-fn decode(collection: Collection, sealed: &[u8]) -> Done<Known> {
+pub(super) fn decode(collection: Collection, sealed: &[u8]) -> Done<Known> {
     let name = || format!("the record of collection {collection}");
     let record: Record = serde_json::from_slice(unseal(sealed, name)?).map_err(|_| damaged(name))?;
     let dense = record.dense.map(|DenseRecord { model, dims }| DenseSpec { model, dims });
@@ -60,7 +60,7 @@ fn target(kb: &Kb, txn: &RoTxn, alias: &Collection) -> Done<Option<Collection>> 
     collection_name(unseal(sealed, name)?).map(Some).ok_or_else(|| damaged(name))
 }
 
-fn collection_name(bytes: &[u8]) -> Option<Collection> {
+pub(super) fn collection_name(bytes: &[u8]) -> Option<Collection> {
     Collection::new(std::str::from_utf8(bytes).ok()?)
 }
 
@@ -201,9 +201,11 @@ pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> Done<Ids> {
 }
 
 pub(crate) fn set_ids(kb: &Kb, txn: &mut RwTxn, number: u16, ids: Ids) -> Done<()> {
-    let Ids { next, posted, waiting_bytes } = ids;
-    let row = [&next.to_le_bytes()[..], &posted.to_le_bytes(), &waiting_bytes.to_le_bytes()].concat();
-    Ok(kb.tables.counters.put(txn, &keys::collection(number), &seal(&row))?)
+    Ok(kb.tables.counters.put(txn, &keys::collection(number), &encode_ids(ids))?)
+}
+
+pub(super) fn encode_ids(Ids { next, posted, waiting_bytes }: Ids) -> Vec<u8> {
+    seal(&[&next.to_le_bytes()[..], &posted.to_le_bytes(), &waiting_bytes.to_le_bytes()].concat())
 }
 
 /// The internal id that the next point of a collection gets.

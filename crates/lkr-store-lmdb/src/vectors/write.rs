@@ -218,7 +218,7 @@ impl<'k> Changes<'k> {
 }
 
 /// What a point can be found by.
-fn fields<'a>(origin: &Origin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
+pub(super) fn fields<'a>(origin: &Origin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
     let tags = tags.iter().map(|(key, value)| Field::Tag(key, value));
     [Field::Live, Field::Revision(origin.doc_id, origin.revision)].into_iter().chain(tags)
 }

@@ -1,0 +1,133 @@
+//! Looking a store over while nothing runs, and mending it.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    LmdbOptions, LmdbStore,
+    env::Kb,
+    error::{Done, Error, Failure, Result},
+    lock::FolderLock,
+    pages, store,
+    verify::{self, Finding, Repair},
+};
+
+/// The file that LMDB keeps an environment in.
+const DATA: &str = "data.mdb";
+
+/// A store that nobody else has, looked over.
+#[derive(Debug)]
+pub struct Examination {
+    dir: PathBuf,
+    options: LmdbOptions,
+    lock: FolderLock,
+    findings: Vec<Finding>,
+    /// None where its pages are damaged.
+    kb: Option<Kb>,
+}
+
+impl Examination {
+    /// Looks over the store in `dir`: the pages of its truth, then every row. Writes nothing but files that LMDB and
+    /// the lock need. Blocks for as long as it takes to read everything.
+    ///
+    /// # Errors
+    /// Those of [`LmdbStore::open`], but damage, which is found.
+    pub fn new(dir: &Path, options: LmdbOptions) -> Result<Self> {
+        let lock = FolderLock::take(dir)?;
+        let (kb, findings) = looked_over(&dir.join("kb"), &options)?;
+        Ok(Self { dir: dir.to_owned(), options, lock, findings, kb })
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The store to read from, to which nothing can be written; `None` where its pages are damaged.
+    #[must_use]
+    pub fn into_store(self) -> Option<LmdbStore> {
+        let Self { dir, options, lock, kb, .. } = self;
+        kb.map(|kb| store::inspected(kb, &dir, options, lock))
+    }
+
+    /// Mends what was found, and opens the store. What mending takes away lies in the folder `aside` from then on, as
+    /// the whole file that it was in.
+    ///
+    /// # Errors
+    /// Those of [`LmdbStore::open`]; `Corrupt` where nothing can be read any more.
+    pub fn mend(mut self, aside: &Path) -> Result<LmdbStore> {
+        self.mend_all(aside).map_err(|failure| Error::failure("mend", failure))?;
+        store::opened(&self.dir, self.options, self.lock)
+    }
+
+    fn mend_all(&mut self, aside: &Path) -> Done<()> {
+        let (kb, data) = (self.dir.join("kb"), self.dir.join("kb").join(DATA));
+        if self.findings.iter().any(Finding::loses) {
+            fs::create_dir_all(aside)?;
+            fs::copy(&data, aside.join(DATA))?;
+            File::open(aside.join(DATA))?.sync_all()?;
+        }
+        if self.findings.iter().any(|finding| matches!(finding.repair, Repair::Salvage)) {
+            salvage(&kb, &self.options)?;
+            let (opened, findings) = looked_over(&kb, &self.options).map_err(Failure::internal)?;
+            self.kb = opened;
+            self.findings.extend(findings);
+        }
+        let Some(opened) = self.kb.take() else { return Ok(()) };
+        close(opened);
+        let writable = Kb::open(&kb, self.options.map_size).map_err(Failure::internal)?;
+        let mut txn = writable.env.write_txn()?;
+        verify::mend(&writable, &mut txn, &self.findings)?;
+        txn.commit()?;
+        close(writable);
+        Ok(())
+    }
+}
+
+/// The store in `dir`, where its pages are whole, and what is wrong with it.
+fn looked_over(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Finding>)> {
+    let damage = pages::check(&dir.join(DATA)).map_err(|error| Error::io("read pages", error))?;
+    if !damage.is_empty() {
+        let named = |line| Finding::salvage(format!("store/kb/{DATA}: {line}"));
+        return Ok((None, damage.into_iter().map(named).collect()));
+    }
+    let kb = Kb::inspect(dir, options.map_size)?;
+    let txn = kb.env.read_txn().map_err(|error| Error::failure("read rows", error.into()))?;
+    let findings = verify::rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
+    drop(txn);
+    Ok((Some(kb), findings))
+}
+
+fn close(kb: Kb) {
+    kb.env.prepare_for_closing().wait();
+}
+
+/// Puts the rows that can be read into a new file, which takes the place of the damaged one.
+fn salvage(dir: &Path, options: &LmdbOptions) -> Done<()> {
+    let fresh = dir.with_extension("salvaged");
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh)?;
+    }
+    let kb = Kb::open(&fresh, options.map_size).map_err(Failure::internal)?;
+    let mut txn = kb.env.write_txn()?;
+    let mut known = false;
+    pages::walk(&dir.join(DATA), &mut |row| {
+        known |= (row.table, row.key) == ("meta", b"format");
+        match kb.table(row.table) {
+            Some(table) => table.put(&mut txn, row.key, row.value).map_err(io::Error::other),
+            None => Ok(()),
+        }
+    })?;
+    if !known {
+        return Err(Failure::corrupt("nothing of the store can be read any more; a backup is needed"));
+    }
+    txn.commit()?;
+    close(kb);
+    fs::rename(fresh.join(DATA), dir.join(DATA))?;
+    File::open(dir)?.sync_all()?;
+    Ok(fs::remove_dir_all(&fresh)?)
+}

@@ -1,0 +1,202 @@
+//! What stands on a page.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use super::META_PAGES;
+
+/// What stands before everything else on a page: its number, padding, flags, and the bounds of its free space.
+pub(super) const HEADER: usize = 16;
+const NODE_HEADER: usize = 8;
+const MAGIC: u32 = 0xBEEF_C0DE;
+const VERSION: u32 = 1;
+
+const BRANCH: u16 = 0x01;
+const LEAF: u16 = 0x02;
+const OVERFLOW: u16 = 0x04;
+const META: u16 = 0x08;
+
+/// The data of a node lies on pages of its own.
+const BIG: u16 = 0x01;
+/// The data of a node is the record of a tree.
+const SUBTREE: u16 = 0x02;
+
+/// A number at an offset; `None` behind the end.
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk::<N>().copied()
+}
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    number(bytes, at).map(u16::from_ne_bytes)
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    number(bytes, at).map(u32::from_ne_bytes)
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    number(bytes, at).map(u64::from_ne_bytes)
+}
+
+/// What a file says of itself.
+#[derive(Debug)]
+pub(super) struct Meta {
+    pub(super) page: usize,
+    pub(super) free: TreeRecord,
+    pub(super) main: TreeRecord,
+    pub(super) last_page: u64,
+    transaction: u64,
+}
+
+impl Meta {
+    const LENGTH: usize = HEADER + 136;
+
+    /// The one of the two that LMDB goes by, the later one; or what is wrong with them.
+    pub(super) fn latest(file: &File) -> io::Result<Result<Self, String>> {
+        let Some(first) = Self::read(file, 0)? else {
+            return Ok(Err("the first page is damaged: nothing leads to the others any more".to_owned()));
+        };
+        let Some(second) = Self::read(file, first.page as u64)? else {
+            return Ok(Err("the second page is damaged".to_owned()));
+        };
+        if first.page != second.page {
+            return Ok(Err("the first two pages do not agree on the size of pages".to_owned()));
+        }
+        Ok(Ok(if second.transaction > first.transaction { second } else { first }))
+    }
+
+    fn read(file: &File, at: u64) -> io::Result<Option<Self>> {
+        let mut bytes = Vec::with_capacity(Self::LENGTH);
+        let mut file = file;
+        file.seek(SeekFrom::Start(at))?;
+        file.take(Self::LENGTH as u64).read_to_end(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (magic, version) = (u32_at(bytes, HEADER)?, u32_at(bytes, HEADER + 4)?);
+        let page = u32_at(bytes, HEADER + 24)? as usize;
+        let fits = u16_at(bytes, 10)? == META
+            && (magic, version) == (MAGIC, VERSION)
+            && page.is_power_of_two()
+            && (256..=65_536).contains(&page);
+        let meta = Self {
+            page,
+            free: TreeRecord::parse(bytes.get(HEADER + 24..)?)?,
+            main: TreeRecord::parse(bytes.get(HEADER + 72..)?)?,
+            last_page: u64_at(bytes, HEADER + 120)?,
+            transaction: u64_at(bytes, HEADER + 128)?,
+        };
+        (fits && meta.last_page + 1 >= META_PAGES).then_some(meta)
+    }
+}
+
+/// What is stored of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeRecord {
+    pub(super) flags: u16,
+    pub(super) depth: u16,
+    pub(super) branches: u64,
+    pub(super) leaves: u64,
+    pub(super) overflows: u64,
+    pub(super) entries: u64,
+    /// The page of the root; all ones for an empty tree.
+    pub(super) root: u64,
+}
+
+impl TreeRecord {
+    pub(super) const LENGTH: usize = 48;
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            flags: u16_at(bytes, 4)?,
+            depth: u16_at(bytes, 6)?,
+            branches: u64_at(bytes, 8)?,
+            leaves: u64_at(bytes, 16)?,
+            overflows: u64_at(bytes, 24)?,
+            entries: u64_at(bytes, 32)?,
+            root: u64_at(bytes, 40)?,
+        })
+    }
+}
+
+/// A page of a tree, whose nodes lie in it.
+pub(super) enum Page<'p> {
+    Branch(Vec<(&'p [u8], u64)>),
+    Leaf(Vec<(&'p [u8], Data<'p>)>),
+}
+
+/// The data of a leaf's node.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Data<'p> {
+    Here(&'p [u8]),
+    Tree(&'p [u8]),
+    /// The first page, and how many bytes there are.
+    Elsewhere(u64, usize),
+}
+
+impl<'p> Page<'p> {
+    /// What stands on the page of this number; `None` where it is damaged.
+    pub(super) fn parse(bytes: &'p [u8], own: u64) -> Option<Self> {
+        let (lower, upper) = (usize::from(u16_at(bytes, 12)?), usize::from(u16_at(bytes, 14)?));
+        // In a page of 65,536 bytes the end does not fit into its field.
+        let upper = if upper == 0 && bytes.len() > usize::from(u16::MAX) { bytes.len() } else { upper };
+        let bounds = HEADER <= lower && lower <= upper && upper <= bytes.len() && lower % 2 == 0;
+        if !bounds || u64_at(bytes, 0)? != own {
+            return None;
+        }
+        let offsets = bytes.get(HEADER..lower)?.as_chunks::<2>().0.iter();
+        let nodes = offsets.map(|offset| usize::from(u16::from_ne_bytes(*offset)));
+        let mut nodes = nodes.map(|at| (at >= upper && at % 2 == 0).then(|| Node::parse(bytes, at))?);
+        match u16_at(bytes, 10)? {
+            BRANCH => Some(Self::Branch(nodes.map(|node| Some(node?.child())).collect::<Option<_>>()?)),
+            LEAF => Some(Self::Leaf(nodes.try_fold(Vec::new(), |mut all, node| {
+                all.push(node?.row()?);
+                Some(all)
+            })?)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the page of this number begins so many pages of data.
+pub(super) fn begins_overflow(bytes: &[u8], own: u64, pages: u64) -> bool {
+    u64_at(bytes, 0) == Some(own)
+        && u16_at(bytes, 10) == Some(OVERFLOW)
+        && u32_at(bytes, 12).is_some_and(|count| u64::from(count) == pages)
+}
+
+/// A node: two halves of the length of its data (in a branch two parts of a page's number), flags (in a branch the
+/// third part), the length of its key, the key.
+struct Node<'p> {
+    low: u32,
+    flags: u16,
+    key: &'p [u8],
+    rest: &'p [u8],
+}
+
+impl<'p> Node<'p> {
+    fn parse(bytes: &'p [u8], at: usize) -> Option<Self> {
+        let node = bytes.get(at..)?;
+        let (key, rest) = node.get(NODE_HEADER..)?.split_at_checked(usize::from(u16_at(node, 6)?))?;
+        let low = u32::from(u16_at(node, 0)?) | u32::from(u16_at(node, 2)?) << 16;
+        Some(Self { low, flags: u16_at(node, 4)?, key, rest })
+    }
+
+    fn child(&self) -> (&'p [u8], u64) {
+        (self.key, u64::from(self.low) | u64::from(self.flags) << 32)
+    }
+
+    fn row(&self) -> Option<(&'p [u8], Data<'p>)> {
+        let length = self.low as usize;
+        let data = match self.flags {
+            0 => Data::Here(self.rest.get(..length)?),
+            BIG => Data::Elsewhere(u64_at(self.rest, 0)?, length),
+            SUBTREE if length == TreeRecord::LENGTH => Data::Tree(self.rest.get(..length)?),
+            _ => return None,
+        };
+        Some((self.key, data))
+    }
+}

@@ -1,0 +1,48 @@
+//! Records and their expiries.
+
+use heed::RoTxn;
+
+use super::{NEVER, Stored, VERSIONS, expiry_key};
+use crate::{
+    env::Kb,
+    error::Done,
+    verify::{Finding, counter},
+};
+
+/// Looks at every record: it can be read, and what expires stands in the list of that, and nothing else does.
+pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
+    let mut latest = 0;
+    for row in kb.tables.state.iter(txn)? {
+        let (key, sealed) = row?;
+        let name = String::from_utf8_lossy(key);
+        let Some(stored) = str::from_utf8(key).ok().and_then(|key| Stored::decode(sealed, key).ok()) else {
+            findings.push(Finding::unreadable(format!("the record {name} is damaged"), "state", key));
+            continue;
+        };
+        latest = latest.max(stored.version);
+        let expiry = expiry_key(stored.expires, key);
+        if stored.expires != NEVER && kb.tables.expiries.get(txn, &expiry)?.is_none() {
+            let what = format!("the record {name} would never expire");
+            findings.push(Finding::missing(what, "expiries", &expiry, &[]));
+        }
+    }
+    for row in kb.tables.expiries.iter(txn)? {
+        let (entry, _) = row?;
+        if !is_right(kb, txn, entry)? {
+            let what = format!(
+                "the expiry of {} is no record's",
+                String::from_utf8_lossy(entry.get(8..).unwrap_or_default())
+            );
+            findings.push(Finding::wrong(what, "expiries", entry));
+        }
+    }
+    counter(kb, txn, VERSIONS, latest, findings)
+}
+
+fn is_right(kb: &Kb, txn: &RoTxn, entry: &[u8]) -> Done<bool> {
+    let Some((expires, key)) = entry.split_first_chunk::<8>().filter(|(_, key)| !key.is_empty()) else {
+        return Ok(false);
+    };
+    let Some(sealed) = kb.tables.state.get(txn, key)? else { return Ok(false) };
+    Ok(Stored::decode(sealed, "").is_ok_and(|stored| stored.expires == u64::from_be_bytes(*expires)))
+}

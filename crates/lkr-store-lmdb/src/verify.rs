@@ -1,0 +1,125 @@
+//! What is wrong in the rows of `kb`, and what can be done about it.
+
+use heed::{RoTxn, RwTxn};
+
+use crate::{
+    codec::{seal, verified},
+    env::{Kb, Table},
+    error::{Done, Failure},
+    queue, state, vectors,
+};
+
+/// Something that is wrong in a store.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What, by table and key or by point.
+    pub what: String,
+    /// What mending does about it.
+    pub remedy: &'static str,
+    pub(crate) repair: Repair,
+}
+
+/// What is to be done about a finding.
+#[derive(Debug, Clone)]
+pub(crate) enum Repair {
+    /// The readable rows go into a new file.
+    Salvage,
+    /// Rows go, because nobody can read them, or they say what is not so.
+    Remove { rows: Vec<(&'static str, Vec<u8>)>, is_copy: bool },
+    /// The row is written as the others say it should be.
+    Put { table: &'static str, key: Vec<u8>, value: Vec<u8> },
+    /// Posting lists and bitmaps of a collection are made anew of its points.
+    Indexes { collection: u16 },
+}
+
+impl Finding {
+    pub(crate) fn salvage(what: String) -> Self {
+        Self { what, remedy: "what can be read goes into a new file", repair: Repair::Salvage }
+    }
+
+    /// A row that cannot be read.
+    pub(crate) fn unreadable(what: String, table: &'static str, key: &[u8]) -> Self {
+        Self::unreadable_rows(what, vec![(table, key.to_vec())])
+    }
+
+    /// Rows of which one cannot be read, and the others are nothing without it.
+    pub(crate) const fn unreadable_rows(what: String, rows: Vec<(&'static str, Vec<u8>)>) -> Self {
+        let repair = Repair::Remove { rows, is_copy: false };
+        Self { what, remedy: "it is moved aside", repair }
+    }
+
+    /// A row that says again what another one says, and says it wrong.
+    pub(crate) fn wrong(what: String, table: &'static str, key: &[u8]) -> Self {
+        let repair = Repair::Remove { rows: vec![(table, key.to_vec())], is_copy: true };
+        Self { what, remedy: "it is removed", repair }
+    }
+
+    pub(crate) fn missing(what: String, table: &'static str, key: &[u8], value: &[u8]) -> Self {
+        let repair = Repair::Put { table, key: key.to_vec(), value: value.to_vec() };
+        Self { what, remedy: "it is written", repair }
+    }
+
+    /// Rows of a collection that is none.
+    pub(crate) fn dropped(what: String, table: &'static str, key: &[u8]) -> Self {
+        Self { remedy: "they are removed", ..Self::missing(what, table, key, &[]) }
+    }
+
+    pub(crate) fn indexes(what: String, collection: u16) -> Self {
+        Self { what, remedy: "it is made anew of the points", repair: Repair::Indexes { collection } }
+    }
+
+    /// Whether mending it takes something away of which there may be no other copy.
+    pub(crate) const fn loses(&self) -> bool {
+        matches!(self.repair, Repair::Salvage | Repair::Remove { is_copy: false, .. })
+    }
+}
+
+/// Looks at every row of every table, in one state of the store.
+pub(crate) fn rows(kb: &Kb, txn: &RoTxn) -> Done<Vec<Finding>> {
+    let mut findings = Vec::new();
+    state::verify(kb, txn, &mut findings)?;
+    queue::verify(kb, txn, &mut findings)?;
+    vectors::verify(kb, txn, &mut findings)?;
+    Ok(findings)
+}
+
+/// Finds a counter that cannot be read, or does not stand as high as what was counted by it.
+pub(crate) fn counter(
+    kb: &Kb,
+    txn: &RoTxn,
+    name: &str,
+    reached: u64,
+    findings: &mut Vec<Finding>,
+) -> Done<()> {
+    let stored = kb.tables.meta.get(txn, name.as_bytes())?;
+    let count = stored.map_or(Some(0), |sealed| Some(u64::from_le_bytes(verified(sealed)?.try_into().ok()?)));
+    if count.is_none_or(|count| count < reached) {
+        let what = format!("the counter {name} is damaged or behind");
+        let value = seal(&reached.to_le_bytes());
+        findings.push(Finding::missing(what, "meta", name.as_bytes(), &value));
+    }
+    Ok(())
+}
+
+/// A table by its name: the store is opened anew between finding and mending.
+fn named(kb: &Kb, name: &str) -> Done<Table> {
+    kb.table(name).ok_or_else(|| Failure::internal(format!("no table {name}")))
+}
+
+/// Does what the findings ask for, but salvage, which the rows were read after.
+pub(crate) fn mend(kb: &Kb, txn: &mut RwTxn, findings: &[Finding]) -> Done<()> {
+    let mut rebuilt = Vec::new();
+    for Finding { repair, .. } in findings {
+        match repair {
+            Repair::Remove { rows, .. } => {
+                for (table, key) in rows {
+                    named(kb, table)?.delete(txn, key)?;
+                }
+            }
+            Repair::Put { table, key, value } => named(kb, table)?.put(txn, key, value)?,
+            Repair::Indexes { collection } if !rebuilt.contains(collection) => rebuilt.push(*collection),
+            Repair::Salvage | Repair::Indexes { .. } => {}
+        }
+    }
+    rebuilt.into_iter().try_for_each(|collection| vectors::index_anew(kb, txn, collection))
+}

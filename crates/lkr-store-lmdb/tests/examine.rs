@@ -1,0 +1,203 @@
+//! Damage of every kind is named, mended, and not found again; what was not damaged is there as before.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use std::{fs, path::Path, time::Duration};
+
+use common::{exact, name, open, point, spec};
+use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
+use lkr_domain::TaskId;
+use lkr_state::{Expect, StateStore, TaskQueue, Write};
+use lkr_store_lmdb::{Examination, LmdbStore};
+use lkr_vectors::{Collection, Condition, Filter, Point, VectorStore, With};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+const POINTS: u32 = 1_500;
+
+/// A closed store with something in every table, and its points.
+async fn filled(folder: &Path) -> Vec<Point> {
+    let store = open(folder);
+    let mut rng = StdRng::seed_from_u64(5);
+    let points: Vec<_> = (0..POINTS).map(|n| point(n, &mut rng)).collect();
+    store.vectors().ensure(&spec(&name("points.a"))).await.unwrap();
+    store.vectors().switch(&[(name("points"), name("points.a"))]).await.unwrap();
+    for batch in points.chunks(500) {
+        store.vectors().upsert(&name("points"), batch.to_vec()).await.unwrap();
+    }
+    for n in 0..50 {
+        let hour = Duration::from_secs(3_600);
+        let write = Write::put_for(format!("short/{n}"), Expect::Any, "value", hour);
+        store
+            .state()
+            .apply(vec![write, Write::put(format!("long/{n}"), Expect::Any, "value")])
+            .await
+            .unwrap();
+        store.queue().push(TaskId::new(), Duration::from_secs(n)).await.unwrap();
+    }
+    points
+}
+
+fn found(folder: &Path) -> Vec<String> {
+    let examination = Examination::new(folder, exact()).unwrap();
+    examination.findings().iter().map(|finding| finding.what.clone()).collect()
+}
+
+/// Mends the store, which then is whole, and answers it.
+fn mended(folder: &Path) -> LmdbStore {
+    let aside = tempfile::tempdir().unwrap();
+    drop(Examination::new(folder, exact()).unwrap().mend(&aside.path().join("kb")).unwrap());
+    assert_eq!(found(folder), Vec::<String>::new());
+    open(folder)
+}
+
+/// What becomes of a row: `None` takes it away.
+type Change = fn(Option<&[u8]>) -> Option<Vec<u8>>;
+
+fn flipped(row: Option<&[u8]>) -> Option<Vec<u8>> {
+    let mut row = row?.to_vec();
+    let at = row.len() / 2;
+    row[at] ^= 4;
+    Some(row)
+}
+
+fn gone(_: Option<&[u8]>) -> Option<Vec<u8>> {
+    None
+}
+
+/// Changes the row in the middle of a table behind the store's back.
+fn change(folder: &Path, table: &str, change: Change) {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 30).max_dbs(20);
+    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
+    // SAFETY: the store is closed, and nothing else has the file.
+    let env = unsafe { options.open(folder.join("kb")) }.unwrap();
+    let txn = env.write_txn().unwrap();
+    let opened = env.create_databases_and_commit(txn, |opener, txn| {
+        opener.create_database::<Bytes, Bytes>(txn, Some(table)).map(CommitOrAbort::<_, ()>::Commit)
+    });
+    let table = opened.unwrap().unwrap_commit();
+    let mut txn = env.write_txn().unwrap();
+    let middle = table.len(&txn).unwrap() as usize / 2;
+    let row = table.iter(&txn).unwrap().nth(middle).unwrap().unwrap();
+    let (key, value) = (row.0.to_vec(), change(Some(row.1)));
+    match value {
+        Some(value) => table.put(&mut txn, &key, &value).unwrap(),
+        None => drop(table.delete(&mut txn, &key).unwrap()),
+    }
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
+}
+
+async fn all(store: &LmdbStore, collection: &Collection) -> Vec<Point> {
+    store.vectors().scroll(collection, &Filter::all(), None, 10_000, With::All).await.unwrap().points
+}
+
+#[tokio::test]
+async fn a_whole_store_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path()).await;
+    let data = folder.path().join("kb/data.mdb");
+    let before = fs::read(&data).unwrap();
+    let examination = Examination::new(folder.path(), exact()).unwrap();
+    assert!(examination.findings().is_empty(), "{:?}", examination.findings());
+    assert!(LmdbStore::open(folder.path(), exact()).is_err(), "it is locked");
+    let store = examination.into_store().unwrap();
+    assert_eq!(all(&store, &name("points")).await.len(), POINTS as usize);
+    let refused = store.state().apply(vec![Write::put("key", Expect::Any, "value")]).await;
+    assert!(refused.is_err());
+    drop(store);
+    assert!(fs::read(&data).unwrap() == before, "nothing was written");
+}
+
+#[tokio::test]
+async fn damage_in_any_table_is_found_and_mended() {
+    for (table, damage, says) in [
+        ("state", flipped as Change, "the record short/0 is damaged"),
+        ("expiries", gone, "would never expire"),
+        ("tasks", flipped, "an entry of the queue is damaged"),
+        ("tasks", gone, "what is due is no task of the queue"),
+        ("due", gone, "is queued and would never be due"),
+        ("counters", flipped, "the ids of points.a are damaged"),
+        ("counters", gone, "the ids of points.a are damaged"),
+        ("ids", flipped, "the entry of point"),
+        ("ids", gone, "the entry of point"),
+        ("origins", flipped, "the origin of point number"),
+        ("origins", gone, "the missing origin of point number"),
+        ("bodies", flipped, "the body of point"),
+        ("bodies", gone, "the body of point"),
+        ("dense", flipped, "the dense vector of point"),
+        ("postings", flipped, "the posting lists of points.a"),
+        ("postings", gone, "the posting lists of points.a"),
+        ("bitmaps", flipped, "the filter bitmaps of points.a"),
+        ("bitmaps", gone, "the filter bitmaps of points.a"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let points = filled(folder.path()).await;
+        change(folder.path(), table, damage);
+        let findings = found(folder.path());
+        assert!(findings.iter().any(|finding| finding.contains(says)), "{table}: {findings:?}");
+        let store = mended(folder.path());
+        let left = all(&store, &name("points")).await;
+        // The points that were whole are there, and everything that finds them agrees on which they are.
+        assert!(left.len() + 1 >= points.len(), "{table}: {}", left.len());
+        assert!(left.iter().all(|point| points.contains(point)), "{table}");
+        let by_id = Filter::only(Condition::Ids(points.iter().map(|point| point.id).collect()));
+        assert_eq!(store.vectors().count(&name("points"), &by_id).await.unwrap(), left.len() as u64);
+        let more: Vec<Point> = (0..20).map(|n| point(POINTS + n, &mut StdRng::seed_from_u64(9))).collect();
+        store.vectors().upsert(&name("points"), more).await.unwrap();
+        drop(store);
+        assert_eq!(found(folder.path()), Vec::<String>::new(), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn a_collection_without_a_record_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path()).await;
+    change(folder.path(), "collections", flipped);
+    let findings = found(folder.path());
+    assert!(findings[0].contains("the record of collection points.a is damaged"), "{findings:?}");
+    let aside = tempfile::tempdir().unwrap();
+    let store = Examination::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap();
+    assert!(aside.path().join("data.mdb").is_file(), "the file as it was is kept");
+    assert!(store.vectors().describe(&name("points")).await.unwrap().is_none());
+}
+
+/// Whatever bytes of the truth are flipped: it is named, or does no harm, and mending saves what was not damaged.
+#[tokio::test]
+async fn flipped_pages_are_named_and_what_is_left_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = filled(folder.path()).await;
+    let data = folder.path().join("kb/data.mdb");
+    let whole = fs::read(&data).unwrap();
+    let mut rng = StdRng::seed_from_u64(7);
+    let (mut named, mut lost) = (0, 0);
+    for round in 0..60 {
+        let mut bytes = whole.clone();
+        let page = rng.random_range(2..bytes.len() / 4_096) * 4_096;
+        // A byte anywhere, a page's header, or a whole sector.
+        let (at, length) = match round % 3 {
+            0 => (rng.random_range(8_192..bytes.len()), 1),
+            1 => (page + rng.random_range(0..32), 1),
+            _ => (page + 512 * rng.random_range(0..8), 512),
+        };
+        bytes[at..at + length].iter_mut().for_each(|byte| *byte ^= 1 << rng.random_range(0..8));
+        fs::write(&data, &bytes).unwrap();
+        let findings = found(folder.path());
+        named += usize::from(!findings.is_empty());
+        let store = mended(folder.path());
+        if store.vectors().describe(&name("points")).await.unwrap().is_some() {
+            let left = all(&store, &name("points")).await;
+            // That a point should have a dense vector is known to those who made it.
+            let own = |point: &Point| points.iter().find(|own| own.id == point.id).unwrap();
+            let is_own =
+                |point: &Point| own(point) == &Point { dense: own(point).dense.clone(), ..point.clone() };
+            assert!(left.iter().all(is_own), "{round}");
+            assert!(!findings.is_empty() || left == points, "{round}");
+            lost += points.len() - left.len();
+        }
+    }
+    assert!(named > 20, "{named}");
+    assert!(lost > 0);
+}
