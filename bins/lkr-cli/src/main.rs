@@ -3,6 +3,7 @@
 mod backup;
 mod bench;
 mod collection;
+mod doctor;
 mod eval;
 mod folders;
 mod http;
@@ -36,6 +37,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup into folders in which there is nothing.
     Restore(backup::RestoreArgs),
+    /// Check everything that is stored, while no server runs, and mend it.
+    Doctor(doctor::Args),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Backup(args) => backup::run_backup(&args),
         Command::Restore(args) => backup::run_restore(&args),
+        Command::Doctor(args) => return doctor::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "lkr: {}", line(&error));

@@ -13,7 +13,7 @@ fn help_names_every_command() {
     let output = lkr(&["--help"]);
     let help = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for command in ["ingest", "eval", "parse", "bench"] {
+    for command in ["ingest", "eval", "parse", "bench", "doctor"] {
         assert!(help.contains(command), "{command} is not in {help}");
     }
 }

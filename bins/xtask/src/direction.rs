@@ -9,6 +9,21 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-archive", &["lkr-domain"]),
     ("lkr-auth", &["lkr-domain", "lkr-state"]),
     ("lkr-catalog", &["lkr-domain", "lkr-state", "lkr-vectors"]),
+    (
+        "lkr-doctor",
+        &[
+            "lkr-catalog",
+            "lkr-domain",
+            "lkr-ingest",
+            "lkr-layers",
+            "lkr-models",
+            "lkr-parsers",
+            "lkr-state",
+            "lkr-taxonomy",
+            "lkr-text",
+            "lkr-vectors",
+        ],
+    ),
     ("lkr-domain", &[]),
     (&[]),
     (

@@ -27,5 +27,6 @@ pub use lkr_domain::{AuditId, KeyId};
 pub use login::Attempt;
 pub use page::Page;
 pub use password::{check_password, generate_password};
+pub use records::is_readable;
 pub use session::Login;
 pub use throttle::ThrottleOptions;

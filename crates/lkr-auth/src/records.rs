@@ -155,6 +155,21 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     Ok(record)
 }
 
+/// Whether a record can be read; `None` where it is none of this crate's.
+#[must_use]
+pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
+    let kind = key.rsplit_once('/').map_or(key, |(kind, _)| kind);
+    Some(match kind {
+        _ if key == INITIALISED || key == ADMINS => true,
+        "auth/account" => decode::<AccountV1>(value).is_ok(),
+        "auth/session" => decode::<SessionV1>(value).is_ok(),
+        "auth/key" => decode::<CredentialV1>(value).is_ok(),
+        "audit" => decode::<AuditV1>(value).is_ok(),
+        _ if key.starts_with("auth/account-key/") => decode::<ListedKeyV1>(value).is_ok(),
+        _ => return None,
+    })
+}
+
 pub(crate) fn damaged() -> Error {
     Error::internal("read account record", "the record is damaged")
 }

@@ -66,8 +66,8 @@ pub struct Remembered {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct RememberedV1 {
-    tasks: Vec<TaskId>,
+pub(crate) struct RememberedV1 {
+    pub(crate) tasks: Vec<TaskId>,
 }
 
 impl Catalog {

@@ -36,7 +36,7 @@ impl ChangeNote {
         format!("{}{}/{}", key::CHANGES, self.doc_id, self.id.simple())
     }
 
-    fn parse(key: &str) -> Option<Self> {
+    pub(crate) fn parse(key: &str) -> Option<Self> {
         let (doc_id, id) = key.strip_prefix(key::CHANGES)?.split_once('/')?;
         Some(Self { doc_id: doc_id.parse().ok()?, id: id.parse().ok()? })
     }

@@ -19,11 +19,13 @@ mod present;
 mod properties;
 mod remove;
 mod stats;
+mod survey;
 mod tags;
 mod task;
 mod texts;
 mod trash;
 mod uploads;
+mod verified;
 mod version;
 
 pub use accept::{Acceptance, Idempotency, Remembered};
@@ -43,12 +45,13 @@ pub use present::{Active, Held, Present, Unfinished};
 pub use properties::{Excess, check_properties};
 pub use remove::Deleted;
 pub use stats::{Stats, UNCATEGORIZED};
+pub use survey::{Entry, Surveyed};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{
     DocumentResult, Duplicate, Progress, ReclassifyResult, Stage, Task, TaskFailure, TaskInput, TaskKind,
     TaskResult, TaskStatus, Usage,
 };
-pub use texts::{ExtractedText, Texts};
+pub use texts::{Digests, ExtractedText, Texts};
 pub use trash::Trash;
 pub use uploads::Upload;
 pub use version::STORE_VERSION;

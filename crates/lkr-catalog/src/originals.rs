@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, TryStreamExt};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 use lkr_domain::{DocId, last_component};
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 use time::OffsetDateTime;
@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     Error, ErrorKind, Result,
     blob::{delete, put_file},
+    verified,
 };
 
 /// The files as they were sent, by path.
@@ -53,8 +54,9 @@ impl Originals {
         Self { place: Place::Blobs(blobs) }
     }
 
-    /// Stores the first `length` bytes of a file under a path that [`original_path`] made; durable when it answers.
-    pub async fn put(&self, path: &str, file: &File, length: u64) -> Result<()> {
+    /// Stores the first `length` bytes of a file under a path that [`original_path`] made; durable when it answers
+    /// its SHA-256.
+    pub async fn put(&self, path: &str, file: &File, length: u64) -> Result<String> {
         let path = parse(path)?;
         if let Place::Folder(folder) = &self.place {
             tokio::fs::create_dir_all(folder).await.map_err(|e| Error::blob("make the upload folder", e))?;
@@ -92,6 +94,21 @@ impl Originals {
             }
             Place::Blobs(_) => Ok(()),
         }
+    }
+
+    /// The paths of all files that are stored as [`original_path`] and [`replaced_path`] would have them.
+    pub async fn stored(&self) -> Result<Vec<String>> {
+        let blobs: Arc<dyn ObjectStore> = match &self.place {
+            Place::Blobs(blobs) => Arc::clone(blobs),
+            Place::Folder(folder) if folder.is_dir() => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
+            Place::Folder(_) => return Ok(Vec::new()),
+        };
+        let mut stored = Vec::new();
+        let mut list = blobs.list(None);
+        while let Some(meta) = list.try_next().await? {
+            stored.extend(Some(meta.location.as_ref().to_owned()).filter(|path| is_ours(path)));
+        }
+        Ok(stored)
     }
 
     /// Whether what a folder holds there is a file; anything that a blob store holds is one.
@@ -133,6 +150,17 @@ impl StoredOriginal {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         let got = self.blobs.get_opts(&self.path, options).await?;
         Ok(got.into_stream().map_err(io::Error::other))
+    }
+}
+
+impl StoredOriginal {
+    /// All bytes of it. Those whose SHA-256 is not this end with an error.
+    pub async fn whole(
+        &self,
+        sha256: Option<&str>,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
+        let parts = self.read(0..self.size_bytes).await?.boxed();
+        Ok(verified::parts(parts, sha256.map(str::to_owned), format!("the file {}", self.path)))
     }
 }
 
@@ -188,6 +216,14 @@ fn cut(name: &str) -> String {
     let suffix = suffix.filter(|suffix| suffix.len() <= MAX_SUFFIX_BYTES).unwrap_or_default();
     let end = name.floor_char_boundary(MAX_NAME_BYTES - suffix.len());
     [name.get(..end).unwrap_or_default(), suffix].concat()
+}
+
+/// Whether a path is one that this module makes.
+fn is_ours(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let digits = |text: &str, length| text.len() == length && text.bytes().all(|b| b.is_ascii_digit());
+    matches!(&*parts, [year, month, name] if digits(year, 4) && digits(month, 2)
+        && name.split_once('_').is_some_and(|(id, _)| id.parse::<DocId>().is_ok()))
 }
 
 fn parse(path: &str) -> Result<Path> {

@@ -175,6 +175,12 @@ pub struct TaskInput {
     /// Whether the text was extracted from a file: then its blocks lie beside it.
     #[serde(default)]
     pub extracted: bool,
+    /// The SHA-256 of the stored text, and of its blocks; none where an earlier version accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_sha256: Option<String>,
+    /// See [`text_sha256`](Self::text_sha256).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_sha256: Option<String>,
     /// When it is a duplicate of another, and then nothing new.
     #[serde(default)]
     pub dedup: Dedup,

@@ -1,14 +1,16 @@
-use std::{fs::File, io, sync::Arc};
+use std::{collections::BTreeSet, fs::File, io, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{Stream, TryStreamExt};
-use lkr_domain::DocId;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use lkr_domain::{DocId, hex};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
+use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use crate::{
     Error, Result,
     blob::{delete, put, put_file},
+    verified,
 };
 
 /// The extracted texts, by document and revision, on a blob store.
@@ -28,6 +30,15 @@ pub struct ExtractedText {
     pub blocks_bytes: u64,
 }
 
+/// What a text and its blocks are known by again: their SHA-256, in lower-case hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digests {
+    /// That of the text.
+    pub text: String,
+    /// That of its blocks, where it has some.
+    pub blocks: Option<String>,
+}
+
 impl Texts {
     /// The texts on `blobs`.
     #[must_use]
@@ -36,39 +47,80 @@ impl Texts {
     }
 
     /// Keeps a text; durable when it answers.
-    pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<()> {
-        put(&self.blobs, &path(doc_id, revision), text.into()).await
+    pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<Digests> {
+        let text = text.into();
+        let digests = Digests { text: hex(&Sha256::digest(&text)), blocks: None };
+        put(&self.blobs, &path(doc_id, revision), text).await?;
+        Ok(digests)
     }
 
     /// Keeps a text that was extracted from a file, and its blocks beside it; durable when it answers.
-    pub async fn put_extracted(&self, doc_id: DocId, revision: u64, extracted: &ExtractedText) -> Result<()> {
+    pub async fn put_extracted(
+        &self,
+        doc_id: DocId,
+        revision: u64,
+        extracted: &ExtractedText,
+    ) -> Result<Digests> {
         let ExtractedText { file, text_bytes, blocks_bytes } = extracted;
         let (text_bytes, blocks_bytes) = (*text_bytes, *blocks_bytes);
         // The text first: what has blocks has a text, by which it is found.
-        put_file(&self.blobs, &path(doc_id, revision), file, 0..text_bytes).await?;
+        let text = put_file(&self.blobs, &path(doc_id, revision), file, 0..text_bytes).await?;
         let blocks = text_bytes..text_bytes + blocks_bytes;
-        put_file(&self.blobs, &blocks_path(doc_id, revision), file, blocks).await
+        let blocks = Some(put_file(&self.blobs, &blocks_path(doc_id, revision), file, blocks).await?);
+        Ok(Digests { text, blocks })
     }
 
-    /// The blocks of a text that was extracted from a file, as they were written down.
-    pub async fn blocks(&self, doc_id: DocId, revision: u64) -> Result<Bytes> {
-        Ok(self.blobs.get(&blocks_path(doc_id, revision)).await?.bytes().await?)
+    /// The blocks of a text that was extracted from a file, as they were written down, where their SHA-256 is this.
+    pub async fn blocks(&self, doc_id: DocId, revision: u64, sha256: Option<&str>) -> Result<Bytes> {
+        let bytes = self.blobs.get(&blocks_path(doc_id, revision)).await?.bytes().await?;
+        verified::check(&bytes, sha256, || format!("what is known of the text of document {doc_id}"))?;
+        Ok(bytes)
     }
 
-    /// A text. That there is none is an error: a record that names a revision has its text.
-    pub async fn get(&self, doc_id: DocId, revision: u64) -> Result<String> {
+    /// Whether a text has blocks.
+    pub async fn has_blocks(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+        match self.blobs.head(&blocks_path(doc_id, revision)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            head => Ok(head.map(|_| true)?),
+        }
+    }
+
+    /// A text, where its SHA-256 is this. That there is none is an error: a record that names a revision has its text.
+    pub async fn get(&self, doc_id: DocId, revision: u64, sha256: Option<&str>) -> Result<String> {
         let bytes = self.blobs.get(&path(doc_id, revision)).await?.bytes().await?;
+        verified::check(&bytes, sha256, || described(doc_id))?;
         String::from_utf8(bytes.into()).map_err(|e| Error::corrupt("read text", e))
     }
 
-    /// A text part by part, as it is read.
+    /// A text part by part, as it is read. One whose SHA-256 is not this ends with an error; a short one is refused
+    /// before it begins.
     pub async fn parts(
         &self,
         doc_id: DocId,
         revision: u64,
+        sha256: Option<&str>,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
         let got = self.blobs.get(&path(doc_id, revision)).await?;
-        Ok(got.into_stream().map_err(io::Error::other))
+        if got.meta.size > READ_WHOLE {
+            let parts = got.into_stream().map_err(io::Error::other);
+            return Ok(verified::parts(parts, sha256.map(str::to_owned), described(doc_id)).boxed());
+        }
+        let bytes = got.bytes().await?;
+        verified::check(&bytes, sha256, || described(doc_id))?;
+        Ok(stream::iter([Ok(bytes)]).boxed())
+    }
+
+    /// All texts that are stored, and all blocks, by document and revision.
+    pub async fn stored(&self) -> Result<BTreeSet<(DocId, u64)>> {
+        let mut stored = BTreeSet::new();
+        for kind in ["texts", "blocks"] {
+            let prefix = Path::from(kind);
+            let mut list = self.blobs.list(Some(&prefix));
+            while let Some(meta) = list.try_next().await? {
+                stored.extend(meta.location.filename().and_then(parse));
+            }
+        }
+        Ok(stored)
     }
 
     /// The length of a text in bytes.
@@ -92,6 +144,11 @@ impl Texts {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Removes the blocks of a text; nothing where there are none.
+    pub async fn delete_blocks(&self, doc_id: DocId, revision: u64) -> Result<()> {
+        delete(&self.blobs, &blocks_path(doc_id, revision)).await
     }
 
     /// Removes a text and its blocks; nothing where there is none.
@@ -119,6 +176,13 @@ impl Texts {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// A text of so many bytes is read before any of it is handed out.
+const READ_WHOLE: u64 = 1 << 20;
+
+fn described(doc_id: DocId) -> String {
+    format!("the text of document {doc_id}")
 }
 
 fn path(doc_id: DocId, revision: u64) -> Path {

@@ -66,7 +66,7 @@ impl Catalog {
     }
 }
 
-fn parse(key: &str, value: &[u8]) -> Option<Trash> {
+pub(crate) fn parse(key: &str, value: &[u8]) -> Option<Trash> {
     let (doc_id, revision) = key.strip_prefix(key::TRASH)?.split_once('/')?;
     let path = std::str::from_utf8(value).ok().filter(|path| !path.is_empty());
     let original = path.map(str::to_owned);

@@ -21,10 +21,10 @@ pub struct Upload {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct UploadV1 {
-    path: String,
+pub(crate) struct UploadV1 {
+    pub(crate) path: String,
     #[serde(with = "time::serde::rfc3339")]
-    begun: OffsetDateTime,
+    pub(crate) begun: OffsetDateTime,
 }
 
 impl Catalog {

@@ -165,6 +165,9 @@ pub struct Original {
     pub file_name: String,
     /// Its length in bytes.
     pub size_bytes: u64,
+    /// Its SHA-256 in lower-case hexadecimal; none where an earlier version of lkr stored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 impl Original {

@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 use unicode_normalization::UnicodeNormalization;
 
-/// The fingerprint of a text. In time linear in the text; beside it, memory for its different words.
-pub(crate) fn fingerprint(text: &str) -> Fingerprint {
+/// The fingerprint of a text, for ever the same. In time linear in the text; beside it, memory for its different words.
+#[must_use]
+pub fn fingerprint(text: &str) -> Fingerprint {
     let normal = normal(text);
     Fingerprint { sha256: hex(&Sha256::digest(&normal)), simhash: simhash(&normal) }
 }

@@ -26,6 +26,7 @@ mod worker;
 
 pub use error::{Error, ErrorKind, Result};
 pub use file::NewFile;
+pub use fingerprint::fingerprint;
 pub use ingestor::{Hold, Ingestor, Ports};
 pub use lkr_catalog::DocumentChange;
 pub use near::Near;

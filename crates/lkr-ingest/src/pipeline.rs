@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskKind, TaskResult, TaskStatus, Usage,
+    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskInput, TaskKind, TaskResult,
+    TaskStatus, Usage,
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
@@ -164,11 +165,15 @@ const NO_MODEL: &str = "no embedding model: the document is found by its words a
 async fn text(inner: &Inner, task: &Task) -> Result<(Text, Share)> {
     let texts = &inner.ports.texts;
     let (doc_id, revision) = (task.doc_id, task.input.revision);
+    let TaskInput { text_sha256, blocks_sha256, .. } = &task.input;
     let read = async {
         let length = texts.length(doc_id, revision).await?;
         let share = inner.long_texts.share(length).await;
-        let text = texts.get(doc_id, revision).await?;
-        let blocks = if task.input.extracted { Some(texts.blocks(doc_id, revision).await?) } else { None };
+        let text = texts.get(doc_id, revision, text_sha256.as_deref()).await?;
+        let blocks = match task.input.extracted {
+            true => Some(texts.blocks(doc_id, revision, blocks_sha256.as_deref()).await?),
+            false => None,
+        };
         Ok::<_, lkr_catalog::Error>((Text { text, blocks }, share))
     };
     match read.await {

@@ -4,8 +4,8 @@ use std::{fmt, fs::File, ops::Deref, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{
-    Acceptance, Catalog, ExtractedText, Idempotency, Present, Remembered, Task, TaskInput, original_path,
-    replaced_path,
+    Acceptance, Catalog, Digests, ExtractedText, Idempotency, Present, Remembered, Task, TaskInput,
+    original_path, replaced_path,
 };
 use lkr_domain::{Creator, Dedup, DocId, Metadata, NewDocument, Original, RESERVED_METADATA};
 use lkr_state::Write;
@@ -246,6 +246,8 @@ struct Stored {
     doc_id: DocId,
     revision: u64,
     original: Option<Original>,
+    /// Known once all is stored.
+    digests: Option<Digests>,
 }
 
 impl Draft {
@@ -262,6 +264,7 @@ impl Draft {
         let mut warnings = self.submission.warnings.clone();
         let mut metadata = metadata.clone();
         drop_reserved(&mut metadata, &mut warnings);
+        let digests = self.stored.as_ref().and_then(|stored| stored.digests.as_ref());
         TaskInput {
             revision,
             title: title.clone(),
@@ -270,6 +273,8 @@ impl Draft {
             warnings,
             original: self.stored.as_ref().and_then(|stored| stored.original.clone()),
             extracted: matches!(content, Content::File { .. }),
+            text_sha256: digests.map(|digests| digests.text.clone()),
+            blocks_sha256: digests.and_then(|digests| digests.blocks.clone()),
             dedup: self.submission.dedup,
         }
     }
@@ -286,34 +291,32 @@ impl Draft {
         }
         let now = OffsetDateTime::now_utc();
         let revision = over.map_or(1, |over| over.next_revision(now));
-        self.stored = Some(Stored { doc_id, revision, original: None });
-        let original = match &self.item.content {
-            Content::Text(text) => {
-                inner.ports.texts.put(doc_id, revision, text.clone()).await?;
-                None
-            }
+        self.stored = Some(Stored { doc_id, revision, original: None, digests: None });
+        let (original, digests) = match &self.item.content {
+            Content::Text(text) => (None, inner.ports.texts.put(doc_id, revision, text.clone()).await?),
             Content::File { file_name, file, size_bytes, extracted } => {
                 let path = match over {
                     None => original_path(doc_id, file_name, now),
                     Some(_) => replaced_path(doc_id, file_name, now),
                 };
-                let original = Original { path, file_name: file_name.clone(), size_bytes: *size_bytes };
+                let (file_name, size_bytes) = (file_name.clone(), *size_bytes);
+                let original = Original { path, file_name, size_bytes, sha256: None };
                 let original = put_original(inner, doc_id, file, original).await;
                 if let Some(stored) = &mut self.stored {
                     stored.original.clone_from(&original);
                 }
-                inner.ports.texts.put_extracted(doc_id, revision, extracted).await?;
-                original
+                let digests = inner.ports.texts.put_extracted(doc_id, revision, extracted).await?;
+                (original, digests)
             }
         };
-        self.stored = Some(Stored { doc_id, revision, original });
+        self.stored = Some(Stored { doc_id, revision, original, digests: Some(digests) });
         Ok(())
     }
 
     /// Removes what was stored, unless one of these tasks answers for it. Should it stay for any reason, the next start
     /// sweeps it up.
     async fn drop_unless_kept(&self, inner: &Inner, tasks: Option<&Vec<Task>>) {
-        let Some(Stored { doc_id, revision, original }) = &self.stored else { return };
+        let Some(Stored { doc_id, revision, original, .. }) = &self.stored else { return };
         let keeps = |task: &Task| task.doc_id == *doc_id && task.input.revision == *revision;
         if tasks.is_some_and(|tasks| tasks.iter().any(keeps)) {
             return;
@@ -336,7 +339,7 @@ async fn put_original(inner: &Inner, doc_id: DocId, file: &File, original: Origi
         inner.ports.originals.put(&original.path, file, original.size_bytes).await
     };
     match stored.await {
-        Ok(()) => Some(original),
+        Ok(sha256) => Some(Original { sha256: Some(sha256), ..original }),
         Err(error) => {
             tracing::warn!(%doc_id, %error, "an original could not be stored; its text is ingested without it");
             discard(inner, doc_id, &original.path).await;

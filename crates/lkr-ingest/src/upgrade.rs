@@ -40,10 +40,15 @@ pub(crate) async fn fingerprints(inner: &Inner) -> Result<()> {
     Ok(())
 }
 
+/// What the text of a document is known by again.
+fn known_by(document: &Document) -> Option<&str> {
+    Some(document.content_sha256.as_str()).filter(|sha256| !sha256.is_empty())
+}
+
 /// One that changes meanwhile is replaced, which brings a fingerprint, or changed by hand: then it is tried again.
 async fn print(inner: &Inner, document: &Stored<Document>) -> Result<()> {
     let Document { doc_id, revision, .. } = document.value;
-    let text = inner.ports.texts.get(doc_id, revision).await?;
+    let text = inner.ports.texts.get(doc_id, revision, known_by(&document.value)).await?;
     let fingerprint = tokio::task::spawn_blocking(move || fingerprint(&text)).await?;
     let mut now = Some(document.clone());
     while let Some(document) =

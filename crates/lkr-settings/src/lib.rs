@@ -23,6 +23,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use lkr_sealing::{MASK, SealingKey, Secret};
 pub use matching::Match;
 pub use plugins::Plugins;
+pub use records::is_readable;
 pub use runtime::{
     ApiKey, Dedup, DedupStrategy, ModelEntry, Models, OcrChoice, Parsers, PerModel, PluginChoice, Provider,
     RuntimeSettings,

@@ -66,6 +66,12 @@ pub(crate) fn key_place(name: &str) -> String {
     format!("models.{name}.api_key")
 }
 
+/// Whether a record can be read, but for the secrets in it, which are sealed; `None` where it is none of this crate's.
+#[must_use]
+pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
+    (key == KEY).then(|| decode(value).is_ok())
+}
+
 pub(crate) fn encode(settings: &SettingsV1) -> Result<Vec<u8>> {
     serde_json::to_vec(&Versioned::V1(settings)).map_err(|e| Error::internal("write settings record", e))
 }

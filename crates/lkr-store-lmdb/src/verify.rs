@@ -69,7 +69,8 @@ impl Finding {
     }
 
     /// Whether mending it takes something away of which there may be no other copy.
-    pub(crate) const fn loses(&self) -> bool {
+    #[must_use]
+    pub const fn loses(&self) -> bool {
         matches!(self.repair, Repair::Salvage | Repair::Remove { is_copy: false, .. })
     }
 }

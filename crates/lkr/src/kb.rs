@@ -145,22 +145,22 @@ impl KnowledgeBase {
         .await
     }
 
-    /// The extracted text of a live document.
+    /// The extracted text of a live document, as it was stored, or an error that names the document.
     pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
         self.whole(doc_id, "read text", async |document: Document| {
-            self.parts.texts.get(document.doc_id, document.revision).await
+            self.parts.texts.get(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
     }
 
     /// The extracted text of a live document in UTF-8, part by part as it is read: the parts may begin and end amid a
-    /// character.
+    /// character. Where it is not what was stored, the last one is an error.
     pub async fn text_in_parts(
         &self,
         doc_id: DocId,
     ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
         self.whole(doc_id, "read text", async |document: Document| {
-            self.parts.texts.parts(document.doc_id, document.revision).await
+            self.parts.texts.parts(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
     }

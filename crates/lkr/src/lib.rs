@@ -3,6 +3,8 @@
 #[cfg(feature = "lmdb")]
 pub mod backup;
 mod builder;
+#[cfg(feature = "lmdb")]
+pub mod doctor;
 mod error;
 #[cfg(feature = "files")]
 pub mod files;

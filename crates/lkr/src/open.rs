@@ -136,14 +136,16 @@ pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
     open_store(data_dir, to_look_at())
 }
 
-fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
-    LmdbStore::open(&data_dir.join("store"), options).map_err(|error| {
-        let kind = match error.kind() {
-            lkr_store_lmdb::ErrorKind::Locked => ErrorKind::Conflict,
-            _ => ErrorKind::Internal,
-        };
-        Error::new(kind, "open store", error)
-    })
+pub(crate) fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
+    LmdbStore::open(&data_dir.join("store"), options).map_err(not_opened)
+}
+
+pub(crate) fn not_opened(error: lkr_store_lmdb::Error) -> Error {
+    let kind = match error.kind() {
+        lkr_store_lmdb::ErrorKind::Locked => ErrorKind::Conflict,
+        _ => ErrorKind::Internal,
+    };
+    Error::new(kind, "open store", error)
 }
 
 pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
@@ -156,19 +158,23 @@ pub(crate) fn open_blobs(dir: &Path) -> Result<LocalFileSystem> {
     Ok(blobs.with_fsync(true).with_automatic_cleanup(false))
 }
 
-/// Removes the texts that a process which was killed had begun to write. A blob is written under its name, `#` and a
-/// number, and then renamed; the store's lock says that nobody is writing now. The folder is the user's and may hold
-/// other files: what does not lie and look like one of these texts is none of ours.
+/// Removes the texts that a process which was killed had begun to write.
 fn remove_half_written(dir: &Path) {
-    let kinds = ["texts", "blocks"].map(|kind| dir.join(kind));
-    let folders = kinds.iter().flat_map(|kind| entries(kind));
-    for folder in folders.filter(|folder| is_hex(&name_of(folder), 2)) {
-        for text in entries(&folder).filter(|text| is_half_written(&name_of(text))) {
-            if let Err(error) = std::fs::remove_file(&text) {
-                tracing::warn!(path = %text.display(), %error, "a half-written text could not be removed");
-            }
+    for text in half_written(dir) {
+        if let Err(error) = std::fs::remove_file(&text) {
+            tracing::warn!(path = %text.display(), %error, "a half-written text could not be removed");
         }
     }
+}
+
+/// The texts that a process which was killed had begun to write. A blob is written under its name, `#` and a
+/// number, and then renamed; the store's lock says that nobody is writing now. The folder is the user's and may hold
+/// other files: what does not lie and look like one of these texts is none of ours.
+pub(crate) fn half_written(dir: &Path) -> Vec<PathBuf> {
+    let kinds = ["texts", "blocks"].map(|kind| dir.join(kind));
+    let folders = kinds.iter().flat_map(|kind| entries(kind));
+    let folders = folders.filter(|folder| is_hex(&name_of(folder), 2));
+    folders.flat_map(|folder| entries(&folder)).filter(|text| is_half_written(&name_of(text))).collect()
 }
 
 /// What lies in a folder; nothing where it cannot be read.

@@ -5,6 +5,7 @@ use actix_web::{
     body::SizedStream,
     http::{Method, StatusCode, header},
 };
+use futures_util::StreamExt;
 use lkr::{
     Document, Metadata, NewFile, Original, StoredOriginal, Submission, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
@@ -283,6 +284,7 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
         .insert_header((header::CONTENT_DISPOSITION, disposition(&original.file_name)));
+    let is_whole = matches!(part, Part::Whole);
     let range = match part {
         Part::Known => return Ok(Reply::Bare(response.finish())),
         Part::Whole => 0..stored.size_bytes,
@@ -298,8 +300,14 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
     if length == 0 {
         return Ok(Reply::Bare(response.finish()));
     }
-    let bytes = stored.read(range).await.map_err(|error| ApiError::internal(&error))?;
-    Ok(Reply::Bare(response.body(SizedStream::new(length, bytes))))
+    let internal = |error| ApiError::internal(&error);
+    // A part cannot be told from a damaged one.
+    let body = if is_whole {
+        SizedStream::new(length, stored.whole(original.sha256.as_deref()).await.map_err(internal)?.boxed())
+    } else {
+        SizedStream::new(length, stored.read(range).await.map_err(internal)?.boxed())
+    };
+    Ok(Reply::Bare(response.body(body)))
 }
 
 #[cfg(test)]

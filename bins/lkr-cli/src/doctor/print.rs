@@ -1,0 +1,66 @@
+//! What was seen, as lines or as JSON.
+
+use std::io::{Write, stdout};
+
+use anyhow::Result;
+use lkr::doctor::{Examined, Finding, Outcome};
+use serde_json::{Value, json};
+
+pub(super) fn print(examined: &Examined, as_json: bool) -> Result<()> {
+    if as_json {
+        return Ok(writeln!(stdout(), "{}", object(examined))?);
+    }
+    for finding in &examined.report.findings {
+        writeln!(stdout(), "{}", line(finding))?;
+    }
+    Ok(writeln!(stdout(), "{}", summary(examined))?)
+}
+
+fn line(finding: &Finding) -> String {
+    let Finding { what, title, remedy, outcome } = finding;
+    let title = title.as_ref().map(|title| format!(" ({title:?})")).unwrap_or_default();
+    let said = match outcome {
+        Outcome::Left => remedy.clone(),
+        Outcome::Mended => format!("done: {remedy}"),
+        Outcome::Queued => format!("when the server runs: {remedy}"),
+        Outcome::Failed(reason) => format!("not done: {remedy}: {reason}"),
+    };
+    format!("{what}{title}: {said}")
+}
+
+fn summary(examined: &Examined) -> String {
+    let Examined { report, is_partial, aside } = examined;
+    let left = report.findings.iter().filter(|finding| finding.is_left()).count();
+    let mut summary = match *is_partial {
+        true => "nothing else was looked at, because the pages of the store are damaged".to_owned(),
+        false => format!("{} documents, {} points", report.documents, report.counts.total()),
+    };
+    summary += &match (report.findings.len(), left) {
+        (0, _) => "; nothing is wrong".to_owned(),
+        (all, 0) => format!("; {all} found, all of them are taken care of"),
+        (all, left) => format!("; {all} found, {left} of them are left"),
+    };
+    let aside = aside.as_ref().map(|aside| format!("; what was moved aside lies in {}", aside.display()));
+    summary + &aside.unwrap_or_default()
+}
+
+fn object(examined: &Examined) -> Value {
+    let finding = |finding: &Finding| {
+        let (outcome, reason) = match &finding.outcome {
+            Outcome::Left => ("left", None),
+            Outcome::Mended => ("mended", None),
+            Outcome::Queued => ("queued", None),
+            Outcome::Failed(reason) => ("failed", Some(reason)),
+        };
+        let Finding { what, title, remedy, .. } = finding;
+        json!({ "what": what, "title": title, "remedy": remedy, "outcome": outcome, "reason": reason })
+    };
+    let counts = examined.report.counts;
+    json!({
+        "findings": examined.report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "documents": examined.report.documents,
+        "points": { "l1": counts.l1, "l2": counts.l2, "l3": counts.l3, "chunks": counts.chunks },
+        "is_partial": examined.is_partial,
+        "aside": examined.aside,
+    })
+}

@@ -1,0 +1,105 @@
+//! Every record, and whether what it speaks of is there.
+
+use lkr_catalog::{Entry, Result, Surveyed, Task, TaskStatus};
+use lkr_domain::{DocId, TaskId};
+
+use crate::{Cure, Doctor};
+
+/// How many records are read at a time.
+const PAGE: usize = 100;
+
+impl Doctor<'_> {
+    pub(crate) async fn records(&mut self) -> Result<()> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.ports.catalog.survey(after.as_deref(), PAGE).await?;
+            let is_last = page.len() < PAGE;
+            after = page.last().map(|surveyed| surveyed.key.clone());
+            for surveyed in page {
+                self.record(surveyed).await?;
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn record(&mut self, surveyed: Surveyed) -> Result<()> {
+        let key = surveyed.key.clone();
+        let Some(entry) = &surveyed.entry else {
+            let what = format!("the record {key} cannot be read");
+            self.found(what, None, Cure::SetAside(surveyed)).await;
+            return Ok(());
+        };
+        self.known.note(entry);
+        let holds = match entry {
+            Entry::Document(document) => return self.document(document).await,
+            Entry::Task(task) => return self.task(task).await,
+            Entry::Active(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await?,
+            Entry::Held(_, _, task_id, _) => self.has_failed(*task_id).await?,
+            Entry::Amendment(doc_id, revision) => self.ports.catalog.knows(*doc_id, *revision).await?,
+            Entry::Content(sha256, doc_id) => {
+                let document = self.ports.catalog.document(*doc_id).await.ok().flatten();
+                let fingerprint = document.and_then(|document| document.value.fingerprint);
+                fingerprint.is_some_and(|fingerprint| fingerprint.sha256 == *sha256)
+            }
+            Entry::Simhash(doc_id, bits) => {
+                let document = self.ports.catalog.document(*doc_id).await.ok().flatten();
+                let fingerprint = document.and_then(|document| document.value.fingerprint);
+                fingerprint.is_some_and(|fingerprint| fingerprint.simhash == *bits)
+            }
+            Entry::Foreign(record) => {
+                let said = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
+                if said == Some(false) {
+                    let what = format!("the record {key} cannot be read");
+                    self.found(what, None, Cure::Lost("nothing can be done; a backup may have it")).await;
+                }
+                true
+            }
+            // They may speak of what is gone; the next start looks after them.
+            Entry::Upsert(_)
+            | Entry::Idempotency(_)
+            | Entry::Trash(_)
+            | Entry::Change(_)
+            | Entry::Upload(..)
+            | Entry::Unembedded(_)
+            | Entry::Alone => true,
+        };
+        if !holds {
+            let what = format!("the record {key} speaks of what is not there");
+            self.found(what, None, Cure::Strike(surveyed)).await;
+        }
+        Ok(())
+    }
+
+    async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> Result<bool> {
+        let task = self.ports.catalog.task(task_id).await.ok().flatten();
+        Ok(task.is_some_and(|task| task.doc_id == doc_id && !task.status.has_ended()))
+    }
+
+    async fn has_failed(&self, task_id: TaskId) -> Result<bool> {
+        let task = self.ports.catalog.task(task_id).await.ok().flatten();
+        Ok(task.is_some_and(|task| task.status == TaskStatus::Failed))
+    }
+
+    async fn task(&mut self, task: &Task) -> Result<()> {
+        if task.status.has_ended() {
+            return Ok(());
+        }
+        let (task_id, title) =
+            (task.task_id, Some(task.input.title.as_str()).filter(|title| !title.is_empty()));
+        let active = self.ports.catalog.active(task.doc_id).await.ok().flatten();
+        if active.is_none_or(|active| active.task_id != task_id) {
+            let what = format!("task {task_id} has not ended, and nobody would work on it");
+            self.found(what, title, Cure::Resume(Box::new(task.clone()))).await;
+        }
+        if task.kind.is_about_a_document() {
+            let sha256 = task.input.text_sha256.as_deref();
+            if let Err(error) = self.ports.texts.get(task.doc_id, task.input.revision, sha256).await {
+                let what = format!("the text that task {task_id} works on cannot be read: {error}");
+                self.found(what, title, Cure::Lost("the task will fail; send the document again")).await;
+            }
+        }
+        Ok(())
+    }
+}

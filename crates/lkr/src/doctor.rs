@@ -1,0 +1,164 @@
+//! Looking over a knowledge base in a folder that nobody has open, and mending it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use lkr_catalog::{Catalog, Originals, Texts};
+pub use lkr_doctor::{Finding, Outcome, ReadRecord, Report};
+use lkr_doctor::{Mender, Ports};
+use lkr_ingest::{IngestOptions, Ingestor};
+use lkr_parsers::Markdown;
+use lkr_store_lmdb::{Examination, LmdbOptions, LmdbStore};
+use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
+use time::OffsetDateTime;
+
+use crate::{
+    Error, ErrorKind, Result,
+    error::During,
+    open::{half_written, not_opened, open_blobs},
+};
+
+/// What is looked over, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder of the stores.
+    pub data_dir: PathBuf,
+    /// The folder of the texts.
+    pub blobs_dir: PathBuf,
+    /// The folder of the files that documents came as.
+    pub uploads_dir: PathBuf,
+    /// Whether what is wrong is mended, rather than told alone.
+    pub repair: bool,
+    /// Those who can read the records that are not the knowledge base's own.
+    pub readers: Vec<ReadRecord>,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, Default)]
+pub struct Examined {
+    /// What is wrong, and how much there is.
+    pub report: Report,
+    /// Whether nothing but the pages of the store could be looked at, because they are damaged.
+    pub is_partial: bool,
+    /// The folder to which things were moved.
+    pub aside: Option<PathBuf>,
+}
+
+/// Looks over the knowledge base in a folder. Nothing is changed without `repair`.
+///
+/// # Errors
+/// `NotFound` where there is none, `Conflict` where a process has it open; what else keeps the store from being opened.
+pub async fn examine(options: Options) -> Result<Examined> {
+    let store = options.data_dir.join("store");
+    if !store.join("kb").is_dir() {
+        let reason = format!("no knowledge base in {}", options.data_dir.display());
+        return Err(Error::new(ErrorKind::NotFound, "open store", reason));
+    }
+    let examination =
+        blocking(move || Examination::new(&store, LmdbOptions::default()).map_err(not_opened)).await?;
+    let half_written = half_written(&options.blobs_dir);
+    if options.repair {
+        return mend(options, examination, &half_written).await;
+    }
+    let mut examined = Examined::default();
+    examined.report.findings = found(&examination, &half_written, &Outcome::Left);
+    let Some(store) = examination.into_store() else {
+        examined.is_partial = true;
+        return Ok(examined);
+    };
+    let blobs: Arc<dyn ObjectStore> = match options.blobs_dir.is_dir() {
+        true => Arc::new(LocalFileSystem::new_with_prefix(&options.blobs_dir).map_err(internal)?),
+        false => Arc::new(InMemory::new()),
+    };
+    let report = lkr_doctor::examine(&ports(&store, blobs, &options), None).await.during("look over")?;
+    examined.add(report);
+    Ok(examined)
+}
+
+async fn mend(options: Options, examination: Examination, half_written: &[PathBuf]) -> Result<Examined> {
+    let mut examined = Examined::default();
+    examined.report.findings = found(&examination, half_written, &Outcome::Mended);
+    let records_lost = examination.findings().iter().any(lkr_store_lmdb::Finding::loses);
+    let aside =
+        options.data_dir.join("lost+found").join(OffsetDateTime::now_utc().unix_timestamp().to_string());
+    let (to, blobs_dir) = (aside.join("store"), options.blobs_dir.clone());
+    let opened = blocking(move || {
+        let store = examination.mend(&to).map_err(not_opened)?;
+        Ok((store, open_blobs(&blobs_dir)?))
+    });
+    let (store, blobs) = opened.await?;
+    let ports = ports(&store, Arc::new(blobs), &options);
+    let ingestor = ingestor(&store, &ports).await?;
+    let mender = Mender { ingestor, aside: aside.clone(), records_lost };
+    examined.add(lkr_doctor::examine(&ports, Some(mender)).await.during("mend")?);
+    examined.aside = Some(aside).filter(|aside| aside.exists());
+    drop(ports);
+    // Closing waits for what is being written.
+    blocking(move || {
+        drop(store);
+        Ok(())
+    })
+    .await?;
+    Ok(examined)
+}
+
+async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
+    let ports = lkr_ingest::Ports {
+        vectors: Arc::clone(&ports.vectors),
+        catalog: ports.catalog.clone(),
+        queue: Arc::new(store.queue()),
+        texts: ports.texts.clone(),
+        originals: ports.originals.clone(),
+        embedder: None,
+        parser: Arc::new(Markdown),
+        classifier: None,
+    };
+    Ingestor::open(ports, IngestOptions::default()).await.during("open knowledge base")
+}
+
+fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> Ports {
+    Ports {
+        vectors: Arc::new(store.vectors()),
+        catalog: Catalog::new(Arc::new(store.state())),
+        texts: Texts::new(blobs),
+        originals: Originals::in_folder(options.uploads_dir.clone()),
+        readers: options.readers.clone(),
+    }
+}
+
+/// What is wrong with the files.
+fn found(examination: &Examination, half_written: &[PathBuf], outcome: &Outcome) -> Vec<Finding> {
+    let finding = |what: String, remedy: &str| Finding {
+        what,
+        title: None,
+        remedy: remedy.to_owned(),
+        outcome: outcome.clone(),
+    };
+    let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
+    let stored = examination.findings().iter().map(|found| finding(found.what.clone(), found.remedy));
+    stored.chain(half_written.iter().map(half)).collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl Examined {
+    fn add(&mut self, report: Report) {
+        let mut findings = std::mem::take(&mut self.report.findings);
+        findings.extend(report.findings);
+        self.report = Report { findings, ..report };
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::new(ErrorKind::Internal, "look over", error))?
+}
+
+fn internal(error: object_store::Error) -> Error {
+    Error::new(ErrorKind::Internal, "open blobs", error)
+}
