@@ -3,7 +3,7 @@
 use std::{fs, io, io::Write, path::Path};
 
 use futures_util::{Stream, TryStreamExt};
-use lkr_catalog::{ExtractedText, Result, Surveyed, Task, tags_of};
+use lkr_catalog::{ErrorKind, ExtractedText, Result, Surveyed, Task, tags_of};
 use lkr_domain::{DocId, Document, Fingerprint, NewDocument};
 use lkr_ingest::{NewFile, Submission};
 use lkr_vectors::{Collection, Condition, Filter};
@@ -71,7 +71,11 @@ impl Cure {
         let catalog = &ports.catalog;
         match self {
             Self::Lost(_) => return Ok(Outcome::Left),
-            Self::Strike(surveyed) => catalog.strike(surveyed).await?,
+            Self::Strike(surveyed) => match catalog.strike(surveyed).await {
+                // Another cure wrote it anew.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                struck => struck?,
+            },
             Self::SetAside(surveyed) => {
                 if let Some(record) = catalog.raw(&surveyed.key).await? {
                     keep(&mender.aside, &format!("records/{}", surveyed.key), &record.value)?;

@@ -1,0 +1,318 @@
+//! Each kind of damage: it is named, mended, not found again, and the knowledge base answers as before.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use lkr::{
+    DocId, Document, ErrorKind, IngestOptions, KnowledgeBase, Layer, NewDocument, PointId, SearchRequest,
+    doctor::{Examined, Options, Outcome, examine},
+    ports::{
+        object_store::{ObjectStore, local::LocalFileSystem},
+        state::{Expect, StateStore, Write},
+        vectors::{Collection, Condition, Filter, Tags, VectorStore, With},
+    },
+};
+use lkr_catalog::{Originals, Task, TaskInput, Texts};
+use lkr_models::MemoryEmbedder;
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+
+const DOCUMENTS: u32 = 6;
+
+/// A folder with a knowledge base that is closed.
+struct Ground {
+    folder: tempfile::TempDir,
+    documents: Vec<Document>,
+}
+
+fn text(n: u32) -> String {
+    let section = |part: u32| {
+        format!("## Part {part} of {n}\n\nThe whale number {n} rests at place {part}. It sings.\n")
+    };
+    format!("# Whale {n}\n\n{}", (0..5).map(section).collect::<Vec<_>>().join("\n"))
+}
+
+impl Ground {
+    async fn new() -> Self {
+        let mut ground = Self { folder: tempfile::tempdir().unwrap(), documents: Vec::new() };
+        let kb = ground.open().await;
+        for n in 0..DOCUMENTS {
+            let document =
+                NewDocument { text: text(n), source: format!("source {n}"), ..NewDocument::default() };
+            ground.documents.push(kb.add(document).await.unwrap());
+        }
+        kb.close().await;
+        ground
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn store(&self) -> LmdbStore {
+        // What was closed a moment ago may have reads under way.
+        for _ in 0..1_000 {
+            match LmdbStore::open(&self.path("store"), LmdbOptions::default()) {
+                Err(error) if error.is_retryable() => std::thread::sleep(Duration::from_millis(10)),
+                opened => return opened.unwrap(),
+            }
+        }
+        unreachable!("the store stays locked")
+    }
+
+    async fn open(&self) -> KnowledgeBase {
+        let store = self.store();
+        fs::create_dir_all(self.path("blobs")).unwrap();
+        let blobs = LocalFileSystem::new_with_prefix(self.path("blobs")).unwrap();
+        let options = IngestOptions { batch: 4, ..IngestOptions::default() };
+        KnowledgeBase::builder()
+            .vectors(Arc::new(store.vectors()))
+            .state(Arc::new(store.state()))
+            .queue(Arc::new(store.queue()))
+            .blobs(Arc::new(blobs) as Arc<dyn ObjectStore>)
+            .originals(Originals::in_folder(self.path("uploads")))
+            .embedder(Arc::new(MemoryEmbedder::default()))
+            .ingest_options(options)
+            .build()
+            .await
+            .unwrap()
+    }
+
+    async fn examined(&self, repair: bool) -> Examined {
+        drop(self.store());
+        let options = Options {
+            data_dir: self.folder.path().to_owned(),
+            blobs_dir: self.path("blobs"),
+            uploads_dir: self.path("uploads"),
+            repair,
+            readers: Vec::new(),
+        };
+        examine(options).await.unwrap()
+    }
+
+    async fn findings(&self) -> Vec<String> {
+        self.examined(false).await.report.findings.into_iter().map(|finding| finding.what).collect()
+    }
+
+    /// The damage is named; mending it, and letting the workers do what is left to them, leaves nothing to be found,
+    /// and all documents as they were.
+    async fn heals(&self, says: &str) {
+        let before = self.findings().await;
+        assert!(before.iter().any(|what| what.contains(says)), "{says}: {before:?}");
+        let mended = self.examined(true).await;
+        let left: Vec<_> = mended.report.findings.iter().filter(|finding| finding.is_left()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        let kb = self.open().await;
+        while kb.queued().await.unwrap() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for (n, document) in (0..).zip(&self.documents) {
+            let id = document.doc_id;
+            assert_eq!(kb.text(id).await.unwrap().unwrap(), text(n));
+            let chunks = kb.chunks(id, 0, 100).await.unwrap().unwrap();
+            assert_eq!(chunks.items.len() as u64, document.counts.chunks);
+            let found = kb.search(&SearchRequest::new(format!("whale number {n}"))).await.unwrap();
+            assert!(found.response.results.iter().any(|result| result.doc_id == id), "{n}");
+        }
+        kb.close().await;
+        assert_eq!(self.findings().await, Vec::<String>::new(), "after {says}");
+    }
+
+    fn first(&self) -> &Document {
+        &self.documents[0]
+    }
+
+    fn text_path(&self, document: &Document) -> PathBuf {
+        let id = document.doc_id.to_string();
+        self.path(&format!("blobs/texts/{}/{id}-{}", &id[30..], document.revision))
+    }
+}
+
+fn only(id: PointId) -> Filter {
+    Filter::only(Condition::Ids(vec![id]))
+}
+
+fn point(document: &Document, layer: Layer, n: u32) -> PointId {
+    PointId::derive(document.doc_id, document.revision, layer, n)
+}
+
+#[tokio::test]
+async fn what_is_whole_is_left_as_it_is() {
+    let ground = Ground::new().await;
+    assert_eq!(ground.findings().await, Vec::<String>::new());
+    let mended = ground.examined(true).await;
+    assert_eq!((mended.report.documents, mended.report.findings.len()), (u64::from(DOCUMENTS), 0));
+    assert!(mended.aside.is_none());
+    let open = ground.open().await;
+    let options = Options {
+        data_dir: ground.folder.path().to_owned(),
+        blobs_dir: ground.path("blobs"),
+        uploads_dir: ground.path("uploads"),
+        repair: true,
+        readers: Vec::new(),
+    };
+    assert_eq!(examine(options).await.unwrap_err().kind(), ErrorKind::Conflict);
+    open.close().await;
+}
+
+#[tokio::test]
+async fn missing_points_are_made_again_in_every_layer() {
+    for layer in Layer::ALL {
+        let ground = Ground::new().await;
+        let vectors = ground.store().vectors();
+        vectors.delete(&layer.into(), &only(point(ground.first(), layer, 0))).await.unwrap();
+        drop(vectors);
+        ground.heals(&format!("1 points of document {} in {layer} are missing", ground.first().doc_id)).await;
+    }
+}
+
+#[tokio::test]
+async fn points_that_say_something_else_are_made_again() {
+    let ground = Ground::new().await;
+    let vectors = ground.store().vectors();
+    let chunks = Collection::from(Layer::Chunks);
+    let ids: Vec<_> = ground.documents.iter().map(|document| point(document, Layer::Chunks, 0)).collect();
+    let mut points: Vec<_> =
+        vectors.get(&chunks, &ids, With::All).await.unwrap().into_iter().map(Option::unwrap).collect();
+    points[0].payload["text"] = "what never stood there".into();
+    points[1].dense = None;
+    points[2].origin.ordinal += 1;
+    points[3].tags = Tags::new();
+    points[4].payload = "nothing".into();
+    vectors.upsert(&chunks, points).await.unwrap();
+    drop(vectors);
+    let findings = ground.findings().await.join("\n");
+    for says in
+        ["are not what stands in the text", "have no dense vectors", "are of another place", "other tags"]
+    {
+        assert!(findings.contains(says), "{says}: {findings}");
+    }
+    ground.heals("cannot be read").await;
+}
+
+#[tokio::test]
+async fn lesson_05_what_belongs_to_nothing_is_found_and_removed() {
+    let ground = Ground::new().await;
+    let (store, stranger) = (ground.store(), DocId::new());
+    let chunks = Collection::from(Layer::Chunks);
+    let own =
+        store.vectors().get(&chunks, &[point(ground.first(), Layer::Chunks, 0)], With::All).await.unwrap();
+    let mut planted = own[0].clone().unwrap();
+    planted.id = PointId::derive(stranger, 1, Layer::Chunks, 0);
+    planted.origin.doc_id = stranger;
+    store.vectors().upsert(&chunks, vec![planted]).await.unwrap();
+    store
+        .state()
+        .apply(vec![
+            Write::put(format!("content/{}/{stranger}", "0".repeat(64)), Expect::Any, ""),
+            Write::put(format!("simhash/{stranger}"), Expect::Any, "0123456789abcdef"),
+            Write::put(format!("active/{}", DocId::new()), Expect::Any, lkr::TaskId::new().to_string()),
+        ])
+        .await
+        .unwrap();
+    drop(store);
+    let blobs = Arc::new(LocalFileSystem::new_with_prefix(ground.path("blobs")).unwrap());
+    Texts::new(blobs).put(stranger, 1, "a text").await.unwrap();
+    let file = format!("uploads/2026/11/{stranger}_a.txt");
+    fs::create_dir_all(ground.path(&file).parent().unwrap()).unwrap();
+    fs::write(ground.path(&file), "a file").unwrap();
+    fs::write(ground.path("uploads/mine.txt"), "not lkr's").unwrap();
+    let half = ground.text_path(ground.first()).with_extension("").display().to_string() + "#1";
+    fs::write(&half, "half").unwrap();
+    let findings = ground.findings().await;
+    assert_eq!(findings.len(), 7, "{findings:?}");
+    ground.heals("there are points of document").await;
+    assert!(!ground.path(&file).exists() && !Path::new(&half).exists());
+    assert!(ground.path("uploads/mine.txt").exists());
+}
+
+#[tokio::test]
+async fn indexes_and_tasks_are_put_right() {
+    let ground = Ground::new().await;
+    let first = ground.first();
+    let store = ground.store();
+    let fingerprint = first.fingerprint.clone().unwrap();
+    store
+        .state()
+        .apply(vec![
+            Write::delete(format!("content/{}/{}", fingerprint.sha256, first.doc_id), Expect::Any),
+            Write::put(format!("simhash/{}", ground.documents[1].doc_id), Expect::Any, "0000000000000000"),
+        ])
+        .await
+        .unwrap();
+    // A task that nobody would work on: its text is the first document's.
+    let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
+    let task = Task::replace(first.doc_id, first.created_by.clone(), input);
+    let record = serde_json::to_vec(&task).unwrap();
+    store
+        .state()
+        .apply(vec![Write::put(format!("task/{}", task.task_id), Expect::Any, record)])
+        .await
+        .unwrap();
+    let blobs = Arc::new(LocalFileSystem::new_with_prefix(ground.path("blobs")).unwrap());
+    Texts::new(blobs).put(first.doc_id, first.revision + 1, text(0)).await.unwrap();
+    drop(store);
+    let findings = ground.findings().await.join("\n");
+    assert!(findings.contains("is not in the indexes of texts"), "{findings}");
+    ground.heals("has not ended, and nobody would work on it").await;
+}
+
+/// A record that cannot be read is kept aside, and so is what may have been its document's.
+#[tokio::test]
+async fn what_lost_its_record_is_moved_aside() {
+    let ground = Ground::new().await;
+    let first = ground.first().clone();
+    let store = ground.store();
+    let key = format!("doc/{}", first.doc_id);
+    store.state().apply(vec![Write::put(key.clone(), Expect::Any, "what is no record")]).await.unwrap();
+    drop(store);
+    let mended = ground.examined(true).await;
+    let aside = mended.aside.unwrap();
+    assert_eq!(fs::read_to_string(aside.join("records").join(&key)).unwrap(), "what is no record");
+    let kept = aside.join(format!("texts/{}-{}", first.doc_id, first.revision));
+    assert_eq!(fs::read_to_string(kept).unwrap(), text(0));
+    assert_eq!(ground.findings().await, Vec::<String>::new());
+    let kb = ground.open().await;
+    assert!(kb.document(first.doc_id).await.unwrap().is_none());
+    assert_eq!(kb.stats().await.unwrap().counts.l1, u64::from(DOCUMENTS) - 1);
+    kb.close().await;
+}
+
+/// A wrong text is never answered, and what is lost for good is said.
+#[tokio::test]
+async fn a_damaged_text_is_named_and_never_shown() {
+    let ground = Ground::new().await;
+    let path = ground.text_path(ground.first());
+    let whole = fs::read(&path).unwrap();
+    for damage in ["flip", "cut", "gone"] {
+        let mut bytes = whole.clone();
+        match damage {
+            "flip" => bytes[20] ^= 1,
+            "cut" => bytes.truncate(100),
+            _ => {}
+        }
+        if damage == "gone" {
+            fs::remove_file(&path).unwrap()
+        } else {
+            fs::write(&path, &bytes).unwrap()
+        }
+        let says = format!("the text of document {} cannot be read", ground.first().doc_id);
+        assert!(ground.findings().await.iter().any(|what| what.contains(&says)), "{damage}");
+        let mended = ground.examined(true).await;
+        assert!(mended.report.findings.iter().all(|finding| finding.outcome == Outcome::Left), "{damage}");
+        let kb = ground.open().await;
+        let error = kb.text(ground.first().doc_id).await.unwrap_err();
+        assert!(
+            damage == "gone" || error.to_string().contains(&ground.first().doc_id.to_string()),
+            "{error}"
+        );
+        assert!(kb.text_in_parts(ground.first().doc_id).await.is_err());
+        kb.close().await;
+        fs::write(&path, &whole).unwrap();
+    }
+    assert_eq!(ground.findings().await, Vec::<String>::new());
+}

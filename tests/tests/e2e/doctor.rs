@@ -1,0 +1,138 @@
+//! `lkr doctor` on the folders of real servers, and servers that start on damaged ones.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use lkr_tests::{Server, cli_binary};
+use serde_json::{Value, json};
+
+pub(crate) fn doctor(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = Command::new(cli_binary());
+    command.arg("doctor").arg("--data-dir").arg(server.data_dir()).args(arguments);
+    command.current_dir(server.folder()).output().unwrap()
+}
+
+pub(crate) fn said(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
+}
+
+fn text(n: usize) -> String {
+    format!("# Stone {n}\n\n{}", format!("The stone number {n} lies in the river. It is grey. ").repeat(30))
+}
+
+/// A server with a few documents, and their ids.
+fn filled() -> (Server, Vec<String>) {
+    let server = Server::start();
+    let ids = (0..8).map(|n| {
+        let task = server.post("/documents", &json!({ "text": text(n) }));
+        let task = server.ended(task.data()["task_id"].as_str().unwrap());
+        task["doc_id"].as_str().unwrap().to_owned()
+    });
+    let ids = ids.collect();
+    (server, ids)
+}
+
+fn file_of(server: &Server, id: &str) -> std::path::PathBuf {
+    server.data_dir().join(format!("blobs/texts/{}/{id}-1", &id[30..]))
+}
+
+#[test]
+fn it_says_what_is_wrong_and_touches_nothing() {
+    let (server, ids) = filled();
+    let refused = doctor(&server, &["--repair"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused.stderr).contains("is in use by another process: stop the server first"));
+    server.kill();
+    let whole = doctor(&server, &[]);
+    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stdout));
+    assert!(said(&whole.stdout).starts_with("8 documents, "));
+    let path = file_of(&server, &ids[0]);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[50] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let found = doctor(&server, &[]);
+    assert_eq!(found.status.code(), Some(1));
+    let line = said(&found.stdout).lines().next().unwrap();
+    assert!(line.contains(&ids[0]) && line.contains("Stone 0"), "{line}");
+    let as_json: Value = serde_json::from_slice(&doctor(&server, &["--json"]).stdout).unwrap();
+    assert_eq!(as_json["findings"].as_array().unwrap().len(), 1);
+    assert_eq!(as_json["documents"], 8);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    // The text is refused rather than shown, the others are there.
+    server.restart();
+    let answer = server.get(&format!("/documents/{}/text", ids[0]));
+    assert_eq!((answer.status, answer.json()["code"].as_u64()), (500, Some(2000)));
+    assert_eq!(server.get(&format!("/documents/{}/text", ids[1])).data()["text"], text(1));
+    let absent = Command::new(cli_binary()).args(["doctor", "--data-dir", "absent"]).output().unwrap();
+    assert_eq!(absent.status.code(), Some(2));
+    assert!(said(&absent.stderr).contains("no knowledge base in absent"));
+}
+
+fn flip(path: &Path, seed: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    for n in 0..16 {
+        let at = (seed * 7_919 + n * 104_729) % bytes.len();
+        bytes[at] ^= 1 << (n % 8);
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+fn graph_files(server: &Server) -> Vec<std::path::PathBuf> {
+    let folders = fs::read_dir(server.data_dir().join("store/graph")).unwrap();
+    let files = folders.map(|folder| folder.unwrap().path().join("data.mdb"));
+    files.filter(|file| file.is_file()).collect()
+}
+
+/// Whatever becomes of the graph while the server is down, it starts by itself, and searches answer as before.
+#[test]
+fn a_damaged_graph_needs_no_human() {
+    let (server, ids) = filled();
+    let graph = server.data_dir().join("store/graph");
+    let cut = |share: u64| {
+        move |server: &Server| {
+            for file in graph_files(server) {
+                let length = fs::metadata(&file).unwrap().len();
+                fs::File::options().write(true).open(&file).unwrap().set_len(length * share / 4).unwrap();
+            }
+        }
+    };
+    let damages: Vec<Box<dyn Fn(&Server)>> = vec![
+        Box::new(|server| fs::remove_dir_all(server.data_dir().join("store/graph")).unwrap()),
+        Box::new(cut(0)),
+        Box::new(cut(1)),
+        Box::new(cut(2)),
+        Box::new(move |_| {
+            fs::remove_dir_all(&graph).unwrap();
+            fs::write(&graph, "no folder").unwrap();
+        }),
+        Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 1))),
+        Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 2))),
+        Box::new(|server| {
+            for name in ["lock", "kb/lock.mdb"] {
+                fs::write(server.data_dir().join("store").join(name), "torn").unwrap();
+            }
+        }),
+        Box::new(|server| {
+            for name in ["lock", "kb/lock.mdb"] {
+                fs::write(server.data_dir().join("store").join(name), "").unwrap();
+            }
+        }),
+    ];
+    for (n, damage) in damages.iter().enumerate() {
+        server.kill();
+        damage(&server);
+        server.restart();
+        for (at, id) in ids.iter().enumerate() {
+            let found =
+                server.post("/search", &json!({ "query": format!("stone number {at}"), "top_k": 20 }));
+            let results = found.data()["results"].as_array().unwrap().clone();
+            assert!(results.iter().any(|result| result["doc_id"] == **id), "damage {n}: {at}");
+        }
+    }
+    server.kill();
+    let whole = doctor(&server, &[]);
+    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stdout));
+}

@@ -1,0 +1,35 @@
+//! One delete removes everything of a document, whenever the process is killed amid it; `lkr doctor` says so.
+
+use std::process::Output;
+
+use lkr_tests::{Load, Seed, Server};
+
+use crate::doctor::{doctor, said};
+
+/// How often the server is killed.
+const KILLS: usize = 6;
+
+#[test]
+fn lesson_05_deletes_leave_nothing() {
+    let name = "lesson_05_deletes_leave_nothing";
+    let (server, mut seed) = (Server::start(), Seed::announce(name));
+    let load = Load::default();
+    for _ in 0..KILLS {
+        load.until_killed(&server, &mut seed);
+        server.restart();
+    }
+    let ledger = load.ledger().clone();
+    assert!(ledger.values().any(|outcome| outcome.delete_sent), "nothing was deleted");
+    for outcome in ledger.values() {
+        outcome.task_id.iter().for_each(|task_id| drop(server.ended(task_id)));
+    }
+    // What is left of the last load is deleted too, and what is deleted is collected by and by.
+    for item in server.all("/documents") {
+        server.delete(&format!("/documents/{}", item["doc_id"].as_str().unwrap()));
+    }
+    lkr_tests::assert_nothing_left(&server, &lkr_tests::assert_consistent(&server));
+    server.stop();
+    let Output { status, stdout, .. } = doctor(&server, &[]);
+    assert!(status.success(), "{}", said(&stdout));
+    assert!(said(&stdout).ends_with("0 documents, 0 points; nothing is wrong\n"), "{}", said(&stdout));
+}
