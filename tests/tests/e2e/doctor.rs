@@ -26,12 +26,7 @@ fn text(n: usize) -> String {
 /// A server with a few documents, and their ids.
 fn filled() -> (Server, Vec<String>) {
     let server = Server::start();
-    let ids = (0..8).map(|n| {
-        let task = server.post("/documents", &json!({ "text": text(n) }));
-        let task = server.ended(task.data()["task_id"].as_str().unwrap());
-        task["doc_id"].as_str().unwrap().to_owned()
-    });
-    let ids = ids.collect();
+    let ids = (0..8).map(|n| server.add(&json!({ "text": text(n) }))).collect();
     (server, ids)
 }
 
@@ -63,8 +58,7 @@ fn it_says_what_is_wrong_and_touches_nothing() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
     // The text is refused rather than shown, the others are there.
     server.restart();
-    let answer = server.get(&format!("/documents/{}/text", ids[0]));
-    assert_eq!((answer.status, answer.json()["code"].as_u64()), (500, Some(2000)));
+    server.get(&format!("/documents/{}/text", ids[0])).refused(2000, 500);
     assert_eq!(server.get(&format!("/documents/{}/text", ids[1])).data()["text"], text(1));
     let absent = Command::new(cli_binary()).args(["doctor", "--data-dir", "absent"]).output().unwrap();
     assert_eq!(absent.status.code(), Some(2));
@@ -126,9 +120,8 @@ fn a_damaged_graph_needs_no_human() {
         damage(&server);
         server.restart();
         for (at, id) in ids.iter().enumerate() {
-            let found =
-                server.post("/search", &json!({ "query": format!("stone number {at}"), "top_k": 20 }));
-            let results = found.data()["results"].as_array().unwrap().clone();
+            let found = server.search(&json!({ "query": format!("stone number {at}"), "top_k": 20 }));
+            let results = found["results"].as_array().unwrap();
             assert!(results.iter().any(|result| result["doc_id"] == **id), "damage {n}: {at}");
         }
     }

@@ -22,8 +22,11 @@ const SEAL: &str = "seal";
 const LINEAGE: &str = "lineage";
 const READ: usize = 1 << 20;
 
-/// The graph folders in `dir`; their names are numbers.
+/// The graph folders in `dir`; their names are numbers. What stands in its place and is no folder goes.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    if dir.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        fs::remove_file(dir)?;
+    }
     fs::create_dir_all(dir)?;
     let mut folders = Vec::new();
     for entry in fs::read_dir(dir)? {

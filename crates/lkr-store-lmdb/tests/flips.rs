@@ -1,0 +1,89 @@
+//! A store as a kill leaves it, with bytes of its graph flipped before it is opened again. The process that opens it
+//! is another one, because LMDB may end it.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use common::{ask, built, name, open, options, point, spec};
+use lkr_store_lmdb::LmdbStore;
+use lkr_vectors::{Filter, QueryVector, VectorStore, With};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+/// The variable that tells the child its folder.
+const FOLDER: &str = "LKR_FLIPS_FOLDER";
+const POINTS: u32 = 600;
+const ROUNDS: u64 = 30;
+
+/// Opens the folder, searches, has the graph built where it must be, and searches again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child() {
+    let Some(folder) = env::var_os(FOLDER) else { return };
+    let store = LmdbStore::open(folder.as_ref(), options()).unwrap();
+    let vectors = store.vectors();
+    for _ in 0..2 {
+        let page = vectors.scroll(&name("points"), &Filter::all(), None, POINTS as usize, With::All).await;
+        let points = page.unwrap().points;
+        assert_eq!(points.len(), POINTS as usize);
+        let mut found = 0;
+        for point in points.iter().step_by(5) {
+            let vector = QueryVector::Dense(point.dense.clone().unwrap());
+            let hits = ask(&vectors, &name("points"), vector, &Filter::all(), 3).await;
+            // Each hit is scored by the stored vector, whatever the graph says.
+            found += usize::from(hits.first().is_some_and(|hit| hit.score > 0.999));
+        }
+        assert!(found > 100, "{found} of 120");
+        built(&vectors, &name("points")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flipped_bytes_of_an_open_graph_end_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.vectors().ensure(&spec(&name("points"))).await.unwrap();
+    let mut rng = StdRng::seed_from_u64(11);
+    let points = (0..POINTS).map(|n| point(n, &mut rng)).collect();
+    store.vectors().upsert(&name("points"), points).await.unwrap();
+    built(&store.vectors(), &name("points")).await;
+    for round in 0..ROUNDS {
+        let copied = tempfile::tempdir().unwrap();
+        copy(folder.path(), copied.path());
+        let graph = fs::read_dir(copied.path().join("graph")).unwrap().next().unwrap().unwrap().path();
+        // As it is while it is written to.
+        fs::remove_file(graph.join("seal")).ok();
+        let data = graph.join("data.mdb");
+        let mut bytes = fs::read(&data).unwrap();
+        for _ in 0..1 << (round % 6) {
+            // Anywhere, or among what leads to other pages.
+            let at = match round % 2 {
+                0 => rng.random_range(0..bytes.len()),
+                _ => rng.random_range(0..bytes.len() / 4_096) * 4_096 + rng.random_range(0..64),
+            };
+            bytes[at] ^= 1 << rng.random_range(0..8);
+        }
+        fs::write(&data, bytes).unwrap();
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args(["--exact", "child", "--nocapture"]).env(FOLDER, copied.path());
+        let output = child.stdout(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "round {round}: {}\n{said}", output.status);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
