@@ -15,7 +15,7 @@ use super::{
 use crate::{
     codec::{damaged, unseal},
     env::Kb,
-    error::Done,
+    error::{Done, Kind},
     graph::Graphs,
 };
 
@@ -96,12 +96,18 @@ fn scan(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Done<Vec<u32>> {
     Ok(top.into_best().into_iter().map(|(_, id)| id).collect())
 }
 
-/// The exact cosines of the candidates, from checked vectors, cut to the limit.
+/// The exact cosines of the candidates, from checked vectors, cut to the limit. A damaged one is left out and logged:
+/// it keeps no other from being found.
 fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Done<Vec<(f32, u32)>> {
     let mut top = Top::new(query.limit);
     for id in found {
-        if let Some(vector) = vector(kb, txn, query.collection, id, query.vector.len())? {
-            top.push(cosine(query.vector, &vector), id);
+        match vector(kb, txn, query.collection, id, query.vector.len()) {
+            Ok(Some(vector)) => top.push(cosine(query.vector, &vector), id),
+            Ok(None) => {}
+            Err(failure) if failure.kind() == Kind::Corrupt => {
+                tracing::error!(%failure, "no dense query finds it");
+            }
+            Err(failure) => return Err(failure),
         }
     }
     Ok(top.into_best())
