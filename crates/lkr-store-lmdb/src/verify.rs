@@ -109,17 +109,20 @@ fn named(kb: &Kb, name: &str) -> Done<Table> {
 
 /// Does what the findings ask for, but salvage, which the rows were read after.
 pub(crate) fn mend(kb: &Kb, txn: &mut RwTxn, findings: &[Finding]) -> Done<()> {
+    // What goes first may stand where something is to be written.
+    for finding in findings {
+        if let Repair::Remove { rows, .. } = &finding.repair {
+            for (table, key) in rows {
+                named(kb, table)?.delete(txn, key)?;
+            }
+        }
+    }
     let mut rebuilt = Vec::new();
     for Finding { repair, .. } in findings {
         match repair {
-            Repair::Remove { rows, .. } => {
-                for (table, key) in rows {
-                    named(kb, table)?.delete(txn, key)?;
-                }
-            }
             Repair::Put { table, key, value } => named(kb, table)?.put(txn, key, value)?,
             Repair::Indexes { collection } if !rebuilt.contains(collection) => rebuilt.push(*collection),
-            Repair::Salvage | Repair::Indexes { .. } => {}
+            Repair::Salvage | Repair::Remove { .. } | Repair::Indexes { .. } => {}
         }
     }
     rebuilt.into_iter().try_for_each(|collection| vectors::index_anew(kb, txn, collection))

@@ -149,13 +149,16 @@ impl<'p> Page<'p> {
         }
         let offsets = bytes.get(HEADER..lower)?.as_chunks::<2>().0.iter();
         let nodes = offsets.map(|offset| usize::from(u16::from_ne_bytes(*offset)));
-        let mut nodes = nodes.map(|at| (at >= upper && at % 2 == 0).then(|| Node::parse(bytes, at))?);
+        let nodes = nodes.map(|at| (at >= upper && at % 2 == 0).then(|| Node::parse(bytes, at))?);
+        let nodes = nodes.collect::<Option<Vec<_>>>()?;
+        let is_leaf = u16_at(bytes, 10)? == LEAF;
+        // Nodes lie without gaps: one of another length would have LMDB move the others wrongly.
+        if nodes.iter().map(|node| node.length(is_leaf)).sum::<usize>() != bytes.len() - upper {
+            return None;
+        }
         match u16_at(bytes, 10)? {
-            BRANCH => Some(Self::Branch(nodes.map(|node| Some(node?.child())).collect::<Option<_>>()?)),
-            LEAF => Some(Self::Leaf(nodes.try_fold(Vec::new(), |mut all, node| {
-                all.push(node?.row()?);
-                Some(all)
-            })?)),
+            BRANCH => Some(Self::Branch(nodes.iter().map(Node::child).collect())),
+            LEAF => Some(Self::Leaf(nodes.iter().map(Node::row).collect::<Option<_>>()?)),
             _ => None,
         }
     }
@@ -183,6 +186,16 @@ impl<'p> Node<'p> {
         let (key, rest) = node.get(NODE_HEADER..)?.split_at_checked(usize::from(u16_at(node, 6)?))?;
         let low = u32::from(u16_at(node, 0)?) | u32::from(u16_at(node, 2)?) << 16;
         Some(Self { low, flags: u16_at(node, 4)?, key, rest })
+    }
+
+    /// How much of the page it takes.
+    const fn length(&self, is_leaf: bool) -> usize {
+        let data = match (is_leaf, self.flags) {
+            (false, _) => 0,
+            (true, BIG) => 8,
+            (true, _) => self.low as usize,
+        };
+        (NODE_HEADER + self.key.len() + data).next_multiple_of(2)
     }
 
     fn child(&self) -> (&'p [u8], u64) {
