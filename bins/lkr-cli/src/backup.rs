@@ -7,10 +7,10 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use lkr::{
-    ErrorKind,
-    backup::{BackedUp, Folders, Restored, add_secret_key, open_backup, restore, verify},
+    ErrorKind, Folders,
+    backup::{BackedUp, Restored, add_secret_key, open_backup, restore, verify},
 };
 use tokio::{
     fs::File,
@@ -19,7 +19,8 @@ use tokio::{
 
 use crate::{folders::FolderArgs, http::Login};
 
-/// What `lkr backup` is told.
+/// What `lkr backup` is told. With a login the server is asked; without one it makes the backup of folders that no server
+/// has open.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     #[command(flatten)]
@@ -27,13 +28,10 @@ pub(crate) struct BackupArgs {
     /// The archive; it must not be there.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// The data folder, which is opened where no server has it open.
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
     #[command(flatten)]
     folders: FolderArgs,
     /// Add the key that seals stored secrets, from the data folder: whoever has the archive can read them.
-    #[arg(long, requires = "data_dir")]
+    #[arg(long)]
     with_secret_key: bool,
 }
 
@@ -43,9 +41,6 @@ pub(crate) struct RestoreArgs {
     /// The archive.
     #[arg(value_name = "FILE")]
     archive: PathBuf,
-    /// The data folder.
-    #[arg(long, value_name = "DIR")]
-    data_dir: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
 }
@@ -53,17 +48,18 @@ pub(crate) struct RestoreArgs {
 /// Has a server make a backup or, where none has the folder open, makes it. What was written is read once more before
 /// it is given its name.
 pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
-    let BackupArgs { login, output, data_dir, folders, with_secret_key } = args;
+    let BackupArgs { login, output, folders, with_secret_key } = args;
     ensure!(!output.exists(), "{} is there already", output.display());
     let draft = output.with_added_extension("part");
-    let folders = data_dir.as_ref().map(|data_dir| folders.with(data_dir));
+    let folders = folders.find()?;
     let done = runtime()?.block_on(async {
-        let key = folders.as_ref().filter(|_| *with_secret_key);
-        if !from_folder(folders.as_ref(), key, login.can_log_in(), &draft).await? {
+        if login.can_log_in() {
             download(login, &draft)?;
-            if let Some(folders) = key {
-                add_key(&draft, folders).await?;
+            if *with_secret_key {
+                add_key(&draft, &folders).await?;
             }
+        } else {
+            from_folders(&folders, *with_secret_key, &draft).await?;
         }
         let done = verify(BufReader::new(File::open(&draft).await?)).await?;
         fs::rename(&draft, output)?;
@@ -80,10 +76,11 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
 
 /// Puts an archive back.
 pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
-    let RestoreArgs { archive, data_dir, folders } = args;
+    let RestoreArgs { archive, folders } = args;
+    let folders = folders.find()?;
     let restored = runtime()?.block_on(async {
         let file = File::open(archive).await.with_context(|| archive.display().to_string())?;
-        anyhow::Ok(restore(BufReader::new(file), &folders.with(data_dir)).await?)
+        anyhow::Ok(restore(BufReader::new(file), &folders).await?)
     });
     let Restored { files, bytes, missing, with_secret_key } = restored?;
     say_missing(&missing)?;
@@ -92,7 +89,7 @@ pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
             "the archive has no secret key: stored API keys need the one of before, or to be set again";
         writeln!(io::stderr(), "{without}")?;
     }
-    writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), data_dir.display())?;
+    writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), folders.data_dir.display())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,29 +97,18 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// Makes the backup of a closed knowledge base; `false` where a server has to be asked.
-async fn from_folder(
-    folders: Option<&Folders>,
-    key: Option<&Folders>,
-    can_log_in: bool,
-    to: &Path,
-) -> Result<bool> {
-    let Some(folders) = folders else { return Ok(false) };
-    let backup = match open_backup(folders).await {
-        Err(error) if error.kind() == ErrorKind::Conflict && can_log_in => return Ok(false),
-        Err(error) if error.kind() == ErrorKind::Conflict => {
-            bail!("{error}: with --password-file or --token too, the server is asked for the backup")
+/// Makes the backup of a closed knowledge base.
+async fn from_folders(folders: &Folders, with_secret_key: bool, to: &Path) -> Result<()> {
+    let backup = open_backup(folders).await.map_err(|error| match error.kind() {
+        ErrorKind::Conflict => {
+            anyhow!("{error}: give --password-file or --token, and the server makes the backup")
         }
-        opened => opened?,
-    };
-    let backup = match key {
-        Some(folders) => backup.with_secret_key(folders).await?,
-        None => backup,
-    };
+        _ => anyhow!(error),
+    })?;
+    let backup = if with_secret_key { backup.with_secret_key(folders).await? } else { backup };
     let mut file = create(to).await?;
     backup.write(&mut file).await?;
-    file.into_inner().sync_all().await?;
-    Ok(true)
+    Ok(file.into_inner().sync_all().await?)
 }
 
 /// Asks the server.

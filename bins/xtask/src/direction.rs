@@ -25,7 +25,6 @@ const MAY_REACH: &[(&str, &[&str])] = &[
         ],
     ),
     ("lkr-domain", &[]),
-    (&[]),
     (
         "lkr-ingest",
         &[

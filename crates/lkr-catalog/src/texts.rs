@@ -135,7 +135,7 @@ impl Texts {
     }
 
     /// A blob that [`paths`](Self::paths) named: its length, and its content as it is read. `None` where there is none.
-    pub async fn stored(
+    pub async fn blob(
         &self,
         path: &str,
     ) -> Result<Option<(u64, impl Stream<Item = io::Result<Bytes>> + Send + use<>)>> {

@@ -15,7 +15,7 @@ use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Folders, Result,
     error::During,
     open::{half_written, not_opened, open_blobs},
 };
@@ -23,12 +23,8 @@ use crate::{
 /// What is looked over, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of the stores.
-    pub data_dir: PathBuf,
-    /// The folder of the texts.
-    pub blobs_dir: PathBuf,
-    /// The folder of the files that documents came as.
-    pub uploads_dir: PathBuf,
+    /// Where it lies.
+    pub folders: Folders,
     /// Whether what is wrong is mended, rather than told alone.
     pub repair: bool,
     /// Those who can read the records that are not the knowledge base's own.
@@ -51,14 +47,14 @@ pub struct Examined {
 /// # Errors
 /// `NotFound` where there is none, `Conflict` where a process has it open; what else keeps the store from being opened.
 pub async fn examine(options: Options) -> Result<Examined> {
-    let store = options.data_dir.join("store");
+    let store = options.folders.store();
     if !store.join("kb").is_dir() {
-        let reason = format!("no knowledge base in {}", options.data_dir.display());
+        let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }
     let examination =
         blocking(move || Examination::new(&store, LmdbOptions::default()).map_err(not_opened)).await?;
-    let half_written = half_written(&options.blobs_dir);
+    let half_written = half_written(&options.folders.blobs_dir);
     if options.repair {
         return mend(options, examination, &half_written).await;
     }
@@ -68,8 +64,8 @@ pub async fn examine(options: Options) -> Result<Examined> {
         examined.is_partial = true;
         return Ok(examined);
     };
-    let blobs: Arc<dyn ObjectStore> = match options.blobs_dir.is_dir() {
-        true => Arc::new(LocalFileSystem::new_with_prefix(&options.blobs_dir).map_err(internal)?),
+    let blobs: Arc<dyn ObjectStore> = match options.folders.blobs_dir.is_dir() {
+        true => Arc::new(LocalFileSystem::new_with_prefix(&options.folders.blobs_dir).map_err(internal)?),
         false => Arc::new(InMemory::new()),
     };
     let report = lkr_doctor::examine(&ports(&store, blobs, &options), None).await.during("look over")?;
@@ -81,9 +77,12 @@ async fn mend(options: Options, examination: Examination, half_written: &[PathBu
     let mut examined = Examined::default();
     examined.report.findings = found(&examination, half_written, &Outcome::Mended);
     let records_lost = examination.findings().iter().any(lkr_store_lmdb::Finding::loses);
-    let aside =
-        options.data_dir.join("lost+found").join(OffsetDateTime::now_utc().unix_timestamp().to_string());
-    let (to, blobs_dir) = (aside.join("store"), options.blobs_dir.clone());
+    let aside = options
+        .folders
+        .data_dir
+        .join("lost+found")
+        .join(OffsetDateTime::now_utc().unix_timestamp().to_string());
+    let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
     let opened = blocking(move || {
         let store = examination.mend(&to).map_err(not_opened)?;
         Ok((store, open_blobs(&blobs_dir)?))
@@ -123,7 +122,7 @@ fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> P
         vectors: Arc::new(store.vectors()),
         catalog: Catalog::new(Arc::new(store.state())),
         texts: Texts::new(blobs),
-        originals: Originals::in_folder(options.uploads_dir.clone()),
+        originals: Originals::in_folder(options.folders.uploads_dir.clone()),
         readers: options.readers.clone(),
     }
 }

@@ -8,6 +8,8 @@ pub mod doctor;
 mod error;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "lmdb")]
+mod folders;
 mod health;
 mod kb;
 #[cfg(feature = "lmdb")]
@@ -16,6 +18,8 @@ mod submit;
 
 pub use builder::Builder;
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "lmdb")]
+pub use folders::Folders;
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{

@@ -11,8 +11,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use lkr::{
-    DocId, ErrorKind, KnowledgeBase, NewDocument, SearchRequest, SearchResponse,
-    backup::{Folders, open_backup, restore, verify},
+    DocId, ErrorKind, Folders, KnowledgeBase, NewDocument, SearchRequest, SearchResponse,
+    backup::{open_backup, restore, verify},
     files::{FileReader, FileTools},
 };
 

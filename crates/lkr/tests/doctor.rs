@@ -9,7 +9,8 @@ use std::{
 };
 
 use lkr::{
-    DocId, Document, ErrorKind, IngestOptions, KnowledgeBase, Layer, NewDocument, PointId, SearchRequest,
+    DocId, Document, ErrorKind, Folders, IngestOptions, KnowledgeBase, Layer, NewDocument, PointId,
+    SearchRequest,
     doctor::{Examined, Options, Outcome, examine},
     ports::{
         object_store::{ObjectStore, local::LocalFileSystem},
@@ -84,13 +85,7 @@ impl Ground {
 
     async fn examined(&self, repair: bool) -> Examined {
         drop(self.store());
-        let options = Options {
-            data_dir: self.folder.path().to_owned(),
-            blobs_dir: self.path("blobs"),
-            uploads_dir: self.path("uploads"),
-            repair,
-            readers: Vec::new(),
-        };
+        let options = Options { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() };
         examine(options).await.unwrap()
     }
 
@@ -148,13 +143,7 @@ async fn what_is_whole_is_left_as_it_is() {
     assert_eq!((mended.report.documents, mended.report.findings.len()), (u64::from(DOCUMENTS), 0));
     assert!(mended.aside.is_none());
     let open = ground.open().await;
-    let options = Options {
-        data_dir: ground.folder.path().to_owned(),
-        blobs_dir: ground.path("blobs"),
-        uploads_dir: ground.path("uploads"),
-        repair: true,
-        readers: Vec::new(),
-    };
+    let options = Options { folders: Folders::new(ground.folder.path()), repair: true, readers: Vec::new() };
     assert_eq!(examine(options).await.unwrap_err().kind(), ErrorKind::Conflict);
     open.close().await;
 }

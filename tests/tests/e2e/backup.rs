@@ -11,6 +11,8 @@ use lkr_tests::{
 };
 use serde_json::{Value, json};
 
+use crate::doctor::assert_healthy;
+
 const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
 fn lkr(arguments: &[&str]) -> Output {
@@ -81,6 +83,7 @@ fn a_backup_under_load_is_whole() {
         let shown = assert_consistent(&other);
         assert!(shown["chunks"] > 0);
         assert_nothing_left(&other, &shown);
+        assert_healthy(&other);
     }
     settled(&server);
     let other = restored(&back_up(&server, "last.tar", &[]));

@@ -15,6 +15,12 @@ pub(crate) fn doctor(server: &Server, arguments: &[&str]) -> Output {
     command.current_dir(server.folder()).output().unwrap()
 }
 
+/// Checks that the folder of a server that is stopped is found to be all right.
+pub(crate) fn assert_healthy(server: &Server) {
+    let Output { status, stdout, stderr } = doctor(server, &[]);
+    assert!(status.success(), "{}{}", said(&stdout), said(&stderr));
+}
+
 pub(crate) fn said(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }

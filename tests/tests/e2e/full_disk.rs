@@ -9,6 +9,8 @@ use std::{
 use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_nothing_left};
 use serde_json::{Value, json};
 
+use crate::doctor::assert_healthy;
+
 const MEGABYTES: u32 = 64;
 
 /// What is in the way, and then is not.
@@ -67,6 +69,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     }
     let shown = assert_consistent(&server);
     assert_nothing_left(&server, &shown);
+    assert_healthy(&server);
 }
 
 fn body(n: u64) -> String {

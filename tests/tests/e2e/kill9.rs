@@ -11,6 +11,8 @@ use lkr_tests::{
 };
 use serde_json::{Value, json};
 
+use crate::doctor::assert_healthy;
+
 /// How many documents are searched for at the end, of those that stayed and of those that went.
 const SEARCHED: usize = 25;
 
@@ -85,6 +87,7 @@ fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
     check_search(server, &ledger, &ends);
     let shown = assert_consistent(server);
     assert_nothing_left(server, &shown);
+    assert_healthy(server);
 }
 
 /// The tasks of the documents that were accepted. Each has ended as it must; nothing else is under way either.

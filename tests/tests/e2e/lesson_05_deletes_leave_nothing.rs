@@ -1,8 +1,8 @@
 //! One delete removes everything of a document, whenever the process is killed amid it; `lkr doctor` says so.
 
-use std::process::Output;
+use std::{process::Output, time::Duration};
 
-use lkr_tests::{Load, Seed, Server};
+use lkr_tests::{Death, Load, Seed, Server, Watch};
 
 use crate::doctor::{doctor, said};
 
@@ -13,9 +13,10 @@ const KILLS: usize = 6;
 fn lesson_05_deletes_leave_nothing() {
     let name = "lesson_05_deletes_leave_nothing";
     let (server, mut seed) = (Server::start(), Seed::announce(name));
-    let load = Load::default();
+    let (load, watch) = (Load::default(), Watch::begin(&server));
     for _ in 0..KILLS {
-        load.until_killed(&server, &mut seed);
+        let death = Death::After(Duration::from_millis(20 + seed.below(1000)));
+        load.until_dead(&server, &watch, death, &mut seed);
         server.restart();
     }
     let ledger = load.ledger().clone();

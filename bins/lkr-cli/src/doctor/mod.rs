@@ -1,42 +1,29 @@
 //! `lkr doctor`: whether everything that is stored is whole and belongs together.
 
-mod folders;
 mod print;
 
 use std::{
     io::{Write, stderr},
-    path::PathBuf,
     process::ExitCode,
 };
 
 use anyhow::{Context, Result};
 use lkr::{
     ErrorKind,
-    doctor::{Examined, Options, examine},
+    doctor::{Examined, Options, ReadRecord, examine},
 };
 
-use folders::Folders;
+use crate::folders::FolderArgs;
 
 /// Nothing is wrong, or all of it is mended; something is; it could not be looked at.
 const FOUND: u8 = 1;
 const NOT_CHECKED: u8 = 2;
 
-/// What `lkr doctor` is told. What is not given here is taken from the environment and the server's configuration
-/// file, as the server does.
+/// What `lkr doctor` is told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The server's data folder; else that of LKR_DATA_DIR, of lkr.toml, or ./lkr-data.
-    #[arg(long, value_name = "FOLDER")]
-    data_dir: Option<PathBuf>,
-    /// The folder of texts; else that of LKR_BLOBS, of lkr.toml, or <data-dir>/blobs.
-    #[arg(long, value_name = "FOLDER")]
-    blobs: Option<PathBuf>,
-    /// The folder of uploaded files; else that of LKR_UPLOAD_DIR, of lkr.toml, or <data-dir>/uploads.
-    #[arg(long, value_name = "FOLDER")]
-    upload_dir: Option<PathBuf>,
-    /// The server's configuration file; else lkr.toml in the working folder, where there is one.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    folders: FolderArgs,
     /// Mend what is wrong. Nothing is changed otherwise.
     #[arg(long)]
     repair: bool,
@@ -58,15 +45,10 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn check(args: &Args) -> Result<ExitCode> {
-    let Folders { data_dir, blobs_dir, uploads_dir } = Folders::find(args)?;
-    let shown = data_dir.display().to_string();
-    let options = Options {
-        data_dir,
-        blobs_dir,
-        uploads_dir,
-        repair: args.repair,
-        readers: vec![lkr_auth::is_readable, lkr_settings::is_readable],
-    };
+    let folders = args.folders.find()?;
+    let shown = folders.data_dir.display().to_string();
+    let readers: Vec<ReadRecord> = vec![lkr_auth::is_readable, lkr_settings::is_readable];
+    let options = Options { folders, repair: args.repair, readers };
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let examined = runtime.block_on(examine(options)).map_err(|error| match error.kind() {
         ErrorKind::Conflict => anyhow::anyhow!("{shown} is in use by another process: stop the server first"),

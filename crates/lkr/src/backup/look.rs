@@ -6,8 +6,8 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
 };
 
-use super::{BackedUp, Folders, MISSING, SECRET_KEY};
-use crate::{Error, ErrorKind, Result, error::During};
+use super::{BackedUp, MISSING, SECRET_KEY};
+use crate::{Error, ErrorKind, Folders, Result, error::During};
 
 /// Reads an archive, and answers what is in it.
 ///

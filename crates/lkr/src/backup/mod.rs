@@ -5,12 +5,10 @@
 //! seals stored secrets only where whoever makes it [adds](Backup::with_secret_key) it. The graphs over the vectors are
 //! derived and not in it: they are made anew behind the first searches, nothing is embedded again.
 
-mod folders;
 mod look;
 mod restore;
 mod take;
 
-pub use folders::Folders;
 pub use look::{add_secret_key, verify};
 pub use restore::{Restored, restore};
 pub use take::{BackedUp, Backup, open_backup};

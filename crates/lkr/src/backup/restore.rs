@@ -14,11 +14,11 @@ use tokio::{
 };
 
 use super::{
-    BLOBS, ENGINE, Folders, MISSING, SECRET_KEY, UPLOADS,
+    BLOBS, ENGINE, MISSING, SECRET_KEY, UPLOADS,
     look::{missing, read_small},
     take::{AT_ONCE, remove},
 };
-use crate::{Error, ErrorKind, Result, error::During, open::to_look_at};
+use crate::{Error, ErrorKind, Folders, Result, error::During, open::to_look_at};
 
 const RESTORE: &str = "restore";
 

@@ -18,9 +18,9 @@ use tokio::{
 };
 use tokio_util::io::StreamReader;
 
-use super::{BLOBS, ENGINE, Folders, MISSING, SECRET_KEY, STORE, UPLOADS, look::read_secret_key};
+use super::{BLOBS, ENGINE, MISSING, SECRET_KEY, STORE, UPLOADS, look::read_secret_key};
 use crate::{
-    Error, ErrorKind, KnowledgeBase, Result,
+    Error, ErrorKind, Folders, KnowledgeBase, Result,
     error::During,
     open::{open_blobs, open_existing, to_look_at},
 };
@@ -160,7 +160,7 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
         let [text, blocks] = Texts::paths(kept.doc_id, kept.revision);
         for (path, is_needed) in [(text, true), (blocks, false)] {
             let name = format!("{BLOBS}/{path}");
-            match self.backup.texts.stored(&path).await.during(TAKE)? {
+            match self.backup.texts.blob(&path).await.during(TAKE)? {
                 Some((length, content)) => self.add(&name, length, pin!(StreamReader::new(content))).await?,
                 None if is_needed => self.done.missing.push(name),
                 None => {}

@@ -19,11 +19,11 @@ impl Folders {
         Self::from(&OpenOptions::new(data_dir))
     }
 
-    pub(super) fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.data_dir.join("store")
     }
 
-    pub(super) fn secret_key(&self) -> PathBuf {
+    pub(crate) fn secret_key(&self) -> PathBuf {
         self.data_dir.join("secret.key")
     }
 }
