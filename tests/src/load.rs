@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Seed, Server, Watch};
+use crate::{Answer, Seed, Server, Watch};
 
 /// How many add documents at once.
 const ADDING: usize = 3;
@@ -18,6 +18,8 @@ const ADDING: usize = 3;
 /// Adds, deletes, replaces and changes at random, and a ledger of what the server said to them.
 #[derive(Debug, Default)]
 pub struct Load {
+    /// Whether the server may find no room for what it is sent.
+    disk_fills: bool,
     count: AtomicU64,
     ledger: Mutex<BTreeMap<u64, Outcome>>,
 }
@@ -50,6 +52,8 @@ impl Death {
 pub struct Outcome {
     /// The task that its 202 named; none where the server was killed before it answered.
     pub task_id: Option<String>,
+    /// Whether it was refused for want of room: then nothing of it may be there.
+    pub refused: bool,
     /// Whether a delete of it was sent.
     pub delete_sent: bool,
     /// Whether a delete of it was answered.
@@ -105,6 +109,12 @@ impl Outcome {
 }
 
 impl Load {
+    /// A load on a server whose disk fills now and then.
+    #[must_use]
+    pub fn on_a_disk_that_fills() -> Self {
+        Self { disk_fills: true, ..Self::default() }
+    }
+
     /// Adds, deletes, replaces and changes until the server dies amid that, and searches meanwhile.
     pub fn until_dead(&self, server: &Server, watch: &Watch, death: Death, seed: &mut Seed) {
         self.during(server, watch, seed, || {
@@ -135,7 +145,7 @@ impl Load {
             });
             let (mut forked, over_too) = (seed.fork(), &over);
             scope.spawn(move || {
-                while !over_too.load(Ordering::Relaxed) && watch.replace(server, token, &mut forked) {
+                while !over_too.load(Ordering::Relaxed) && watch.replace(self, server, token, &mut forked) {
                     thread::sleep(Duration::from_millis(forked.below(60)));
                 }
             });
@@ -186,6 +196,10 @@ impl Load {
             server.try_call("POST", "/api/v1/documents", Some(&body), Some(token))
         };
         let Ok(answer) = answer else { return false };
+        if self.has_no_room(&answer) {
+            self.change(number, |outcome| outcome.refused = true);
+            return true;
+        }
         assert_eq!(answer.status, 202, "{}", answer.json);
         let task_id = answer.data()["task_id"].as_str().map(str::to_owned);
         self.change(number, |outcome| outcome.task_id = task_id);
@@ -205,6 +219,9 @@ impl Load {
         self.change(number, |outcome| outcome.delete_sent = true);
         let path = format!("/api/v1/documents/{doc_id}");
         let Ok(answer) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
+        if self.has_no_room(&answer) {
+            return true;
+        }
         assert_eq!(answer.data()["doc_id"], doc_id);
         self.change(number, |outcome| outcome.deleted = true);
         true
@@ -233,6 +250,7 @@ impl Load {
         self.change(number, |outcome| match answer.status {
             // It is not live yet, or not any more.
             404 => drop(outcome.rewrites.pop()),
+            _ if self.has_no_room(&answer) => drop(outcome.rewrites.pop()),
             200 | 202 => {
                 if let Some(last) = outcome.rewrites.last_mut() {
                     last.answered = true;
@@ -242,6 +260,11 @@ impl Load {
             status => panic!("{method} {path}: {status} {}", answer.json),
         });
         true
+    }
+
+    /// Whether it was refused because the disk is full.
+    pub(crate) fn has_no_room(&self, answer: &Answer) -> bool {
+        self.disk_fills && answer.status == 500 && answer.json["code"] == 2000
     }
 
     /// One of the last documents that were accepted, so that some are still pending or running.

@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -13,6 +13,7 @@ use lkr::{KnowledgeBase, files::FileReader};
 use lkr_auth::Auth;
 use lkr_settings::Settings;
 use lkr_webhooks::Webhooks;
+use tokio::sync::Semaphore;
 
 use crate::{
     error::{ApiError, Code},
@@ -25,6 +26,9 @@ const BODIES_BYTES: usize = 256 * 1024 * 1024;
 
 /// The memory that large answers may take together until they are sent.
 const ANSWERS_BYTES: u32 = 256 * 1024 * 1024;
+
+/// How many may watch tasks at a time: each has a connection, and is told within moments.
+const WATCHERS: usize = 1_000;
 
 /// The stores behind the service.
 #[derive(Debug, Clone)]
@@ -66,6 +70,8 @@ pub struct AppState {
     pub(crate) bodies: BodyBudget,
     pub(crate) answers: AnswerRoom,
     pub(crate) in_flight: InFlight,
+    /// Those who may watch tasks at a time.
+    pub(crate) watchers: Arc<Semaphore>,
     services: OnceLock<Services>,
     stopping: AtomicBool,
 }
@@ -80,6 +86,7 @@ impl AppState {
             bodies: BodyBudget::new(BODIES_BYTES),
             answers: AnswerRoom::new(ANSWERS_BYTES),
             in_flight: InFlight::default(),
+            watchers: Arc::new(Semaphore::new(WATCHERS)),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),
         }

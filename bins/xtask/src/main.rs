@@ -1,6 +1,6 @@
 //! The project's automation. `cargo xtask serve` sets up and runs the service, `cargo xtask test` sets up and
-//! passes the tests, `cargo xtask lint` checks form and structure, `cargo xtask files` scores the reading of files, and
-//! `cargo xtask fuzz` looks for files that break it.
+//! passes the tests, `cargo xtask lint` checks form and structure, `cargo xtask files` scores the reading of files,
+//! `cargo xtask fuzz` looks for files that break it, and `cargo xtask crash` kills a working server over and over.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
@@ -23,7 +23,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
-                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET]";
+                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -36,6 +36,7 @@ fn main() -> Result<()> {
         Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
         Some("files") => files::score(rest.first().map(Path::new)),
         Some("fuzz") => fuzz::fuzz(&rest),
+        Some("crash") => crash(&rest),
         _ => bail!(USAGE),
     }
 }
@@ -64,6 +65,16 @@ fn test(arguments: &[OsString]) -> Result<()> {
         run(program)?;
     }
     Ok(())
+}
+
+/// Kills a working server over and over, as the tests do a few times.
+fn crash(arguments: &[OsString]) -> Result<()> {
+    let kills = arguments.first().and_then(|kills| kills.to_str()).unwrap_or("100");
+    let test = ["test", "--workspace", "--test", "e2e", "--", "kill9", "--nocapture", "--test-threads=1"];
+    let mut tests = cargo(&test)?;
+    tests.env("CRASH_KILLS", kills);
+    with_model(&mut tests)?;
+    run(tests)
 }
 
 /// Names the model to the service and the tests, unless the caller names another.

@@ -276,7 +276,7 @@ mod tests {
     async fn put(originals: &Originals, path: &str, bytes: &[u8]) -> Result<()> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        originals.put(path, &file, bytes.len() as u64).await
+        originals.put(path, &file, bytes.len() as u64).await.map(drop)
     }
 
     async fn read(original: &StoredOriginal, range: Range<u64>) -> Vec<u8> {

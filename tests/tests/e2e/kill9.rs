@@ -3,11 +3,14 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fs,
+    io::Write as _,
     time::Duration,
 };
 
 use lkr_tests::{
-    Death, Load, Outcome, RewriteKind, Seed, Server, Watch, assert_consistent, assert_nothing_left, model_dir,
+    Death, Load, Outcome, RewriteKind, Seed, Server, SmallDisk, Watch, assert_consistent,
+    assert_nothing_left, model_dir,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +45,44 @@ fn kills_amid_embedding_lose_nothing() {
     survive(&server, kills(5), name, at_random);
 }
 
+/// What is in the way on a disk that is nearly full, but for some megabytes.
+const MEGABYTES: u32 = 96;
+const LEFT: u64 = 4;
+
+/// The disk fills amid the load; sometimes it still is full when the server starts again.
+#[test]
+fn kills_on_a_disk_that_fills_lose_nothing() {
+    let mut disk = None;
+    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
+        disk = SmallDisk::mount(data, MEGABYTES);
+    });
+    let Some(_disk) = disk else { return };
+    server.restart();
+    let load = Load::on_a_disk_that_fills();
+    survive_load(&server, &load, kills(8), "kills_on_a_disk_that_fills_lose_nothing", on_a_disk_that_fills);
+    let refused = load.ledger().values().filter(|outcome| outcome.refused).count();
+    eprintln!("{refused} documents were refused");
+    assert!(refused > 0);
+}
+
+fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+    let ballast = server.data_dir().join("ballast");
+    if kill.is_multiple_of(3) {
+        let _ = fs::remove_file(&ballast);
+        server.restart();
+        return Some(Death::After(Duration::from_millis(200 + seed.below(800))));
+    }
+    server.restart();
+    // All but a little, in which the store has its pages already and texts come to an end.
+    let stat = rustix::fs::statvfs(&server.data_dir()).unwrap();
+    let free = (stat.f_bavail * stat.f_frsize).saturating_sub(seed.below(LEFT << 20));
+    let there = fs::metadata(&ballast).map_or(0, |meta| meta.len());
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(&ballast).unwrap();
+    let _ = file.write_all(&vec![1; free as usize]);
+    eprintln!("{there} bytes in the way, then {free} more");
+    Some(Death::After(Duration::from_millis(500 + seed.below(1_500))))
+}
+
 /// How often a server is killed: as often as `cargo xtask crash` says, else `usual` times.
 fn kills(usual: usize) -> usize {
     let told = std::env::var("CRASH_KILLS").ok();
@@ -64,8 +105,12 @@ fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death>
 }
 
 fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
+    survive_load(server, &Load::default(), kills, name, dying);
+}
+
+fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: Dying) {
     let mut seed = Seed::announce(name);
-    let (load, watch) = (Load::default(), Watch::begin(server));
+    let watch = Watch::begin(server);
     let mut early = 0;
     for kill in 0..kills {
         match dying(server, kill, &mut seed) {
@@ -73,6 +118,8 @@ fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
             None => early += 1,
         }
     }
+    // Where there was no room, there is now.
+    let _ = fs::remove_file(server.data_dir().join("ballast"));
     server.restart();
     let ledger = load.ledger().clone();
     eprintln!(
@@ -130,6 +177,7 @@ fn check_documents(
     for (&number, outcome) in ledger {
         let doc_ids = listed.remove(&Load::source(number)).unwrap_or_default();
         assert!(doc_ids.len() <= 1, "document {number} is there {} times", doc_ids.len());
+        assert!(!outcome.refused || doc_ids.is_empty(), "document {number} was refused and is there");
         let Some(task) = ends.get(&number) else { continue };
         let doc_id = task["doc_id"].as_str().unwrap();
         assert!(doc_ids.iter().all(|listed| listed == doc_id), "document {number} has another id");

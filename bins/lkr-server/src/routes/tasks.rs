@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use actix_web::{
     http::{Method, StatusCode},
@@ -6,9 +9,10 @@ use actix_web::{
 };
 use futures_util::stream;
 use lkr::{Task, TaskId};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    error::{Code, Failing},
+    error::{ApiError, Code, Failing},
     http::{self, Answer, Cx, Endpoint, KEEP_ALIVE, Reader, Reply, TaskOwner, cursor, event, unknown_task},
     openapi::{Doc, Shape, schema},
     state::AppState,
@@ -74,7 +78,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
                 "A task as server-sent events: `task` with the task now and whenever it changes, until it ends",
                 Shape::Bare("text/event-stream"),
             )
-            .errors(&[Code::NotFound]),
+            .errors(&[Code::NotFound, Code::Overloaded]),
             watch,
         ),
     ]
@@ -116,8 +120,11 @@ async fn retry(_: TaskOwner, mut cx: Cx) -> Answer {
 async fn watch(_: Reader, cx: Cx) -> Answer {
     cx.no_query()?;
     let task = cx.services()?.kb.task(cx.task_id()?).await.reading()?.ok_or_else(unknown_task)?;
+    let state = cx.state_data();
+    let crowd = || ApiError::new(Code::Overloaded, "too many watch tasks");
     let watch = Watch {
-        state: cx.state_data(),
+        _watching: Arc::clone(&state.watchers).try_acquire_owned().map_err(|_| crowd())?,
+        state,
         task_id: task.task_id,
         next: Some(task),
         last: None,
@@ -132,6 +139,7 @@ async fn watch(_: Reader, cx: Cx) -> Answer {
 
 /// A task that somebody watches.
 struct Watch {
+    _watching: OwnedSemaphorePermit,
     state: Data<AppState>,
     task_id: TaskId,
     /// How it stood when it was looked at first.
