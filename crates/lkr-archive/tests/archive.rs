@@ -1,4 +1,9 @@
 //! Archives that are whole, and archives that are not.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test, and what helps it, ends where something fails"
+)]
 
 use std::collections::BTreeMap;
 

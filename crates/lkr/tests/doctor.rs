@@ -123,7 +123,7 @@ impl Ground {
 
     fn text_path(&self, document: &Document) -> PathBuf {
         let id = document.doc_id.to_string();
-        self.path(&format!("blobs/texts/{}/{id}-{}", &id[30..], document.revision))
+        self.path(&format!("blobs/texts/{}/{id}-{}", id.get(30..).unwrap(), document.revision))
     }
 }
 
@@ -285,9 +285,9 @@ async fn a_damaged_text_is_named_and_never_shown() {
             _ => {}
         }
         if damage == "gone" {
-            fs::remove_file(&path).unwrap()
+            fs::remove_file(&path).unwrap();
         } else {
-            fs::write(&path, &bytes).unwrap()
+            fs::write(&path, &bytes).unwrap();
         }
         let says = format!("the text of document {} cannot be read", ground.first().doc_id);
         assert!(ground.findings().await.iter().any(|what| what.contains(&says)), "{damage}");

@@ -15,6 +15,9 @@ pub(crate) fn doctor(server: &Server, arguments: &[&str]) -> Output {
     command.current_dir(server.folder()).output().unwrap()
 }
 
+/// What is done to the folder of a server that is killed.
+type Damage = dyn Fn(&Server);
+
 /// Checks that the folder of a server that is stopped is found to be all right.
 pub(crate) fn assert_healthy(server: &Server) {
     let Output { status, stdout, stderr } = doctor(server, &[]);
@@ -37,7 +40,7 @@ fn filled() -> (Server, Vec<String>) {
 }
 
 fn file_of(server: &Server, id: &str) -> std::path::PathBuf {
-    server.data_dir().join(format!("blobs/texts/{}/{id}-1", &id[30..]))
+    server.data_dir().join(format!("blobs/texts/{}/{id}-1", id.get(30..).unwrap()))
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn a_damaged_graph_needs_no_human() {
             }
         }
     };
-    let damages: Vec<Box<dyn Fn(&Server)>> = vec![
+    let damages: [Box<Damage>; 9] = [
         Box::new(|server| fs::remove_dir_all(server.data_dir().join("store/graph")).unwrap()),
         Box::new(cut(0)),
         Box::new(cut(1)),

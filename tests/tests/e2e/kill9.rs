@@ -74,7 +74,7 @@ fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option
     }
     server.restart();
     // All but a little, in which the store has its pages already and texts come to an end.
-    let stat = rustix::fs::statvfs(&server.data_dir()).unwrap();
+    let stat = rustix::fs::statvfs(server.data_dir()).unwrap();
     let free = (stat.f_bavail * stat.f_frsize).saturating_sub(seed.below(LEFT << 20));
     let there = fs::metadata(&ballast).map_or(0, |meta| meta.len());
     let mut file = fs::OpenOptions::new().create(true).append(true).open(&ballast).unwrap();
@@ -86,7 +86,7 @@ fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option
 /// How often a server is killed: as often as `cargo xtask crash` says, else `usual` times.
 fn kills(usual: usize) -> usize {
     let told = std::env::var("CRASH_KILLS").ok();
-    told.map_or(usual, |kills| kills.parse().expect("CRASH_KILLS is a number"))
+    told.map_or(usual, |kills| kills.parse().unwrap())
 }
 
 /// Starts the server as it will die, and says how; `None` where it died before it was ready.

@@ -151,7 +151,7 @@ impl Points<'_> {
             let origin = verified(sealed).and_then(decode_origin).filter(|_| key.len() == ROW);
             let Some((point, origin)) = origin else {
                 sorted.broken.insert(id);
-                self.broken(format!("the origin of point number {id}"), key, None, findings);
+                self.broken(&format!("the origin of point number {id}"), key, None, findings);
                 continue;
             };
             let body = self.kb.tables.bodies.get(self.txn, key)?.and_then(verified).and_then(Body::decode);
@@ -164,7 +164,7 @@ impl Points<'_> {
                     let part = body.map_or("the body", |_| part.unwrap_or_default());
                     let Origin { doc_id, ordinal, .. } = origin;
                     let what = format!("{part} of point {point} (number {ordinal} of document {doc_id})");
-                    self.broken(what, key, Some(point), findings);
+                    self.broken(&what, key, Some(point), findings);
                     sorted.broken.insert(id);
                     sorted.named.insert(point);
                 }
@@ -187,7 +187,7 @@ impl Points<'_> {
     }
 
     /// Of a point that is not whole nothing stays.
-    fn broken(&self, what: String, key: &[u8], point: Option<PointId>, findings: &mut Vec<Finding>) {
+    fn broken(&self, what: &str, key: &[u8], point: Option<PointId>, findings: &mut Vec<Finding>) {
         let mut rows: Vec<_> = ["origins", "bodies", "dense"].map(|table| (table, key.to_vec())).into();
         rows.extend(point.map(|point| ("ids", keys::point(self.known.number, point).to_vec())));
         let what = format!("{what} in {} is damaged", self.known.spec.collection);
@@ -201,7 +201,7 @@ impl Points<'_> {
             let id = keys::row_id(key).unwrap_or_default();
             sorted.end = sorted.end.max(id.saturating_add(1));
             if !sorted.whole.contains(id) && sorted.broken.insert(id) {
-                self.broken(format!("the missing origin of point number {id}"), key, None, findings);
+                self.broken(&format!("the missing origin of point number {id}"), key, None, findings);
             }
         }
         Ok(())
