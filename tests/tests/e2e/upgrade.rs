@@ -5,7 +5,9 @@ use std::{fs, path::Path, process::Command};
 use lkr_state::{Expect, StateStore, Write};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, assert_nothing_left, workspace};
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::doctor::assert_healthy;
 
 const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
@@ -59,6 +61,38 @@ fn a_store_of_version_1_is_opened() {
     assert_eq!(server.ended(replaced.data()["task_id"].as_str().unwrap())["status"], "done");
     let shown = assert_consistent(&server);
     assert_nothing_left(&server, &shown);
+    assert_healthy(&server);
+}
+
+/// A store of version 2, of a server that was killed amid a replacement: a file that was replaced, a key, a webhook
+/// whose receiver is away, a sealed setting.
+#[test]
+fn a_store_of_version_2_is_opened() {
+    let server = Server::prepared(ENVIRONMENT, |data| unpack(2, data));
+    server.restart();
+    let body = json!({"username": "admin", "password": "fixture-password"});
+    let token = server.call("POST", "/auth/login", Some(&body), None).data()["access_token"].clone();
+    let admin = token.as_str().unwrap();
+    let by_source =
+        |source: &str| server.get(&format!("/documents?source={source}")).data()["items"][0].clone();
+    let path = |item: &Value| format!("/documents/{}", item["doc_id"].as_str().unwrap());
+    let marble = by_source("fixture:marble");
+    let file = server.get(&format!("{}/file", path(&marble)));
+    assert!(file.body.starts_with(b"# Uploaded again"));
+    let text = || server.get(&format!("{}/text", path(&by_source("fixture:basalt")))).data()["text"].clone();
+    server.until(|| (text() == "Basalt is a volcanic rock, dark and fine.").then_some(()));
+    assert_eq!(by_source("fixture:moons")["metadata"], json!({"kind": "astronomy"}));
+    let hooks = server.call("GET", "/webhooks", None, Some(admin));
+    assert_eq!(hooks.data()["items"][0]["url"], "http://127.0.0.1:9/hook");
+    let settings = server.call("GET", "/settings", None, Some(admin));
+    assert_eq!(settings.data()["models"]["summarize"]["api_key"], "********");
+    assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
+    let audit = server.call("GET", "/audit?action=webhook.create", None, Some(admin));
+    assert_eq!(audit.data()["items"].as_array().unwrap().len(), 1);
+    let shown = assert_consistent(&server);
+    assert_eq!(shown["l1"], 3);
+    assert_nothing_left(&server, &shown);
+    assert_healthy(&server);
 }
 
 #[test]
