@@ -1,7 +1,6 @@
 //! `lkr backup` and `lkr restore`: everything as one file, and back.
 
 use std::{
-    fs,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,11 +9,12 @@ use std::{
 use anyhow::{Context, Result, anyhow, ensure};
 use lkr::{
     ErrorKind, Folders,
-    backup::{BackedUp, Restored, add_secret_key, open_backup, restore, verify},
+    backup::{BackedUp, Faults, Restored, add_secret_key, open_backup, restore, verify},
 };
+use tempfile::NamedTempFile;
 use tokio::{
     fs::File,
-    io::{AsyncWriteExt, BufReader, BufWriter},
+    io::{BufReader, BufWriter},
 };
 
 use crate::{folders::FolderArgs, http::Login};
@@ -45,45 +45,44 @@ pub(crate) struct RestoreArgs {
     folders: FolderArgs,
 }
 
-/// Has a server make a backup or, where none has the folder open, makes it. What was written is read once more before
-/// it is given its name.
+/// Has a server make a backup or, without a login, makes it. What was written is read once more before it is given its
+/// name. Fails where something was not as it should be; the rest is in it.
 pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     let BackupArgs { login, output, folders, with_secret_key } = args;
     ensure!(!output.exists(), "{} is there already", output.display());
-    let draft = output.with_added_extension("part");
-    let folders = folders.find()?;
-    let done = runtime()?.block_on(async {
-        if login.can_log_in() {
-            download(login, &draft)?;
-            if *with_secret_key {
-                add_key(&draft, &folders).await?;
-            }
+    let place = output.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Only its owner can read it.
+    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(place);
+    let mut draft = new_draft().with_context(|| place.display().to_string())?;
+    let found = || folders.find();
+    let BackedUp { files, bytes, faults } = runtime()?.block_on(async {
+        if !login.can_log_in() {
+            from_folders(&found()?, *with_secret_key, &draft).await?;
         } else {
-            from_folders(&folders, *with_secret_key, &draft).await?;
+            login.log_in()?.download("/backup", draft.as_file_mut())?;
+            if *with_secret_key {
+                let plain = std::mem::replace(&mut draft, new_draft()?);
+                let (from, mut to) = (reader(plain.path()).await?, writer(&draft)?);
+                add_secret_key(from, &mut to, &found()?).await?;
+            }
         }
-        let done = verify(BufReader::new(File::open(&draft).await?)).await?;
-        fs::rename(&draft, output)?;
-        anyhow::Ok(done)
-    });
-    if done.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    let BackedUp { files, bytes, missing } = done?;
-    say_missing(&missing)?;
+        draft.as_file().sync_all()?;
+        anyhow::Ok(verify(reader(draft.path()).await?).await?)
+    })?;
+    draft.persist_noclobber(output)?;
     writeln!(io::stdout(), "{files} files, {} in {}", size(bytes), output.display())?;
-    Ok(ExitCode::SUCCESS)
+    say_faults(&faults)?;
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Puts an archive back.
 pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
     let RestoreArgs { archive, folders } = args;
     let folders = folders.find()?;
-    let restored = runtime()?.block_on(async {
-        let file = File::open(archive).await.with_context(|| archive.display().to_string())?;
-        anyhow::Ok(restore(BufReader::new(file), &folders).await?)
-    });
-    let Restored { files, bytes, missing, with_secret_key } = restored?;
-    say_missing(&missing)?;
+    let restored =
+        runtime()?.block_on(async { anyhow::Ok(restore(reader(archive).await?, &folders).await?) });
+    let Restored { files, bytes, faults, with_secret_key } = restored?;
+    say_faults(&faults)?;
     if !with_secret_key {
         let without =
             "the archive has no secret key: stored API keys need the one of before, or to be set again";
@@ -98,7 +97,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 /// Makes the backup of a closed knowledge base.
-async fn from_folders(folders: &Folders, with_secret_key: bool, to: &Path) -> Result<()> {
+async fn from_folders(folders: &Folders, with_secret_key: bool, to: &NamedTempFile) -> Result<()> {
     let backup = open_backup(folders).await.map_err(|error| match error.kind() {
         ErrorKind::Conflict => {
             anyhow!("{error}: give --password-file or --token, and the server makes the backup")
@@ -106,47 +105,23 @@ async fn from_folders(folders: &Folders, with_secret_key: bool, to: &Path) -> Re
         _ => anyhow!(error),
     })?;
     let backup = if with_secret_key { backup.with_secret_key(folders).await? } else { backup };
-    let mut file = create(to).await?;
+    let mut file = writer(to)?;
     backup.write(&mut file).await?;
-    Ok(file.into_inner().sync_all().await?)
+    Ok(())
 }
 
-/// Asks the server.
-fn download(login: &Login, to: &Path) -> Result<()> {
-    let mut file = private(to)?;
-    login.log_in()?.download("/backup", &mut file)?;
-    Ok(file.sync_all()?)
+async fn reader(path: &Path) -> Result<BufReader<File>> {
+    Ok(BufReader::new(File::open(path).await.with_context(|| path.display().to_string())?))
 }
 
-async fn add_key(archive: &Path, folders: &Folders) -> Result<()> {
-    let with_key = archive.with_added_extension("key");
-    let mut file = create(&with_key).await?;
-    let added = add_secret_key(BufReader::new(File::open(archive).await?), &mut file, folders).await;
-    if let Err(error) = added {
-        let _ = fs::remove_file(&with_key);
-        return Err(error.into());
-    }
-    file.flush().await?;
-    file.into_inner().sync_all().await?;
-    Ok(fs::rename(with_key, archive)?)
+fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
+    Ok(BufWriter::with_capacity(256 * 1024, File::from_std(to.reopen()?)))
 }
 
-/// Makes a file that only its owner can read, in place of one that an earlier try left.
-fn private(path: &Path) -> Result<fs::File> {
-    let _ = fs::remove_file(path);
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).with_context(|| path.display().to_string())
-}
-
-async fn create(path: &Path) -> Result<BufWriter<File>> {
-    Ok(BufWriter::with_capacity(256 * 1024, File::from_std(private(path)?)))
-}
-
-fn say_missing(missing: &[String]) -> io::Result<()> {
-    missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))
+fn say_faults(faults: &Faults) -> io::Result<()> {
+    let Faults { missing, damaged } = faults;
+    missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))?;
+    damaged.iter().try_for_each(|path| writeln!(io::stderr(), "damaged: {path}"))
 }
 
 fn size(bytes: u64) -> String {

@@ -15,10 +15,10 @@ pub(crate) struct FolderArgs {
     /// The server's data folder; else that of LKR_DATA_DIR, of lkr.toml, or ./lkr-data.
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// The folder of texts; else that of LKR_BLOBS, of lkr.toml, or <data-dir>/blobs.
+    /// The folder of texts; else that of LKR_BLOBS, of lkr.toml, or `<data-dir>/blobs`.
     #[arg(long, value_name = "FOLDER")]
     blobs: Option<PathBuf>,
-    /// The folder of uploaded files; else that of LKR_UPLOAD_DIR, of lkr.toml, or <data-dir>/uploads.
+    /// The folder of uploaded files; else that of LKR_UPLOAD_DIR, of lkr.toml, or `<data-dir>/uploads`.
     #[arg(long, value_name = "FOLDER")]
     upload_dir: Option<PathBuf>,
     /// The server's configuration file; else lkr.toml in the working folder, where there is one.
@@ -32,7 +32,9 @@ impl FolderArgs {
         let named = |flag: &Option<PathBuf>, variable: &str, key: &str| {
             let in_environment = env::var_os(variable).map(PathBuf::from);
             let in_file = || file.get(key).and_then(toml::Value::as_str).map(PathBuf::from);
-            flag.clone().or(in_environment).or_else(in_file)
+            // What is empty is none, as it is for the server.
+            let named = flag.clone().or(in_environment).or_else(in_file);
+            named.filter(|path| !path.as_os_str().is_empty())
         };
         let data_dir = named(&self.data_dir, "LKR_DATA_DIR", "data_dir");
         let usual = Folders::new(data_dir.unwrap_or_else(|| PathBuf::from("./lkr-data")));

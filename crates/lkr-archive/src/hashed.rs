@@ -10,6 +10,13 @@ use lkr_domain::hex;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, ReadBuf};
 
+/// The length and the SHA-256, in lower-case hexadecimal, of what is read until the end.
+pub async fn digest(from: impl AsyncRead + Unpin) -> io::Result<(u64, String)> {
+    let mut hashed = Hashed::new(from);
+    tokio::io::copy(&mut hashed, &mut tokio::io::sink()).await?;
+    Ok(hashed.finish())
+}
+
 #[derive(Debug)]
 pub(crate) struct Hashed<R> {
     inner: R,

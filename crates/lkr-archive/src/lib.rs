@@ -9,5 +9,6 @@ mod writer;
 
 pub use about::About;
 pub use error::{Error, ErrorKind, Result};
+pub use hashed::digest;
 pub use reader::{ArchiveReader, Entry};
 pub use writer::ArchiveWriter;

@@ -1,12 +1,12 @@
 //! What the records need of texts and originals.
 
-use lkr_domain::DocId;
+use lkr_domain::{DocId, Document, Original};
 use lkr_state::{Order, Record};
 
 use crate::{
-    Catalog, Error, ErrorKind, Result, Trash,
+    Catalog, Error, ErrorKind, Result, Task,
     catalog::{key, read_document},
-    present::read_held,
+    present::{HeldV1, read_held},
 };
 
 /// A revision whose text, and original where it has one, belong to something: to a live document, to a task that has not
@@ -17,8 +17,14 @@ pub struct Kept {
     pub doc_id: DocId,
     /// The revision.
     pub revision: u64,
+    /// The SHA-256 of its text, where it was noted.
+    pub text_sha256: Option<String>,
+    /// That of its blocks.
+    pub blocks_sha256: Option<String>,
     /// Where its original is stored, where it has one.
     pub original: Option<String>,
+    /// The SHA-256 of that.
+    pub original_sha256: Option<String>,
 }
 
 /// The records that keep a revision, in the order in which they are read.
@@ -43,29 +49,56 @@ impl Catalog {
         if let Some(id) = key.strip_prefix(key::DOCUMENTS) {
             let doc_id = id.parse().map_err(|e| Error::corrupt("read document key", e))?;
             let document = read_document(doc_id, record)?.value;
-            return Ok(Some(Trash::of_document(&document).into()));
+            return Ok(Some(Kept::of_document(document)));
         }
         if key.starts_with(key::ACTIVE) {
             let task_id = std::str::from_utf8(&record.value).ok().and_then(|id| id.parse().ok());
             let task_id = task_id.ok_or_else(|| wrong("read active task", key))?;
             let task = self.task(task_id).await?;
-            let task = task.filter(|task| task.kind.is_about_a_document());
-            return Ok(task.map(|task| Trash::of_task(&task).into()));
+            return Ok(task.filter(|task| task.kind.is_about_a_document()).map(Kept::of_task));
+        }
+        let HeldV1 { task_id, original } = read_held(&record.value)?;
+        if let Some(task) = self.task(task_id).await? {
+            return Ok(Some(Kept::of_task(task)));
         }
         let named = key.strip_prefix(key::HELD).and_then(|rest| rest.split_once('/'));
         let named = named.and_then(|(id, revision)| Some((id.parse().ok()?, revision.parse().ok()?)));
         let (doc_id, revision) = named.ok_or_else(|| wrong("read held input", key))?;
-        Ok(Some(Kept { doc_id, revision, original: read_held(&record.value)?.original }))
+        let (text_sha256, blocks_sha256, original_sha256) = (None, None, None);
+        Ok(Some(Kept { doc_id, revision, text_sha256, blocks_sha256, original, original_sha256 }))
     }
+}
+
+impl Kept {
+    fn of_document(document: Document) -> Self {
+        let (original, original_sha256) = of_original(document.original);
+        Self {
+            doc_id: document.doc_id,
+            revision: document.revision,
+            text_sha256: Some(document.content_sha256),
+            blocks_sha256: None,
+            original,
+            original_sha256,
+        }
+    }
+
+    fn of_task(task: Task) -> Self {
+        let (original, original_sha256) = of_original(task.input.original);
+        Self {
+            doc_id: task.doc_id,
+            revision: task.input.revision,
+            text_sha256: task.input.text_sha256,
+            blocks_sha256: task.input.blocks_sha256,
+            original,
+            original_sha256,
+        }
+    }
+}
+
+fn of_original(original: Option<Original>) -> (Option<String>, Option<String>) {
+    original.map_or((None, None), |original| (Some(original.path), original.sha256))
 }
 
 fn wrong(operation: &'static str, key: &str) -> Error {
     Error::new(ErrorKind::Corrupt, operation, format!("the record {key} is none"))
-}
-
-impl From<Trash> for Kept {
-    /// What would be trash, were it not kept.
-    fn from(Trash { doc_id, revision, original }: Trash) -> Self {
-        Self { doc_id, revision, original }
-    }
 }

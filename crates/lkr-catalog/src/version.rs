@@ -1,7 +1,7 @@
 //! The version of what is stored, so that a store of a later lkr is refused rather than misread.
 
 use lkr_domain::{Document, Fingerprint};
-use lkr_state::{Expect, StateStoreExt, Write};
+use lkr_state::{Expect, Record, StateStoreExt, Write};
 
 use crate::{
     Catalog, Error, ErrorKind, Result, Stored,
@@ -14,22 +14,18 @@ use crate::{
 pub const STORE_VERSION: u64 = 2;
 
 impl Catalog {
+    /// The version of what is stored.
+    pub async fn version(&self) -> Result<u64> {
+        read_version(self.state.get(key::VERSION).await?.as_ref())
+    }
+
     /// Makes the store one of this version; answers which it was, where it was an earlier one.
     ///
     /// # Errors
     /// `Refused` where it is of a later version.
     pub async fn upgrade(&self) -> Result<Option<u64>> {
         let record = self.state.get(key::VERSION).await?;
-        let found = match &record {
-            None => 1,
-            Some(record) => {
-                let text = std::str::from_utf8(&record.value);
-                let version = text.ok().and_then(|text| text.parse().ok());
-                version.ok_or_else(|| {
-                    Error::new(ErrorKind::Corrupt, "read the store's version", "it is no number")
-                })?
-            }
-        };
+        let found = read_version(record.as_ref())?;
         if found > STORE_VERSION {
             let reason = format!(
                 "the store is of version {found}, and this program knows versions up to {STORE_VERSION}: it was \
@@ -83,10 +79,18 @@ impl Catalog {
         let after = after.map(key::document);
         let order = lkr_state::Order::Ascending;
         let records = self.state.scan(key::DOCUMENTS, after.as_deref(), order, limit).await?;
-        let read = |(key, record): &(String, lkr_state::Record)| {
+        let read = |(key, record): &(String, Record)| {
             let doc_id = key.strip_prefix(key::DOCUMENTS).unwrap_or_default().parse();
             read_document(doc_id.map_err(|e| Error::corrupt("read document key", e))?, record)
         };
         records.iter().map(read).collect()
     }
+}
+
+/// Version 1 had no record of its version.
+fn read_version(record: Option<&Record>) -> Result<u64> {
+    let Some(record) = record else { return Ok(1) };
+    let text = std::str::from_utf8(&record.value);
+    let version = text.ok().and_then(|text| text.parse().ok());
+    version.ok_or_else(|| Error::new(ErrorKind::Corrupt, "read the store's version", "it is no number"))
 }

@@ -41,14 +41,13 @@ pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
 
 /// Collects for ever.
 pub(crate) async fn run(inner: Arc<Inner>) {
-    if let Err(error) = sweep_uploads(&inner).await {
-        tracing::warn!(%error, "originals that belong to nothing could not be collected");
-    }
-    if let Err(error) = sweep_texts(&inner).await {
-        tracing::warn!(%error, "texts that belong to nothing could not be collected");
-    }
-    let mut printed = false;
+    let (mut swept, mut printed) = (false, false);
     loop {
+        // Where nothing may be collected, the next round is early enough.
+        if let Some(_collecting) = inner.collecting.try_read().ok().filter(|_| !swept) {
+            sweep(&inner).await;
+            swept = true;
+        }
         if !printed {
             match upgrade::fingerprints(&inner).await {
                 Ok(()) => printed = true,
@@ -59,6 +58,16 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             tracing::warn!(%error, "tidying up failed; it will be tried again");
         }
         let _ = tokio::time::timeout(ROUND, inner.trash.notified()).await;
+    }
+}
+
+/// Removes what processes that were killed left before anything knew of it.
+async fn sweep(inner: &Inner) {
+    if let Err(error) = sweep_uploads(inner).await {
+        tracing::warn!(%error, "originals that belong to nothing could not be collected");
+    }
+    if let Err(error) = sweep_texts(inner).await {
+        tracing::warn!(%error, "texts that belong to nothing could not be collected");
     }
 }
 
@@ -121,7 +130,6 @@ async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
 /// Removes texts, written before this process began, that neither a document nor a task knows: those of a document
 /// that was not accepted because the process ended first.
 async fn sweep_texts(inner: &Inner) -> Result<()> {
-    let _collecting = inner.collecting.read().await;
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
         let known = inner.ports.catalog.knows(doc_id, revision).await?;
         if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
@@ -133,7 +141,6 @@ async fn sweep_texts(inner: &Inner) -> Result<()> {
 
 /// Removes originals, of which the storing began before this process did, whose documents were not accepted.
 async fn sweep_uploads(inner: &Inner) -> Result<()> {
-    let _collecting = inner.collecting.read().await;
     let mut after = None;
     loop {
         let uploads = inner.ports.catalog.uploads(after.as_ref(), BATCH).await?;

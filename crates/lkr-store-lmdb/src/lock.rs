@@ -9,11 +9,14 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// An exclusive lock on a folder, given up when it is dropped or the process ends, however it ends.
 #[derive(Debug)]
-pub(crate) struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl FolderLock {
     /// Makes the folder where it is not there, and locks it.
-    pub(crate) fn take(dir: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// `Locked` where another process, or another store of this process, has it.
+    pub fn take(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).map_err(|error| Error::io("open", named(dir, &error)))?;
         let path = dir.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path);

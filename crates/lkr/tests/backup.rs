@@ -25,7 +25,7 @@ fn document(name: &str, sections: usize) -> NewDocument {
 async fn archive(kb: &KnowledgeBase) -> Vec<u8> {
     let mut archive = Vec::new();
     let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
-    assert_eq!(done.missing, Vec::<String>::new());
+    assert!(done.faults.is_empty(), "{done:?}");
     assert_eq!(verify(&archive[..]).await.unwrap(), done);
     archive
 }
@@ -66,7 +66,7 @@ async fn what_is_restored_is_what_was_there() {
 
     let folders = Folders::new(there.path().join("deep/kb"));
     let restored = restore(&archive[..], &folders).await.unwrap();
-    assert_eq!((restored.missing.len(), restored.with_secret_key), (0, false));
+    assert!(restored.faults.is_empty() && !restored.with_secret_key);
     assert!(files_below(there.path()).iter().all(|path| !path.contains("restoring")));
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
     assert_eq!(other.stats().await.unwrap(), kb.stats().await.unwrap());
@@ -101,7 +101,7 @@ async fn what_goes_meanwhile_is_in_it() {
     }
     kb.add(document("Callisto", 1)).await.unwrap();
     let mut archive = Vec::new();
-    assert_eq!(backup.write(&mut archive).await.unwrap().missing, Vec::<String>::new());
+    assert!(backup.write(&mut archive).await.unwrap().faults.is_empty());
     drop(backup);
     let blobs = here.path().join("kb/blobs");
     let gone = async {
@@ -129,7 +129,7 @@ async fn nothing_is_restored_over_something_nor_from_damage() {
 
     let refused = restore(&archive[..], &Folders::new(here.path().join("kb"))).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
-    assert!(refused.to_string().contains("blobs"), "{refused}");
+    assert!(refused.to_string().contains("kb/store already"), "{refused}");
 
     let folders = Folders::new(there.path());
     for at in (600..archive.len() - 2_048).step_by(archive.len() / 20) {
@@ -174,18 +174,73 @@ async fn a_closed_one_is_backed_up_too_and_its_secret_key_where_asked_for() {
     }
 }
 
-/// A text that is gone does not keep the others from being saved.
+/// What is gone, cut off or flipped keeps nothing else from being saved.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_named() {
+async fn what_is_wrong_is_named() {
+    let here = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, here.path()).await;
+    let text = files_below(&here.path().join("kb/blobs/texts"))
+        .into_iter()
+        .find(|path| path.contains(&ids[0].to_string()));
+    let mut flipped = fs::read(text.as_ref().unwrap()).unwrap();
+    flipped[5] ^= 1;
+    fs::write(text.as_ref().unwrap(), &flipped).unwrap();
+    let uploads = files_below(&here.path().join("kb/uploads"));
+    fs::write(&uploads[0], "").unwrap();
+    for gone in [false, true] {
+        if gone {
+            fs::remove_file(&uploads[0]).unwrap();
+        }
+        let mut archive = Vec::new();
+        let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
+        let (missing, damaged) = (&done.faults.missing, &done.faults.damaged);
+        assert_eq!((missing.len(), damaged.len()), if gone { (1, 1) } else { (0, 2) }, "{done:?}");
+        assert!(text.as_ref().unwrap().ends_with(&damaged[0]), "{done:?}");
+        let original = if gone { &missing[0] } else { &damaged[1] };
+        assert!(uploads[0].ends_with(original), "{done:?}");
+        let to = Folders::new(here.path().join(gone.to_string()));
+        assert_eq!(restore(&archive[..], &to).await.unwrap().faults, done.faults);
+        let other = KnowledgeBase::open(&to.data_dir).await.unwrap();
+        assert!(other.text(ids[1]).await.unwrap().is_some());
+    }
+}
+
+/// A folder that is a link, as those are that lie on a disk of their own.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_elsewhere_are_filled_where_they_are() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, here.path()).await;
+    let archive = archive(&kb).await;
+    let (data, elsewhere) = (there.path().join("kb"), there.path().join("elsewhere"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, data.join("uploads")).unwrap();
+    restore(&archive[..], &Folders::new(&data)).await.unwrap();
+    assert_eq!(files_below(&elsewhere).len(), 1);
+    let other = KnowledgeBase::open(&data).await.unwrap();
+    let titan = other.document(ids[2]).await.unwrap().unwrap();
+    assert!(other.original(&titan).await.unwrap().is_some());
+}
+
+/// Whoever hangs up while the copy is made leaves none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_is_dropped_early_is_none() {
     let here = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
     fill(&kb, here.path()).await;
-    let uploads = files_below(&here.path().join("kb/uploads"));
-    fs::remove_file(&uploads[0]).unwrap();
-    let mut archive = Vec::new();
-    let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
-    assert_eq!(done.missing.len(), 1);
-    assert!(uploads[0].ends_with(&done.missing[0]), "{done:?}");
-    let to = Folders::new(here.path().join("other"));
-    assert_eq!(restore(&archive[..], &to).await.unwrap().missing, done.missing);
+    let copy = here.path().join("kb/backup.tmp");
+    for _ in 0..20 {
+        let dropped = tokio::time::timeout(Duration::from_micros(300), kb.backup()).await;
+        drop(dropped);
+        let gone = async {
+            while copy.exists() || kb.backup().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), gone).await.expect("the next backup can be made");
+    }
+    archive(&kb).await;
 }

@@ -298,3 +298,24 @@ fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
     file.extend_from_slice(tail.as_bytes());
     file
 }
+
+/// What is on the disk is held against what was stored: neither all of it nor a part is served where it is not that.
+#[test]
+fn a_flipped_file_is_not_served() {
+    let server = Server::start();
+    let detail = server.uploaded("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
+    let l1 = &detail["l1"];
+    let path = format!("/api/v1/documents/{}/file", l1["doc_id"].as_str().unwrap());
+    let range = [("Range", "bytes=2-5".to_owned())];
+    let whole = server.try_send("GET", &path, &[], None).unwrap();
+    assert_eq!((whole.status, whole.body.len()), (200, 2_300));
+    assert_eq!(server.try_send("GET", &path, &range, None).unwrap().body, b"Io\n\n");
+    let stored = l1["metadata"]["raw_file_path"].as_str().unwrap();
+    let stored = server.data_dir().join("uploads").join(stored);
+    let mut bytes = std::fs::read(&stored).unwrap();
+    bytes[1_000] ^= 1;
+    std::fs::write(&stored, &bytes).unwrap();
+    let whole = server.try_send("GET", &path, &[], None);
+    assert!(whole.is_err() || whole.is_ok_and(|answer| answer.status == 500), "it was served");
+    server.try_send("GET", &path, &range, None).unwrap().refused(2000, 500);
+}

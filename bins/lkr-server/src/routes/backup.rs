@@ -1,4 +1,4 @@
-use std::io;
+use std::{io, time::Duration};
 
 use actix_web::{
     HttpResponse,
@@ -6,7 +6,7 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{Stream, StreamExt, stream};
-use lkr::backup::Backup;
+use lkr::backup::{Backup, Faults};
 use lkr_auth::{AuditAction, AuditLog};
 use serde_json::Map;
 use time::{OffsetDateTime, macros::format_description};
@@ -14,9 +14,12 @@ use tokio_util::io::ReaderStream;
 
 use crate::{
     error::{ApiError, Code, Failing},
-    http::{Admin, Answer, Cx, Endpoint, Reply},
+    http::{Admin, Answer, Cx, Endpoint, Patient, Reply},
     openapi::{Doc, Shape},
 };
+
+/// How long somebody may take nothing of an archive: as long as it is written, nothing that is deleted is collected.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How much of an archive waits to be sent.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -64,13 +67,13 @@ fn archive() -> Result<actix_web::HttpResponseBuilder, ApiError> {
 /// The bytes of an archive as they are made. Where that fails they are broken off, so that nobody takes them for whole.
 fn written(backup: Backup) -> impl Stream<Item = io::Result<Bytes>> {
     let (to, from) = tokio::io::duplex(PIPE_BYTES);
-    let writing = tokio::spawn(async move { backup.write(to).await });
+    let writing = tokio::spawn(async move { backup.write(Patient::new(to, PATIENCE)).await });
     let end = stream::once(async move {
         let failure = match writing.await {
             Ok(Ok(done)) => {
-                for path in &done.missing {
-                    tracing::warn!(path, "a backup lacks what was needed and not there");
-                }
+                let Faults { missing, damaged } = done.faults;
+                missing.iter().for_each(|path| tracing::error!(path, "a backup lacks what cannot be read"));
+                damaged.iter().for_each(|path| tracing::error!(path, "a backup holds what is damaged"));
                 return None;
             }
             Ok(Err(error)) => error.to_string(),

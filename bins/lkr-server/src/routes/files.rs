@@ -301,7 +301,9 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         return Ok(Reply::Bare(response.finish()));
     }
     let internal = |error| ApiError::internal(&error);
-    // A part cannot be told from a damaged one.
+    if !is_whole {
+        stored.check(original.sha256.as_deref()).await.map_err(internal)?;
+    }
     let body = if is_whole {
         SizedStream::new(length, stored.whole(original.sha256.as_deref()).await.map_err(internal)?.boxed())
     } else {

@@ -6,7 +6,7 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
 };
 
-use super::{BackedUp, MISSING, SECRET_KEY};
+use super::{BackedUp, FAULTS, Faults, SECRET_KEY};
 use crate::{Error, ErrorKind, Folders, Result, error::During};
 
 /// Reads an archive, and answers what is in it.
@@ -18,8 +18,8 @@ pub async fn verify(from: impl AsyncRead + Unpin) -> Result<BackedUp> {
     let mut reader = ArchiveReader::open(from).await.during(during)?;
     let mut found = BackedUp::default();
     while let Some(mut entry) = reader.next().await.during(during)? {
-        if entry.path() == MISSING {
-            found.missing = missing(&mut entry).await?;
+        if entry.path() == FAULTS {
+            found.faults = faults(&mut entry).await?;
         } else {
             found.files += 1;
             found.bytes += entry.length();
@@ -70,8 +70,8 @@ pub(super) async fn read_small(entry: &mut (impl AsyncRead + Unpin)) -> Result<V
     Ok(content)
 }
 
-/// The paths of what was needed and not there.
-pub(super) async fn missing(entry: &mut (impl AsyncRead + Unpin)) -> Result<Vec<String>> {
+/// What was wrong with what was needed.
+pub(super) async fn faults(entry: &mut (impl AsyncRead + Unpin)) -> Result<Faults> {
     let json = read_small(entry).await?;
     serde_json::from_slice(&json).map_err(|error| Error::new(ErrorKind::Invalid, "read backup", error))
 }

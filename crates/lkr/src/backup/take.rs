@@ -3,12 +3,13 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    pin::pin,
     sync::Arc,
 };
 
-use lkr_archive::{About, ArchiveWriter};
-use lkr_catalog::{Catalog, Kept, Originals, STORE_VERSION, Texts};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::BoxStream};
+use lkr_archive::{About, ArchiveWriter, digest};
+use lkr_catalog::{Catalog, Kept, Originals, Texts};
 use lkr_ingest::Hold;
 use lkr_store_lmdb::LmdbStore;
 use tokio::{
@@ -18,7 +19,9 @@ use tokio::{
 };
 use tokio_util::io::StreamReader;
 
-use super::{BLOBS, ENGINE, MISSING, SECRET_KEY, STORE, UPLOADS, look::read_secret_key};
+use super::{
+    AT_ONCE, BLOBS, ENGINE, FAULTS, Faults, SECRET_KEY, STORE, UPLOADS, look::read_secret_key, remove,
+};
 use crate::{
     Error, ErrorKind, Folders, KnowledgeBase, Result,
     error::During,
@@ -32,9 +35,6 @@ const COPY: &str = "backup.tmp";
 
 /// How many records are read at a time.
 const PAGE: usize = 100;
-
-/// How many bytes of a file are read at a time.
-pub(super) const AT_ONCE: usize = 256 * 1024;
 
 /// What a backup needs of an embedded knowledge base besides its parts.
 #[derive(Debug)]
@@ -63,9 +63,8 @@ pub struct BackedUp {
     pub files: u64,
     /// How many bytes these have.
     pub bytes: u64,
-    /// Texts and originals that were needed and not there, by their paths in the archive. Whoever has any had better
-    /// ask the doctor.
-    pub missing: Vec<String>,
+    /// What was not as it should be. The rest was written all the same.
+    pub faults: Faults,
 }
 
 impl KnowledgeBase {
@@ -76,27 +75,36 @@ impl KnowledgeBase {
     /// # Errors
     /// `Invalid` where the stores are others than the embedded ones, `Overloaded` where a backup is being made.
     pub async fn backup(&self) -> Result<Backup> {
-        let Some(Embedded { store, data_dir, taking }) = &self.parts.embedded else {
-            return Err(Error::new(ErrorKind::Invalid, TAKE, "the stores are not in a folder"));
-        };
-        let Ok(taking) = Arc::clone(taking).try_lock_owned() else {
-            return Err(Error::new(ErrorKind::Overloaded, TAKE, "another is being made"));
-        };
-        let hold = self.parts.ingestor.hold().await;
-        let copy = Copy::make(store, data_dir).await?;
-        let (texts, originals) = (self.parts.texts.clone(), self.parts.originals.clone());
-        Ok(Backup { copy, texts, originals, secret_key: None, _taking: Some((hold, taking)) })
+        let parts = Arc::clone(&self.parts);
+        // A caller that hangs up must not leave a copy that nobody answers for: it is made, and goes at once.
+        let taken = tokio::spawn(async move {
+            let Some(Embedded { store, data_dir, taking }) = &parts.embedded else {
+                return Err(Error::new(ErrorKind::Invalid, TAKE, "the stores are not in a folder"));
+            };
+            let Ok(taking) = Arc::clone(taking).try_lock_owned() else {
+                return Err(Error::new(ErrorKind::Overloaded, TAKE, "another is being made"));
+            };
+            let hold = parts.ingestor.hold().await;
+            let copy = Copy::make(store, data_dir).await?;
+            let (texts, originals) = (parts.texts.clone(), parts.originals.clone());
+            Ok(Backup { copy, texts, originals, secret_key: None, _taking: Some((hold, taking)) })
+        });
+        taken.await.map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))?
     }
 }
 
 /// [`KnowledgeBase::backup`] of one that is closed. It stays closed to others until what this answers is dropped.
 ///
 /// # Errors
-/// `NotFound` where there is none, `Conflict` where a process has it open.
+/// `NotFound` where there is none, or its folder of texts is not there; `Conflict` where a process has it open.
 pub async fn open_backup(folders: &Folders) -> Result<Backup> {
     let (folders, data_dir) = (folders.clone(), folders.data_dir.clone());
     let opened = tokio::task::spawn_blocking(move || {
         let store = open_existing(&folders.data_dir)?;
+        if !folders.blobs_dir.is_dir() {
+            let reason = format!("there are no texts in {}", folders.blobs_dir.display());
+            return Err(Error::new(ErrorKind::NotFound, TAKE, reason));
+        }
         Ok::<_, Error>((store, open_blobs(&folders.blobs_dir)?, folders.uploads_dir))
     });
     let (store, blobs, uploads_dir) =
@@ -116,16 +124,32 @@ impl Backup {
         Ok(Self { secret_key: Some(key), ..self })
     }
 
+    /// The length and the content of something; `None` where it is not there.
+    async fn open(&self, source: &Source) -> lkr_catalog::Result<Option<(u64, Content)>> {
+        match source {
+            Source::Blob(path) => {
+                let found = self.texts.blob(path).await?;
+                Ok(found.map(|(length, content)| (length, content.boxed())))
+            }
+            Source::Original(path) => {
+                let Some(original) = self.originals.get(path).await? else { return Ok(None) };
+                let length = original.size_bytes;
+                Ok(Some((length, original.read(0..length).await?.boxed())))
+            }
+        }
+    }
+
     /// Writes the archive.
     pub async fn write(&self, to: impl AsyncWrite + Unpin + Send) -> Result<BackedUp> {
-        let about = About::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, STORE_VERSION);
+        let catalog = Catalog::new(Arc::new(self.copy.store.state()));
+        let version = catalog.version().await.during(TAKE)?;
+        let about = About::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, version);
         let writer = ArchiveWriter::begin(to, &about).await.during(TAKE)?;
         let mut writing = Writing { backup: self, writer, done: BackedUp::default() };
         writing.store().await?;
         if let Some(key) = &self.secret_key {
             writing.add(SECRET_KEY, key.len() as u64, key.as_slice()).await?;
         }
-        let catalog = Catalog::new(Arc::new(self.copy.store.state()));
         let mut after = None;
         loop {
             let (page, next) = catalog.kept(after.as_deref(), PAGE).await.during(TAKE)?;
@@ -139,6 +163,25 @@ impl Backup {
         }
     }
 }
+
+/// What lies elsewhere than in the store, by its path there.
+enum Source {
+    Blob(String),
+    Original(String),
+}
+
+impl Source {
+    /// Its path in the archive.
+    fn name(&self) -> String {
+        match self {
+            Self::Blob(path) => format!("{BLOBS}/{path}"),
+            Self::Original(path) => format!("{UPLOADS}/{path}"),
+        }
+    }
+}
+
+/// What is stored of something, as it comes.
+type Content = BoxStream<'static, io::Result<Bytes>>;
 
 /// An archive on its way.
 struct Writing<'a, W: AsyncWrite + Unpin + Send> {
@@ -158,27 +201,32 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
     /// The blobs and the original of a revision.
     async fn kept(&mut self, kept: &Kept) -> Result<()> {
         let [text, blocks] = Texts::paths(kept.doc_id, kept.revision);
-        for (path, is_needed) in [(text, true), (blocks, false)] {
-            let name = format!("{BLOBS}/{path}");
-            match self.backup.texts.blob(&path).await.during(TAKE)? {
-                Some((length, content)) => self.add(&name, length, pin!(StreamReader::new(content))).await?,
-                None if is_needed => self.done.missing.push(name),
-                None => {}
-            }
+        self.stored(&Source::Blob(text), kept.text_sha256.as_deref(), true).await?;
+        self.stored(&Source::Blob(blocks), kept.blocks_sha256.as_deref(), false).await?;
+        match kept.original.clone() {
+            Some(path) => self.stored(&Source::Original(path), kept.original_sha256.as_deref(), true).await,
+            None => Ok(()),
         }
-        let Some(path) = &kept.original else { return Ok(()) };
-        let name = format!("{UPLOADS}/{path}");
-        match self.backup.originals.get(path).await.during(TAKE)? {
-            Some(original) => {
-                let length = original.size_bytes;
-                let content = original.read(0..length).await.during(TAKE)?;
-                self.add(&name, length, pin!(StreamReader::new(content))).await
-            }
-            None => {
-                self.done.missing.push(name);
-                Ok(())
-            }
+    }
+
+    /// Something that is read twice: whether it can be, and is what was stored, is known before it is begun. What is not
+    /// keeps nothing else from being saved.
+    async fn stored(&mut self, source: &Source, sha256: Option<&str>, is_needed: bool) -> Result<()> {
+        let name = source.name();
+        let read = match self.backup.open(source).await {
+            Ok(Some((_, content))) => digest(StreamReader::new(content)).await.ok(),
+            Ok(None) if !is_needed => return Ok(()),
+            Ok(None) | Err(_) => None,
+        };
+        let again = self.backup.open(source).await.ok().flatten();
+        let Some((read, (length, content))) = read.zip(again) else {
+            self.done.faults.missing.push(name);
+            return Ok(());
+        };
+        if read.0 != length || sha256.is_some_and(|sha256| sha256 != read.1) {
+            self.done.faults.damaged.push(name.clone());
         }
+        self.add(&name, length, StreamReader::new(content)).await
     }
 
     async fn add(&mut self, path: &str, length: u64, content: impl AsyncRead + Unpin) -> Result<()> {
@@ -188,10 +236,10 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
     }
 
     async fn finish(mut self) -> Result<BackedUp> {
-        if !self.done.missing.is_empty() {
-            let json = serde_json::to_vec(&self.done.missing);
+        if !self.done.faults.is_empty() {
+            let json = serde_json::to_vec(&self.done.faults);
             let json = json.map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))?;
-            self.writer.add(MISSING, json.len() as u64, json.as_slice()).await.during(TAKE)?;
+            self.writer.add(FAULTS, json.len() as u64, json.as_slice()).await.during(TAKE)?;
         }
         self.writer.finish().await.during(TAKE)?;
         Ok(self.done)
@@ -231,13 +279,6 @@ impl Drop for CopyFolder {
 /// Removes what a process that was killed left of a backup. Nobody may be making one.
 pub(crate) fn clear_copies(data_dir: &Path) -> io::Result<()> {
     remove(&data_dir.join(COPY))
-}
-
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 fn failed(error: io::Error) -> Error {
