@@ -14,7 +14,7 @@ const METADATA_V4: [Ipv4Addr; 4] = [
 ];
 
 /// The same in IPv6: an address, and how many bits of it count.
-const METADATA_V6: [(Ipv6Addr, u32); 4] = [
+const METADATA_V6: [(Ipv6Addr, u32); 6] = [
     // Amazon: metadata, and the keys of pods
     (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
     // Google
@@ -23,6 +23,10 @@ const METADATA_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe), 128),
     // Scaleway
     (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42), 128),
+    // Akamai (Linode)
+    (Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1), 128),
+    // Alibaba
+    (Ipv6Addr::new(0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200), 128),
 ];
 
 /// What an address is that nobody may be called at; `None` for all others, loopback and private networks among them.
@@ -30,7 +34,8 @@ pub(crate) fn forbidden(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => forbidden_v4(v4),
         IpAddr::V6(v6) => {
-            forbidden_v6(v6).or_else(|| within(v6).into_iter().flatten().find_map(forbidden_v4))
+            let mut hidden = within(v6).into_iter().chain(within_nat64(v6)).flatten();
+            forbidden_v6(v6).or_else(|| hidden.find_map(forbidden_v4))
         }
     }
 }
@@ -82,14 +87,21 @@ fn within(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
         [.., 0 | 0x200, 0x5efe] => last,
         _ => None,
     };
-    // Of the local prefixes of NAT64, those of 48 bits put the address around the bits 64 to 71; Teredo's server.
-    let parted = match [s0, s1] {
-        [0x64, 0xff9b] if s2 == 1 => v4(s3, (s4 & 0xff) << 8 | s5 >> 8),
-        [0x2001, 0] => v4(s2, s3),
-        _ => None,
-    };
-    let mapped = address.to_ipv4_mapped();
-    [by_form, parted, mapped]
+    let server_of_teredo = if [s0, s1] == [0x2001, 0] { v4(s2, s3) } else { None };
+    [by_form, server_of_teredo, address.to_ipv4_mapped()]
+}
+
+/// The IPv4 addresses that an address of NAT64's local prefix 64:ff9b:1::/48 may stand for: its user chooses a prefix
+/// of 48, 56, 64 or 96 bits in it, and all but the last put the address around the bits 64 to 71 (RFC 6052, 2.2).
+fn within_nat64(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
+    match address.octets() {
+        [0, 0x64, 0xff, 0x9b, 0, 1, o6, o7, _, o9, o10, o11, o12, ..] => [
+            Some(Ipv4Addr::new(o6, o7, o9, o10)),
+            Some(Ipv4Addr::new(o7, o9, o10, o11)),
+            Some(Ipv4Addr::new(o9, o10, o11, o12)),
+        ],
+        _ => [None; 3],
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +139,11 @@ mod tests {
             "fd20:ce::254",
             "fd00:c1::a9fe:a9fe",
             "fd00:42::42",
+            "fd00:a9fe:a9fe::1",
+            "fd00:100::100:200",
+            "64:ff9b:1:a9fe:a9:fe08:808:808",
+            "64:ff9b:1:8a9:fe:a9fe:808:808",
+            "64:ff9b:1:808:64:6464:c808:808",
         ] {
             assert!(refused(text), "{text}");
         }
@@ -146,6 +163,9 @@ mod tests {
             "::1",
             "fd00::1",
             "fd12:3456::1",
+            "fd00:a9fe:a9fe::2",
+            "fd00:100::100:201",
+            "64:ff9b:1:808:8:808:808:808",
             "2001:db8::1",
             "2606:4700::1",
             "::ffff:127.0.0.1",
@@ -173,6 +193,8 @@ mod tests {
             let [high, low] = [(address.to_bits() >> 16) as u16, address.to_bits() as u16];
             let [a, b, c, d] = noise;
             let last = |s: [u16; 6]| Ipv6Addr::new(s[0], s[1], s[2], s[3], s[4], s[5], high, low);
+            let [o0, o1, o2, o3] = address.octets().map(u16::from);
+            let nat64 = |s: [u16; 5]| Ipv6Addr::new(0x64, 0xff9b, 1, s[0], s[1], s[2], s[3], s[4]);
             let disguises = [
                 last([0, 0, 0, 0, 0, 0xffff]),
                 last([0, 0, 0, 0, 0xffff, 0]),
@@ -181,7 +203,9 @@ mod tests {
                 last([0x2600 | a & 0xff, b, c, d, 0, 0x5efe]),
                 Ipv6Addr::new(0x2002, high, low, a, b, c, d, 1),
                 Ipv6Addr::new(0x2001, 0, 0x808, 0x808, a, b, !high, !low),
-                Ipv6Addr::new(0x64, 0xff9b, 1, high, low >> 8, low << 8, 0, 0),
+                nat64([high, a << 8 | o2, o3 << 8 | b & 0xff, c, d]),
+                nat64([a << 8 | o0, b << 8 | o1, o2 << 8 | o3, c, d]),
+                nat64([a, b << 8 | o0, o1 << 8 | o2, o3 << 8 | c & 0xff, d]),
             ];
             let bare = forbidden_v4(address).is_some();
             for disguise in disguises {

@@ -5,8 +5,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use lkr_domain::EventId;
 use lkr_outgoing::{
-    HeaderMap, Limits, Method, Request, StatusCode,
+    HeaderMap, Limits, Method, Request,
     header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
 };
 
@@ -26,6 +27,8 @@ const DELIVERY: HeaderName = HeaderName::from_static("x-lkr-delivery");
 /// What came of a try.
 #[derive(Debug)]
 pub(crate) struct Tried {
+    /// What was to be told.
+    pub(crate) event: EventId,
     pub(crate) outcome: Outcome,
     /// Why it failed, where it did.
     pub(crate) failure: Option<String>,
@@ -34,7 +37,6 @@ pub(crate) struct Tried {
 /// What the receiver said.
 enum Said {
     Yes,
-    Gone,
     No { reason: String, wait: Option<Duration> },
 }
 
@@ -45,26 +47,20 @@ pub(crate) async fn attempt(inner: Arc<Inner>, hook: HookV1, taken: Taken) -> Re
     let (reason, asked) = match send(&inner, &hook, &taken).await {
         Said::Yes => {
             taken.finish(state).await?;
-            return Ok(Tried { outcome: Outcome::Delivered, failure: None });
-        }
-        Said::Gone => {
-            taken.finish(state).await?;
-            return Ok(Tried {
-                outcome: Outcome::Gone,
-                failure: Some("the receiver answers 410".to_owned()),
-            });
+            return Ok(Tried { event: taken.event, outcome: Outcome::Delivered, failure: None });
         }
         Said::No { reason, wait } => (reason, wait),
     };
-    let (now, end) = (now_ms(), taken.delivery.at_ms.saturating_add(millis(options.keep)));
+    let now = now_ms();
+    let end = taken.delivery.at_ms.min(now).saturating_add(millis(options.keep));
     if now >= end {
         taken.finish(state).await?;
-        return Ok(Tried { outcome: Outcome::Expired, failure: Some(reason) });
+        return Ok(Tried { event: taken.event, outcome: Outcome::Expired, failure: Some(reason) });
     }
     let pause = asked.unwrap_or_else(|| wait(options, taken.delivery.attempts.saturating_add(1)));
     // There is one more try at the end of the time, however long the receiver asks to be left alone.
     taken.give_back(state, now.saturating_add(millis(pause)).min(end)).await?;
-    Ok(Tried { outcome: Outcome::Retried, failure: Some(reason) })
+    Ok(Tried { event: taken.event, outcome: Outcome::Retried, failure: Some(reason) })
 }
 
 async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {
@@ -90,7 +86,6 @@ async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {
     };
     match inner.parts.outgoing.send(request).await {
         Ok(answer) if answer.status.is_success() => Said::Yes,
-        Ok(answer) if answer.status == StatusCode::GONE => Said::Gone,
         Ok(answer) => {
             let after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
             let wait = after.and_then(|after| asked(after, SystemTime::now()));

@@ -13,10 +13,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Outcome, Result,
+    DeliveryOptions, ErrorKind, Outcome, Result,
     attempt::{Tried, attempt},
     clock::{millis, now_ms},
-    delivery::{applied, count, sweep, take},
+    delivery::{applied, count, pull_back, sweep, take},
+    lane::Lane,
     records::{DeliveryV1, EVENTS, EventV1, HookV1, Hooks, decode, delivery_key, encode},
     webhooks::Inner,
 };
@@ -27,7 +28,7 @@ const BATCH: usize = 50;
 /// How many bytes of bodies, at least one: each is copied for every webhook.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// How often deliveries are counted anew, and those of webhooks that are no more looked for.
+/// How often deliveries of webhooks that are no more are looked for, and such as are put off for too long.
 const TIDY: Duration = Duration::from_secs(60);
 
 /// What delivers. It ends when it is shut down or dropped; what was not delivered by then is at the next start.
@@ -55,15 +56,6 @@ impl Drop for Deliverer {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-/// A webhook, as its deliveries see it. Each has a lane of its own, so that none waits for another's receiver.
-#[derive(Debug, Default)]
-struct Lane {
-    /// How many deliveries there are.
-    waiting: usize,
-    /// Whether the last try failed.
-    is_failing: bool,
 }
 
 struct Run {
@@ -106,7 +98,11 @@ impl Run {
 
     /// Puts down what happened, and begins what is due.
     async fn round(&mut self) -> Result<()> {
-        let hooks = self.inner.hooks().await?;
+        let hooks = match self.inner.hooks().await {
+            // Webhooks are off, which has been said.
+            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+            hooks => hooks?,
+        };
         self.tidy(&hooks).await?;
         self.put_down(&hooks).await?;
         for hook in &hooks.all {
@@ -115,7 +111,7 @@ impl Run {
         Ok(())
     }
 
-    /// Counts what waits, now and then and for new webhooks, and removes what waits for those that are no more.
+    /// Counts what waits for webhooks that are new here, and removes what waits for those that are no more.
     async fn tidy(&mut self, hooks: &Hooks) -> Result<()> {
         let lanes = self.lanes.len();
         self.lanes.retain(|id, _| hooks.has(*id));
@@ -124,12 +120,19 @@ impl Run {
             sweep(&*self.inner.parts.state, hooks).await?;
         }
         // Where nobody else is at the store, what was taken before this process began was left in the middle.
-        let is_first = self.tidied.is_none() && !self.inner.parts.outbox.is_shared;
-        let release = is_first.then(now_ms);
+        let is_shared = self.inner.parts.outbox.is_shared;
+        let release = (self.tidied.is_none() && !is_shared).then(now_ms);
         for hook in &hooks.all {
-            if is_due || !self.lanes.contains_key(&hook.id) {
+            // Others at the store put down and deliver too.
+            if is_due && is_shared || !self.lanes.contains_key(&hook.id) {
                 let waiting = count(&*self.inner.parts.state, hook.id, release).await?;
-                self.lanes.entry(hook.id).or_default().waiting = waiting;
+                self.lanes.entry(hook.id).or_default().recount(waiting);
+            }
+            if is_due {
+                let DeliveryOptions { keep, lease, .. } = self.inner.parts.options;
+                let (now, longest) = (now_ms(), millis(keep).saturating_add(millis(lease)));
+                let latest = now.saturating_add(longest);
+                pull_back(&*self.inner.parts.state, hook.id, now, latest).await?;
             }
         }
         if is_due {
@@ -149,7 +152,7 @@ impl Run {
             let is_last = events.len() < BATCH;
             let events = within(events);
             let mut step = vec![hooks.check()];
-            let mut sums: BTreeMap<WebhookId, (usize, usize)> = BTreeMap::new();
+            let mut sums: BTreeMap<WebhookId, Sum> = BTreeMap::new();
             for (key, record) in &events {
                 step.push(Write::delete(key, Expect::Version(record.version)));
                 let id = key.strip_prefix(EVENTS).and_then(|id| id.parse::<EventId>().ok());
@@ -158,14 +161,14 @@ impl Run {
                     continue;
                 };
                 for hook in hooks.all.iter().filter(|hook| hook.hears(&event.kind)) {
-                    let (added, dropped) = sums.entry(hook.id).or_default();
-                    let waiting = self.lanes.get(&hook.id).map_or(0, |lane| lane.waiting) + *added;
-                    if waiting >= self.inner.parts.options.most_waiting {
-                        *dropped += 1;
-                        continue;
+                    let record = fresh(&event)?;
+                    let sum = sums.entry(hook.id).or_default();
+                    if self.has_room(hook.id, sum, record.len()) {
+                        sum.add(id, record.len());
+                        step.push(Write::put(delivery_key(hook.id, now_ms(), id), Expect::Absent, record));
+                    } else {
+                        sum.dropped += 1;
                     }
-                    *added += 1;
-                    step.push(put(hook.id, id, &event)?);
                 }
             }
             if !applied(state, step).await? {
@@ -180,13 +183,22 @@ impl Run {
         }
     }
 
-    /// Notes how many deliveries each webhook got, and how many it did not.
-    fn add(&mut self, sums: BTreeMap<WebhookId, (usize, usize)>) {
-        for (hook, (added, dropped)) in sums {
+    /// Whether one more delivery of so many bytes may wait for a webhook that gets `sum` besides.
+    fn has_room(&self, hook: WebhookId, sum: &Sum, bytes: usize) -> bool {
+        let options = &self.inner.parts.options;
+        let (count, stored) = self.lanes.get(&hook).map_or((0, 0), |lane| (lane.count(), lane.bytes()));
+        count + sum.added.len() < options.most_waiting
+            && stored + sum.bytes + bytes <= options.most_waiting_bytes
+    }
+
+    /// Notes which deliveries each webhook got, and how many it did not.
+    fn add(&mut self, sums: BTreeMap<WebhookId, Sum>) {
+        for (hook, Sum { added, dropped, .. }) in sums {
             let lane = self.lanes.entry(hook).or_default();
-            lane.waiting += added;
+            added.into_iter().for_each(|(event, bytes)| lane.add(event, bytes));
             if dropped > 0 {
-                tracing::warn!(%hook, dropped, waiting = lane.waiting, "too many deliveries wait: new ones are dropped");
+                let (waiting, bytes) = (lane.count(), lane.bytes());
+                tracing::warn!(%hook, dropped, waiting, bytes, "too many deliveries wait: new ones are dropped");
             }
             (0..dropped).for_each(|_| (self.inner.parts.observe)(Outcome::Dropped));
         }
@@ -197,12 +209,6 @@ impl Run {
         let options = &self.inner.parts.options;
         let under_way = self.under_way.values().filter(|id| **id == hook.id).count();
         let free = options.at_once.saturating_sub(under_way);
-        // Who shares the store may have put down some that are not counted here.
-        let is_alone = !self.inner.parts.outbox.is_shared;
-        let is_idle = self.lanes.get(&hook.id).is_none_or(|lane| lane.waiting == 0);
-        if free == 0 || is_alone && is_idle {
-            return Ok(());
-        }
         let now = now_ms();
         let until = now.saturating_add(millis(options.lease));
         for taken in take(&*self.inner.parts.state, hook.id, free, now, until).await? {
@@ -228,28 +234,23 @@ impl Run {
         let (Some(hook), Some(tried)) = (self.under_way.remove(&id), tried) else { return };
         (self.inner.parts.observe)(tried.outcome);
         let Some(lane) = self.lanes.get_mut(&hook) else { return };
-        if tried.outcome != Outcome::Retried {
-            lane.waiting = lane.waiting.saturating_sub(1);
-        }
-        tell(hook, lane, &tried);
+        lane.note(hook, &tried);
     }
 }
 
-/// Says in the log what an admin should know. A receiver that is away for long is not told of with every delivery.
-fn tell(hook: WebhookId, lane: &mut Lane, tried: &Tried) {
-    let reason = tried.failure.as_deref().unwrap_or_default();
-    match tried.outcome {
-        Outcome::Expired => {
-            tracing::warn!(%hook, reason, "a delivery was tried for as long as it is, and is dropped");
-        }
-        Outcome::Gone => tracing::warn!(%hook, reason, "a delivery is not wanted, and is dropped"),
-        Outcome::Retried if !lane.is_failing => {
-            tracing::warn!(%hook, reason, "deliveries fail; they are tried again");
-        }
-        Outcome::Delivered if lane.is_failing => tracing::info!(%hook, "deliveries arrive again"),
-        _ => tracing::debug!(%hook, reason, outcome = tried.outcome.name(), "a delivery was tried"),
+/// What one step puts down for a webhook.
+#[derive(Default)]
+struct Sum {
+    added: Vec<(EventId, usize)>,
+    bytes: usize,
+    dropped: usize,
+}
+
+impl Sum {
+    fn add(&mut self, event: EventId, bytes: usize) {
+        self.added.push((event, bytes));
+        self.bytes += bytes;
     }
-    lane.is_failing = tried.outcome != Outcome::Delivered;
 }
 
 /// The first records, as many as may be copied in one step.
@@ -263,8 +264,8 @@ fn within(events: Vec<(String, Record)>) -> Vec<(String, Record)> {
     events.into_iter().take_while(fits).collect()
 }
 
-fn put(hook: WebhookId, id: EventId, event: &EventV1) -> Result<Write> {
+/// A delivery that was not tried yet, as it is stored.
+fn fresh(event: &EventV1) -> Result<Vec<u8>> {
     let EventV1 { at_ms, body, .. } = event;
-    let delivery = DeliveryV1 { at_ms: *at_ms, attempts: 0, taken: false, body: body.clone() };
-    Ok(Write::put(delivery_key(hook, now_ms(), id), Expect::Absent, encode(delivery)?))
+    encode(DeliveryV1 { at_ms: *at_ms, attempts: 0, taken: false, body: body.clone() })
 }

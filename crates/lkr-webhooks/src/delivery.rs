@@ -2,15 +2,15 @@
 //! behind the end of its lease, where it is due again should nobody come back.
 
 use lkr_domain::{EventId, WebhookId};
-use lkr_state::{ErrorKind as StateErrorKind, Expect, Order, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, Order, Record, StateStore, StateStoreExt, Write};
 
 use crate::{
     Result,
     records::{DELIVERIES, DeliveryV1, Hooks, decode, deliveries_of, delivery_key, encode, parse_delivery},
 };
 
-/// How many records are read at once.
-const PAGE: usize = 500;
+/// How many records are read at once; each may be of 256 KiB and more.
+const PAGE: usize = 50;
 
 /// A delivery that somebody is at.
 #[derive(Debug)]
@@ -31,7 +31,10 @@ pub(crate) async fn take(
     until_ms: u64,
 ) -> Result<Vec<Taken>> {
     let mut taken = Vec::new();
-    for (key, record) in state.scan(&deliveries_of(hook), None, Order::Ascending, limit).await? {
+    // One after the other: those that are not due are not read, but for the first.
+    for _ in 0..limit {
+        let first = state.scan(&deliveries_of(hook), None, Order::Ascending, 1).await?.pop();
+        let Some((key, record)) = first else { break };
         let read = parse_delivery(&key).zip(decode::<DeliveryV1>(&record.value).ok());
         let Some(((_, due_ms, event), delivery)) = read else {
             tracing::error!(key, "a delivery cannot be read, and is dropped");
@@ -41,7 +44,9 @@ pub(crate) async fn take(
         if due_ms > now_ms {
             break;
         }
-        let delivery = DeliveryV1 { taken: true, ..delivery };
+        // What was written while the clock ran ahead has its day from now on.
+        let at_ms = delivery.at_ms.min(now_ms);
+        let delivery = DeliveryV1 { taken: true, at_ms, ..delivery };
         let to = delivery_key(hook, until_ms, event);
         let moved = vec![
             Write::delete(key, Expect::Version(record.version)),
@@ -74,30 +79,69 @@ impl Taken {
     }
 }
 
-/// How many deliveries wait for a webhook; those that somebody took are made due where `release` is asked for.
-pub(crate) async fn count(state: &dyn StateStore, hook: WebhookId, release: Option<u64>) -> Result<usize> {
-    let (mut count, mut after) = (0, None::<String>);
+/// The deliveries that wait for a webhook, with how many bytes each is; those that somebody took are made due where
+/// `release` is asked for.
+pub(crate) async fn count(
+    state: &dyn StateStore,
+    hook: WebhookId,
+    release: Option<u64>,
+) -> Result<Vec<(EventId, usize)>> {
+    let (mut waiting, mut after) = (Vec::new(), None::<String>);
     loop {
         let page = state.scan(&deliveries_of(hook), after.as_deref(), Order::Ascending, PAGE).await?;
-        count += page.len();
-        if let Some(now_ms) = release {
-            for (key, record) in &page {
-                let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
-                if let Some(((_, _, event), delivery)) = read.filter(|(_, delivery)| delivery.taken) {
-                    let free = encode(DeliveryV1 { taken: false, ..delivery })?;
-                    let moved = vec![
-                        Write::delete(key, Expect::Version(record.version)),
-                        Write::put(delivery_key(hook, now_ms, event), Expect::Absent, free),
-                    ];
-                    applied(state, moved).await?;
-                }
+        for entry @ (key, record) in &page {
+            // What cannot be read does not wait: it is dropped when it is due.
+            let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
+            let Some(((_, _, event), delivery)) = read else { continue };
+            waiting.push((event, record.value.len()));
+            if let Some(now_ms) = release.filter(|_| delivery.taken) {
+                make_due(state, hook, entry, now_ms).await?;
             }
         }
         if page.len() < PAGE {
-            return Ok(count);
+            return Ok(waiting);
         }
         after = page.into_iter().next_back().map(|(key, _)| key);
     }
+}
+
+/// Makes deliveries due that are so beyond `latest_ms`: nothing is put off for that long, so that they were written
+/// while the clock ran ahead.
+pub(crate) async fn pull_back(
+    state: &dyn StateStore,
+    hook: WebhookId,
+    now_ms: u64,
+    latest_ms: u64,
+) -> Result<()> {
+    let prefix = deliveries_of(hook);
+    let mut after = format!("{prefix}{latest_ms:015}");
+    loop {
+        let page = state.scan(&prefix, Some(&after), Order::Ascending, PAGE).await?;
+        for entry in &page {
+            make_due(state, hook, entry, now_ms).await?;
+        }
+        match page.into_iter().next_back() {
+            Some((key, _)) => after = key,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Moves a delivery to where it is due now and nobody's. Nothing happens where it cannot be read or went meanwhile.
+async fn make_due(
+    state: &dyn StateStore,
+    hook: WebhookId,
+    (key, record): &(String, Record),
+    now_ms: u64,
+) -> Result<()> {
+    let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
+    let Some(((_, _, event), delivery)) = read else { return Ok(()) };
+    let free = encode(DeliveryV1 { taken: false, ..delivery })?;
+    let moved = vec![
+        Write::delete(key, Expect::Version(record.version)),
+        Write::put(delivery_key(hook, now_ms, event), Expect::Absent, free),
+    ];
+    applied(state, moved).await.map(drop)
 }
 
 /// Removes deliveries of webhooks that are no more. It ends where the webhooks are not these any more.

@@ -38,6 +38,11 @@ impl Known {
         *known = Knowledge { wanted: Some(wanted.collect()), since: hooks.version() };
     }
 
+    /// Nothing is told, because who wants to hear it cannot be read.
+    pub(crate) fn mute(&self) {
+        self.lock().wanted = Some(BTreeSet::new());
+    }
+
     fn lock(&self) -> MutexGuard<'_, Knowledge> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

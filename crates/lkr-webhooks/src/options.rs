@@ -9,6 +9,8 @@ pub struct DeliveryOptions {
     pub at_once: usize,
     /// How many deliveries may wait for one webhook; what comes on top is not put down for it.
     pub most_waiting: usize,
+    /// How many bytes those may be, as they are stored.
+    pub most_waiting_bytes: usize,
     /// How long a receiver may take to let itself be connected to.
     pub connect: Duration,
     /// How long one try may take.
@@ -29,6 +31,7 @@ impl Default for DeliveryOptions {
             keep: Duration::from_secs(24 * 60 * 60),
             at_once: 4,
             most_waiting: 10_000,
+            most_waiting_bytes: 256 * 1024 * 1024,
             connect: Duration::from_secs(5),
             timeout: Duration::from_secs(15),
             first_wait: Duration::from_secs(1),
@@ -46,8 +49,6 @@ pub enum Outcome {
     Delivered,
     /// The try failed; there will be another.
     Retried,
-    /// The receiver says that it is gone: there will be no other try.
-    Gone,
     /// It was tried for as long as it is.
     Expired,
     /// Too many were waiting already.
@@ -56,7 +57,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Delivered, Self::Retried, Self::Gone, Self::Expired, Self::Dropped];
+    pub const ALL: [Self; 4] = [Self::Delivered, Self::Retried, Self::Expired, Self::Dropped];
 
     /// The name in metrics.
     #[must_use]
@@ -64,7 +65,6 @@ impl Outcome {
         match self {
             Self::Delivered => "delivered",
             Self::Retried => "retried",
-            Self::Gone => "gone",
             Self::Expired => "expired",
             Self::Dropped => "dropped",
         }

@@ -1,4 +1,10 @@
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use lkr_domain::WebhookId;
 use lkr_outgoing::Outgoing;
@@ -9,6 +15,7 @@ use tokio::sync::{Mutex, Notify};
 
 use crate::{
     Deliverer, DeliveryOptions, Error, ErrorKind, EventOutbox, Hook, NewHook, Outcome, Result,
+    past_damage::PastDamage,
     records::{HOOKS, HookV1, Hooks, secret_place},
 };
 
@@ -46,14 +53,21 @@ pub(crate) struct Inner {
     changing: Mutex<()>,
     /// There may be something to do for the deliverer.
     pub(crate) wake: Notify,
+    /// Whether the webhooks cannot be read.
+    is_off: AtomicBool,
 }
 
 impl Webhooks {
-    /// The webhooks of a store. From here on their outbox knows what they want to hear.
-    pub async fn open(parts: Parts) -> Result<Self> {
-        let inner = Arc::new(Inner { parts, changing: Mutex::default(), wake: Notify::new() });
-        inner.hooks().await?;
-        Ok(Self { inner })
+    /// The webhooks of a store. From here on their outbox knows what they want to hear. Where they cannot be read, they
+    /// are off, and the log says so: nothing is told, and they can be neither listed nor changed.
+    pub async fn open(mut parts: Parts) -> Result<Self> {
+        parts.state = Arc::new(PastDamage::new(parts.state));
+        let (changing, wake, is_off) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        let inner = Arc::new(Inner { parts, changing, wake, is_off });
+        match inner.hooks().await {
+            Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
+            _ => Ok(Self { inner }),
+        }
     }
 
     /// Starts to deliver, until what this answers is shut down or dropped.
@@ -69,7 +83,9 @@ impl Webhooks {
         Ok(hooks)
     }
 
-    /// Makes a webhook, and does `alongside` in the same step. What happens after this answers is told to it.
+    /// Makes a webhook, and does `alongside` in the same step. What begins to be written after this answers is told to
+    /// it. What was being written meanwhile may or may not be: an end whose step was made before, when nobody wanted to
+    /// hear of its kind, goes untold even where that step is done after this answers.
     ///
     /// # Errors
     /// `Invalid` where it cannot be one or may not be called, `TooMany` where there are as many as there may be.
@@ -123,13 +139,29 @@ impl Webhooks {
 impl Inner {
     /// The webhooks as they are now. The outbox learns of them.
     pub(crate) async fn hooks(&self) -> Result<Hooks> {
-        let hooks = Hooks::read(self.parts.state.get(HOOKS).await?.as_ref())?;
-        self.parts.outbox.known.learn(&hooks);
-        Ok(hooks)
+        let read = self.read().await;
+        match &read {
+            Ok(hooks) => {
+                self.parts.outbox.known.learn(hooks);
+                self.is_off.store(false, Ordering::Relaxed);
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                self.parts.outbox.known.mute();
+                if !self.is_off.swap(true, Ordering::Relaxed) {
+                    tracing::error!(key = HOOKS, %error, "webhooks are off, because they cannot be read");
+                }
+            }
+            Err(_) => {}
+        }
+        read
+    }
+
+    async fn read(&self) -> Result<Hooks> {
+        Hooks::read(self.parts.state.get(HOOKS).await?.as_ref())
     }
 
     /// Puts what `next` makes of the webhooks in their place. The outbox tells everything from before the step until
-    /// the new ones are read, so that nothing is missed that happens in between.
+    /// the new ones are read, so that nothing is missed whose step is made in between.
     async fn replace(
         &self,
         operation: &'static str,

@@ -2,15 +2,17 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use async_trait::async_trait;
 use lkr_catalog::Outbox;
-use lkr_domain::{DocId, WebhookId};
+use lkr_domain::{DocId, EventId, WebhookId};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_sealing::{SealingKey, Secret};
-use lkr_state::{MemoryState, Order, StateStore, Write};
+use lkr_state::{Error, Expect, Key, MemoryState, Order, Record, StateStore, Write};
 use lkr_webhooks::{
     Deliverer, DeliveryOptions, ErrorKind, EventKind, EventOutbox, Hook, MOST_HOOKS, NewHook, Outcome, Parts,
     Webhooks, signature,
@@ -320,15 +322,16 @@ async fn retry_after_is_honoured() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_gone_is_asked_once() {
+async fn lesson_14_a_receiver_that_says_it_is_gone_is_asked_again() {
     let gone = "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n";
-    let (ground, receiver) = (Ground::new().await, Receiver::start(move |_| gone).await);
+    let answer = move |n| if n < 2 { gone } else { OK };
+    let (ground, receiver) = (Ground::new().await, Receiver::start(answer).await);
     ground.hook(&receiver.url).await;
     let _deliverer = ground.start();
     ground.happen().await;
-    ground.outcomes(Outcome::Gone, 1).await;
     ground.settled().await;
-    assert_eq!((receiver.got().len(), ground.webhooks.list().await.unwrap().len()), (1, 1));
+    ground.outcomes(Outcome::Delivered, 1).await;
+    assert_eq!(receiver.got().len(), 3);
 }
 
 #[tokio::test]
@@ -518,4 +521,222 @@ async fn of_several_processes_one_delivers() {
     got.sort_unstable();
     told.sort_unstable();
     assert_eq!(got, told);
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap()
+}
+
+const YEAR_MS: u64 = 365 * 24 * 60 * 60 * 1000;
+
+/// A body of some document's end, and the document.
+fn told() -> (String, String) {
+    let doc_id = DocId::new().to_string();
+    (json!({ "event": "document.deleted", "data": { "doc_id": doc_id } }).to_string(), doc_id)
+}
+
+/// Puts a delivery into a store, and answers its key.
+async fn put_delivery(state: &dyn StateStore, hook: &Hook, due_ms: u64, at_ms: u64, body: &str) -> Key {
+    let key = format!("webhook/delivery/{}/{due_ms:015}/{}", hook.id, EventId::new());
+    let record = json!({ "v": "1", "at_ms": at_ms, "attempts": 0, "taken": false, "body": body });
+    state.apply(vec![Write::put(&key, Expect::Absent, record.to_string())]).await.unwrap();
+    key
+}
+
+/// What was put off while the clock ran a year ahead does not wait for a year; what is put off by a receiver does wait.
+#[tokio::test]
+async fn lesson_14_a_clock_that_ran_ahead_keeps_nothing_waiting() {
+    let (ground, receiver) = (Ground::new().await, Receiver::start(|_| OK).await);
+    let hook = ground.hook(&receiver.url).await;
+    let (body, doc_id) = told();
+    let ahead = now_ms() + YEAR_MS;
+    put_delivery(&*ground.state, &hook, ahead, ahead, &body).await;
+    let tomorrow = now_ms() + YEAR_MS / 366;
+    let waits = put_delivery(&*ground.state, &hook, tomorrow, now_ms(), "waits").await;
+    let _deliverer = ground.start();
+    assert_eq!(receiver.wait(1).await[0].doc_id(), doc_id);
+    ground.outcomes(Outcome::Delivered, 1).await;
+    let left = ground.state.scan("webhook/delivery/", None, Order::Ascending, 10).await.unwrap();
+    assert_eq!(left.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&waits]);
+}
+
+#[tokio::test]
+async fn lesson_14_what_happened_in_the_future_does_not_live_for_ever() {
+    let ground = Ground::with(DeliveryOptions { keep: Duration::from_millis(30), ..quick() }).await;
+    let receiver = Receiver::start(|_| BROKEN).await;
+    ground.hook(&receiver.url).await;
+    let (body, _) = told();
+    let event = json!({ "v": "1", "kind": "document.deleted", "at_ms": now_ms() + YEAR_MS, "body": body });
+    let key = format!("webhook/event/{}", EventId::new());
+    ground.state.apply(vec![Write::put(key, Expect::Absent, event.to_string())]).await.unwrap();
+    let _deliverer = ground.start();
+    ground.outcomes(Outcome::Expired, 1).await;
+    ground.settled().await;
+}
+
+/// Whether something is due is looked up where it is stored: no count of what waits says that there is nothing.
+#[tokio::test]
+async fn what_is_due_is_seen_whatever_was_counted() {
+    let (ground, receiver) = (Ground::new().await, Receiver::start(|_| OK).await);
+    let hook = ground.hook(&receiver.url).await;
+    let _deliverer = ground.start();
+    ground.happen().await;
+    ground.outcomes(Outcome::Delivered, 1).await;
+    let (body, doc_id) = told();
+    put_delivery(&*ground.state, &hook, now_ms(), now_ms(), &body).await;
+    let got = tokio::time::timeout(Duration::from_secs(20), receiver.wait(2)).await.unwrap();
+    assert_eq!(got[1].doc_id(), doc_id);
+}
+
+/// Over a start too, the bytes of what waits are bounded, and not its number alone.
+#[tokio::test]
+async fn lesson_14_the_bytes_of_what_waits_are_bounded() {
+    let options = DeliveryOptions { most_waiting_bytes: 1000, ..quick() };
+    let ground = Ground::with(options.clone()).await;
+    let receiver = Receiver::start(|_| "").await;
+    let hook = ground.hook(&receiver.url).await;
+    put_delivery(&*ground.state, &hook, now_ms(), now_ms(), &"x".repeat(300)).await;
+    let deliverer = ground.start();
+    for _ in 0..10 {
+        ground.happen().await;
+    }
+    while ground.stored("webhook/event/").await > 0 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    drop(deliverer);
+    let waiting =
+        |stored: Vec<(Key, Record)>| stored.iter().map(|(_, record)| record.value.len()).sum::<usize>();
+    let all = ground.state.scan("webhook/delivery/", None, Order::Ascending, 100).await.unwrap();
+    let count = all.len();
+    assert!(count > 1 && count < 10, "{count}");
+    let bytes = waiting(all);
+    assert!((600..1050).contains(&bytes), "{bytes}");
+    let after = ground.again(options).await;
+    let _deliverer = after.start();
+    for _ in 0..5 {
+        after.happen().await;
+    }
+    after.outcomes(Outcome::Dropped, 5).await;
+    assert_eq!(after.stored("webhook/delivery/").await, count);
+}
+
+/// A store in which records of some keys are damaged: nothing is done that would read one.
+#[derive(Debug)]
+struct Damaged {
+    inner: MemoryState,
+    keys: Mutex<Vec<Key>>,
+}
+
+impl Damaged {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { inner: MemoryState::new(), keys: Mutex::default() })
+    }
+
+    fn damage(&self, key: Key) {
+        self.keys.lock().unwrap().push(key);
+    }
+
+    fn check<'k>(&self, mut keys: impl Iterator<Item = &'k Key>) -> lkr_state::Result<()> {
+        let damaged = self.keys.lock().unwrap();
+        match keys.find(|key| damaged.contains(key)) {
+            Some(_) => Err(Error::new(lkr_state::ErrorKind::Corrupt, "read", "some record is damaged")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl StateStore for Damaged {
+    async fn get_many(&self, keys: &[Key]) -> lkr_state::Result<Vec<Option<Record>>> {
+        self.check(keys.iter())?;
+        self.inner.get_many(keys).await
+    }
+
+    async fn apply(&self, writes: Vec<Write>) -> lkr_state::Result<()> {
+        self.check(writes.iter().map(|write| &write.key))?;
+        self.inner.apply(writes).await
+    }
+
+    async fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        order: Order,
+        limit: usize,
+    ) -> lkr_state::Result<Vec<(Key, Record)>> {
+        let found = self.inner.scan(prefix, after, order, limit).await?;
+        self.check(found.iter().map(|(key, _)| key))?;
+        Ok(found)
+    }
+
+    async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
+        self.inner.snapshot(to).await
+    }
+
+    async fn health(&self) -> lkr_state::Result<()> {
+        self.inner.health().await
+    }
+}
+
+#[tokio::test]
+async fn lesson_14_a_damaged_record_holds_nothing_up() {
+    let (state, receiver) = (Damaged::new(), Receiver::start(|_| OK).await);
+    let sealing = SealingKey::generate();
+    let ground = Ground::over(Arc::clone(&state) as Arc<dyn StateStore>, sealing, quick()).await;
+    let hook = ground.hook(&receiver.url).await;
+    let mut expected = Vec::new();
+    // Every other one is damaged, the first and two neighbours among them.
+    for due in 1..=7 {
+        let (body, doc_id) = told();
+        let key = put_delivery(&*state, &hook, due, now_ms(), &body).await;
+        if [1, 3, 4, 7].contains(&due) {
+            state.damage(key);
+        } else {
+            expected.push(doc_id);
+        }
+    }
+    for n in 0..6 {
+        let key = format!("webhook/event/{}", EventId::new());
+        state.apply(vec![Write::put(&key, Expect::Absent, "torn")]).await.unwrap();
+        if n % 2 == 0 {
+            state.damage(key);
+        }
+        expected.push(ground.happen().await.to_string());
+    }
+    let _deliverer = ground.start();
+    ground.outcomes(Outcome::Delivered, expected.len()).await;
+    let later = ground.happen().await.to_string();
+    expected.push(later);
+    ground.outcomes(Outcome::Delivered, expected.len()).await;
+    let mut got: Vec<_> = receiver.got().iter().map(Got::doc_id).collect();
+    got.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(got, expected);
+    assert_eq!(state.inner.scan("webhook/", None, Order::Ascending, 100).await.unwrap().len(), 4 + 3 + 1);
+    // Those that are left of a webhook that is no more are in nobody's way either.
+    ground.webhooks.delete(hook.id, vec![]).await.unwrap();
+    ground.hook(&receiver.url).await;
+    ground.happen().await;
+    ground.outcomes(Outcome::Delivered, expected.len() + 1).await;
+}
+
+#[tokio::test]
+async fn lesson_14_where_the_webhooks_are_damaged_they_are_off() {
+    let (state, receiver) = (Damaged::new(), Receiver::start(|_| OK).await);
+    let before =
+        Ground::over(Arc::clone(&state) as Arc<dyn StateStore>, SealingKey::generate(), quick()).await;
+    before.hook(&receiver.url).await;
+    state.damage("webhook/hooks".to_owned());
+    let ground = before.again(quick()).await;
+    let deliverer = ground.start();
+    assert_eq!(ground.outbox.document_deleted(DocId::new()), [], "nothing piles up that nobody takes away");
+    assert_eq!(ground.webhooks.list().await.unwrap_err().kind(), ErrorKind::Corrupt);
+    let refused = ground.webhooks.create(new_hook(&receiver.url), vec![]).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Corrupt);
+    // They are on again where they can be read.
+    state.keys.lock().unwrap().clear();
+    assert_eq!(ground.webhooks.list().await.unwrap().len(), 1);
+    let doc_id = ground.happen().await;
+    assert_eq!(receiver.wait(1).await[0].doc_id(), doc_id.to_string());
+    deliverer.shutdown(Duration::from_secs(5)).await;
 }

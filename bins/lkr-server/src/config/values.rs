@@ -118,12 +118,19 @@ fn list(text: &str, check: impl Fn(&str) -> Result<(), String>) -> Parsed<Vec<St
     Ok(items.into_iter().map(str::to_owned).collect())
 }
 
+/// An empty text is no list; one of commas and blanks is one, and says nothing.
 pub(super) fn hosts(text: &str) -> Parsed<Option<Vec<String>>> {
     let check = |host: &str| match Policy::only([host]) {
         Err(_) => Err(format!("expected names of hosts, without scheme, port and path; {host:?} is none")),
         Ok(_) => Ok(()),
     };
-    Ok(Some(list(text, check)?).filter(|hosts| !hosts.is_empty()))
+    let hosts = list(text, check)?;
+    match hosts.is_empty() {
+        _ if text.is_empty() => Ok(None),
+        // Whoever wrote a list means to bound who is called.
+        true => Err("expected names of hosts; this is a list that names no host".to_owned()),
+        false => Ok(Some(hosts)),
+    }
 }
 
 pub(super) fn proxies(text: &str) -> Parsed<Vec<IpNet>> {

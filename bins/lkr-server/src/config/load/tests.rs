@@ -135,6 +135,10 @@ fn outgoing_hosts_are_names_of_hosts() {
         let said = refusal(folder.path(), &[("LKR_OUTGOING_HOSTS", wrong)], &[]);
         assert!(said.contains("LKR_OUTGOING_HOSTS") && said.contains(wrong), "{said}");
     }
+    for nobody in [",", " ", " , ,"] {
+        let said = refusal(folder.path(), &[("LKR_OUTGOING_HOSTS", nobody)], &[]);
+        assert!(said.contains("LKR_OUTGOING_HOSTS") && said.contains("names no host"), "{said}");
+    }
 }
 
 #[test]
