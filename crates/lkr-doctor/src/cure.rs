@@ -3,7 +3,7 @@
 use std::{fs, io, io::Write, path::Path};
 
 use futures_util::{Stream, TryStreamExt};
-use lkr_catalog::{ErrorKind, ExtractedText, Result, Surveyed, Task, tags_of};
+use lkr_catalog::{ErrorKind, ExtractedText, Result, Surveyed, Task, Texts, tags_of};
 use lkr_domain::{DocId, Document, Fingerprint, NewDocument};
 use lkr_ingest::{NewFile, Submission};
 use lkr_vectors::{Collection, Condition, Filter};
@@ -33,9 +33,9 @@ pub enum Cure {
     DropBlocks(DocId, u64),
     /// Points go.
     DropPoints(DocId, u64),
-    /// A text and its blocks go.
+    /// A text and its blocks are moved aside.
     DropText(DocId, u64),
-    /// A file goes.
+    /// A file is moved aside.
     DropOriginal(String),
 }
 
@@ -56,18 +56,19 @@ impl Cure {
             Self::Replace(..) => "the document is ingested again from its text",
             Self::Resume(_) => "it is taken up again",
             Self::DropBlocks(..) => "they are removed; nothing needs them any more",
-            Self::DropPoints(..) | Self::DropText(..) | Self::DropOriginal(_) => "removed, or moved aside",
+            Self::DropPoints(..) => "they are removed",
+            Self::DropText(..) | Self::DropOriginal(_) => "it is moved aside",
         }
     }
 
-    pub(crate) async fn apply(&self, ports: &Ports, mender: &mut Mender) -> Outcome {
+    pub(crate) async fn apply(&self, ports: &Ports, mender: &Mender) -> Outcome {
         match self.try_apply(ports, mender).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Failed(error.to_string()),
         }
     }
 
-    async fn try_apply(&self, ports: &Ports, mender: &mut Mender) -> Applied {
+    async fn try_apply(&self, ports: &Ports, mender: &Mender) -> Applied {
         let catalog = &ports.catalog;
         match self {
             Self::Lost(_) => return Ok(Outcome::Left),
@@ -80,7 +81,6 @@ impl Cure {
                 if let Some(record) = catalog.raw(&surveyed.key).await? {
                     keep(&mender.aside, &format!("records/{}", surveyed.key), &record.value)?;
                 }
-                mender.records_lost = true;
                 catalog.strike(surveyed).await?;
             }
             Self::Index(document) => catalog.index(document).await?,
@@ -161,13 +161,9 @@ async fn drop_text(
     doc_id: DocId,
     revision: u64,
 ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    if mender.records_lost {
-        // One that cannot be read is of no use to anybody.
-        if let Ok(text) = ports.texts.get(doc_id, revision, None).await {
-            keep(&mender.aside, &format!("texts/{doc_id}-{revision}"), text.as_bytes())?;
-        }
-        if let Ok(blocks) = ports.texts.blocks(doc_id, revision, None).await {
-            keep(&mender.aside, &format!("blocks/{doc_id}-{revision}"), &blocks)?;
+    for path in Texts::paths(doc_id, revision) {
+        if let Some((_, parts)) = ports.texts.blob(&path).await? {
+            keep_parts(&mender.aside.join("blobs").join(path), parts).await?;
         }
     }
     Ok(ports.texts.delete(doc_id, revision).await?)
@@ -178,16 +174,19 @@ async fn drop_original(
     mender: &Mender,
     path: &str,
 ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    if let Some(stored) = ports.originals.get(path).await?.filter(|_| mender.records_lost) {
-        let mut file = spooled(stored.whole(None).await?).await?;
-        let to = mender.aside.join("uploads").join(path);
-        fs::create_dir_all(to.parent().unwrap_or(&mender.aside))?;
-        io::Seek::rewind(&mut file)?;
-        let mut kept = fs::File::create(&to)?;
-        io::copy(&mut file, &mut kept)?;
-        kept.sync_all()?;
+    if let Some(stored) = ports.originals.get(path).await? {
+        keep_parts(&mender.aside.join("uploads").join(path), stored.whole(None).await?).await?;
     }
     Ok(ports.originals.delete(path).await?)
+}
+
+/// Writes a file of the folder of what is moved aside, as it is read.
+async fn keep_parts(to: &Path, parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Result<()> {
+    fs::create_dir_all(to.parent().unwrap_or(to))?;
+    let file = fs::File::create(to)?;
+    let mut writer = &file;
+    parts.try_for_each(|part| std::future::ready(writer.write_all(&part))).await?;
+    file.sync_all()
 }
 
 /// Writes a file below the folder of what is moved aside.

@@ -24,16 +24,23 @@ struct Ills {
 }
 
 impl Doctor<'_> {
-    pub(crate) async fn document(&mut self, document: &Document) -> Result<()> {
+    pub(crate) async fn document(&mut self, document: &Document) {
         self.report.documents += 1;
         self.report.counts += document.counts;
-        if !self.ports.catalog.is_indexed(document).await? {
-            let what = format!("document {} is not in the indexes of texts", document.doc_id);
-            self.found(what, Some(&document.title), Cure::Index(Box::new(document.clone()))).await;
+        match self.ports.catalog.is_indexed(document).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let what = format!("document {} is not in the indexes of texts", document.doc_id);
+                self.found(what, Some(&document.title), Cure::Index(Box::new(document.clone()))).await;
+            }
+            Err(error) => {
+                let what = format!("what the indexes of texts say of document {}", document.doc_id);
+                self.unread(what, error).await;
+            }
         }
         let text = self.text(document).await;
         self.original(document).await;
-        self.points(document, text.as_deref()).await
+        self.points(document, text.as_deref()).await;
     }
 
     /// The text, where it is the one that was stored.
@@ -97,11 +104,15 @@ impl Doctor<'_> {
         }
     }
 
-    async fn points(&mut self, document: &Document, text: Option<&str>) -> Result<()> {
+    async fn points(&mut self, document: &Document, text: Option<&str>) {
         let mut ills = Ills::default();
         for layer in layers() {
-            let stored = check_layer(self.ports, document, layer, text, &mut ills).await?;
-            self.known.add_points(layer, stored);
+            match check_layer(self.ports, document, layer, text, &mut ills).await {
+                Ok(stored) => self.known.add_points(layer, stored),
+                Err(error) => {
+                    self.unread(format!("the {layer} points of document {}", document.doc_id), error).await;
+                }
+            }
         }
         let (doc_id, title) = (document.doc_id, Some(document.title.as_str()));
         if ills.tags {
@@ -116,7 +127,6 @@ impl Doctor<'_> {
             };
             self.found(what, title, cure).await;
         }
-        Ok(())
     }
 }
 
@@ -146,11 +156,11 @@ async fn check_layer(
         let ordinals = from..from.saturating_add(BATCH).min(count);
         let id = |ordinal| PointId::derive(document.doc_id, document.revision, layer, ordinal);
         let ids: Vec<PointId> = ordinals.clone().map(id).collect();
-        let Ok(points) = vectors.get(&collection, &ids, With::All).await else {
-            ills.add(layer, "cannot be read", ids.len() as u64);
-            continue;
-        };
-        for (ordinal, point) in ordinals.zip(points) {
+        for (ordinal, point) in ordinals.zip(points_of(ports, &collection, &ids).await) {
+            let Some(point) = point else {
+                ills.add(layer, "cannot be read", 1);
+                continue;
+            };
             let Some(point) = point else {
                 ills.add(layer, "are missing", 1);
                 continue;
@@ -170,6 +180,20 @@ async fn check_layer(
         ills.add(layer, "are too many", stored - u64::from(count));
     }
     Ok(stored)
+}
+
+/// The points of these ids; an outer `None` for each that cannot be read.
+async fn points_of(ports: &Ports, collection: &Collection, ids: &[PointId]) -> Vec<Option<Option<Point>>> {
+    if let Ok(points) = ports.vectors.get(collection, ids, With::All).await {
+        return points.into_iter().map(Some).collect();
+    }
+    // One of them keeps the others from being read together.
+    let mut points = Vec::with_capacity(ids.len());
+    for id in ids {
+        let point = ports.vectors.get(collection, &[*id], With::All).await;
+        points.push(point.ok().and_then(|point| point.into_iter().next()));
+    }
+    points
 }
 
 /// What is wrong with a point.

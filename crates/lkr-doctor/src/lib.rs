@@ -3,13 +3,14 @@
 mod cure;
 mod documents;
 mod finding;
+mod misplaced;
 mod records;
 mod strangers;
 
-use std::path::PathBuf;
+use std::{collections::HashSet, fmt, path::PathBuf};
 
-use lkr_catalog::{Catalog, Originals, Result, Texts};
-use lkr_domain::{Counts, Layer};
+use lkr_catalog::{Catalog, Originals, Texts};
+use lkr_domain::{Counts, DocId, Layer};
 use lkr_ingest::Ingestor;
 use lkr_vectors::VectorStore;
 use std::sync::Arc;
@@ -42,8 +43,6 @@ pub struct Mender {
     pub ingestor: Ingestor,
     /// Where that goes of which there may be no other copy.
     pub aside: PathBuf,
-    /// Whether records were lost already: then what seems to belong to nothing may have belonged to them.
-    pub records_lost: bool,
 }
 
 /// What was seen.
@@ -57,15 +56,20 @@ pub struct Report {
     pub counts: Counts,
 }
 
-/// Looks everything over, and mends what is wrong where there is a `mender`. Nobody else may write meanwhile.
-///
-/// # Errors
-/// Those of the stores. What cannot be read in them is no error but a finding.
-pub async fn examine(ports: &Ports, mender: Option<Mender>) -> Result<Report> {
-    let mut doctor = Doctor { ports, mender, report: Report::default(), known: strangers::Known::default() };
-    doctor.records().await?;
-    doctor.strangers().await?;
-    Ok(doctor.report)
+/// Looks everything over, and mends what is wrong where there is a `mender`. Nobody else may write meanwhile. What
+/// cannot be read is a finding, and the rest is looked at all the same.
+pub async fn examine(ports: &Ports, mender: Option<Mender>) -> Report {
+    let mut doctor = Doctor {
+        ports,
+        mender,
+        report: Report::default(),
+        known: strangers::Known::default(),
+        misplaced: HashSet::new(),
+    };
+    doctor.misplaced().await;
+    doctor.records().await;
+    doctor.strangers().await;
+    doctor.report
 }
 
 /// The one who looks.
@@ -74,17 +78,27 @@ struct Doctor<'p> {
     mender: Option<Mender>,
     report: Report,
     known: strangers::Known,
+    /// The documents of which the one may be the other's record: nothing of theirs is touched.
+    misplaced: HashSet<DocId>,
 }
 
 impl Doctor<'_> {
     /// Notes what is wrong, and does what can be done about it.
     async fn found(&mut self, what: String, title: Option<&str>, cure: Cure) {
-        let outcome = match &mut self.mender {
+        let outcome = match &self.mender {
             Some(mender) => cure.apply(self.ports, mender).await,
             None => Outcome::Left,
         };
         let remedy = cure.described().to_owned();
         self.report.findings.push(Finding { what, title: title.map(str::to_owned), remedy, outcome });
+    }
+}
+
+impl Doctor<'_> {
+    /// Notes what could not be looked at.
+    async fn unread(&mut self, what: impl fmt::Display, error: impl fmt::Display) {
+        let what = format!("{what} cannot be looked at: {error}");
+        self.found(what, None, Cure::Lost("look again when what is damaged is mended")).await;
     }
 }
 

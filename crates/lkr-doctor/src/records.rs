@@ -1,7 +1,7 @@
 //! Every record, and whether what it speaks of is there.
 
-use lkr_catalog::{Entry, Result, Surveyed, Task, TaskStatus};
-use lkr_domain::{DocId, TaskId};
+use lkr_catalog::{Entry, Surveyed, Task, TaskStatus};
+use lkr_domain::{DocId, Fingerprint, TaskId};
 
 use crate::{Cure, Doctor};
 
@@ -9,44 +9,50 @@ use crate::{Cure, Doctor};
 const PAGE: usize = 100;
 
 impl Doctor<'_> {
-    pub(crate) async fn records(&mut self) -> Result<()> {
+    pub(crate) async fn records(&mut self) {
         let mut after: Option<String> = None;
         loop {
-            let page = self.ports.catalog.survey(after.as_deref(), PAGE).await?;
+            let page = match self.ports.catalog.survey(after.as_deref(), PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let from = after.map(|after| format!(" beyond {after}")).unwrap_or_default();
+                    return self.unread(format!("the records{from}"), error).await;
+                }
+            };
             let is_last = page.len() < PAGE;
             after = page.last().map(|surveyed| surveyed.key.clone());
             for surveyed in page {
-                self.record(surveyed).await?;
+                self.record(surveyed).await;
             }
             if is_last {
-                return Ok(());
+                return;
             }
         }
     }
 
-    async fn record(&mut self, surveyed: Surveyed) -> Result<()> {
+    async fn record(&mut self, surveyed: Surveyed) {
         let key = surveyed.key.clone();
         let Some(entry) = &surveyed.entry else {
             let what = format!("the record {key} cannot be read");
-            self.found(what, None, Cure::SetAside(surveyed)).await;
-            return Ok(());
+            return self.found(what, None, Cure::SetAside(surveyed)).await;
         };
         self.known.note(entry);
+        if self.is_misplaced(entry) {
+            return;
+        }
         let holds = match entry {
             Entry::Document(document) => return self.document(document).await,
             Entry::Task(task) => return self.task(task).await,
-            Entry::Active(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await?,
-            Entry::Held(_, _, task_id, _) => self.has_failed(*task_id).await?,
-            Entry::Amendment(doc_id, revision) => self.ports.catalog.knows(*doc_id, *revision).await?,
+            Entry::Active(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
+            Entry::Held(_, _, task_id, _) => self.has_failed(*task_id).await,
+            Entry::Amendment(doc_id, revision) => {
+                self.ports.catalog.knows(*doc_id, *revision).await.unwrap_or(self.may_hold())
+            }
             Entry::Content(sha256, doc_id) => {
-                let document = self.ports.catalog.document(*doc_id).await.ok().flatten();
-                let fingerprint = document.and_then(|document| document.value.fingerprint);
-                fingerprint.is_some_and(|fingerprint| fingerprint.sha256 == *sha256)
+                self.has_fingerprint(*doc_id, |fingerprint| fingerprint.sha256 == *sha256).await
             }
             Entry::Simhash(doc_id, bits) => {
-                let document = self.ports.catalog.document(*doc_id).await.ok().flatten();
-                let fingerprint = document.and_then(|document| document.value.fingerprint);
-                fingerprint.is_some_and(|fingerprint| fingerprint.simhash == *bits)
+                self.has_fingerprint(*doc_id, |fingerprint| fingerprint.simhash == *bits).await
             }
             Entry::Foreign(record) => {
                 let said = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
@@ -69,22 +75,34 @@ impl Doctor<'_> {
             let what = format!("the record {key} speaks of what is not there");
             self.found(what, None, Cure::Strike(surveyed)).await;
         }
-        Ok(())
     }
 
-    async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> Result<bool> {
-        let task = self.ports.catalog.task(task_id).await.ok().flatten();
-        Ok(task.is_some_and(|task| task.doc_id == doc_id && !task.status.has_ended()))
+    /// Whether something may be so that speaks of what cannot be read. That is told where it stands; mending moves it
+    /// aside, and then there is nothing to speak of.
+    const fn may_hold(&self) -> bool {
+        self.mender.is_none()
     }
 
-    async fn has_failed(&self, task_id: TaskId) -> Result<bool> {
-        let task = self.ports.catalog.task(task_id).await.ok().flatten();
-        Ok(task.is_some_and(|task| task.status == TaskStatus::Failed))
+    async fn has_fingerprint(&self, doc_id: DocId, is_it: impl Fn(&Fingerprint) -> bool) -> bool {
+        let Ok(document) = self.ports.catalog.document(doc_id).await else { return self.may_hold() };
+        document
+            .and_then(|document| document.value.fingerprint)
+            .is_some_and(|fingerprint| is_it(&fingerprint))
     }
 
-    async fn task(&mut self, task: &Task) -> Result<()> {
+    async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> bool {
+        let Ok(task) = self.ports.catalog.task(task_id).await else { return self.may_hold() };
+        task.is_some_and(|task| task.doc_id == doc_id && !task.status.has_ended())
+    }
+
+    async fn has_failed(&self, task_id: TaskId) -> bool {
+        let Ok(task) = self.ports.catalog.task(task_id).await else { return self.may_hold() };
+        task.is_some_and(|task| task.status == TaskStatus::Failed)
+    }
+
+    async fn task(&mut self, task: &Task) {
         if task.status.has_ended() {
-            return Ok(());
+            return;
         }
         let (task_id, title) =
             (task.task_id, Some(task.input.title.as_str()).filter(|title| !title.is_empty()));
@@ -100,6 +118,5 @@ impl Doctor<'_> {
                 self.found(what, title, Cure::Lost("the task will fail; send the document again")).await;
             }
         }
-        Ok(())
     }
 }

@@ -51,47 +51,66 @@ impl Known {
 }
 
 impl Doctor<'_> {
-    pub(crate) async fn strangers(&mut self) -> Result<()> {
+    pub(crate) async fn strangers(&mut self) {
         let mut unknown = BTreeSet::new();
         for layer in layers() {
-            self.unknown_points(layer, &mut unknown).await?;
+            if let Err(error) = self.unknown_points(layer, &mut unknown).await {
+                self.unread(format!("what belongs to nothing in {layer}"), error).await;
+            }
         }
+        unknown.retain(|(doc_id, _)| !self.misplaced.contains(doc_id));
         for (doc_id, revision) in unknown {
             let what =
                 format!("there are points of document {doc_id}, revision {revision}, which is nowhere");
             self.found(what, None, Cure::DropPoints(doc_id, revision)).await;
         }
-        for (doc_id, revision) in self.ports.texts.stored().await? {
-            if !self.is_known(doc_id, revision).await? {
+        match self.ports.texts.stored().await {
+            Ok(stored) => self.unknown_texts(stored).await,
+            Err(error) => self.unread("what texts there are", error).await,
+        }
+        match self.ports.originals.stored().await {
+            Ok(stored) => self.unknown_originals(stored).await,
+            Err(error) => self.unread("what files there are", error).await,
+        }
+    }
+
+    async fn unknown_texts(&mut self, stored: BTreeSet<(DocId, u64)>) {
+        for (doc_id, revision) in stored {
+            if !self.misplaced.contains(&doc_id) && !self.is_known(doc_id, revision).await {
                 let what =
                     format!("there is a text of document {doc_id}, revision {revision}, which is nowhere");
                 self.found(what, None, Cure::DropText(doc_id, revision)).await;
             }
         }
-        for path in self.ports.originals.stored().await? {
+    }
+
+    async fn unknown_originals(&mut self, stored: Vec<String>) {
+        for path in stored {
             // A repair may have stored some since.
-            if !self.known.originals.contains(&path) && !self.is_original(&path).await? {
+            if !self.known.originals.contains(&path) && !self.is_original(&path).await {
                 self.found(format!("the file {path} is no document's"), None, Cure::DropOriginal(path)).await;
             }
         }
-        Ok(())
     }
 
     /// Whether a revision is live, or another one that is known.
-    async fn is_known(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+    async fn is_known(&self, doc_id: DocId, revision: u64) -> bool {
         if self.known.others.contains(&(doc_id, revision)) {
-            return Ok(true);
+            return true;
         }
         // What is said of it may not be readable: that was found, and it is not for sure nobody's.
-        Ok(self.ports.catalog.knows(doc_id, revision).await.unwrap_or(true))
+        self.ports.catalog.knows(doc_id, revision).await.unwrap_or(true)
     }
 
-    async fn is_original(&self, path: &str) -> Result<bool> {
+    async fn is_original(&self, path: &str) -> bool {
         let id = path.rsplit('/').next().and_then(|name| name.split('_').next()?.parse().ok());
-        let Some(doc_id) = id else { return Ok(true) };
-        let Ok(present) = self.ports.catalog.present(doc_id).await else { return Ok(true) };
+        let Some(doc_id) = id else { return true };
+        if self.misplaced.contains(&doc_id) {
+            return true;
+        }
+        let Ok(present) = self.ports.catalog.present(doc_id).await else { return true };
         let unfinished = present.unfinished.and_then(|unfinished| unfinished.task.input.original);
-        Ok(unfinished.is_some_and(|original| original.path == path))
+        unfinished.is_some_and(|original| original.path == path)
     }
 
     /// Finds revisions that have points in a layer and are not known. Only where there are more points than the known
@@ -116,7 +135,7 @@ impl Doctor<'_> {
             let revisions: BTreeSet<_> =
                 page.points.iter().map(|point| (point.origin.doc_id, point.origin.revision)).collect();
             for (doc_id, revision) in revisions {
-                if !self.is_known(doc_id, revision).await? {
+                if !self.is_known(doc_id, revision).await {
                     unknown.insert((doc_id, revision));
                 }
             }

@@ -109,9 +109,23 @@ impl Ingestor {
         if let Some(earlier) = ports.catalog.upgrade().await? {
             tracing::debug!(from = earlier, to = STORE_VERSION, "the store is of this version now");
         }
+        let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
+        Ok(Self::over(ports, options, shelves))
+    }
+
+    /// What accepts documents for a later process to ingest: it neither makes nor drops collections, which may be
+    /// damaged, or those of a model that it knows nothing of. Its workers must not be started.
+    ///
+    /// # Errors
+    /// `Refused` where the store is of a later version.
+    pub async fn open_to_accept(ports: Ports, options: IngestOptions) -> Result<Self> {
+        ports.catalog.upgrade().await?;
+        Ok(Self::over(ports, options, Shelves::default()))
+    }
+
+    fn over(ports: Ports, options: IngestOptions, shelves: Shelves) -> Self {
         let started = OffsetDateTime::now_utc();
         let opened = started - CLOCK_GRAIN;
-        let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
         let sparse = SparseEncoder::default();
         let inner = Inner {
             long_texts: LongTexts::new(options.long_texts),
@@ -128,7 +142,7 @@ impl Ingestor {
             unqueued: AtomicBool::new(false),
             collecting: Arc::default(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Self { inner: Arc::new(inner) }
     }
 
     /// Accepts a document: when this answers, text and task are durable and the task will end.

@@ -1,6 +1,11 @@
 //! Bytes: checksums, keys, and a reader that refuses what is too short.
 
+use std::borrow::Cow;
+
 use crate::error::{Done, Failure};
+
+/// The polynomial of CRC-32C, the lowest power in the highest bit.
+const POLYNOMIAL: u32 = 0x82F6_3B78;
 
 /// `payload` behind its CRC-32C. LMDB has no checksums, so every record carries its own.
 pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
@@ -19,6 +24,31 @@ pub(crate) fn unseal(sealed: &[u8], name: impl FnOnce() -> String) -> Done<&[u8]
 pub(crate) fn verified(sealed: &[u8]) -> Option<&[u8]> {
     let (crc, payload) = sealed.split_first_chunk::<4>()?;
     (u32::from_le_bytes(*crc) == crc32c::crc32c(payload)).then_some(payload)
+}
+
+/// What [`seal`] made, where this is it or differs from it in one bit alone; `None` where more is wrong. Each bit
+/// changes the checksum in a way of its own.
+pub(crate) fn healed(sealed: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let (crc, payload) = sealed.split_first_chunk::<4>()?;
+    let difference = u32::from_le_bytes(*crc) ^ crc32c::crc32c(payload);
+    if difference == 0 {
+        return Some(Cow::Borrowed(sealed));
+    }
+    if difference.is_power_of_two() {
+        return Some(Cow::Owned(seal(payload)));
+    }
+    let mut whole = payload.to_vec();
+    let mut changes = POLYNOMIAL;
+    for byte in whole.iter_mut().rev() {
+        for bit in (0..8).rev() {
+            if changes == difference {
+                *byte ^= 1 << bit;
+                return Some(Cow::Owned(seal(&whole)));
+            }
+            changes = (changes >> 1) ^ if changes & 1 == 1 { POLYNOMIAL } else { 0 };
+        }
+    }
+    None
 }
 
 pub(crate) fn damaged(name: impl FnOnce() -> String) -> Failure {
@@ -87,6 +117,20 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn a_flipped_bit_is_turned_back(payload: Vec<u8>, at: usize, other: usize) {
+            let sealed = seal(&payload);
+            let mut flipped = sealed.clone();
+            let bits = flipped.len() * 8;
+            let (at, other) = (at % bits, other % bits);
+            flipped[at / 8] ^= 1 << (at % 8);
+            prop_assert!(healed(&flipped).is_some_and(|whole| *whole == sealed[..]));
+            // Two flipped ones are not taken for one.
+            flipped[other / 8] ^= 1 << (other % 8);
+            prop_assert_eq!(healed(&flipped).is_some_and(|whole| *whole == sealed[..]), at == other);
+            prop_assert_eq!(healed(&flipped).is_some(), at == other);
+        }
+
         #[test]
         fn varints_read_back(values in proptest::collection::vec(any::<u32>(), 0..20)) {
             let mut bytes = Vec::new();

@@ -1,5 +1,7 @@
 //! The LMDB environments, and the tables of `kb`.
 
+mod format;
+
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -8,9 +10,11 @@ use std::{
 
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes};
 
+pub(crate) use self::format::verify as verify_format;
+use self::format::{FORMAT, refuse_known_formats, refuse_other_formats};
 use crate::{
     codec::{damaged, seal, unseal},
-    error::{Done, Error, ErrorKind, Failure, Result},
+    error::{Done, Error, Failure, Result},
 };
 
 /// A table: bytes to bytes, in the order of the keys' bytes.
@@ -20,8 +24,6 @@ pub(crate) type Environment = Env<WithoutTls>;
 /// A read transaction that owns its environment.
 pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
 
-/// The version of the stored form.
-const FORMAT: u32 = 2;
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
@@ -94,7 +96,7 @@ tables! { 15:
 impl Kb {
     /// Opens or makes the environment in `dir`.
     pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
-        let failed = |failure| Error::failure("open", failure);
+        let failed = Error::unopened;
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
         refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
@@ -103,11 +105,20 @@ impl Kb {
         Ok(kb)
     }
 
+    /// Opens the environment in `dir` to mend its rows. Its pages must be whole.
+    pub(crate) fn open_damaged(dir: &Path, map_size: usize) -> Result<Self> {
+        let failed = |failure| Error::failure("open", failure);
+        let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
+        refuse_known_formats(&env)?;
+        let tables = create_tables(&env, NAMES).map_err(failed)?.into();
+        Ok(Self { env, tables })
+    }
+
     /// Opens the environment in `dir` to look at it, and writes nothing to it. Its pages must be whole.
     pub(crate) fn inspect(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
-        refuse_other_formats(&env)?;
+        refuse_known_formats(&env)?;
         let tables = open_tables(&env, NAMES).map_err(failed)?.into();
         Ok(Self { env, tables })
     }
@@ -217,8 +228,9 @@ fn back_lock_with_disk(dir: &Path) -> Done<()> {
 /// may lie beyond the end of the file, and so may pages that were cut off: read as zeros they are an error to LMDB,
 /// whereas behind the end of the file the system would stop the process.
 fn back_with_file(env: &Environment) -> Done<()> {
-    let pages = env.info().last_page_number as u64 + 1;
-    let needed = pages * u64::from(env.unnamed_database_stat().page_size);
+    let pages = (env.info().last_page_number as u64).checked_add(1);
+    let needed = pages.and_then(|pages| pages.checked_mul(u64::from(env.unnamed_database_stat().page_size)));
+    let needed = needed.ok_or_else(|| damaged(|| "the number of the last page".to_owned()))?;
     let file = env.try_clone_inner_file()?;
     if file.metadata()?.len() < needed {
         file.set_len(needed)?;
@@ -250,34 +262,4 @@ fn open_tables<const N: usize>(env: &Environment, names: [&str; N]) -> Done<[Tab
         heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(tables.first_chunk::<N>().copied()))
     })?;
     opened.commit().flatten().ok_or_else(|| damaged(|| "the list of tables".to_owned()))
-}
-
-/// Refuses a store that another version has written in another format, before anything is written to it.
-fn refuse_other_formats(env: &Environment) -> Result<()> {
-    let found = stored_format(env).map_err(|failure| Error::failure("open", failure))?;
-    let whose = match found {
-        0 | FORMAT => return Ok(()),
-        1..FORMAT => "an earlier",
-        _ => "a newer",
-    };
-    let message = format!(
-        "{} has format {found}, which {whose} version wrote; this version reads format {FORMAT}",
-        env.path().display()
-    );
-    Err(Error::new(ErrorKind::OtherFormat, "open", message))
-}
-
-/// The format that stands in the store; 0 in a new one.
-fn stored_format(env: &Environment) -> Done<u32> {
-    let txn = env.read_txn()?;
-    let opened = env.open_databases_and_commit(txn, |opener, txn| {
-        let meta = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
-        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(meta))
-    })?;
-    let Some(meta) = opened.commit().flatten() else { return Ok(0) };
-    let txn = env.read_txn()?;
-    let Some(sealed) = meta.get(&txn, b"format")? else { return Ok(0) };
-    let described = || "the format record".to_owned();
-    let bytes = unseal(sealed, described)?.try_into().map_err(|_| damaged(described))?;
-    Ok(u32::from_le_bytes(bytes))
 }

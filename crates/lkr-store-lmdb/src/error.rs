@@ -39,6 +39,19 @@ impl Error {
         };
         Self::new(kind, operation, failure.source)
     }
+
+    /// What kept a store from being opened to be used: where it is damaged, it says who tells more.
+    pub(crate) fn unopened(failure: Failure) -> Self {
+        match failure.kind {
+            Kind::Corrupt => Self::corrupt_store(&failure),
+            _ => Self::failure("open", failure),
+        }
+    }
+
+    /// That a store is damaged, and who tells more.
+    pub(crate) fn corrupt_store(reason: &dyn fmt::Display) -> Self {
+        Self::new(ErrorKind::Corrupt, "open", format!("{reason}; `lkr doctor` tells what is damaged"))
+    }
 }
 
 /// What kind of failure it was, inside: the kinds of the three ports together.

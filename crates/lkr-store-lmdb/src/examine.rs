@@ -8,6 +8,7 @@ use std::{
 
 use crate::{
     LmdbOptions, LmdbStore,
+    codec::verified,
     env::Kb,
     error::{Done, Error, Failure, Result},
     lock::FolderLock,
@@ -16,7 +17,9 @@ use crate::{
 };
 
 /// The file that LMDB keeps an environment in.
-const DATA: &str = "data.mdb";
+pub(crate) const DATA: &str = "data.mdb";
+/// What can be done where nothing of the truth is left.
+pub(crate) const BACKUP_NEEDED: &str = "restore a backup";
 
 /// A store that nobody else has, looked over.
 #[derive(Debug)]
@@ -66,6 +69,9 @@ impl Examination {
 
     fn mend_all(&mut self, aside: &Path) -> Done<()> {
         let (kb, data) = (self.dir.join("kb"), self.dir.join("kb").join(DATA));
+        if let Some(ill) = without_data(&kb) {
+            return Err(Failure::corrupt(format!("{} {ill}: {BACKUP_NEEDED}", data.display())));
+        }
         if self.findings.iter().any(Finding::loses) {
             fs::create_dir_all(aside)?;
             fs::copy(&data, aside.join(DATA))?;
@@ -79,7 +85,7 @@ impl Examination {
         }
         let Some(opened) = self.kb.take() else { return Ok(()) };
         close(opened);
-        let writable = Kb::open(&kb, self.options.map_size).map_err(Failure::internal)?;
+        let writable = Kb::open_damaged(&kb, self.options.map_size).map_err(Failure::internal)?;
         let mut txn = writable.env.write_txn()?;
         verify::mend(&writable, &mut txn, &self.findings)?;
         txn.commit()?;
@@ -90,6 +96,9 @@ impl Examination {
 
 /// The store in `dir`, where its pages are whole, and what is wrong with it.
 fn looked_over(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Finding>)> {
+    if let Some(ill) = without_data(dir) {
+        return Ok((None, vec![Finding::left(format!("store/kb/{DATA} {ill}"), BACKUP_NEEDED)]));
+    }
     let damage = pages::check(&dir.join(DATA)).map_err(|error| Error::io("read pages", error))?;
     if !damage.is_empty() {
         let named = |line| Finding::salvage(format!("store/kb/{DATA}: {line}"));
@@ -100,6 +109,15 @@ fn looked_over(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Fin
     let findings = verify::rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
     drop(txn);
     Ok((Some(kb), findings))
+}
+
+/// What is said of a folder that holds nothing of the truth; `None` where it holds something.
+pub(crate) fn without_data(dir: &Path) -> Option<&'static str> {
+    match fs::metadata(dir.join(DATA)) {
+        Ok(data) if data.len() == 0 => Some("is empty"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("is missing"),
+        _ => None,
+    }
 }
 
 fn close(kb: Kb) {
@@ -116,7 +134,8 @@ fn salvage(dir: &Path, options: &LmdbOptions) -> Done<()> {
     let mut txn = kb.env.write_txn()?;
     let mut known = false;
     pages::walk(&dir.join(DATA), &mut |row| {
-        known |= (row.table, row.key) == ("meta", b"format");
+        known |= (row.table, row.key) == ("meta", b"format")
+            || (row.table == "state" && verified(row.value).is_some());
         match kb.table(row.table) {
             Some(table) => table.put(&mut txn, row.key, row.value).map_err(io::Error::other),
             None => Ok(()),

@@ -21,6 +21,7 @@ mod writer;
 pub use config::LmdbOptions;
 pub use error::{Error, ErrorKind, Result};
 pub use examine::Examination;
+pub use lock::FolderLock;
 pub use queue::LmdbQueue;
 pub use state::LmdbState;
 pub use store::LmdbStore;

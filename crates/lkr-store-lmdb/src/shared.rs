@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     /// threads that answer have the permits.
     pub(crate) searches: Arc<Semaphore>,
     pub(crate) kb: Kb,
+    /// Whether it is only looked at, by somebody who knows what is damaged.
+    pub(crate) is_looked_at: bool,
     threads: Vec<JoinHandle<()>>,
     /// Last, so that the folder is given up when everything in it is closed.
     _lock: FolderLock,
@@ -41,7 +43,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn start(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<Self> {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
-        let known = graph::Known::read(&kb).map_err(|failure| Error::failure("open", failure))?;
+        let known = graph::Known::read(&kb).map_err(Error::unopened)?;
         let signalled = Arc::clone(&graphs);
         let (writer, writing) = Writer::start(kb.env.clone(), move || signalled.wake())
             .map_err(|error| Error::io("start a thread", error))?;
@@ -52,7 +54,7 @@ impl Shared {
         }
         threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
-        Ok(Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock })
+        Ok(Self { writer, graphs, options, tasks, searches, kb, is_looked_at: false, threads, _lock: lock })
     }
 
     /// A store that nothing is written to, without threads of its own.
@@ -60,7 +62,7 @@ impl Shared {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
-        Self { writer, graphs, options, tasks, searches, kb, threads, _lock: lock }
+        Self { writer, graphs, options, tasks, searches, kb, is_looked_at: true, threads, _lock: lock }
     }
 
     /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.

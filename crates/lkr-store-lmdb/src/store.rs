@@ -4,6 +4,7 @@ use crate::{
     LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
     env::Kb,
     error::{Error, Result},
+    examine,
     lock::FolderLock,
     mount, queue,
     shared::Shared,
@@ -65,10 +66,24 @@ impl LmdbStore {
 
 /// Opens the store in a locked folder.
 pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
+    refuse_without_data(dir)?;
     let kb = Kb::open(&dir.join("kb"), options.map_size)?;
-    queue::clear_leases(&kb).map_err(|failure| Error::failure("open", failure))?;
+    queue::clear_leases(&kb).map_err(Error::unopened)?;
     let shared = Shared::start(kb, dir, options, lock)?;
     Ok(LmdbStore { shared: Arc::new(shared) })
+}
+
+/// Refuses a folder whose graphs tell that there was a store, the truth of which is gone: a new one in its place would
+/// take everything else for what belongs to nothing.
+fn refuse_without_data(dir: &Path) -> Result<()> {
+    let kb = dir.join("kb");
+    match examine::without_data(&kb).filter(|_| kb.is_dir() && dir.join("graph").exists()) {
+        None => Ok(()),
+        Some(ill) => {
+            let reason = format!("{} {ill}: {}", kb.join(examine::DATA).display(), examine::BACKUP_NEEDED);
+            Err(Error::corrupt_store(&reason))
+        }
+    }
 }
 
 /// A store that is only looked at: whatever is written to it is refused.

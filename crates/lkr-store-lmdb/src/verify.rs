@@ -4,9 +4,10 @@ use heed::{RoTxn, RwTxn};
 
 use crate::{
     codec::{seal, verified},
-    env::{Kb, Table},
+    env::{self, Kb, Table},
     error::{Done, Failure},
-    queue, state, vectors,
+    queue, state,
+    vectors::{self, keys},
 };
 
 /// Something that is wrong in a store.
@@ -30,6 +31,10 @@ pub(crate) enum Repair {
     Put { table: &'static str, key: Vec<u8>, value: Vec<u8> },
     /// Posting lists and bitmaps of a collection are made anew of its points.
     Indexes { collection: u16 },
+    /// The rows of a collection that is none go, by and by.
+    Drop { collection: u16 },
+    /// Everything stays as it is.
+    Nothing,
 }
 
 impl Finding {
@@ -59,9 +64,19 @@ impl Finding {
         Self { what, remedy: "it is written", repair }
     }
 
+    /// A row of which one bit flipped, and what it was.
+    pub(crate) fn flipped(what: String, table: &'static str, key: &[u8], value: &[u8]) -> Self {
+        Self { remedy: "the bit that flipped is turned back", ..Self::missing(what, table, key, value) }
+    }
+
     /// Rows of a collection that is none.
-    pub(crate) fn dropped(what: String, table: &'static str, key: &[u8]) -> Self {
-        Self { remedy: "they are removed", ..Self::missing(what, table, key, &[]) }
+    pub(crate) const fn dropped(what: String, collection: u16) -> Self {
+        Self { what, remedy: "they are removed", repair: Repair::Drop { collection } }
+    }
+
+    /// What nobody can tell how to mend.
+    pub(crate) const fn left(what: String, remedy: &'static str) -> Self {
+        Self { what, remedy, repair: Repair::Nothing }
     }
 
     pub(crate) fn indexes(what: String, collection: u16) -> Self {
@@ -71,13 +86,20 @@ impl Finding {
     /// Whether mending it takes something away of which there may be no other copy.
     #[must_use]
     pub const fn loses(&self) -> bool {
-        matches!(self.repair, Repair::Salvage | Repair::Remove { is_copy: false, .. })
+        matches!(self.repair, Repair::Salvage | Repair::Remove { is_copy: false, .. } | Repair::Drop { .. })
+    }
+
+    /// Whether mending leaves it as it is.
+    #[must_use]
+    pub const fn stays(&self) -> bool {
+        matches!(self.repair, Repair::Nothing)
     }
 }
 
 /// Looks at every row of every table, in one state of the store.
 pub(crate) fn rows(kb: &Kb, txn: &RoTxn) -> Done<Vec<Finding>> {
     let mut findings = Vec::new();
+    env::verify_format(kb, txn, &mut findings)?;
     state::verify(kb, txn, &mut findings)?;
     queue::verify(kb, txn, &mut findings)?;
     vectors::verify(kb, txn, &mut findings)?;
@@ -122,7 +144,8 @@ pub(crate) fn mend(kb: &Kb, txn: &mut RwTxn, findings: &[Finding]) -> Done<()> {
         match repair {
             Repair::Put { table, key, value } => named(kb, table)?.put(txn, key, value)?,
             Repair::Indexes { collection } if !rebuilt.contains(collection) => rebuilt.push(*collection),
-            Repair::Salvage | Repair::Remove { .. } | Repair::Indexes { .. } => {}
+            Repair::Drop { collection } => kb.tables.dropped.put(txn, &keys::collection(*collection), &[])?,
+            Repair::Salvage | Repair::Remove { .. } | Repair::Indexes { .. } | Repair::Nothing => {}
         }
     }
     rebuilt.into_iter().try_for_each(|collection| vectors::index_anew(kb, txn, collection))

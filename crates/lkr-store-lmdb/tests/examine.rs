@@ -1,5 +1,5 @@
 //! Damage of every kind is named, mended, and not found again; what was not damaged is there as before.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
 
@@ -61,6 +61,12 @@ fn flipped(row: Option<&[u8]>) -> Option<Vec<u8>> {
     Some(row)
 }
 
+fn torn(row: Option<&[u8]>) -> Option<Vec<u8>> {
+    let mut row = row?.to_vec();
+    row.iter_mut().rev().take(4).for_each(|byte| *byte = !*byte);
+    Some(row)
+}
+
 fn gone(_: Option<&[u8]>) -> Option<Vec<u8>> {
     None
 }
@@ -114,6 +120,10 @@ async fn a_whole_store_is_left_as_it_is() {
 async fn damage_in_any_table_is_found_and_mended() {
     for (table, damage, says) in [
         ("state", flipped as Change, "the record short/0 is damaged"),
+        ("state", torn, "the record short/0 is damaged"),
+        ("collections", flipped, "the record of collection points.a is damaged"),
+        ("aliases", flipped, "the alias points leads to no collection"),
+        ("aliases", torn, "the alias points leads to no collection"),
         ("expiries", gone, "would never expire"),
         ("tasks", flipped, "an entry of the queue is damaged"),
         ("tasks", gone, "what is due is no task of the queue"),
@@ -151,17 +161,87 @@ async fn damage_in_any_table_is_found_and_mended() {
     }
 }
 
+/// A collection is not dropped because its record cannot be read: its siblings tell it, or it stays as it is.
 #[tokio::test]
-async fn a_collection_without_a_record_goes() {
+async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
+    for has_sibling in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let points = filled(folder.path()).await;
+        if has_sibling {
+            open(folder.path()).vectors().ensure(&spec(&name("others.a"))).await.unwrap();
+        }
+        change(folder.path(), "collections", torn);
+        let examination = Examination::new(folder.path(), exact()).unwrap();
+        let [finding] = examination.findings() else { panic!("{:?}", examination.findings()) };
+        assert_eq!(finding.what, "the record of collection points.a is damaged");
+        assert_eq!(finding.stays(), !has_sibling);
+        drop(examination);
+        if has_sibling {
+            assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
+        } else {
+            let aside = tempfile::tempdir().unwrap();
+            let refused = Examination::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap_err();
+            assert!(refused.to_string().ends_with("`lkr doctor` tells what is damaged"), "{refused}");
+            assert_eq!(found(folder.path()).len(), 1, "nothing was dropped");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_format_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = filled(folder.path()).await;
+    let data = folder.path().join("kb/data.mdb");
+    let mut bytes = fs::read(&data).unwrap();
+    // Behind the key stand the checksum and the number.
+    let keys = bytes.windows(6).enumerate().filter(|(_, key)| *key == b"format");
+    let at: Vec<_> = keys.map(|(at, _)| at + 10).collect();
+    assert!(!at.is_empty());
+    for at in at {
+        bytes[at] ^= 1;
+    }
+    fs::write(&data, bytes).unwrap();
+    let refused = LmdbStore::open(folder.path(), exact()).unwrap_err().to_string();
+    assert_eq!(refused, "open: the format record is damaged; `lkr doctor` tells what is damaged");
+    assert_eq!(found(folder.path()), ["the format record is damaged"]);
+    assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
+}
+
+/// A store that is only looked at answers what can be read.
+#[tokio::test]
+async fn records_beyond_a_damaged_one_are_read() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path()).await;
-    change(folder.path(), "collections", flipped);
-    let findings = found(folder.path());
-    assert!(findings[0].contains("the record of collection points.a is damaged"), "{findings:?}");
-    let aside = tempfile::tempdir().unwrap();
-    let store = Examination::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap();
-    assert!(aside.path().join("data.mdb").is_file(), "the file as it was is kept");
-    assert!(store.vectors().describe(&name("points")).await.unwrap().is_none());
+    change(folder.path(), "state", torn);
+    let scanned = async |store: LmdbStore| {
+        let order = lkr_state::Order::Ascending;
+        store.state().scan("", None, order, 1_000).await.map(|records| records.len())
+    };
+    let looked_at = Examination::new(folder.path(), exact()).unwrap().into_store().unwrap();
+    assert_eq!(scanned(looked_at).await.unwrap(), 99);
+    assert!(scanned(open(folder.path())).await.is_err(), "who uses it is told");
+}
+
+/// Where the truth is gone and the graphs are there, nobody makes a new store in its place.
+#[tokio::test]
+async fn a_store_without_its_data_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    fs::create_dir_all(folder.path().join("graph")).unwrap();
+    let data = folder.path().join("kb/data.mdb");
+    for (is_there, says) in [(true, "is empty"), (false, "is missing")] {
+        fs::remove_file(&data).unwrap();
+        if is_there {
+            fs::write(&data, "").unwrap();
+        }
+        let refused = LmdbStore::open(folder.path(), exact()).unwrap_err();
+        assert_eq!(refused.kind(), lkr_store_lmdb::ErrorKind::Corrupt);
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert_eq!(found(folder.path()), [format!("store/kb/data.mdb {says}")]);
+        let aside = folder.path().join("aside");
+        assert!(Examination::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
+        assert_eq!(fs::metadata(&data).map(|data| data.len()).ok(), is_there.then_some(0));
+    }
 }
 
 /// Whatever bytes of the truth are flipped: it is named, or does no harm, and mending saves what was not damaged.

@@ -68,15 +68,13 @@ pub async fn examine(options: Options) -> Result<Examined> {
         true => Arc::new(LocalFileSystem::new_with_prefix(&options.folders.blobs_dir).map_err(internal)?),
         false => Arc::new(InMemory::new()),
     };
-    let report = lkr_doctor::examine(&ports(&store, blobs, &options), None).await.during("look over")?;
-    examined.add(report);
+    examined.add(lkr_doctor::examine(&ports(&store, blobs, &options), None).await);
     Ok(examined)
 }
 
 async fn mend(options: Options, examination: Examination, half_written: &[PathBuf]) -> Result<Examined> {
     let mut examined = Examined::default();
     examined.report.findings = found(&examination, half_written, &Outcome::Mended);
-    let records_lost = examination.findings().iter().any(lkr_store_lmdb::Finding::loses);
     let aside = options
         .folders
         .data_dir
@@ -87,11 +85,18 @@ async fn mend(options: Options, examination: Examination, half_written: &[PathBu
         let store = examination.mend(&to).map_err(not_opened)?;
         Ok((store, open_blobs(&blobs_dir)?))
     });
-    let (store, blobs) = opened.await?;
+    let opened = opened.await;
+    examined.aside = Some(aside.clone()).filter(|aside| aside.exists());
+    let (store, blobs) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return examined.without_store(error),
+    };
     let ports = ports(&store, Arc::new(blobs), &options);
-    let ingestor = ingestor(&store, &ports).await?;
-    let mender = Mender { ingestor, aside: aside.clone(), records_lost };
-    examined.add(lkr_doctor::examine(&ports, Some(mender)).await.during("mend")?);
+    let mender = match ingestor(&store, &ports).await {
+        Ok(ingestor) => Mender { ingestor, aside: aside.clone() },
+        Err(error) => return examined.without_store(error),
+    };
+    examined.add(lkr_doctor::examine(&ports, Some(mender)).await);
     examined.aside = Some(aside).filter(|aside| aside.exists());
     drop(ports);
     // Closing waits for what is being written.
@@ -114,7 +119,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         parser: Arc::new(Markdown),
         classifier: None,
     };
-    Ingestor::open(ports, IngestOptions::default()).await.during("open knowledge base")
+    Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
 }
 
 fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> Ports {
@@ -136,7 +141,10 @@ fn found(examination: &Examination, half_written: &[PathBuf], outcome: &Outcome)
         outcome: outcome.clone(),
     };
     let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
-    let stored = examination.findings().iter().map(|found| finding(found.what.clone(), found.remedy));
+    let stored = examination.findings().iter().map(|found| {
+        let finding = finding(found.what.clone(), found.remedy);
+        if found.stays() { Finding { outcome: Outcome::Left, ..finding } } else { finding }
+    });
     stored.chain(half_written.iter().map(half)).collect()
 }
 
@@ -149,6 +157,21 @@ impl Examined {
         let mut findings = std::mem::take(&mut self.report.findings);
         findings.extend(report.findings);
         self.report = Report { findings, ..report };
+    }
+
+    /// What is known where the store could not be opened to mend what is in it.
+    fn without_store(mut self, error: Error) -> Result<Self> {
+        if self.report.findings.is_empty() {
+            return Err(error);
+        }
+        self.report.findings.push(Finding {
+            what: "the store cannot be opened".to_owned(),
+            title: None,
+            remedy: "what is left above keeps it from that".to_owned(),
+            outcome: Outcome::Failed(error.to_string()),
+        });
+        self.is_partial = true;
+        Ok(self)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Each kind of damage: it is named, mended, not found again, and the knowledge base answers as before.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{
     fs,
@@ -14,8 +14,8 @@ use lkr::{
     doctor::{Examined, Options, Outcome, examine},
     ports::{
         object_store::{ObjectStore, local::LocalFileSystem},
-        state::{Expect, StateStore, Write},
-        vectors::{Collection, Condition, Filter, Tags, VectorStore, With},
+        state::{Expect, StateStore, TaskQueue, Write},
+        vectors::{Collection, CollectionSpec, Condition, Filter, Tags, VectorStore, With},
     },
 };
 use lkr_catalog::{Originals, Task, TaskInput, Texts};
@@ -216,6 +216,11 @@ async fn lesson_05_what_belongs_to_nothing_is_found_and_removed() {
     assert_eq!(findings.len(), 7, "{findings:?}");
     ground.heals("there are points of document").await;
     assert!(!ground.path(&file).exists() && !Path::new(&half).exists());
+    // They lie aside: they may have been somebody's all the same.
+    let aside = fs::read_dir(ground.path("lost+found")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read_to_string(aside.join(&file)).unwrap(), "a file");
+    let text = format!("blobs/texts/{}/{stranger}-1", stranger.to_string().get(30..).unwrap());
+    assert_eq!(fs::read_to_string(aside.join(text)).unwrap(), "a text");
     assert!(ground.path("uploads/mine.txt").exists());
 }
 
@@ -262,13 +267,150 @@ async fn what_lost_its_record_is_moved_aside() {
     let mended = ground.examined(true).await;
     let aside = mended.aside.unwrap();
     assert_eq!(fs::read_to_string(aside.join("records").join(&key)).unwrap(), "what is no record");
-    let kept = aside.join(format!("texts/{}-{}", first.doc_id, first.revision));
+    let id = first.doc_id.to_string();
+    let kept = aside.join(format!("blobs/texts/{}/{id}-{}", id.get(30..).unwrap(), first.revision));
     assert_eq!(fs::read_to_string(kept).unwrap(), text(0));
     assert_eq!(ground.findings().await, Vec::<String>::new());
     let kb = ground.open().await;
     assert!(kb.document(first.doc_id).await.unwrap().is_none());
     assert_eq!(kb.stats().await.unwrap().counts.l1, u64::from(DOCUMENTS) - 1);
     kb.close().await;
+}
+
+/// Mending leaves the collections as they are, also those that somebody has begun to fill.
+#[tokio::test]
+async fn collections_are_neither_made_nor_dropped() {
+    let ground = Ground::new().await;
+    let vectors = ground.store().vectors();
+    for layer in Layer::ALL {
+        let collection = Collection::new(format!("{layer}.0123456789ab")).unwrap();
+        vectors.ensure(&CollectionSpec { collection, dense: None }).await.unwrap();
+    }
+    vectors.delete(&Layer::L1.into(), &only(point(ground.first(), Layer::L1, 0))).await.unwrap();
+    let before = vectors.collections().await.unwrap();
+    drop(vectors);
+    let mended = ground.examined(true).await;
+    assert!(mended.report.findings.iter().all(|finding| finding.outcome == Outcome::Queued), "{mended:?}");
+    let store = ground.store();
+    assert_eq!(store.vectors().collections().await.unwrap(), before);
+    assert_eq!(store.queue().len().await.unwrap(), 1);
+}
+
+/// Changes the file of the closed store where these bytes stand, in pages with rows of tables.
+fn change(ground: &Ground, wanted: &[u8], change: impl Fn(&mut [u8], usize)) {
+    drop(ground.store());
+    let data = ground.path("store/kb/data.mdb");
+    let mut bytes = fs::read(&data).unwrap();
+    let found = bytes.windows(wanted.len()).enumerate().filter(|(_, found)| *found == wanted);
+    let found: Vec<_> = found.map(|(at, _)| at).filter(|at| bytes[at / 4_096 * 4_096 + 10] == 2).collect();
+    assert!(!found.is_empty());
+    found.into_iter().for_each(|at| change(&mut bytes, at));
+    fs::write(&data, bytes).unwrap();
+}
+
+/// Damages the value of the row with this key beyond what its checksum can tell.
+fn tear(ground: &Ground, key: &str) {
+    change(ground, key.as_bytes(), |bytes, at| {
+        // Before the key stand the lengths of the value and of the key.
+        let length = |at| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+        if length(at - 2) == key.len() {
+            let end = at + key.len() + length(at - 8);
+            bytes[end - 4..end].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    });
+}
+
+/// What cannot be read is told, and keeps nothing else from being looked at.
+#[tokio::test]
+async fn damaged_rows_stop_nobody_from_looking() {
+    let ground = Ground::new().await;
+    let [first, second, third, ..] = &*ground.documents else { panic!("six documents") };
+    let doc = format!("doc/{}", first.doc_id);
+    let simhash = format!("simhash/{}", second.doc_id);
+    tear(&ground, &doc);
+    tear(&ground, &simhash);
+    fs::remove_file(ground.text_path(third)).unwrap();
+    let examined = ground.examined(false).await;
+    let findings: Vec<_> = examined.report.findings.iter().map(|finding| finding.what.as_str()).collect();
+    let says = [
+        format!("the record {doc} is damaged"),
+        format!("the record {simhash} is damaged"),
+        format!("what the indexes of texts say of document {} cannot be looked at", second.doc_id),
+        format!("the text of document {} cannot be read", third.doc_id),
+    ];
+    for says in &says {
+        assert!(findings.iter().any(|what| what.contains(says)), "{says}: {findings:?}");
+    }
+    assert_eq!(findings.len(), says.len(), "{findings:?}");
+    assert_eq!(examined.report.documents, u64::from(DOCUMENTS) - 1);
+}
+
+#[tokio::test]
+async fn a_damaged_alias_stops_nobody_from_looking() {
+    let ground = Ground::new().await;
+    let spec = ground.store().vectors().describe(&Layer::L2.into()).await.unwrap().unwrap();
+    let name = spec.collection.name().to_owned();
+    change(&ground, name.as_bytes(), |bytes, at| {
+        // The alias and a checksum stand before it.
+        if bytes[at - 6..at - 4] == *b"l2" {
+            bytes[at + 3..at + 8].fill(0);
+        }
+    });
+    let examined = ground.examined(false).await;
+    assert_eq!(examined.report.documents, u64::from(DOCUMENTS));
+    ground.heals("the alias l2 leads to no collection").await;
+}
+
+#[tokio::test]
+async fn one_damaged_point_is_one() {
+    let ground = Ground::new().await;
+    change(&ground, b"whale number 0 rests at place 3", |bytes, at| bytes[at] = b'W');
+    let findings = ground.findings().await;
+    let says = format!("1 points of document {} in chunks cannot be read", ground.first().doc_id);
+    assert!(findings.contains(&says), "{findings:?}");
+    ground.heals("is damaged").await;
+}
+
+/// The checksum of a record tells nothing of its key. What its other places say is not thrown away.
+#[tokio::test]
+async fn a_record_under_a_damaged_key_is_told_and_nothing_of_it_goes() {
+    let ground = Ground::new().await;
+    // With a greater digit at its end the key keeps its place among the others.
+    let first = ground.documents.iter().find(|document| !document.doc_id.to_string().ends_with('f')).unwrap();
+    let own = format!("doc/{}", first.doc_id);
+    let wrong = format!("{}f", own.strip_suffix(|_: char| true).unwrap());
+    let rename = |from: &str, to: &str| {
+        let (from, to) = (from.as_bytes(), to.as_bytes());
+        change(&ground, from, |bytes, at| bytes[at..at + to.len()].copy_from_slice(to));
+    };
+    rename(&own, &wrong);
+    for repair in [false, true] {
+        let examined = ground.examined(repair).await;
+        let [finding] = &*examined.report.findings else { panic!("{:?}", examined.report.findings) };
+        assert!(finding.what.contains("the key of its record may be damaged"), "{}", finding.what);
+        assert!(finding.what.contains(&first.doc_id.to_string()), "{}", finding.what);
+        assert!(finding.is_left() && examined.aside.is_none());
+    }
+    // With the key as it was, everything is there.
+    rename(&wrong, &own);
+    assert_eq!(ground.findings().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_knowledge_base_without_its_data_is_not_made_anew() {
+    let ground = Ground::new().await;
+    drop(ground.store());
+    let data = ground.path("store/kb/data.mdb");
+    fs::remove_file(&data).unwrap();
+    for repair in [false, true] {
+        let options = Options { folders: Folders::new(ground.folder.path()), repair, readers: Vec::new() };
+        let examined = examine(options).await.unwrap();
+        assert_eq!(examined.report.findings[0].what, "store/kb/data.mdb is missing");
+        assert!(examined.is_partial && examined.report.findings.iter().all(lkr::doctor::Finding::is_left));
+        assert!(!data.exists());
+    }
+    let refused = LmdbStore::open(&ground.path("store"), LmdbOptions::default()).unwrap_err().to_string();
+    assert!(refused.contains("is missing: restore a backup"), "{refused}");
 }
 
 /// A wrong text is never answered, and what is lost for good is said.

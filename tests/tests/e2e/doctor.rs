@@ -74,6 +74,28 @@ fn it_says_what_is_wrong_and_touches_nothing() {
     assert!(said(&absent.stderr).contains("no knowledge base in absent"));
 }
 
+/// A server whose store is gone does not take everything else for what belongs to nothing.
+#[test]
+fn a_store_without_its_data_is_not_made_anew() {
+    let (server, ids) = filled();
+    server.kill();
+    let data = server.data_dir().join("store/kb/data.mdb");
+    fs::remove_file(&data).unwrap();
+    let mut refused = server.command();
+    let said_so = refused.env("RUST_LOG", "off").output().unwrap();
+    assert!(!said_so.status.success());
+    let line = said(&said_so.stderr);
+    let says = "data.mdb is missing: restore a backup; `lkr doctor` tells what is damaged";
+    assert!(line.contains(says), "{line}");
+    for arguments in [&[][..], &["--repair"]] {
+        let told = doctor(&server, arguments);
+        assert_eq!(told.status.code(), Some(1), "{}", said(&told.stderr));
+        assert!(said(&told.stdout).starts_with("store/kb/data.mdb is missing"), "{}", said(&told.stdout));
+        assert!(!data.exists());
+    }
+    assert!(ids.iter().all(|id| file_of(&server, id).is_file()));
+}
+
 fn flip(path: &Path, seed: usize) {
     let mut bytes = fs::read(path).unwrap();
     for n in 0..16 {

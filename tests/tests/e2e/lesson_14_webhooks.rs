@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
+use lkr_state::{Expect, StateStore, Write};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_tests::{Delivery, Receiver, Server};
 use serde_json::{Value, json};
 
@@ -189,4 +191,22 @@ fn a_receiver_that_hangs_or_is_deleted_holds_nobody_up() {
     let more = server.submit(&json!({"text": "Buzzards soar above hills."}));
     let _ = well.wait_for(is_about("task.done", "task_id", more["task_id"].as_str().unwrap()));
     assert_eq!(hanging.deliveries().len(), before, "what waited for it went with it");
+}
+
+/// Where the record of the webhooks cannot be read, webhooks are off; all else goes on.
+#[test]
+fn lesson_14_damaged_webhooks_keep_no_server_from_starting() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    hook(&server, &receiver, &json!({"events": EVENTS}));
+    server.stop();
+    let store = LmdbStore::open(&server.data_dir().join("store"), LmdbOptions::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let torn = vec![Write::put("webhook/hooks", Expect::Any, "torn")];
+    runtime.block_on(store.state().apply(torn)).unwrap();
+    drop((runtime, store));
+    server.restart();
+    assert!(server.log().contains("webhooks are off"), "{}", server.log());
+    assert_eq!(server.call("GET", "/webhooks", None, Some(server.admin())).status, 500);
+    let _ = server.add(&json!({"text": "Kestrels circle."}));
+    assert_eq!(receiver.deliveries().len(), 0);
 }

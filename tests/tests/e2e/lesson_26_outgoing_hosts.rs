@@ -27,6 +27,9 @@ fn lesson_26_metadata_addresses_are_refused_in_every_form() {
         "http://[fe80::1]/",
         "http://[fd00:ec2::254]/",
         "http://100.100.100.200/",
+        "http://[fd00:a9fe:a9fe::1]/",
+        "http://[fd00:100::100:200]/",
+        "http://[64:ff9b:1:8a9:fe:a9fe:808:808]/",
         "http://METADATA.google.internal./",
         "http://0.0.0.0:1/",
     ] {
@@ -68,9 +71,12 @@ fn lesson_26_only_listed_hosts_are_called() {
     server.set("LKR_OUTGOING_HOSTS", "");
     server.restart();
     let _ = receiver.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
-    let checked = server.command().env("LKR_OUTGOING_HOSTS", "http://h").output().unwrap();
-    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(!checked.status.success() && said.contains("LKR_OUTGOING_HOSTS"), "{said}");
+    // A list that names nobody does not stand for anybody.
+    for wrong in ["http://h", ",", " "] {
+        let checked = server.command().env("LKR_OUTGOING_HOSTS", wrong).output().unwrap();
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(!checked.status.success() && said.contains("LKR_OUTGOING_HOSTS"), "{said}");
+    }
 }
 
 /// Neither a redirect nor a proxy of the environment leads anywhere else.

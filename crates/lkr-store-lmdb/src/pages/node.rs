@@ -89,7 +89,8 @@ impl Meta {
             last_page: u64_at(bytes, HEADER + 120)?,
             transaction: u64_at(bytes, HEADER + 128)?,
         };
-        (fits && meta.last_page + 1 >= META_PAGES).then_some(meta)
+        let pages = meta.last_page.checked_add(1)?;
+        (fits && pages >= META_PAGES).then_some(meta)
     }
 }
 
@@ -164,11 +165,10 @@ impl<'p> Page<'p> {
     }
 }
 
-/// Whether the page of this number begins so many pages of data.
-pub(super) fn begins_overflow(bytes: &[u8], own: u64, pages: u64) -> bool {
-    u64_at(bytes, 0) == Some(own)
-        && u16_at(bytes, 10) == Some(OVERFLOW)
-        && u32_at(bytes, 12).is_some_and(|count| u64::from(count) == pages)
+/// How many pages of data the page of this number begins; `None` where it begins none.
+pub(super) fn overflow_pages(bytes: &[u8], own: u64) -> Option<u64> {
+    let begins = u64_at(bytes, 0) == Some(own) && u16_at(bytes, 10) == Some(OVERFLOW);
+    u32_at(bytes, 12).filter(|_| begins).map(u64::from)
 }
 
 /// A node: two halves of the length of its data (in a branch two parts of a page's number), flags (in a branch the

@@ -1,5 +1,6 @@
 use std::fs;
 
+use super::node::HEADER;
 use super::*;
 use crate::env::Kb;
 
@@ -38,6 +39,40 @@ fn a_whole_file_is_whole() {
         assert_eq!(findings.unwrap(), Vec::<String>::new());
         assert_eq!(walked, rows);
     }
+}
+
+/// LMDB keeps the pages of a long value for a shorter one that takes its place.
+#[test]
+fn a_shorter_value_on_more_pages_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = Kb::open(dir.path(), 1 << 30).unwrap();
+    for length in [20_000, 5_000] {
+        let mut txn = kb.env.write_txn().unwrap();
+        kb.tables.state.put(&mut txn, b"key", &vec![7; 20_000]).unwrap();
+        kb.tables.state.put(&mut txn, b"key", &vec![8; length]).unwrap();
+        txn.commit().unwrap();
+    }
+    kb.env.prepare_for_closing().wait();
+    let mut lengths = Vec::new();
+    let findings = walk(&dir.path().join("data.mdb"), &mut |row| {
+        lengths.extend((row.table == "state").then_some(row.value.len()));
+        Ok(())
+    });
+    assert_eq!(findings.unwrap(), Vec::<String>::new());
+    assert_eq!(lengths, [5_000]);
+}
+
+#[test]
+fn a_last_page_beyond_all_numbers_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    made(dir.path(), 10);
+    let path = dir.path().join("data.mdb");
+    let mut bytes = fs::read(&path).unwrap();
+    for meta in [0, 4_096] {
+        bytes[meta + HEADER + 120..][..8].fill(u8::MAX);
+    }
+    fs::write(&path, bytes).unwrap();
+    assert!(!check(&path).unwrap().is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, io, str};
 
 use super::{
     Findings, Source,
-    node::{Data, HEADER, Page, TreeRecord, begins_overflow, u64_at},
+    node::{Data, HEADER, Page, TreeRecord, overflow_pages, u64_at},
 };
 
 /// LMDB's trees are no deeper.
@@ -224,17 +224,16 @@ impl<'w> Trees<'w> {
         }
     }
 
-    /// The pages of a long value, header and all; `None` where they are damaged.
+    /// The pages of a long value, header and all; `None` where they are damaged. A value that took the place of a
+    /// longer one keeps the pages of that.
     fn overflow(&mut self, tree: &mut Tree, first: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
-        let pages = ((HEADER - 1 + length) / self.source.page + 1) as u64;
-        if !self.take(first, pages) {
-            return Ok(None);
-        }
-        let bytes = self.source.read(first, pages)?.filter(|bytes| begins_overflow(bytes, first, pages));
-        if let (Some(_), [_, _, overflows, _]) = (&bytes, &mut tree.counted) {
-            *overflows += pages;
-        }
-        Ok(bytes)
+        let needed = ((HEADER - 1 + length) / self.source.page + 1) as u64;
+        let head = self.source.read(first, 1)?;
+        let pages = head.and_then(|head| overflow_pages(&head, first)).filter(|pages| *pages >= needed);
+        let Some(pages) = pages.filter(|pages| self.take(first, *pages)) else { return Ok(None) };
+        let [_, _, overflows, _] = &mut tree.counted;
+        *overflows += pages;
+        self.source.read(first, needed)
     }
 
     /// A list of free pages: how many, and their numbers, the highest first. What is free must be nobody's, or the

@@ -8,42 +8,59 @@ use lkr_state::{Key, Order, Record};
 use super::Stored;
 use crate::{clock, codec::damaged, env::Kb, error::Done};
 
-/// Up to `limit` records whose key begins with `prefix`, beyond `after`.
-pub(super) fn scan(
-    kb: &Kb,
-    txn: &RoTxn,
-    prefix: &str,
-    after: Option<&str>,
-    order: Order,
-    limit: usize,
-) -> Done<Vec<(Key, Record)>> {
-    let range = bounds(prefix.as_bytes(), after.map(str::as_bytes), order);
-    let Some(range) = range else { return Ok(Vec::new()) };
-    let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
-    match order {
-        Order::Ascending => collect(kb.tables.state.range(txn, &range)?, limit),
-        Order::Descending => collect(kb.tables.state.rev_range(txn, &range)?, limit),
+/// How records are looked through.
+pub(super) struct Scan {
+    pub(super) order: Order,
+    pub(super) limit: usize,
+    /// Whether what is damaged is left out, rather than an error.
+    pub(super) steps_over: bool,
+}
+
+impl Scan {
+    /// Up to so many records whose key begins with `prefix`, beyond `after`.
+    pub(super) fn run(
+        &self,
+        kb: &Kb,
+        txn: &RoTxn,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Done<Vec<(Key, Record)>> {
+        let range = bounds(prefix.as_bytes(), after.map(str::as_bytes), self.order);
+        let Some(range) = range else { return Ok(Vec::new()) };
+        let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
+        match self.order {
+            Order::Ascending => self.collect(kb.tables.state.range(txn, &range)?),
+            Order::Descending => self.collect(kb.tables.state.rev_range(txn, &range)?),
+        }
+    }
+
+    fn collect<'t>(
+        &self,
+        entries: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
+    ) -> Done<Vec<(Key, Record)>> {
+        let now = clock::now();
+        let mut records = Vec::new();
+        for entry in entries {
+            if records.len() == self.limit {
+                break;
+            }
+            let (key, sealed) = entry?;
+            match read(key, sealed) {
+                Ok((key, stored)) if stored.expires > now => {
+                    records.push((key.to_owned(), stored.into_record()));
+                }
+                Ok(_) => {}
+                Err(_) if self.steps_over => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(records)
     }
 }
 
-fn collect<'t>(
-    entries: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
-    limit: usize,
-) -> Done<Vec<(Key, Record)>> {
-    let now = clock::now();
-    let mut records = Vec::new();
-    for entry in entries {
-        if records.len() == limit {
-            break;
-        }
-        let (key, sealed) = entry?;
-        let key = std::str::from_utf8(key).map_err(|_| damaged(|| "the key of a record".to_owned()))?;
-        let stored = Stored::decode(sealed, key)?;
-        if stored.expires > now {
-            records.push((key.to_owned(), stored.into_record()));
-        }
-    }
-    Ok(records)
+fn read<'t>(key: &'t [u8], sealed: &'t [u8]) -> Done<(&'t str, Stored<'t>)> {
+    let key = std::str::from_utf8(key).map_err(|_| damaged(|| "the key of a record".to_owned()))?;
+    Ok((key, Stored::decode(sealed, key)?))
 }
 
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);

@@ -1,9 +1,12 @@
 //! Records and their expiries.
 
+use std::borrow::Cow;
+
 use heed::RoTxn;
 
 use super::{NEVER, Stored, VERSIONS, expiry_key};
 use crate::{
+    codec::healed,
     env::Kb,
     error::Done,
     verify::{Finding, counter},
@@ -15,10 +18,15 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<
     for row in kb.tables.state.iter(txn)? {
         let (key, sealed) = row?;
         let name = String::from_utf8_lossy(key);
-        let Some(stored) = str::from_utf8(key).ok().and_then(|key| Stored::decode(sealed, key).ok()) else {
-            findings.push(Finding::unreadable(format!("the record {name} is damaged"), "state", key));
+        let what = || format!("the record {name} is damaged");
+        let healed = healed(sealed).filter(|_| str::from_utf8(key).is_ok());
+        let Some(stored) = healed.as_deref().and_then(|sealed| Stored::decode(sealed, &name).ok()) else {
+            findings.push(Finding::unreadable(what(), "state", key));
             continue;
         };
+        if let Some(Cow::Owned(whole)) = &healed {
+            findings.push(Finding::flipped(what(), "state", key, whole));
+        }
         latest = latest.max(stored.version);
         let expiry = expiry_key(stored.expires, key);
         if stored.expires != NEVER && kb.tables.expiries.get(txn, &expiry)?.is_none() {
@@ -44,5 +52,7 @@ fn is_right(kb: &Kb, txn: &RoTxn, entry: &[u8]) -> Done<bool> {
         return Ok(false);
     };
     let Some(sealed) = kb.tables.state.get(txn, key)? else { return Ok(false) };
-    Ok(Stored::decode(sealed, "").is_ok_and(|stored| stored.expires == u64::from_be_bytes(*expires)))
+    let healed = healed(sealed);
+    let stored = healed.as_deref().and_then(|sealed| Stored::decode(sealed, "").ok());
+    Ok(stored.is_some_and(|stored| stored.expires == u64::from_be_bytes(*expires)))
 }

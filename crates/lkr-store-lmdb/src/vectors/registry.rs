@@ -104,10 +104,16 @@ fn add(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Done<()> {
     let number = kb.count(txn, NUMBERS)?;
     let number = u16::try_from(number)
         .map_err(|_| Failure::new(Kind::Internal, "all 65,535 numbers of collections have been used"))?;
+    let record = encode(&Known { number, spec: spec.clone() })?;
+    Ok(kb.tables.collections.put(txn, spec.collection.name().as_bytes(), &record)?)
+}
+
+/// The record of a collection.
+pub(super) fn encode(Known { number, spec }: &Known) -> Done<Vec<u8>> {
     let dense = spec.dense.as_ref();
     let dense = dense.map(|DenseSpec { model, dims }| DenseRecord { model: model.clone(), dims: *dims });
-    let record = serde_json::to_vec(&Record { number, dense }).map_err(Failure::internal)?;
-    Ok(kb.tables.collections.put(txn, spec.collection.name().as_bytes(), &seal(&record))?)
+    let record = serde_json::to_vec(&Record { number: *number, dense }).map_err(Failure::internal)?;
+    Ok(seal(&record))
 }
 
 /// Points each alias at its collection, after all of them were checked.

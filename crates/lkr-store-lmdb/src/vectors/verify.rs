@@ -1,8 +1,9 @@
 //! Collections and their points, every row of them.
 
+mod collections;
 mod indexes;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use heed::RoTxn;
 use lkr_domain::PointId;
@@ -30,76 +31,10 @@ const ROW: usize = 6;
 
 /// Looks at every collection: its points are whole, and its posting lists and bitmaps hold them and no others.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
-    let known = collections(kb, txn, findings)?;
-    aliases(kb, txn, findings)?;
-    strangers(kb, txn, &known, findings)?;
+    let known = collections::verify(kb, txn, findings)?;
     let reached = known.keys().last().copied().map_or(0, u64::from);
     counter(kb, txn, NUMBERS, reached, findings)?;
     known.values().try_for_each(|known| Points { kb, txn, known }.verify(findings))
-}
-
-/// The collections that can be read, by number.
-fn collections(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<BTreeMap<u16, Known>> {
-    let mut known = BTreeMap::new();
-    for row in kb.tables.collections.iter(txn)? {
-        let (name, sealed) = row?;
-        let read = registry::collection_name(name).and_then(|name| registry::decode(name, sealed).ok());
-        match read {
-            Some(read) if !known.contains_key(&read.number) => drop(known.insert(read.number, read)),
-            _ => {
-                let what = format!("the record of collection {} is damaged", String::from_utf8_lossy(name));
-                findings.push(Finding::unreadable(what, "collections", name));
-            }
-        }
-    }
-    Ok(known)
-}
-
-fn aliases(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
-    for row in kb.tables.aliases.iter(txn)? {
-        let (alias, sealed) = row?;
-        let target = verified(sealed).filter(|_| registry::collection_name(alias).is_some());
-        let leads = match target {
-            Some(target) => kb.tables.collections.get(txn, target)?.is_some(),
-            None => false,
-        };
-        if !leads {
-            let what = format!("the alias {} leads to no collection", String::from_utf8_lossy(alias));
-            findings.push(Finding::unreadable(what, "aliases", alias));
-        }
-    }
-    Ok(())
-}
-
-/// Finds rows that are neither of a collection nor of one that is being dropped.
-fn strangers(kb: &Kb, txn: &RoTxn, known: &BTreeMap<u16, Known>, findings: &mut Vec<Finding>) -> Done<()> {
-    let tables = &kb.tables;
-    let of_points = [
-        tables.counters,
-        tables.ids,
-        tables.origins,
-        tables.bodies,
-        tables.dense,
-        tables.postings,
-        tables.bitmaps,
-    ];
-    let mut found = BTreeMap::new();
-    for table in of_points {
-        let mut next = Some(vec![0, 0]);
-        while let Some(from) = next.take() {
-            let Some((key, _)) = table.get_greater_than_or_equal_to(txn, &from)? else { break };
-            let Some(number) = key.first_chunk::<2>().copied().map(u16::from_be_bytes) else { break };
-            found.insert(number, ());
-            next = number.checked_add(1).map(|next| keys::collection(next).to_vec());
-        }
-    }
-    for number in found.into_keys().filter(|number| !known.contains_key(number)) {
-        if tables.dropped.get(txn, &keys::collection(number))?.is_none() {
-            let what = format!("there are rows of collection number {number}, which is none");
-            findings.push(Finding::dropped(what, "dropped", &keys::collection(number)));
-        }
-    }
-    Ok(())
 }
 
 /// The points of a collection while they are looked at.

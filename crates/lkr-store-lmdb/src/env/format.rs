@@ -1,0 +1,62 @@
+//! The version of the stored form, which stands in the store.
+
+use heed::{CommitOrAbort, RoTxn, types::Bytes};
+
+use super::{Environment, Kb};
+use crate::{
+    codec::{damaged, healed, seal, verified},
+    error::{Done, Error, ErrorKind, Result},
+    verify::Finding,
+};
+
+pub(super) const FORMAT: u32 = 2;
+
+/// [`refuse_other_formats`], but for a store whose format cannot be read: that is for the one to tell who looks at its
+/// rows.
+pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
+    match refuse_other_formats(env) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(()),
+        refused => refused,
+    }
+}
+
+/// Finds that the format cannot be read. That it is this one, the other rows tell.
+pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
+    let stored = kb.tables.meta.get(txn, b"format")?;
+    if stored.and_then(verified) != Some(&FORMAT.to_le_bytes()) {
+        let what = "the format record is damaged".to_owned();
+        findings.push(Finding::missing(what, "meta", b"format", &seal(&FORMAT.to_le_bytes())));
+    }
+    Ok(())
+}
+
+/// Refuses a store that another version has written in another format, before anything is written to it.
+pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
+    let found = stored_format(env).map_err(Error::unopened)?;
+    let whose = match found {
+        0 | FORMAT => return Ok(()),
+        1..FORMAT => "an earlier",
+        _ => "a newer",
+    };
+    let message = format!(
+        "{} has format {found}, which {whose} version wrote; this version reads format {FORMAT}",
+        env.path().display()
+    );
+    Err(Error::new(ErrorKind::OtherFormat, "open", message))
+}
+
+/// The format that stands in the store; 0 in a new one.
+fn stored_format(env: &Environment) -> Done<u32> {
+    let txn = env.read_txn()?;
+    let opened = env.open_databases_and_commit(txn, |opener, txn| {
+        let meta = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
+        heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(meta))
+    })?;
+    let Some(meta) = opened.commit().flatten() else { return Ok(0) };
+    let txn = env.read_txn()?;
+    let Some(sealed) = meta.get(&txn, b"format")? else { return Ok(0) };
+    let read = |sealed: &[u8]| Some(u32::from_le_bytes(verified(sealed)?.try_into().ok()?));
+    // One that is damaged may still tell that it was another.
+    let other = || healed(sealed).and_then(|whole| read(&whole)).filter(|found| *found != FORMAT);
+    read(sealed).or_else(other).ok_or_else(|| damaged(|| "the format record".to_owned()))
+}
