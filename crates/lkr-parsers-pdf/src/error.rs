@@ -20,6 +20,11 @@ pub(crate) fn encrypted() -> Error {
     Error::new(ErrorKind::Encrypted, READ, "it is encrypted and opens with a password only")
 }
 
+/// A file that opens without a password, but in which nothing can be found.
+pub(crate) fn undeciphered() -> Error {
+    Error::new(ErrorKind::Encrypted, READ, "it is encrypted in a way that is not known here")
+}
+
 /// Refuses what is no PDF file.
 pub(crate) fn check_begins(bytes: &[u8]) -> Result<()> {
     let head = bytes.get(..HEAD.min(bytes.len())).unwrap_or_default();
@@ -61,9 +66,10 @@ pub(crate) fn no_library(path: &Path, error: &PdfiumError) -> Error {
 
 /// What lopdf says of a file that it cannot open.
 pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
-    use lopdf::{DecompressError, Error as Lopdf};
+    use lopdf::{DecompressError, Error as Lopdf, encryption::DecryptionError};
     match error {
-        Lopdf::InvalidPassword | Lopdf::Decryption(_) => encrypted(),
+        Lopdf::InvalidPassword | Lopdf::Decryption(DecryptionError::IncorrectPassword) => encrypted(),
+        Lopdf::Decryption(_) => undeciphered(),
         error @ Lopdf::Decompress(DecompressError::MemoryLimitExceeded { .. }) => {
             Error::new(ErrorKind::Limit, READ, error)
         }

@@ -103,6 +103,14 @@ impl Engine for Open {
     fn picture(&self, _: usize, _: u32) -> Option<Picture> {
         None
     }
+
+    fn draws(&self) -> bool {
+        false
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.document.was_encrypted()
+    }
 }
 
 impl Open {

@@ -110,6 +110,10 @@ impl Engine for Oxide<'_> {
         if turned { Some(Ground::everywhere()) } else { self.clean.ground(index) }
     }
 
+    fn is_encrypted(&self) -> bool {
+        self.document.is_encrypted()
+    }
+
     fn faster(&self) -> Option<&dyn Engine> {
         Some(self.clean.lopdf.as_ref()?)
     }

@@ -13,7 +13,7 @@ use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
 use pdfium_render::prelude::{
     PdfBitmapFormat, PdfDocument, PdfPageIndex, PdfPageRenderRotation, PdfRect, PdfRenderConfig,
-    Pdfium as Library,
+    PdfSecurityHandlerRevision, Pdfium as Library,
 };
 
 use crate::{
@@ -132,6 +132,11 @@ impl Engine for Open<'_> {
 
     fn ground(&self, index: usize) -> Option<Ground> {
         self.clean.ground(index)
+    }
+
+    fn is_encrypted(&self) -> bool {
+        let revision = self.document.permissions().security_handler_revision();
+        !matches!(revision, Ok(PdfSecurityHandlerRevision::Unprotected))
     }
 
     fn faster(&self) -> Option<&dyn Engine> {

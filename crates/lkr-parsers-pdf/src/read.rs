@@ -7,7 +7,7 @@ use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
 
 use crate::{
     PdfOptions,
-    error::guarded,
+    error::{self, guarded},
     hidden::{Looks, drop_hidden},
     layout,
     lopdf::Ground,
@@ -46,6 +46,16 @@ pub(crate) trait Engine {
     /// What the page paints beside its text; nothing where that cannot be told.
     fn ground(&self, _index: usize) -> Option<Ground> {
         None
+    }
+
+    /// Whether it draws pages at all.
+    fn draws(&self) -> bool {
+        true
+    }
+
+    /// Whether the file is encrypted, though it opens without a password.
+    fn is_encrypted(&self) -> bool {
+        false
     }
 
     /// A faster engine that has opened the document too, for what there is no time for.
@@ -87,12 +97,16 @@ pub(crate) fn grey(pixels: &[u8]) -> Vec<u8> {
 
 /// Reads a document through its engine.
 pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
+    if engine.pages() == 0 && engine.is_encrypted() {
+        return Err(error::undeciphered());
+    }
     let hidden = engine.hidden();
     let mut reading =
         Reading { engine, options, pages: vec![], warnings: vec![], broken: 0, hidden, hasty: None };
     reading.texts(source);
     reading.second(source);
     reading.pictures();
+    reading.warn_of_cipher();
     let outline = || guarded(|| Ok(engine.outline())).unwrap_or_default();
     let outline = options.outline.then(outline).unwrap_or_default();
     layout::compose(reading.pages, &outline, reading.warnings)
@@ -143,6 +157,14 @@ impl Reading<'_> {
         }
     }
 
+    /// A cipher that the engine gets wrong leaves nothing to read on any page, as pictures do.
+    fn warn_of_cipher(&mut self) {
+        let has_words = self.pages.iter().any(Page::has_words);
+        if !has_words && !self.pages.is_empty() && self.engine.is_encrypted() {
+            self.warnings.push("the file is encrypted, perhaps in a way that is not known here".into());
+        }
+    }
+
     fn warn_of_haste(&mut self) {
         let last = self.pages.len();
         match self.hasty.map(|first| first + 1) {
@@ -187,16 +209,31 @@ impl Reading<'_> {
         let Some(ocr) = self.options.ocr.as_deref() else {
             return self.count(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
         };
+        if !self.engine.draws() {
+            return self.count_unread(empty.len(), "this plugin draws no pages that OCR could read");
+        }
         let end = Instant::now() + self.options.ocr_time;
-        let mut done = 0;
-        for index in empty.iter().take(self.options.ocr_pages) {
+        let most = self.options.ocr_pages;
+        let (wanted, rest) = empty.split_at_checked(most).unwrap_or((&empty, &[]));
+        let (mut undrawn, mut late) = (0, 0);
+        for (done, index) in wanted.iter().enumerate() {
             match self.picture(*index, ocr, end) {
-                Seen::Read => done += 1,
-                Seen::NotDrawn => {}
-                Seen::TooLate => break,
+                Seen::Read => {}
+                Seen::NotDrawn => undrawn += 1,
+                Seen::TooLate => {
+                    late = wanted.len() - done;
+                    break;
+                }
             }
         }
-        self.count(empty.len() - done, "without text was not read", "without text were not read");
+        self.count_unread(undrawn, "no picture of it could be drawn");
+        self.count_unread(late, "the time for OCR ran out");
+        self.count_unread(rest.len(), &format!("OCR reads no more than {most} of a file"));
+    }
+
+    fn count_unread(&mut self, pages: usize, why: &str) {
+        let (one, many) = ("without text was not read", "without text were not read");
+        self.count(pages, &format!("{one}: {why}"), &format!("{many}: {why}"));
     }
 
     /// Reads one page as a picture.

@@ -140,31 +140,56 @@ fn a_file_that_is_cut_is_read_as_far_as_it_goes() {
     }
 }
 
+/// A file with an encrypted page, which opens with this password.
+fn encrypted(user: &str) -> Vec<u8> {
+    use lopdf::{Document, EncryptionState, EncryptionVersion, Object, Permissions, StringFormat};
+    let mut document =
+        Document::load_mem(&Pdf::default().page(&line(10, 700, "Secret words.")).bytes()).unwrap();
+    let id = || Object::String(vec![7; 16], StringFormat::Literal);
+    document.trailer.set("ID", vec![id(), id()]);
+    let version = EncryptionVersion::V2 {
+        document: &document,
+        owner_password: "owner",
+        user_password: user,
+        key_length: 128,
+        permissions: Permissions::all(),
+    };
+    let state = EncryptionState::try_from(version).unwrap();
+    document.encrypt(&state).unwrap();
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).unwrap();
+    bytes
+}
+
 #[test]
 fn passwords_are_asked_for() {
-    use lopdf::{Document, EncryptionState, EncryptionVersion, Object, Permissions, StringFormat};
-    let encrypt = |user: &str| {
-        let mut document =
-            Document::load_mem(&Pdf::default().page(&line(10, 700, "Secret words.")).bytes()).unwrap();
-        let id = || Object::String(vec![7; 16], StringFormat::Literal);
-        document.trailer.set("ID", vec![id(), id()]);
-        let version = EncryptionVersion::V2 {
-            document: &document,
-            owner_password: "owner",
-            user_password: user,
-            key_length: 128,
-            permissions: Permissions::all(),
-        };
-        let state = EncryptionState::try_from(version).unwrap();
-        document.encrypt(&state).unwrap();
-        let mut bytes = Vec::new();
-        document.save_to(&mut bytes).unwrap();
-        bytes
-    };
-    check(&encrypt(""), |name, parsed| assert_eq!(parsed.text, "Secret words.", "{name}"));
+    check(&encrypted(""), |name, parsed| assert_eq!(parsed.text, "Secret words.", "{name}"));
     for parser in parsers(&PdfOptions::default()) {
-        let error = parser.parse(&Source::new(&encrypt("user"))).unwrap_err();
+        let error = parser.parse(&Source::new(&encrypted("user"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {error}", parser.name());
+        assert!(error.to_string().contains("opens with a password only"), "{error}");
+    }
+}
+
+#[test]
+fn a_cipher_that_is_not_known_is_told() {
+    // The password is right, but of what lies behind it nothing makes sense: here no pages, there no content of them.
+    let find = |bytes: &[u8], words: &str| {
+        bytes.windows(words.len()).position(|window| window == words.as_bytes()).unwrap()
+    };
+    let mut pageless = encrypted("");
+    let at = find(&pageless, "/Pages 2 0 R");
+    pageless[at + 7] = b'9';
+    let mut garbled = encrypted("");
+    let (begin, end) = (find(&garbled, "stream\n") + 7, find(&garbled, "endstream"));
+    garbled[begin..end - 1].fill(b'x');
+    for parser in parsers(&PdfOptions::default()) {
+        let error = parser.parse(&Source::new(&pageless)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {error}", parser.name());
+        assert!(error.to_string().contains("in a way that is not known"), "{}: {error}", parser.name());
+        let parsed = parser.parse(&Source::new(&garbled)).unwrap();
+        let told = parsed.warnings.iter().any(|warning| warning.starts_with("the file is encrypted"));
+        assert!(parsed.text.is_empty() && told, "{}: {parsed:?}", parser.name());
     }
 }
 
@@ -238,7 +263,7 @@ fn pages_without_text_are_read_as_pictures() {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         let expected = [("Read from\na picture.", Some(1)), ("All of it.", Some(1)), ("Words.", Some(2))];
         assert_eq!(texts(&parsed, false), expected, "{}", parser.name());
-        assert_eq!(parsed.warnings, ["1 page without text was not read"]);
+        assert_eq!(parsed.warnings, ["1 page without text was not read: OCR reads no more than 1 of a file"]);
         let shown = reader.0.lock().unwrap().drain(..).collect::<Vec<_>>();
         assert!(matches!(shown[..], [(1666..=1668, 2221..=2223, 0..=20)]), "{}: {shown:?}", parser.name());
     }
@@ -250,8 +275,8 @@ fn a_page_that_cannot_be_drawn_is_not_read() {
     let bytes = Pdf::default().page(square).page(&line(10, 700, "Words.")).bytes();
     let options = PdfOptions { ocr: Some(Arc::new(Reader::default())), ..PdfOptions::default() };
     let parsed = Lopdf::new(options).parse(&Source::new(&bytes)).unwrap();
-    assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("Words.", 1));
-    assert_eq!(parsed.warnings, ["1 page without text was not read"]);
+    let expected = "1 page without text was not read: this plugin draws no pages that OCR could read";
+    assert_eq!((parsed.text.as_str(), &parsed.warnings[..]), ("Words.", &[expected.to_owned()][..]));
 }
 
 #[test]
@@ -264,7 +289,17 @@ fn pictures_are_read_in_their_own_time() {
     };
     for parser in parsers(&options) {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
-        assert_eq!(parsed.warnings, ["1 page without text was not read"], "{}", parser.name());
+        let why = if parser.name() == "lopdf" {
+            "this plugin draws no pages that OCR could read"
+        } else {
+            "the time for OCR ran out"
+        };
+        assert_eq!(
+            parsed.warnings,
+            [format!("1 page without text was not read: {why}")],
+            "{}",
+            parser.name()
+        );
     }
     check(&bytes, |name, parsed| {
         assert_eq!(parsed.warnings, ["1 page holds no text (a picture?)"], "{name}");
