@@ -98,6 +98,10 @@ pub(crate) fn look<Text: Deref<Target = str>>(
             .is_some_and(|class| class.contains("MJX_Assistive_MathML") || class.contains("katex-mathml"));
     // Formulas are drawn elsewhere, and their words are hidden beneath.
     let mut facts = if is_formula { Facts::default() } else { sheet.facts(name, &attribute) };
+    let is_awaited = is_awaited(class.as_deref().unwrap_or_default(), &facts);
+    if is_awaited {
+        facts.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
+    }
     hint(name, &attribute, &mut facts);
     if let Some(style) = attribute("style") {
         facts.merge(&Facts::read(&css::clean(&style), Origin::Own, 0));
@@ -109,8 +113,18 @@ pub(crate) fn look<Text: Deref<Target = str>>(
     if hides(name, &facts) {
         return None;
     }
-    let may_have_ground = sheet.is_linked && !is_page && (class.is_some() || has("id"));
+    let is_styled_elsewhere = sheet.is_linked && !is_page && (class.is_some() || has("id"));
+    let may_have_ground = is_styled_elsewhere || is_awaited;
     Some(inside(name, &facts, sheet, around, may_have_ground))
+}
+
+/// Whether rules hide an element only until it comes into sight: scripts that load what is looked at then give it
+/// another class, and the rest of its looks.
+fn is_awaited(classes: &str, rules: &Facts) -> bool {
+    let mut classes = classes.split_ascii_whitespace();
+    classes.any(|class| matches!(class, "lazyload" | "lazyloading" | "lazy-load" | "lazy"))
+        && !rules.is(Property::Display)
+        && (rules.any_hides() || rules.is(Property::Visibility))
 }
 
 /// What old attributes say of colours.

@@ -101,6 +101,28 @@ fn styles_hide() {
 }
 
 #[test]
+fn what_waits_to_be_looked_at_is_seen() {
+    let awaited = |rule: &str, style: &str| {
+        format!(
+            "<style>.lazyload {{{rule}}} .pale {{color:#fff}}</style><p>words</p>\
+             <div class='x lazyload' style='{style}'>seen</div>\
+             <footer class=lazyload><p class=pale>seen</p></footer>"
+        )
+    };
+    for rule in ["opacity:0", "filter:blur(4px);opacity:0;transform:scale(1.02)", "visibility:hidden"] {
+        for (name, text) in read(&awaited(rule, "")) {
+            assert_eq!(text.matches("seen").count(), 2, "{name}: {rule}\n{text}");
+        }
+        for (name, text) in read(&awaited(rule, "opacity:0")) {
+            assert_eq!(text.matches("seen").count(), 1, "{name}: {rule}\n{text}");
+        }
+    }
+    for (name, text) in read(&awaited("display:none", "")) {
+        assert!(!text.contains("seen"), "{name}\n{text}");
+    }
+}
+
+#[test]
 fn attributes_and_elements_hide() {
     hides(&[
         "<p>seen<p aria-hidden=true>secret",
