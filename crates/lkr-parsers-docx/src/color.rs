@@ -1,43 +1,77 @@
 //! Which colours make words that nobody sees: white ones with nothing behind them.
 
+use lkr_parsers::Result;
 use quick_xml::events::BytesStart;
 
-use crate::xml::{Kind, attribute};
+use crate::xml::{Kind, Piece, Xml, attribute};
 
 /// A colour counts as white where red, green and blue are at least this.
 const WHITE: u8 = 0xf0;
 
-/// Whether a tag that colours text makes it white.
-pub(crate) fn is_white_text(tag: &BytesStart<'_>) -> bool {
-    attribute(tag, "val").is_some_and(|value| is_white(&value))
+/// What the theme of a document makes of the paper's colour.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Paper {
+    /// Whether what the theme calls the colour of the paper is not white.
+    is_dark: bool,
 }
 
-/// Whether a tag lays a colour behind text that white words can be read on.
-pub(crate) fn is_ground(kind: Kind, tag: &BytesStart<'_>) -> bool {
-    let value = attribute(tag, "val").unwrap_or_default();
-    match kind {
-        Kind::Highlight => !matches!(value.as_str(), "none" | "white" | ""),
-        Kind::Background => attribute(tag, "color").is_none_or(|color| color != "auto" && !is_white(&color)),
-        _ => {
-            let is_pattern = !matches!(value.as_str(), "clear" | "nil" | "");
-            is_colored(tag, "fill", "themeFill") || is_pattern && !is_colored_white(tag)
+impl Paper {
+    /// Reads a theme, or the settings that say what its colours stand for.
+    pub(crate) fn read(&mut self, xml: &mut Xml<'_>) -> Result<()> {
+        let mut in_paper = false;
+        while let Some(piece) = xml.next()? {
+            match piece {
+                Piece::Open(Kind::Paper, _) => in_paper = true,
+                Piece::Close(Kind::Paper) => in_paper = false,
+                Piece::Open(Kind::FillColor, tag) if in_paper => {
+                    let color = attribute(tag, "lastClr").or_else(|| attribute(tag, "val"));
+                    self.is_dark |= !color.is_some_and(|color| is_white(&color) || color == "window");
+                }
+                Piece::Open(Kind::ColorMapping, tag) => {
+                    self.is_dark |= attribute(tag, "bg1").is_some_and(|color| color != "light1");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a tag that colours text makes it white.
+    pub(crate) fn is_white_text(self, tag: &BytesStart<'_>) -> bool {
+        self.color(tag, ["val", "themeColor", "themeShade", "themeTint"]).unwrap_or_default()
+    }
+
+    /// Whether a tag lays a colour behind text that white words can be read on.
+    pub(crate) fn is_ground(self, kind: Kind, tag: &BytesStart<'_>) -> bool {
+        let value = attribute(tag, "val").unwrap_or_default();
+        let front = self.color(tag, ["color", "themeColor", "themeShade", "themeTint"]);
+        match kind {
+            Kind::Highlight => !matches!(value.as_str(), "none" | "white" | ""),
+            Kind::Background if attribute(tag, "color").is_none() => front != Some(true),
+            Kind::Background => front == Some(false),
+            _ => {
+                let fill = self.color(tag, ["fill", "themeFill", "themeFillShade", "themeFillTint"]);
+                let is_pattern = !matches!(value.as_str(), "clear" | "nil" | "");
+                fill == Some(false) || is_pattern && front != Some(true)
+            }
         }
     }
-}
 
-/// Whether an attribute names a colour other than white. A theme's colours are not read, so they count as others.
-fn is_colored(tag: &BytesStart<'_>, name: &str, of_theme: &str) -> bool {
-    match attribute(tag, name).filter(|color| color != "auto") {
-        Some(color) => !is_white(&color),
-        None => {
-            attribute(tag, of_theme).is_some_and(|color| !matches!(color.as_str(), "background1" | "light1"))
+    /// Whether the colour in attributes of these names is white; none where there is none. A theme's colour outweighs
+    /// the one beside it, which is what it was when the document was written.
+    fn color(self, tag: &BytesStart<'_>, [own, of_theme, shade, tint]: [&str; 4]) -> Option<bool> {
+        let own = attribute(tag, own).filter(|color| color != "auto").map(|color| is_white(&color));
+        let is_dark = |shade: String| u8::from_str_radix(&shade, 16).is_ok_and(|part| part < WHITE);
+        match attribute(tag, of_theme).as_deref() {
+            None | Some("none") => own,
+            Some("background1" | "light1") => {
+                Some(!self.is_dark && !attribute(tag, shade).is_some_and(is_dark))
+            }
+            // Ink is white only where a tint says so.
+            Some("text1" | "dark1") if attribute(tag, tint).is_none() => Some(false),
+            Some(_) => Some(own.unwrap_or_default()),
         }
     }
-}
-
-/// Whether a pattern is drawn in white.
-fn is_colored_white(tag: &BytesStart<'_>) -> bool {
-    attribute(tag, "color").is_some_and(|color| is_white(&color))
 }
 
 /// Whether six hexadecimal digits are white.

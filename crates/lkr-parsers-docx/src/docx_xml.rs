@@ -73,7 +73,7 @@ impl Parts {
     fn read(package: &mut Package<'_>, main: &str, blocks: &mut Blocks) -> Result<Self> {
         let relations = unless_broken(package.relations(main), blocks)?;
         let mut parts = Self::default();
-        for role in ["styles", "numbering", "footnotes", "endnotes"] {
+        for role in ["theme", "settings", "styles", "numbering", "footnotes", "endnotes"] {
             let part = relations.iter().find(|relation| relation.role == role);
             if let Some(Relation { part, .. }) = part {
                 let taken = parts.take(package, role, part);
@@ -88,7 +88,8 @@ impl Parts {
             return Ok(());
         };
         match role {
-            "styles" => self.styles = Styles::read(&mut xml)?,
+            "theme" | "settings" => self.styles.paper.read(&mut xml)?,
+            "styles" => self.styles = Styles::read(&mut xml, self.styles.paper)?,
             "numbering" => self.lists = Lists::read(&mut xml)?,
             _ => self.notes.read(&mut xml, &self.styles, &mut self.lists)?,
         }

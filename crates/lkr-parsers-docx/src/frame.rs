@@ -3,7 +3,6 @@
 use quick_xml::events::BytesStart;
 
 use crate::{
-    color,
     item::{Item, Table},
     styles::Styles,
     xml::{Kind, attribute, is_on},
@@ -37,7 +36,8 @@ impl Frame {
             }
             Self::Table(grid) => {
                 let is_backed = grid.around.is_backed || grid.is_backed || grid.has_backed_cell;
-                Around { is_backed, ..grid.around }
+                let is_hidden = grid.around.is_hidden || grid.is_row_deleted || grid.is_cell_deleted;
+                Around { is_hidden, is_backed, ..grid.around }
             }
         }
     }
@@ -51,6 +51,9 @@ pub(crate) struct Grid {
     is_backed: bool,
     in_cell: bool,
     has_backed_cell: bool,
+    in_row_properties: bool,
+    is_row_deleted: bool,
+    is_cell_deleted: bool,
 }
 
 impl Grid {
@@ -58,21 +61,48 @@ impl Grid {
         Self { around, ..Self::default() }
     }
 
-    pub(crate) fn open_cell(&mut self) {
+    fn open_cell(&mut self) {
         self.table.open_cell();
-        (self.in_cell, self.has_backed_cell) = (true, false);
+        (self.in_cell, self.has_backed_cell, self.is_cell_deleted) = (true, false, false);
     }
 
-    pub(crate) const fn close_cell(&mut self) {
-        (self.in_cell, self.has_backed_cell) = (false, false);
+    fn close_cell(&mut self) {
+        if self.is_cell_deleted {
+            self.table.drop_cell();
+        }
+        (self.in_cell, self.has_backed_cell, self.is_cell_deleted) = (false, false, false);
+    }
+
+    /// What is left of a row once its deletion is accepted is nothing.
+    fn close_row(&mut self) {
+        if self.is_row_deleted {
+            self.table.drop_row();
+        } else {
+            self.table.close_row();
+        }
+        self.is_row_deleted = false;
+    }
+
+    pub(crate) fn shut(&mut self, kind: Kind) {
+        match kind {
+            Kind::Row => self.close_row(),
+            Kind::RowProperties => self.in_row_properties = false,
+            Kind::Cell => self.close_cell(),
+            _ => {}
+        }
     }
 
     /// Takes in what is said of the table or of its open cell.
     pub(crate) fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>, styles: &Styles) {
         match kind {
+            Kind::Row => self.is_row_deleted = false,
+            Kind::RowProperties => self.in_row_properties = true,
+            Kind::Deletion => self.is_row_deleted |= self.in_row_properties,
+            Kind::Cell => self.open_cell(),
+            Kind::CellDeletion => self.is_cell_deleted |= self.in_cell,
             Kind::TableStyle => self.is_backed |= styles.is_backed(attribute(tag, "val").as_deref()),
-            Kind::Shading if self.in_cell => self.has_backed_cell |= color::is_ground(kind, tag),
-            Kind::Shading => self.is_backed |= color::is_ground(kind, tag),
+            Kind::Shading if self.in_cell => self.has_backed_cell |= styles.paper.is_ground(kind, tag),
+            Kind::Shading => self.is_backed |= styles.paper.is_ground(kind, tag),
             _ => {}
         }
     }
@@ -95,6 +125,8 @@ pub(crate) struct Paragraph {
     pub(crate) boxes: Vec<Item>,
     around: Around,
     is_backed: bool,
+    /// Where the instructions of the open fields begin; none for a field whose result has begun.
+    fields: Vec<Option<usize>>,
     /// The open runs: one, or more where words have others above them.
     runs: Vec<Run>,
 }
@@ -126,9 +158,10 @@ impl Paragraph {
             Kind::NumberingId => self.list = value(),
             Kind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
             Kind::Shading if self.in_properties && !self.of_mark => {
-                self.is_backed |= color::is_ground(kind, tag);
+                self.is_backed |= styles.paper.is_ground(kind, tag);
             }
             Kind::Run => self.open_run(styles),
+            Kind::FieldMark => self.mark_field(&attribute(tag, "fldCharType").unwrap_or_default()),
             Kind::Subscript => self.mark = Some('_'),
             Kind::Superscript => self.mark = Some('^'),
             Kind::Denominator => self.mark = Some('/'),
@@ -163,6 +196,25 @@ impl Paragraph {
         self.around.is_hidden || self.runs.iter().any(|run| run.is_hidden || run.is_tiny)
     }
 
+    /// Takes back what stands between the beginning of a field and its result: it is an instruction. That of a field
+    /// which goes on in another paragraph stays.
+    fn mark_field(&mut self, mark: &str) {
+        match mark {
+            "begin" => self.fields.push(Some(self.text.len())),
+            "separate" => {
+                if let Some(begin) = self.fields.last_mut().and_then(Option::take) {
+                    self.text.truncate(begin);
+                }
+            }
+            "end" => {
+                if let Some(begin) = self.fields.pop().flatten() {
+                    self.text.truncate(begin);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn open_run(&mut self, styles: &Styles) {
         // The default style hides nothing: a document is not made to be hidden as a whole.
         let style = self.style.as_deref();
@@ -190,8 +242,8 @@ impl Paragraph {
             }
             Kind::Vanish => run.is_hidden = is_on(tag),
             Kind::Size => run.is_tiny = is_tiny(tag),
-            Kind::Color => (run.is_white, run.has_color) = (color::is_white_text(tag), true),
-            Kind::Shading | Kind::Highlight => run.is_backed |= color::is_ground(kind, tag),
+            Kind::Color => (run.is_white, run.has_color) = (styles.paper.is_white_text(tag), true),
+            Kind::Shading | Kind::Highlight => run.is_backed |= styles.paper.is_ground(kind, tag),
             _ => {}
         }
     }

@@ -68,6 +68,16 @@ impl Table {
         }
     }
 
+    /// Drops the open cell, or the last one.
+    pub(crate) fn drop_cell(&mut self) {
+        self.cells.pop();
+    }
+
+    /// Drops the row that is open.
+    pub(crate) fn drop_row(&mut self) {
+        self.cells.clear();
+    }
+
     pub(crate) fn close_row(&mut self) {
         let mut cells = std::mem::take(&mut self.cells);
         if self.rows.is_empty() && self.sole.is_none() && cells.len() == 1 {

@@ -56,14 +56,21 @@ pub(crate) enum Kind {
     Break,
     Hyphen,
     Symbol,
-    /// What is not shown: deletions, moves away, instructions of fields, comments' anchors.
+    /// What is not shown: moves away, instructions of fields, comments' anchors.
     Skipped,
+    /// What is deleted while changes are tracked: words, or the row whose properties say so.
+    Deletion,
+    /// A cell is deleted while changes are tracked.
+    CellDeletion,
+    /// Where a field begins, where its result does, or where it ends.
+    FieldMark,
     Alternate,
     Choice,
     Fallback,
     Table,
     TableStyle,
     Row,
+    RowProperties,
     Cell,
     Style,
     StyleName,
@@ -83,6 +90,10 @@ pub(crate) enum Kind {
     EndnoteReference,
     Embedded,
     Relationship,
+    /// The colour of the paper in a theme.
+    Paper,
+    /// Which of a theme's colours stand for which.
+    ColorMapping,
     Other,
 }
 
@@ -132,6 +143,7 @@ fn old_drawing(name: &str) -> Kind {
 
 fn filling(name: &str) -> Kind {
     match name {
+        "lt1" => Kind::Paper,
         "ln" => Kind::Outline,
         "noFill" => Kind::NoFill,
         "solidFill" => Kind::PlainFill,
@@ -174,9 +186,14 @@ fn word(name: &str) -> Kind {
         "tbl" => Kind::Table,
         "tblStyle" => Kind::TableStyle,
         "tr" => Kind::Row,
+        "trPr" => Kind::RowProperties,
+        "del" => Kind::Deletion,
+        "cellDel" => Kind::CellDeletion,
+        "fldChar" => Kind::FieldMark,
+        "clrSchemeMapping" => Kind::ColorMapping,
         "tc" => Kind::Cell,
-        "del" | "moveFrom" | "delText" | "instrText" | "delInstrText" | "pPrChange" | "rPrChange"
-        | "tblPrChange" | "tcPrChange" | "numberingChange" => Kind::Skipped,
+        "moveFrom" | "delText" | "instrText" | "delInstrText" | "pPrChange" | "rPrChange" | "tblPrChange"
+        | "trPrChange" | "tcPrChange" | "numberingChange" => Kind::Skipped,
         "altChunk" => Kind::Embedded,
         "background" => Kind::Background,
         "txbxContent" => Kind::TextBox,

@@ -6,7 +6,7 @@ use lkr_parsers::Result;
 use quick_xml::events::BytesStart;
 
 use crate::{
-    color,
+    color::Paper,
     xml::{Kind, Piece, Xml, attribute, is_on},
 };
 
@@ -22,6 +22,8 @@ const BODY_TEXT: u8 = 9;
 /// The styles of a document by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Styles {
+    /// What the theme's colours of the paper are.
+    pub(crate) paper: Paper,
     styles: HashMap<String, Style>,
     /// The style of paragraphs that name none.
     default: Option<String>,
@@ -41,8 +43,8 @@ struct Style {
 }
 
 impl Styles {
-    pub(crate) fn read(xml: &mut Xml<'_>) -> Result<Self> {
-        let mut found = Self::default();
+    pub(crate) fn read(xml: &mut Xml<'_>, paper: Paper) -> Result<Self> {
+        let mut found = Self { paper, ..Self::default() };
         let mut open: Option<(String, Style)> = None;
         while let Some(piece) = xml.next()? {
             match piece {
@@ -56,7 +58,7 @@ impl Styles {
                 }
                 Piece::Open(kind, tag) => {
                     if let Some((_, style)) = &mut open {
-                        style.take(kind, tag);
+                        style.take(kind, tag, paper);
                     }
                 }
                 Piece::Close(Kind::Style) if found.styles.len() < MAX_STYLES => {
@@ -110,7 +112,7 @@ impl Styles {
 }
 
 impl Style {
-    fn take(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+    fn take(&mut self, kind: Kind, tag: &BytesStart<'_>, paper: Paper) {
         let value = || attribute(tag, "val");
         match kind {
             Kind::StyleName => self.name = value().unwrap_or_default().to_lowercase(),
@@ -119,8 +121,8 @@ impl Style {
             Kind::NumberingId => self.list = value(),
             Kind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
             Kind::Vanish => self.hidden = Some(is_on(tag)),
-            Kind::Color => self.white = Some(color::is_white_text(tag)),
-            Kind::Shading | Kind::Highlight => self.is_backed |= color::is_ground(kind, tag),
+            Kind::Color => self.white = Some(paper.is_white_text(tag)),
+            Kind::Shading | Kind::Highlight => self.is_backed |= paper.is_ground(kind, tag),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use lkr_parsers::{MAX_TEXT_BYTES, Result};
 use quick_xml::events::BytesStart;
 
 use crate::{
-    color, error,
+    error,
     frame::{Around, Frame, Grid, Paragraph},
     item::Item,
     notes::Notes,
@@ -101,11 +101,14 @@ impl<'a> Walk<'a> {
 
     fn open(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
         match kind {
-            Kind::Skipped => self.skipped = 1,
+            Kind::Skipped | Kind::Deletion => {
+                self.describe(kind, tag);
+                self.skipped = 1;
+            }
             Kind::Alternate => self.alternates.push(false),
             Kind::Choice | Kind::Fallback => self.choose(),
             Kind::Embedded => self.has_embedded = true,
-            Kind::Background => self.has_background |= color::is_ground(kind, tag),
+            Kind::Background => self.has_background |= self.styles.paper.is_ground(kind, tag),
             Kind::Picture => self.scenery.is_there = true,
             Kind::Shape | Kind::OldShape => self.shapes.push(Shape::new(self.frames.len(), kind, tag)),
             Kind::TextBox => self.boxes.push(self.frames.len()),
@@ -113,11 +116,6 @@ impl<'a> Walk<'a> {
                 self.frames.push(Frame::Paragraph(Box::new(Paragraph::new(self.around()))));
             }
             Kind::Table => self.frames.push(Frame::Table(Box::new(Grid::new(self.around())))),
-            Kind::Cell => {
-                if let Some(Frame::Table(grid)) = self.frames.last_mut() {
-                    grid.open_cell();
-                }
-            }
             Kind::Tab => return self.write("\t"),
             Kind::Break => return self.write("\n"),
             Kind::Hyphen => return self.write("\u{2011}"),
@@ -191,8 +189,6 @@ impl<'a> Walk<'a> {
                 let shape = self.shapes.pop();
                 self.scenery.is_there |= shape.is_some_and(|shape| shape.ground() == Ground::Colored);
             }
-            (Kind::Row, Some(Frame::Table(grid))) => grid.table.close_row(),
-            (Kind::Cell, Some(Frame::Table(grid))) => grid.close_cell(),
             (Kind::Paragraph, Some(Frame::Paragraph(_))) | (Kind::Table, Some(Frame::Table(_))) => {
                 match self.frames.pop() {
                     Some(Frame::Paragraph(paragraph)) => self.complete(*paragraph),
@@ -201,6 +197,7 @@ impl<'a> Walk<'a> {
                 }
             }
             (kind, Some(Frame::Paragraph(paragraph))) => paragraph.shut(kind),
+            (kind, Some(Frame::Table(grid))) => grid.shut(kind),
             _ => {}
         }
     }

@@ -71,6 +71,46 @@ fn white_words_on_a_ground_are_read() {
     check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
 }
 
+/// A paragraph of words with these attributes of colour, and these properties of the run.
+fn inked(color: &str, run: &str) -> String {
+    format!("<w:p><w:r><w:rPr><w:color {color}/>{run}</w:rPr><w:t>ink</w:t></w:r></w:p>")
+}
+
+#[test]
+fn colors_of_the_theme_outweigh_those_beside_them() {
+    let paper = "w:val=\"000000\" w:themeColor=\"background1\"";
+    let shade = |attributes: &str| format!("<w:shd w:val=\"clear\" {attributes}/>");
+    let white_fill = shade("w:fill=\"000000\" w:themeFill=\"background1\"");
+    let dark_fill = shade("w:fill=\"FFFFFF\" w:themeFill=\"text1\"");
+    for (body, is_seen) in [
+        (inked(paper, ""), false),
+        (inked("w:themeColor=\"light1\" w:themeShade=\"F2\"", ""), false),
+        (inked(paper, &white_fill), false),
+        (inked(paper, &dark_fill), true),
+        (inked("w:val=\"FFFFFF\"", &dark_fill), true),
+        (inked("w:val=\"FFFFFF\"", &white_fill), false),
+        (inked("w:val=\"FFFFFF\" w:themeColor=\"text1\"", ""), true),
+        (inked("w:val=\"F2F2F2\" w:themeColor=\"text1\" w:themeTint=\"0D\"", ""), false),
+        (inked("w:val=\"7F7F7F\" w:themeColor=\"background1\" w:themeShade=\"7F\"", ""), true),
+        (inked("w:val=\"FFFFFF\" w:themeColor=\"none\"", ""), false),
+    ] {
+        let expected: &[&str] = if is_seen { &["p ink", "p end"] } else { &["p end"] };
+        check(&docx(&(body + &plain("end")), &[]), expected);
+    }
+    let theme = |color: &str| {
+        format!(
+            "<a:theme><a:themeElements><a:clrScheme><a:lt1>{color}</a:lt1></a:clrScheme></a:themeElements></a:theme>"
+        )
+    };
+    let white = theme("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>");
+    let dark = theme("<a:srgbClr val=\"202020\"/>");
+    let turned = "<w:settings><w:clrSchemeMapping w:bg1=\"dark1\" w:t1=\"light1\"/></w:settings>";
+    let body = inked(paper, "") + &plain("end");
+    check(&docx(&body, &[("theme", &white)]), &["p end"]);
+    check(&docx(&body, &[("theme", &dark)]), &["p ink", "p end"]);
+    check(&docx(&body, &[("theme", &white), ("settings", turned)]), &["p ink", "p end"]);
+}
+
 /// A text box of white words whose shape has these properties, and this style.
 fn boxed(properties: &str, style: &str) -> String {
     format!(

@@ -48,6 +48,48 @@ fn changes_and_hidden_words() {
 }
 
 #[test]
+fn deleted_rows_and_cells_are_gone() {
+    let cell =
+        |properties: &str, text: &str| format!("<w:tc><w:tcPr>{properties}</w:tcPr>{}</w:tc>", plain(text));
+    let row = |properties: &str, cells: &str| format!("<w:tr><w:trPr>{properties}</w:trPr>{cells}</w:tr>");
+    let pair = |text: &str| cell("", text) + &cell("", text);
+    let inner = format!("<w:tc><w:tbl>{}</w:tbl></w:tc>", row("<w:del/>", &pair("gone")));
+    let body = format!(
+        "<w:tbl>{}{}{}{}{}</w:tbl>",
+        row("<w:del w:id=\"1\" w:author=\"x\"/>", &pair("gone")),
+        row("<w:ins/><w:trPrChange><w:trPr><w:del/></w:trPr></w:trPrChange>", &pair("new")),
+        row("", &(cell("<w:cellDel/>", "gone") + &pair("kept"))),
+        row("", &(inner + &cell("", "beside"))),
+        // Words are hidden by their own runs: this hides no more than the sign at the end of the row.
+        row("<w:hidden/>", &pair("last")),
+    );
+    check(&docx(&body, &[]), &["t new | new\nkept | kept\n | beside\nlast | last"]);
+    let only = format!("<w:tbl>{}</w:tbl>{}", row("<w:del/>", &cell("", "gone")), plain("end"));
+    check(&docx(&only, &[]), &["p end"]);
+}
+
+#[test]
+fn instructions_of_fields_are_no_text() {
+    let mark = |kind: &str| format!("<w:r><w:fldChar w:fldCharType=\"{kind}\"/></w:r>");
+    let words = |text: &str| format!("<w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r>");
+    let (begin, separate, end) = (mark("begin"), mark("separate"), mark("end"));
+    let field = |instruction: &str, result: &str| format!("{begin}{instruction}{separate}{result}{end}");
+    let paragraph = |runs: &[String]| format!("<w:p>{}</w:p>", runs.concat());
+    let nested =
+        field(&(words("IF ") + &field(&words("PAGE"), &words("3")) + &words(" = 1")), &words("many"));
+    let link = field(&words("HYPERLINK"), &(words("a ") + &field(&words("REF"), &words("b")) + &words(" c")));
+    let body = [
+        paragraph(&[words("so "), nested, words(" pages")]),
+        paragraph(&[link]),
+        paragraph(&[words("x"), begin.clone(), words("XE"), end.clone(), words("y")]),
+        // Where a field does not end in its paragraph, nothing is taken back.
+        paragraph(&[words("open "), begin, words("words")]),
+        paragraph(&[words("next"), separate, end, words(" ones")]),
+    ];
+    check(&docx(&body.concat(), &[]), &["p so many pages", "p a b c", "p xy", "p open words", "p next ones"]);
+}
+
+#[test]
 fn hidden_runs_hide_what_hangs_on_them() {
     let notes = "<w:footnotes><w:footnote w:id=\"2\"><w:p><w:r><w:t>note</w:t></w:r></w:p></w:footnote></w:footnotes>";
     let hidden = "<w:rPr><w:vanish/></w:rPr>";
