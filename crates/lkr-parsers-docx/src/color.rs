@@ -1,6 +1,5 @@
 //! Which colours make words that nobody sees: white ones with nothing behind them.
 
-use lkr_parsers::Result;
 use quick_xml::events::BytesStart;
 
 use crate::xml::{Kind, Piece, Xml, attribute};
@@ -11,29 +10,33 @@ const WHITE: u8 = 0xf0;
 /// What the theme of a document makes of the paper's colour.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Paper {
-    /// Whether what the theme calls the colour of the paper is not white.
+    /// Whether what the theme calls the colour of the paper is not white, or may be any.
     is_dark: bool,
 }
 
 impl Paper {
-    /// Reads a theme, or the settings that say what its colours stand for.
-    pub(crate) fn read(&mut self, xml: &mut Xml<'_>) -> Result<()> {
+    /// Reads a theme, or the settings that say what its colours stand for. Where they are broken any colour may be meant.
+    pub(crate) fn read(&mut self, xml: &mut Xml<'_>) {
         let mut in_paper = false;
-        while let Some(piece) = xml.next()? {
-            match piece {
-                Piece::Open(Kind::Paper, _) => in_paper = true,
-                Piece::Close(Kind::Paper) => in_paper = false,
-                Piece::Open(Kind::FillColor, tag) if in_paper => {
+        loop {
+            match xml.next() {
+                Ok(Some(Piece::Open(Kind::Paper, _))) => in_paper = true,
+                Ok(Some(Piece::Close(Kind::Paper))) => in_paper = false,
+                Ok(Some(Piece::Open(Kind::FillColor, tag))) if in_paper => {
                     let color = attribute(tag, "lastClr").or_else(|| attribute(tag, "val"));
                     self.is_dark |= !color.is_some_and(|color| is_white(&color) || color == "window");
                 }
-                Piece::Open(Kind::ColorMapping, tag) => {
+                Ok(Some(Piece::Open(Kind::ColorMapping, tag))) => {
                     self.is_dark |= attribute(tag, "bg1").is_some_and(|color| color != "light1");
                 }
-                _ => {}
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(_) => {
+                    self.is_dark = true;
+                    return;
+                }
             }
         }
-        Ok(())
     }
 
     /// Whether a tag that colours text makes it white.

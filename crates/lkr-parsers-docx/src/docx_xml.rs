@@ -88,7 +88,7 @@ impl Parts {
             return Ok(());
         };
         match role {
-            "theme" | "settings" => self.styles.paper.read(&mut xml)?,
+            "theme" | "settings" => self.styles.paper.read(&mut xml),
             "styles" => self.styles = Styles::read(&mut xml, self.styles.paper)?,
             "numbering" => self.lists = Lists::read(&mut xml)?,
             _ => self.notes.read(&mut xml, &self.styles, &mut self.lists)?,

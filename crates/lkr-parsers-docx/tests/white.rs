@@ -109,6 +109,8 @@ fn colors_of_the_theme_outweigh_those_beside_them() {
     check(&docx(&body, &[("theme", &white)]), &["p end"]);
     check(&docx(&body, &[("theme", &dark)]), &["p ink", "p end"]);
     check(&docx(&body, &[("theme", &white), ("settings", turned)]), &["p ink", "p end"]);
+    let broken = parse(&docx(&body, &[("theme", "<a:theme><broken")])).unwrap();
+    assert_eq!((broken.text.as_str(), broken.warnings.len()), ("ink\n\nend", 0));
 }
 
 /// A text box of white words whose shape has these properties, and this style.
