@@ -69,6 +69,15 @@ impl Facts {
         self.0.retain(|property, (_, value)| is_kept(*property, *value));
     }
 
+    /// Leaves open what the colours are, where it is not known whether they hold.
+    pub(crate) fn blur(&mut self) {
+        for (_, value) in self.0.values_mut() {
+            if let Value::Paint(paint) = value {
+                *paint = Paint::Other;
+            }
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

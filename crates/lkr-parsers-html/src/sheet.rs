@@ -138,6 +138,7 @@ impl Sheet {
         let perhaps = || {
             let mut facts = Facts::read(body, Origin::Perhaps, order);
             facts.retain(|_, value| may_show(value));
+            facts.blur();
             facts
         };
         let mut read: [Option<Facts>; 4] = [None, None, None, None];

@@ -101,6 +101,17 @@ fn styles_hide() {
 }
 
 #[test]
+fn colours_that_may_hold_hide_nothing() {
+    // Under the pointer both colours change; the page takes neither alone.
+    let button = ".button {color:#fff;background:#000} .button:hover {color:#000;background:#fff}";
+    let dark = ".dark {color:#000} .night .dark {background:#000;color:#fff}";
+    shows(&[
+        &format!("<style>{button}</style><p>words</p><div class=button>seen</div>"),
+        &format!("<style>{dark}</style><p>words</p><div class=night><p class=dark>seen</div>"),
+    ]);
+}
+
+#[test]
 fn what_waits_to_be_looked_at_is_seen() {
     let awaited = |rule: &str, style: &str| {
         format!(
