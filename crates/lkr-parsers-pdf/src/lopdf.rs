@@ -119,8 +119,8 @@ impl Open {
         let options = LoadOptions::with_max_decompressed_size(MAX_STREAM);
         let open = || Document::load_mem_with_options(bytes, options).map_err(error::from_lopdf);
         let document = error::guarded(open)?;
-        if document.is_encrypted() {
-            return Err(error::encrypted());
+        if let Ok(cipher) = document.get_encrypted() {
+            return Err(if has_short_key(cipher) { error::undeciphered() } else { error::encrypted() });
         }
         let pages = pages(&document, max_pages.saturating_add(1));
         let layers = Layers::new(&document);
@@ -185,6 +185,12 @@ impl Open {
         let [left, bottom, right, top] = *edges.first_chunk()?;
         (left < right && bottom < top).then_some(Rect { left, bottom, right, top })
     }
+}
+
+/// Whether a file under V 4 says that its key is shorter than 128 bits: lopdf takes the right password for a wrong one.
+fn has_short_key(cipher: &Dictionary) -> bool {
+    let number = |key| cipher.get(key).and_then(Object::as_i64).ok();
+    number(b"V") == Some(4) && number(b"Length").is_some_and(|bits| bits < 128)
 }
 
 /// The first pages of a document. What has no kids is a page, whatever it says that it is.

@@ -142,6 +142,10 @@ fn a_file_that_is_cut_is_read_as_far_as_it_goes() {
 
 /// A file with an encrypted page, which opens with this password.
 fn encrypted(user: &str) -> Vec<u8> {
+    enciphered(user, 128)
+}
+
+fn enciphered(user: &str, key_length: usize) -> Vec<u8> {
     use lopdf::{Document, EncryptionState, EncryptionVersion, Object, Permissions, StringFormat};
     let mut document =
         Document::load_mem(&Pdf::default().page(&line(10, 700, "Secret words.")).bytes()).unwrap();
@@ -151,7 +155,7 @@ fn encrypted(user: &str) -> Vec<u8> {
         document: &document,
         owner_password: "owner",
         user_password: user,
-        key_length: 128,
+        key_length,
         permissions: Permissions::all(),
     };
     let state = EncryptionState::try_from(version).unwrap();
@@ -191,6 +195,18 @@ fn a_cipher_that_is_not_known_is_told() {
         let told = parsed.warnings.iter().any(|warning| warning.starts_with("the file is encrypted"));
         assert!(parsed.text.is_empty() && told, "{}: {parsed:?}", parser.name());
     }
+}
+
+#[test]
+fn lopdf_blames_no_password_where_the_key_is_short() {
+    let mut bytes = enciphered("", 40);
+    for (from, to) in [("/V 2", "/V 4"), ("/R 3", "/R 4")] {
+        let at = bytes.windows(4).position(|window| window == from.as_bytes()).unwrap();
+        bytes[at..at + 4].copy_from_slice(to.as_bytes());
+    }
+    let error = Lopdf::default().parse(&Source::new(&bytes)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Encrypted);
+    assert!(error.to_string().contains("in a way that is not known"), "{error}");
 }
 
 #[test]
