@@ -1,3 +1,5 @@
+mod metadata;
+
 use std::collections::BTreeMap;
 
 use actix_web::{
@@ -7,12 +9,10 @@ use actix_web::{
 };
 use futures_util::StreamExt;
 use lkr::{
-    Document, Metadata, NewFile, Original, StoredOriginal, Submission, check_properties, drop_reserved,
+    Document, NewFile, Original, StoredOriginal, Submission, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
 use lkr_domain::stem_and_suffix;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::{
     error::{ApiError, Code, Failing, without_paths},
@@ -177,7 +177,7 @@ fn new_file(
     warnings: &mut Vec<String>,
 ) -> Result<NewFile, ApiError> {
     let FormFile { name, file, length, .. } = file;
-    let mut metadata = read_metadata(&texts.remove("metadata").unwrap_or_default(), warnings);
+    let mut metadata = metadata::read(&texts.remove("metadata").unwrap_or_default(), warnings);
     drop_reserved(&mut metadata, warnings);
     let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
     let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
@@ -216,50 +216,6 @@ fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
     let said = warnings_of(extracted).join("; ");
     let reason = if said.is_empty() { "nothing but white space was found in it" } else { &said };
     Err(ApiError::invalid(format!("{name} has no text: {reason}")))
-}
-
-/// The part `metadata`: what is no JSON object is ignored, and values that are no strings become such.
-fn read_metadata(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
-    if text.trim_ascii().is_empty() {
-        return Metadata::new();
-    }
-    let object = std::str::from_utf8(text).ok().filter(|text| {
-        let parsed = serde_json::from_str(text);
-        matches!(parsed, Ok(Value::Object(_)))
-    });
-    object.and_then(members).unwrap_or_else(|| {
-        warnings.push("metadata is no JSON object and was ignored".to_owned());
-        Metadata::new()
-    })
-}
-
-/// The members of a JSON object. A number is taken as it was written: most programs' numbers do not hold all of them.
-fn members(object: &str) -> Option<Metadata> {
-    let mut members = Metadata::new();
-    let mut rest = object.trim_start().strip_prefix('{')?;
-    loop {
-        rest = rest.trim_start().trim_start_matches(',').trim_start();
-        if rest.starts_with('}') {
-            return Some(members);
-        }
-        let (key, value) = first::<String>(rest)?;
-        let value = value.trim_start().strip_prefix(':')?.trim_start();
-        let (parsed, after) = first::<Value>(value)?;
-        let text = match parsed {
-            Value::String(text) => text,
-            Value::Number(_) => value.strip_suffix(after)?.to_owned(),
-            other => other.to_string(),
-        };
-        members.insert(key, text);
-        rest = after;
-    }
-}
-
-/// The JSON value at the start of a text, and what follows it.
-fn first<T: DeserializeOwned>(text: &str) -> Option<(T, &str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
-    let value = values.next()?.ok()?;
-    Some((value, text.get(values.byte_offset()..)?))
 }
 
 async fn download(_: Reader, cx: Cx) -> Answer {
@@ -310,31 +266,4 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         SizedStream::new(length, stored.read(range).await.map_err(internal)?.boxed())
     };
     Ok(Reply::Bare(response.body(body)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metadata_is_an_object_or_nothing() {
-        let mut warnings = Vec::new();
-        assert!(read_metadata(b" \n", &mut warnings).is_empty() && warnings.is_empty());
-        let read =
-            read_metadata(br#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
-        let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        assert_eq!(pairs, [("a", "x"), ("b", "1"), ("c", "true"), ("d", "null"), ("e", r#"[1,{"f":2}]"#)]);
-        let numbers =
-            br#" { "a":18446744073709551616 ,"b" : -0.10,"c":1e5, "a}": "},", "d":12345678901234567890}"#;
-        let read = read_metadata(numbers, &mut warnings);
-        let pairs: Vec<_> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        let expected = [("a", "18446744073709551616"), ("a}", "},"), ("b", "-0.10"), ("c", "1e5")];
-        assert_eq!(pairs, [&expected[..], &[("d", "12345678901234567890")]].concat());
-        assert!(read_metadata(b"{}", &mut warnings).is_empty() && warnings.is_empty());
-        for wrong in ["[]", "{", "\"a\"", "nonsense"] {
-            assert!(read_metadata(wrong.as_bytes(), &mut warnings).is_empty());
-        }
-        assert!(read_metadata(b"\xff{", &mut warnings).is_empty());
-        assert_eq!(warnings.len(), 5);
-    }
 }
