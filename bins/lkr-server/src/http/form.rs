@@ -2,12 +2,16 @@
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
-use actix_multipart::{Field, Multipart};
-use actix_web::{HttpRequest, http::header};
+use actix_multipart::{Field, Multipart, MultipartError};
+use actix_web::{
+    HttpMessage, HttpRequest,
+    error::{ParseError, PayloadError},
+    http::header,
+};
 use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::{body::check_content_encoding, incoming::Incoming};
+use super::{body::check_content_encoding, incoming::Incoming, part_headers::PartHeaders};
 use crate::error::ApiError;
 
 /// What a form may hold.
@@ -48,7 +52,11 @@ pub(crate) struct FormFile {
 pub(super) async fn read(request: &HttpRequest, rules: &FormRules<'_>) -> Result<Form, ApiError> {
     check_content_type(request)?;
     let incoming = Incoming::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
-    let form = read_parts(Multipart::new(request.headers(), incoming.clone()), rules).await?;
+    let media_type = request.mime_type().ok().flatten();
+    let boundary = media_type.as_ref().and_then(|media_type| media_type.get_param("boundary"));
+    let boundary = boundary.map(|boundary| boundary.as_str()).unwrap_or_default();
+    let parts = PartHeaders::new(incoming.clone(), boundary);
+    let form = read_parts(Multipart::new(request.headers(), parts), rules).await?;
     incoming.drain().await;
     Ok(form)
 }
@@ -121,9 +129,51 @@ fn file_name(part: &Field) -> String {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|it| it.get_filename_ext());
     let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
-    let plain = || disposition.and_then(|it| it.get_filename()).map(unescaped);
+    let header = || std::str::from_utf8(part.headers().get(header::CONTENT_DISPOSITION)?.as_bytes()).ok();
+    let plain = || header().and_then(plain_name).map(|name| unescaped(&name));
     let name = extended.or_else(plain).filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// The value of `filename` in a `Content-Disposition`. Browsers write backslashes as they are, other programs each as
+/// two: one is an escape only before a quotation mark or another one.
+fn plain_name(header: &str) -> Option<String> {
+    let (_, mut rest) = header.split_once(';')?;
+    loop {
+        let (key, value) = rest.split_once('=')?;
+        let (value, after) = match value.trim_start().strip_prefix('"') {
+            Some(quoted) => {
+                let (value, after) = unquoted(quoted);
+                (value, after.split_once(';').map_or("", |(_, after)| after))
+            }
+            None => {
+                let (value, after) = value.split_once(';').unwrap_or((value, ""));
+                (value.trim().to_owned(), after)
+            }
+        };
+        if key.trim().eq_ignore_ascii_case("filename") {
+            return Some(value);
+        }
+        rest = after;
+    }
+}
+
+/// A quoted text, and what follows its last quotation mark.
+fn unquoted(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let escaped = chars.as_str().chars().next().filter(|c| matches!(c, '"' | '\\'));
+        match (c, escaped) {
+            ('"', _) => break,
+            ('\\', Some(escaped)) => {
+                value.push(escaped);
+                chars.next();
+            }
+            (c, _) => value.push(c),
+        }
+    }
+    (value, chars.as_str())
 }
 
 fn unescaped(name: &str) -> String {
@@ -148,10 +198,37 @@ async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result
     Ok(bytes.map_err(too_large)?.map_err(unreadable)?.into())
 }
 
-fn unreadable(error: actix_multipart::MultipartError) -> ApiError {
+fn unreadable(error: MultipartError) -> ApiError {
     let reason = match error {
-        actix_multipart::MultipartError::Payload(error) => error.to_string(),
+        MultipartError::Payload(PayloadError::Overflow) => {
+            let what = "a line before its first part, or the headers of a part, have more than 64 KiB";
+            return ApiError::too_large(format!("the form cannot be read: {what}"));
+        }
+        MultipartError::Parse(ParseError::TooLarge) => {
+            return ApiError::too_large("the form cannot be read: a part of it has more than 32 headers");
+        }
+        MultipartError::Payload(error) => error.to_string(),
         error => error.to_string(),
     };
     ApiError::invalid(format!("the form cannot be read: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_read() {
+        for (header, name) in [
+            (r#"form-data; name="file"; filename="C:\dir\a.txt""#, Some(r"C:\dir\a.txt")),
+            (r#"form-data; filename="C:\\dir\\a.txt"; name="file""#, Some(r"C:\dir\a.txt")),
+            (r#"form-data; name="a; filename=b"; FileName = "c;\"d\".txt""#, Some(r#"c;"d".txt"#)),
+            (r"form-data; filename=a.txt; name=file", Some("a.txt")),
+            (r#"form-data; name="file"; filename="open"#, Some("open")),
+            (r#"form-data; name="file"; filename*=UTF-8''a.txt"#, None),
+            ("form-data", None),
+        ] {
+            assert_eq!(plain_name(header).as_deref(), name, "{header}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod form;
 mod incoming;
 mod long;
 mod outer;
+mod part_headers;
 mod patient;
 mod query;
 mod reply;

@@ -291,6 +291,40 @@ async fn names_as_browsers_write_them() {
     }
 }
 
+/// Old programs write whole paths, and letters in the encoding of their system.
+#[actix_web::test]
+async fn names_as_old_programs_write_them() {
+    let api = api().await;
+    let token = api.admin().await;
+    let (_, detail) = api.uploaded(&token, &[("file", Some("C:\\dir\\a.txt"), b"words")]).await;
+    assert_eq!(detail["file"]["original_filename"], "C:\\dir\\a.txt");
+    assert_eq!(detail["l1"]["title"], "a");
+    let sent = form(&[("file", Some("Gr@.txt"), b"other w@rds")]);
+    let sent = sent.into_iter().map(|byte| if byte == b'@' { 0xf6 } else { byte }).collect();
+    let accepted = api.send_form(&token, sent).await;
+    assert_eq!(accepted.status.as_u16(), 202, "{}", accepted.json());
+    let task = api.ended(&token, accepted.data()["task_id"].as_str().unwrap()).await;
+    let detail = api.get(&format!("/api/v1/documents/{}", task["doc_id"].as_str().unwrap())).await.data();
+    assert_eq!(detail["file"]["original_filename"], "Gr\u{f6}.txt");
+    let file = api.file(&detail["l1"]["doc_id"], &[]).await;
+    assert_eq!(file.body, b"other w\xf6rds");
+}
+
+#[actix_web::test]
+async fn forms_with_too_much_around_their_parts() {
+    let api = api().await;
+    let token = api.admin().await;
+    let whole = form(&[("file", Some("a.txt"), b"words")]);
+    let preamble = ["x".repeat(70_000).into_bytes(), b"\r\n".to_vec(), whole].concat();
+    let long = form(&[("file", Some(&"x".repeat(70_000)), b"words")]);
+    let headers = "X-A: b\r\n".repeat(40);
+    let many = format!("--{BOUNDARY}\r\n{headers}\r\n\r\n--{BOUNDARY}--\r\n").into_bytes();
+    for (body, message) in [(preamble, "64 KiB"), (long, "64 KiB"), (many, "32 headers")] {
+        let refused = api.send_form(&token, body).await.refused(1001, 413);
+        assert!(refused.contains(message), "{refused}");
+    }
+}
+
 #[actix_web::test]
 async fn a_download_may_be_conditional() {
     let api = api().await;
