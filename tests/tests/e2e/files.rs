@@ -308,7 +308,7 @@ fn a_flipped_file_is_not_served() {
     let path = format!("/api/v1/documents/{}/file", l1["doc_id"].as_str().unwrap());
     let range = [("Range", "bytes=2-5".to_owned())];
     let whole = server.try_send("GET", &path, &[], None).unwrap();
-    assert_eq!((whole.status, whole.body.len()), (200, 2_300));
+    assert_eq!((whole.status, whole.body.len()), (200, 2_400));
     assert_eq!(server.try_send("GET", &path, &range, None).unwrap().body, b"Io\n\n");
     let stored = l1["metadata"]["raw_file_path"].as_str().unwrap();
     let stored = server.data_dir().join("uploads").join(stored);
