@@ -1,6 +1,10 @@
 //! Workers: they claim tasks, keep their leases, and write down how the tasks stand and end.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use lkr_catalog::{Active, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
@@ -52,7 +56,14 @@ impl Workers {
 }
 
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<Workers> {
-    janitor::requeue(inner).await?;
+    match janitor::requeue(inner).await {
+        // The janitor tries it again; a full disk keeps nobody from reading.
+        Err(error) if error.kind() == ErrorKind::StoreAway => {
+            tracing::warn!(%error, "what has not ended is queued later");
+            inner.unqueued.store(true, Ordering::Relaxed);
+        }
+        requeued => requeued?,
+    }
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     for _ in 0..inner.options.workers.max(1) {

@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
     env::Kb,
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     examine,
     lock::FolderLock,
     mount, queue,
@@ -68,7 +68,13 @@ impl LmdbStore {
 pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
     refuse_without_data(dir)?;
     let kb = Kb::open(&dir.join("kb"), options.map_size)?;
-    queue::clear_leases(&kb).map_err(Error::unopened)?;
+    match queue::clear_leases(&kb) {
+        // They run out by themselves; a full disk keeps nobody from reading.
+        Err(failure) if failure.kind() == Kind::Unavailable => {
+            tracing::warn!(%failure, "tasks that were claimed wait until their leases run out");
+        }
+        cleared => cleared.map_err(Error::unopened)?,
+    }
     let shared = Shared::start(kb, dir, options, lock)?;
     Ok(LmdbStore { shared: Arc::new(shared) })
 }

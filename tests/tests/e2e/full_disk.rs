@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write as _,
     time::{Duration, Instant},
 };
 
@@ -52,11 +53,15 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert!(uploaded["code"] == 2000 || uploaded["data"]["saved_path"] == "", "{uploaded}");
     reads_go_on(&server);
 
-    // Nor does a start need room.
+    // Nor does a start need room, not for a byte.
+    let mut rest = fs::File::create(server.data_dir().join("rest")).unwrap();
+    while rest.write_all(&[1; 512]).is_ok() {}
     server.restart();
     reads_go_on(&server);
 
-    fs::remove_file(server.data_dir().join("ballast")).unwrap();
+    for file in ["ballast", "rest"] {
+        fs::remove_file(server.data_dir().join(file)).unwrap();
+    }
     for (n, task_id) in &accepted {
         let task = server.ended(task_id);
         assert_eq!(task["status"], "done", "{n}: {task}");
