@@ -54,8 +54,11 @@ pub(super) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<
     Ok(known)
 }
 
+/// Collections by their numbers.
+type ByNumber = BTreeMap<u16, Known>;
+
 /// The collections that can be read, by number, and the names of the others.
-fn read(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<(BTreeMap<u16, Known>, Vec<Vec<u8>>)> {
+fn read(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<(ByNumber, Vec<Vec<u8>>)> {
     let (mut known, mut damaged) = (BTreeMap::new(), Vec::new());
     for row in kb.tables.collections.iter(txn)? {
         let (name, sealed) = row?;
