@@ -7,6 +7,7 @@ use crate::{
     Catalog, Error, ErrorKind, Result, Task,
     catalog::{key, read_document},
     present::{HeldV1, read_held},
+    survey::revision_of,
 };
 
 /// A revision whose text, and original where it has one, belong to something: to a live document, to a task that has not
@@ -61,8 +62,7 @@ impl Catalog {
         if let Some(task) = self.task(task_id).await? {
             return Ok(Some(Kept::of_task(task)));
         }
-        let named = key.strip_prefix(key::HELD).and_then(|rest| rest.split_once('/'));
-        let named = named.and_then(|(id, revision)| Some((id.parse().ok()?, revision.parse().ok()?)));
+        let named = key.strip_prefix(key::HELD).and_then(revision_of);
         let (doc_id, revision) = named.ok_or_else(|| wrong("read held input", key))?;
         let (text_sha256, blocks_sha256, original_sha256) = (None, None, None);
         Ok(Some(Kept { doc_id, revision, text_sha256, blocks_sha256, original, original_sha256 }))

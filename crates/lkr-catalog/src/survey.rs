@@ -8,7 +8,7 @@ use crate::{
     accept::RememberedV1,
     catalog::{key, read_task},
     document,
-    present::HeldV1,
+    present::{HeldV1, read_held},
     trash,
     uploads::UploadV1,
 };
@@ -127,14 +127,6 @@ impl Catalog {
         let active = Write::put(key::active(task.doc_id), expect, task.task_id.to_string());
         Ok(self.state.apply(vec![active]).await?)
     }
-
-    /// Leaves what belongs to nothing to be collected.
-    ///
-    /// # Errors
-    /// Those of the state store.
-    pub async fn discard(&self, trash: &Trash) -> Result<()> {
-        Ok(self.state.apply(vec![trash.put()]).await?)
-    }
 }
 
 /// What a record says; `None` where it cannot be read.
@@ -158,7 +150,7 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
         "active" => Some(Entry::Active(rest.parse().ok()?, text()?.parse().ok()?)),
         "held" => {
             let (doc_id, revision) = revision_of(rest)?;
-            let HeldV1 { task_id, original } = serde_json::from_slice(value).ok()?;
+            let HeldV1 { task_id, original } = read_held(value).ok()?;
             Some(Entry::Held(doc_id, revision, task_id, original))
         }
         "amend" => {
@@ -188,7 +180,8 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
     }
 }
 
-fn revision_of(rest: &str) -> Option<(DocId, u64)> {
+/// The document and revision that the end of a key names.
+pub(crate) fn revision_of(rest: &str) -> Option<(DocId, u64)> {
     let (doc_id, revision) = rest.split_once('/')?;
     Some((doc_id.parse().ok()?, revision.parse().ok()?))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::TryStreamExt;
 use lkr_catalog::{Result, chunk_of, l1_of, node_of, tags_of};
 use lkr_domain::{CharSpan, Document, Layer, PointId};
 use lkr_parsers::decode_blocks;
@@ -92,8 +91,7 @@ impl Doctor<'_> {
             if stored.size_bytes != original.size_bytes {
                 return Ok(Some("has another length"));
             }
-            let parts = stored.whole(original.sha256.as_deref()).await?;
-            let whole = parts.try_for_each(|_| async { Ok(()) }).await;
+            let whole = stored.check(original.sha256.as_deref()).await;
             Ok::<_, lkr_catalog::Error>(whole.is_err().then_some("is damaged"))
         };
         let ill = read.await.unwrap_or(Some("cannot be read"));

@@ -5,8 +5,7 @@ mod common;
 
 use std::{fs, path::Path, time::Duration};
 
-use common::{exact, name, open, point, spec};
-use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
+use common::{exact, name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, TaskQueue, Write};
 use lkr_store_lmdb::{Examination, LmdbStore};
@@ -73,26 +72,15 @@ fn gone(_: Option<&[u8]>) -> Option<Vec<u8>> {
 
 /// Changes the row in the middle of a table behind the store's back.
 fn change(folder: &Path, table: &str, change: Change) {
-    let mut options = EnvOpenOptions::new();
-    options.map_size(1 << 30).max_dbs(20);
-    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
-    // SAFETY: the store is closed, and nothing else has the file.
-    let env = unsafe { options.open(folder.join("kb")) }.unwrap();
-    let txn = env.write_txn().unwrap();
-    let opened = env.create_databases_and_commit(txn, |opener, txn| {
-        opener.create_database::<Bytes, Bytes>(txn, Some(table)).map(CommitOrAbort::<_, ()>::Commit)
+    write_rows(folder, table, |table, txn| {
+        let middle = table.len(txn).unwrap() as usize / 2;
+        let row = table.iter(txn).unwrap().nth(middle).unwrap().unwrap();
+        let (key, value) = (row.0.to_vec(), change(Some(row.1)));
+        match value {
+            Some(value) => table.put(txn, &key, &value).unwrap(),
+            None => drop(table.delete(txn, &key).unwrap()),
+        }
     });
-    let table = opened.unwrap().unwrap_commit();
-    let mut txn = env.write_txn().unwrap();
-    let middle = table.len(&txn).unwrap() as usize / 2;
-    let row = table.iter(&txn).unwrap().nth(middle).unwrap().unwrap();
-    let (key, value) = (row.0.to_vec(), change(Some(row.1)));
-    match value {
-        Some(value) => table.put(&mut txn, &key, &value).unwrap(),
-        None => drop(table.delete(&mut txn, &key).unwrap()),
-    }
-    txn.commit().unwrap();
-    env.prepare_for_closing().wait();
 }
 
 async fn all(store: &LmdbStore, collection: &Collection) -> Vec<Point> {

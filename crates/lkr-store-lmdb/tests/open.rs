@@ -5,8 +5,7 @@ mod common;
 
 use std::{fs, fs::File, path::Path, time::Duration};
 
-use common::{name, open, point, spec};
-use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
+use common::{name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::{ErrorKind, LmdbOptions, LmdbStore};
@@ -130,19 +129,5 @@ async fn a_truncated_store_is_an_error_and_no_crash() {
 
 /// Writes a row behind the store's back.
 fn put(folder: &Path, table: &str, key: &[u8], value: &[u8]) {
-    let mut options = EnvOpenOptions::new();
-    options.map_size(1 << 30).max_dbs(20);
-    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
-    // SAFETY: the store is closed, and nothing else has the file.
-    let env = unsafe { options.open(folder.join("kb")) }.unwrap();
-    let txn = env.write_txn().unwrap();
-    let opened = env.create_databases_and_commit(txn, |opener, txn| {
-        opener.create_database::<Bytes, Bytes>(txn, Some(table)).map(CommitOrAbort::<_, ()>::Commit)
-    });
-    let table = opened.unwrap().unwrap_commit();
-    let mut txn = env.write_txn().unwrap();
-    table.put(&mut txn, key, value).unwrap();
-    txn.commit().unwrap();
-    env.prepare_for_closing().wait();
-    File::open(folder).unwrap().sync_all().unwrap();
+    write_rows(folder, table, |table, txn| table.put(txn, key, value).unwrap());
 }

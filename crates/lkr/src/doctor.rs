@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Folders, Result,
+    blocking::blocking,
     error::During,
     open::{half_written, not_opened, open_blobs},
 };
@@ -53,7 +54,8 @@ pub async fn examine(options: Options) -> Result<Examined> {
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }
     let examination =
-        blocking(move || Examination::new(&store, LmdbOptions::default()).map_err(not_opened)).await?;
+        blocking("look over", move || Examination::new(&store, LmdbOptions::default()).map_err(not_opened))
+            .await?;
     let half_written = half_written(&options.folders.blobs_dir);
     if options.repair {
         return mend(options, examination, &half_written).await;
@@ -81,7 +83,7 @@ async fn mend(options: Options, examination: Examination, half_written: &[PathBu
         .join("lost+found")
         .join(OffsetDateTime::now_utc().unix_timestamp().to_string());
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
-    let opened = blocking(move || {
+    let opened = blocking("look over", move || {
         let store = examination.mend(&to).map_err(not_opened)?;
         Ok((store, open_blobs(&blobs_dir)?))
     });
@@ -100,7 +102,7 @@ async fn mend(options: Options, examination: Examination, half_written: &[PathBu
     examined.aside = Some(aside).filter(|aside| aside.exists());
     drop(ports);
     // Closing waits for what is being written.
-    blocking(move || {
+    blocking("look over", move || {
         drop(store);
         Ok(())
     })
@@ -173,12 +175,6 @@ impl Examined {
         self.is_partial = true;
         Ok(self)
     }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Error::new(ErrorKind::Internal, "look over", error))?
 }
 
 fn internal(error: object_store::Error) -> Error {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "lmdb")]
 pub mod backup;
+#[cfg(feature = "lmdb")]
+mod blocking;
 mod builder;
 #[cfg(feature = "lmdb")]
 pub mod doctor;

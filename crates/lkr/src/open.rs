@@ -15,6 +15,7 @@ use object_store::local::LocalFileSystem;
 use crate::{
     Builder, Error, ErrorKind, IngestOptions, KnowledgeBase, Result, SearchOptions,
     backup::{Embedded, clear_copies},
+    blocking::blocking,
 };
 
 /// Where a knowledge base lies and how it works.
@@ -71,16 +72,15 @@ impl KnowledgeBase {
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
         let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, outbox, ingest, search } =
             options;
-        let opened = tokio::task::spawn_blocking(move || {
+        let opened = blocking("open knowledge base", move || {
             let store = open_store(&data_dir, LmdbOptions::default())?;
             if let Err(error) = clear_copies(&data_dir) {
                 tracing::warn!(%error, "what is left of a backup could not be removed");
             }
             let embedded = Embedded { store, data_dir, taking: Arc::default() };
-            Ok::<_, Error>((embedded, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
+            Ok((embedded, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
         });
-        let (embedded, blobs, embedder) =
-            opened.await.map_err(|e| Error::new(ErrorKind::Internal, "open knowledge base", e))??;
+        let (embedded, blobs, embedder) = opened.await?;
         let store = &embedded.store;
         let builder = Builder::default()
             .vectors(Arc::new(store.vectors()))
@@ -111,10 +111,8 @@ impl KnowledgeBase {
 /// `NotFound` where there is none, `Conflict` where a process has it open.
 pub async fn open_state(data_dir: impl AsRef<Path>) -> Result<Arc<dyn StateStore>> {
     let data_dir = data_dir.as_ref().to_path_buf();
-    let opened = tokio::task::spawn_blocking(move || {
-        Ok::<Arc<dyn StateStore>, Error>(Arc::new(open_existing(&data_dir)?.state()))
-    });
-    opened.await.map_err(|e| Error::new(ErrorKind::Internal, "open store", e))?
+    let open = move || Ok(Arc::new(open_existing(&data_dir)?.state()) as Arc<dyn StateStore>);
+    blocking("open store", open).await
 }
 
 /// How a store is opened in which nothing is done by itself.

@@ -257,13 +257,12 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         return Ok(Reply::Bare(response.finish()));
     }
     let internal = |error| ApiError::internal(&error);
-    if !is_whole {
-        stored.check(original.sha256.as_deref()).await.map_err(internal)?;
-    }
-    let body = if is_whole {
-        SizedStream::new(length, stored.whole(original.sha256.as_deref()).await.map_err(internal)?.boxed())
+    let sha256 = original.sha256.as_deref();
+    let bytes = if is_whole {
+        stored.whole(sha256).await.map_err(internal)?.boxed()
     } else {
-        SizedStream::new(length, stored.read(range).await.map_err(internal)?.boxed())
+        stored.check(sha256).await.map_err(internal)?;
+        stored.read(range).await.map_err(internal)?.boxed()
     };
-    Ok(Reply::Bare(response.body(body)))
+    Ok(Reply::Bare(response.body(SizedStream::new(length, bytes))))
 }

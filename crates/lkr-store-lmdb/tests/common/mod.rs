@@ -10,6 +10,7 @@
 
 use std::{path::Path, time::Duration};
 
+use heed::{CommitOrAbort, Database, EnvOpenOptions, RwTxn, types::Bytes};
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
 use lkr_vectors::{
@@ -118,4 +119,21 @@ pub async fn built(vectors: &LmdbVectors, name: &Collection) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("the graph is not built within a minute");
+}
+
+/// Writes to a table behind the back of a store that is closed.
+pub fn write_rows(folder: &Path, table: &str, write: impl FnOnce(Database<Bytes, Bytes>, &mut RwTxn)) {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(1 << 30).max_dbs(20);
+    #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
+    // SAFETY: the store is closed, and nothing else has the file.
+    let env = unsafe { options.open(folder.join("kb")) }.unwrap();
+    let txn = env.write_txn().unwrap();
+    let opened = env.create_databases_and_commit(txn, |opener, txn| {
+        opener.create_database::<Bytes, Bytes>(txn, Some(table)).map(CommitOrAbort::<_, ()>::Commit)
+    });
+    let mut txn = env.write_txn().unwrap();
+    write(opened.unwrap().unwrap_commit(), &mut txn);
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
 }

@@ -19,6 +19,8 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, ErrorKind};
+
 /// The name of what is stored in an archive's `store`.
 const ENGINE: &str = "lmdb";
 
@@ -58,5 +60,16 @@ fn remove(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// A failure of the disk in an operation.
+fn failed(operation: &'static str) -> impl Fn(io::Error) -> Error {
+    move |error| {
+        let kind = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
+        Error::new(kind, operation, error)
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use lkr_store_lmdb::FolderLock;
 
-use super::{BLOBS, UPLOADS};
+use super::{BLOBS, RESTORE, UPLOADS, failed};
 use crate::{Error, ErrorKind, Folders, Result, open::not_opened};
 
 /// What is unpacked lies in here, in the very folder that it is for, so that it needs but be renamed, also where that
@@ -35,13 +35,13 @@ impl Places {
         let (store, blobs, uploads) =
             (Place::new(&folders.store()), Place::new(&folders.blobs_dir), Place::new(&folders.uploads_dir));
         for Place { target, .. } in [&store, &blobs, &uploads] {
-            if !is_free(target).map_err(failed)? {
+            if !is_free(target).map_err(failed(RESTORE))? {
                 return Err(conflict(format!("there is something in {} already", target.display())));
             }
         }
         let lock = FolderLock::take(&store.target).map_err(not_opened)?;
         let places = Self { store, blobs, uploads, secret_key: folders.secret_key(), _lock: lock };
-        places.all().into_iter().try_for_each(Place::clear).map_err(failed)?;
+        places.all().into_iter().try_for_each(Place::clear).map_err(failed(RESTORE))?;
         Ok(places)
     }
 
@@ -59,7 +59,7 @@ impl Places {
             UPLOADS => &self.uploads,
             _ => {
                 let reason = format!("it holds {path}, which this program does not know");
-                return Err(Error::new(ErrorKind::Invalid, super::RESTORE, reason));
+                return Err(Error::new(ErrorKind::Invalid, RESTORE, reason));
             }
         };
         Ok(place.staging.join(rest))
@@ -78,7 +78,7 @@ impl Places {
         match fs::read(&self.secret_key) {
             Ok(there) if there == key => Ok(()),
             Ok(_) => Err(conflict(format!("{} is another key already", self.secret_key.display()))),
-            Err(_) => write_private(&self.secret_key, key).map_err(failed),
+            Err(_) => write_private(&self.secret_key, key).map_err(failed(RESTORE)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Places {
             self.all().into_iter().try_for_each(|place| sync_below(&place.staging))?;
             self.all().into_iter().try_for_each(Place::settle)
         };
-        settled().map_err(failed)
+        settled().map_err(failed(RESTORE))
     }
 }
 
@@ -179,17 +179,5 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn conflict(reason: String) -> Error {
-    Error::new(ErrorKind::Conflict, super::RESTORE, reason)
-}
-
-pub(super) fn failed(error: io::Error) -> Error {
-    let kind = match error.kind() {
-        // That is said of an archive alone, not of a disk.
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-            ErrorKind::Invalid
-        }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
-        _ => ErrorKind::Internal,
-    };
-    Error::new(kind, super::RESTORE, error)
+    Error::new(ErrorKind::Conflict, RESTORE, reason)
 }

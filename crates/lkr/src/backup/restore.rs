@@ -11,11 +11,11 @@ use tokio::{
 };
 
 use super::{
-    AT_ONCE, ENGINE, FAULTS, Faults, RESTORE, SECRET_KEY, STORE,
+    AT_ONCE, ENGINE, FAULTS, Faults, RESTORE, SECRET_KEY, STORE, failed,
     look::{faults, read_small},
-    places::{Places, failed},
+    places::Places,
 };
-use crate::{Error, ErrorKind, Folders, Result, error::During, open::to_look_at};
+use crate::{Error, ErrorKind, Folders, Result, blocking::blocking, error::During, open::to_look_at};
 
 /// What was put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Restoring {
             _ => {
                 self.has_store |= path == STORE;
                 let file = self.places.staged(&path)?;
-                self.done.bytes += unpack(&mut entry, &file).await.map_err(failed)?;
+                self.done.bytes += unpack(&mut entry, &file).await.map_err(not_unpacked)?;
             }
         }
         self.done.files += u64::from(path != FAULTS);
@@ -86,7 +86,7 @@ impl Restoring {
             return Err(Error::new(ErrorKind::Invalid, RESTORE, "it holds no store"));
         }
         let staged = self.places.staged_store().to_owned();
-        let opened = blocking(move || {
+        let opened = blocking(RESTORE, move || {
             LmdbStore::open(&staged, to_look_at())
                 .map_err(|error| Error::new(ErrorKind::Invalid, RESTORE, error))
         });
@@ -95,7 +95,7 @@ impl Restoring {
         if version > STORE_VERSION {
             return Err(newer(version));
         }
-        blocking(move || {
+        blocking(RESTORE, move || {
             drop(store);
             self.places.settle()?;
             Ok(self.done)
@@ -111,11 +111,6 @@ fn newer(version: u64) -> Error {
     Error::new(ErrorKind::Invalid, RESTORE, reason)
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Error::new(ErrorKind::Internal, RESTORE, error))?
-}
-
 async fn unpack(entry: &mut (impl AsyncRead + Unpin), to: &Path) -> io::Result<u64> {
     if let Some(folder) = to.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
@@ -124,4 +119,15 @@ async fn unpack(entry: &mut (impl AsyncRead + Unpin), to: &Path) -> io::Result<u
     let copied = tokio::io::copy_buf(&mut BufReader::with_capacity(AT_ONCE, entry), &mut file).await?;
     file.flush().await?;
     Ok(copied)
+}
+
+/// A failure of the archive, or of the disk.
+fn not_unpacked(error: io::Error) -> Error {
+    match error.kind() {
+        // That is said of an archive alone.
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+            Error::new(ErrorKind::Invalid, RESTORE, error)
+        }
+        _ => failed(RESTORE)(error),
+    }
 }

@@ -20,10 +20,11 @@ use tokio::{
 use tokio_util::io::StreamReader;
 
 use super::{
-    AT_ONCE, BLOBS, ENGINE, FAULTS, Faults, SECRET_KEY, STORE, UPLOADS, look::read_secret_key, remove,
+    AT_ONCE, BLOBS, ENGINE, FAULTS, Faults, SECRET_KEY, STORE, UPLOADS, failed, look::read_secret_key, remove,
 };
 use crate::{
     Error, ErrorKind, Folders, KnowledgeBase, Result,
+    blocking::blocking,
     error::During,
     open::{open_blobs, open_existing, to_look_at},
 };
@@ -99,16 +100,15 @@ impl KnowledgeBase {
 /// `NotFound` where there is none, or its folder of texts is not there; `Conflict` where a process has it open.
 pub async fn open_backup(folders: &Folders) -> Result<Backup> {
     let (folders, data_dir) = (folders.clone(), folders.data_dir.clone());
-    let opened = tokio::task::spawn_blocking(move || {
+    let opened = blocking(TAKE, move || {
         let store = open_existing(&folders.data_dir)?;
         if !folders.blobs_dir.is_dir() {
             let reason = format!("there are no texts in {}", folders.blobs_dir.display());
             return Err(Error::new(ErrorKind::NotFound, TAKE, reason));
         }
-        Ok::<_, Error>((store, open_blobs(&folders.blobs_dir)?, folders.uploads_dir))
+        Ok((store, open_blobs(&folders.blobs_dir)?, folders.uploads_dir))
     });
-    let (store, blobs, uploads_dir) =
-        opened.await.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))??;
+    let (store, blobs, uploads_dir) = opened.await?;
     let copy = Copy::make(&store, &data_dir).await?;
     let (texts, originals) = (Texts::new(Arc::new(blobs)), Originals::in_folder(uploads_dir));
     Ok(Backup { copy, texts, originals, secret_key: None, _taking: None })
@@ -193,8 +193,8 @@ struct Writing<'a, W: AsyncWrite + Unpin + Send> {
 impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
     async fn store(&mut self) -> Result<()> {
         let path = self.backup.copy.folder.0.join("kb").join("data.mdb");
-        let file = File::open(&path).await.map_err(failed)?;
-        let length = file.metadata().await.map_err(failed)?.len();
+        let file = File::open(&path).await.map_err(failed(TAKE))?;
+        let length = file.metadata().await.map_err(failed(TAKE))?.len();
         self.add(STORE, length, BufReader::with_capacity(AT_ONCE, file)).await
     }
 
@@ -256,12 +256,13 @@ struct Copy {
 impl Copy {
     async fn make(store: &LmdbStore, data_dir: &Path) -> Result<Self> {
         let folder = CopyFolder(data_dir.join(COPY));
-        clear_copies(data_dir).map_err(failed)?;
+        clear_copies(data_dir).map_err(failed(TAKE))?;
         store.snapshot(&folder.0).await.during(TAKE)?;
         let path = folder.0.clone();
-        let opened = tokio::task::spawn_blocking(move || LmdbStore::open(&path, to_look_at()));
-        let store = opened.await.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))?;
-        Ok(Self { store: store.map_err(|e| Error::new(ErrorKind::Internal, TAKE, e))?, folder })
+        let opened = blocking(TAKE, move || {
+            LmdbStore::open(&path, to_look_at()).map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))
+        });
+        Ok(Self { store: opened.await?, folder })
     }
 }
 
@@ -279,12 +280,4 @@ impl Drop for CopyFolder {
 /// Removes what a process that was killed left of a backup. Nobody may be making one.
 pub(crate) fn clear_copies(data_dir: &Path) -> io::Result<()> {
     remove(&data_dir.join(COPY))
-}
-
-fn failed(error: io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Unavailable,
-        _ => ErrorKind::Internal,
-    };
-    Error::new(kind, TAKE, error)
 }
