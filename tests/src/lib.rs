@@ -10,6 +10,7 @@
 mod answer;
 mod api;
 mod binary;
+mod damage;
 mod form;
 mod load;
 mod model;
@@ -23,8 +24,8 @@ mod watch;
 
 pub use answer::Answer;
 pub use binary::{cli_binary, server_binary, workspace};
-pub use load::Death;
-pub use load::{Load, Outcome, Rewrite, RewriteKind, Standing};
+pub use damage::damage_graphs;
+pub use load::{Death, Load, Outcome, Rewrite, RewriteKind, Standing};
 pub use model::model_dir;
 pub use raw::{exchange, exchange_in_parts, exchange_on};
 pub use receiver::{Delivery, Receiver};

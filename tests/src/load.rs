@@ -36,7 +36,10 @@ pub enum Death {
 impl Death {
     fn await_on(self, server: &Server) {
         match self {
-            Self::After(time) => thread::sleep(time),
+            Self::After(time) => {
+                thread::sleep(time);
+                assert!(!server.has_ended(), "it ended by itself:\n{}", server.log());
+            }
             Self::OfItself(time) => {
                 let deadline = Instant::now() + time;
                 while !server.has_ended() && Instant::now() < deadline {

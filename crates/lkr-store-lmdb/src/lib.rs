@@ -14,6 +14,7 @@ mod queue;
 mod shared;
 mod state;
 mod store;
+mod unclean;
 mod vectors;
 mod verify;
 mod writer;

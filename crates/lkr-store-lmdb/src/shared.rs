@@ -15,6 +15,7 @@ use crate::{
     error::{Done, Error, Failure, Result},
     graph::{self, Graphs},
     lock::FolderLock,
+    unclean::Opened,
     writer::Writer,
 };
 
@@ -33,15 +34,21 @@ pub(crate) struct Shared {
     /// threads that answer have the permits.
     pub(crate) searches: Arc<Semaphore>,
     pub(crate) kb: Kb,
-    /// Whether it is only looked at, by somebody who knows what is damaged.
-    pub(crate) is_looked_at: bool,
     threads: Vec<JoinHandle<()>>,
+    /// None where it is only looked at.
+    opened: Option<Opened>,
     /// Last, so that the folder is given up when everything in it is closed.
     _lock: FolderLock,
 }
 
 impl Shared {
-    pub(crate) fn start(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<Self> {
+    pub(crate) fn start(
+        kb: Kb,
+        dir: &Path,
+        options: LmdbOptions,
+        opened: Opened,
+        lock: FolderLock,
+    ) -> Result<Self> {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let known = graph::Known::read(&kb).map_err(Error::unopened)?;
         let signalled = Arc::clone(&graphs);
@@ -54,7 +61,7 @@ impl Shared {
         }
         threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
-        Ok(Self { writer, graphs, options, tasks, searches, kb, is_looked_at: false, threads, _lock: lock })
+        Ok(Self { writer, graphs, options, tasks, searches, kb, threads, opened: Some(opened), _lock: lock })
     }
 
     /// A store that nothing is written to, without threads of its own.
@@ -62,7 +69,12 @@ impl Shared {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
-        Self { writer, graphs, options, tasks, searches, kb, is_looked_at: true, threads, _lock: lock }
+        Self { writer, graphs, options, tasks, searches, kb, threads, opened: None, _lock: lock }
+    }
+
+    /// Whether it is only looked at, by somebody who knows what is damaged.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.opened.is_none()
     }
 
     /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.

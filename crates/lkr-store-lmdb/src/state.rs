@@ -74,7 +74,7 @@ impl StateStore for LmdbState {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        let scan = scan::Scan { order, limit, steps_over: self.shared.is_looked_at };
+        let scan = scan::Scan { order, limit, steps_over: self.shared.is_looked_at() };
         self.read("scan", move |kb, txn| scan.run(kb, txn, &prefix, after.as_deref())).await
     }
 

@@ -8,6 +8,7 @@ use crate::{
     lock::FolderLock,
     mount, queue,
     shared::Shared,
+    unclean::Opened,
 };
 
 /// A store in a folder, which it has for itself.
@@ -21,7 +22,15 @@ pub struct LmdbStore {
 }
 
 impl LmdbStore {
-    /// Opens the store in `dir`, which is made where it is not there. Blocks on the file system, for milliseconds.
+    /// Whether there is a store in `dir`, whole or damaged.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        examine::without_data(&dir.join("kb")).is_none() || dir.join("graph").exists()
+    }
+
+    /// Opens the store in `dir`, which is made where it is not there. Blocks on the file system, for milliseconds; for
+    /// a second, or some on large stores now and then, where a process ended without closing it: then its pages are
+    /// looked at first.
     ///
     /// Tasks that were claimed when the store was last closed are claimable again.
     ///
@@ -67,6 +76,7 @@ impl LmdbStore {
 /// Opens the store in a locked folder.
 pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
     refuse_without_data(dir)?;
+    let opened = Opened::begin(dir)?;
     let kb = Kb::open(&dir.join("kb"), options.map_size)?;
     match queue::clear_leases(&kb) {
         // They run out by themselves; a full disk keeps nobody from reading.
@@ -75,7 +85,7 @@ pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Resu
         }
         cleared => cleared.map_err(Error::unopened)?,
     }
-    let shared = Shared::start(kb, dir, options, lock)?;
+    let shared = Shared::start(kb, dir, options, opened, lock)?;
     Ok(LmdbStore { shared: Arc::new(shared) })
 }
 
@@ -83,7 +93,7 @@ pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Resu
 /// take everything else for what belongs to nothing.
 fn refuse_without_data(dir: &Path) -> Result<()> {
     let kb = dir.join("kb");
-    match examine::without_data(&kb).filter(|_| kb.is_dir() && dir.join("graph").exists()) {
+    match examine::without_data(&kb).filter(|_| dir.join("graph").exists()) {
         None => Ok(()),
         Some(ill) => {
             let reason = format!("{} {ill}: {}", kb.join(examine::DATA).display(), examine::BACKUP_NEEDED);

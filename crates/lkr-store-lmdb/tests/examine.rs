@@ -230,6 +230,37 @@ async fn a_store_without_its_data_is_refused() {
         assert!(Examination::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
         assert_eq!(fs::metadata(&data).map(|data| data.len()).ok(), is_there.then_some(0));
     }
+    fs::remove_dir_all(folder.path().join("kb")).unwrap();
+    assert!(LmdbStore::open(folder.path(), exact()).is_err());
+    assert!(!data.exists());
+}
+
+/// Where a process ended without closing, the pages are looked at before they are followed, which could end the next.
+#[tokio::test]
+async fn pages_are_looked_at_where_nobody_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = filled(folder.path()).await;
+    let (data, mark) = (folder.path().join("kb/data.mdb"), folder.path().join("opened"));
+    assert!(!mark.exists(), "it was closed");
+    fs::write(&mark, ".").unwrap();
+    let store = open(folder.path());
+    assert_eq!(all(&store, &name("points")).await, points, "what is whole is opened");
+    assert_eq!(fs::read(&mark).unwrap(), b"..");
+    drop(store);
+    assert!(!mark.exists());
+
+    let mut bytes = fs::read(&data).unwrap();
+    // How far the entries of each page reach.
+    bytes.chunks_mut(4_096).skip(2).for_each(|page| page[12] ^= 0xff);
+    fs::write(&data, bytes).unwrap();
+    fs::write(&mark, ".").unwrap();
+    for _ in 0..2 {
+        let refused = LmdbStore::open(folder.path(), exact()).unwrap_err();
+        assert_eq!(refused.kind(), lkr_store_lmdb::ErrorKind::Corrupt);
+        let line = refused.to_string();
+        assert!(line.contains("kb/data.mdb: "), "{line}");
+        assert!(line.ends_with(" is damaged; `lkr doctor` tells what is damaged"), "{line}");
+    }
 }
 
 /// Whatever bytes of the truth are flipped: it is named, or does no harm, and mending saves what was not damaged.

@@ -49,7 +49,7 @@ pub struct Examined {
 /// `NotFound` where there is none, `Conflict` where a process has it open; what else keeps the store from being opened.
 pub async fn examine(options: Options) -> Result<Examined> {
     let store = options.folders.store();
-    if !store.join("kb").is_dir() {
+    if !LmdbStore::is_in(&store) {
         let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }

@@ -73,6 +73,7 @@ impl KnowledgeBase {
         let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, outbox, ingest, search } =
             options;
         let opened = blocking("open knowledge base", move || {
+            refuse_texts_alone(&data_dir, &blobs_dir)?;
             let store = open_store(&data_dir, LmdbOptions::default())?;
             if let Err(error) = clear_copies(&data_dir) {
                 tracing::warn!(%error, "what is left of a backup could not be removed");
@@ -127,11 +128,36 @@ pub(crate) fn to_look_at() -> LmdbOptions {
 /// # Errors
 /// `NotFound` where there is none, `Conflict` where a process has it open.
 pub(crate) fn open_existing(data_dir: &Path) -> Result<LmdbStore> {
-    if !data_dir.join("store").is_dir() {
+    if !LmdbStore::is_in(&data_dir.join("store")) {
         let reason = format!("no knowledge base in {}", data_dir.display());
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }
     open_store(data_dir, to_look_at())
+}
+
+/// Refuses texts whose store is gone: a new one would take them for what nothing needs any more.
+fn refuse_texts_alone(data_dir: &Path, blobs_dir: &Path) -> Result<()> {
+    let store = data_dir.join("store");
+    if LmdbStore::is_in(&store) || !has_texts(blobs_dir) {
+        return Ok(());
+    }
+    let reason = format!(
+        "there are texts in {}, but no store in {} that they belong to: restore a backup, or move them away",
+        blobs_dir.display(),
+        store.display()
+    );
+    Err(Error::new(ErrorKind::Conflict, "open knowledge base", reason))
+}
+
+/// Whether a text lies in a folder, `<document>-<revision>`.
+fn has_texts(blobs_dir: &Path) -> bool {
+    let folders = entries(&blobs_dir.join("texts")).filter(|folder| is_hex(&name_of(folder), 2));
+    folders.flat_map(|folder| entries(&folder)).any(|text| is_text(&name_of(&text)))
+}
+
+fn is_text(name: &str) -> bool {
+    name.split_once('-')
+        .is_some_and(|(document, revision)| is_hex(document, 32) && revision.parse::<u64>().is_ok())
 }
 
 pub(crate) fn open_store(data_dir: &Path, options: LmdbOptions) -> Result<LmdbStore> {
@@ -186,10 +212,7 @@ fn name_of(path: &Path) -> String {
 
 /// `<document>-<revision>#<number>`
 fn is_half_written(name: &str) -> bool {
-    let parts = name.split_once('#').and_then(|(blob, number)| Some((blob.split_once('-')?, number)));
-    parts.is_some_and(|((document, revision), number)| {
-        is_hex(document, 32) && [revision, number].iter().all(|n| n.parse::<u64>().is_ok())
-    })
+    name.split_once('#').is_some_and(|(text, number)| is_text(text) && number.parse::<u64>().is_ok())
 }
 
 fn is_hex(text: &str, length: usize) -> bool {

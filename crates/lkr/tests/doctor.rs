@@ -411,6 +411,12 @@ async fn a_knowledge_base_without_its_data_is_not_made_anew() {
     }
     let refused = LmdbStore::open(&ground.path("store"), LmdbOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("is missing: restore a backup"), "{refused}");
+
+    fs::remove_dir_all(ground.path("store")).unwrap();
+    let refused = KnowledgeBase::open(ground.folder.path()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains("there are texts in"), "{refused}");
+    assert!(ground.text_path(ground.first()).exists());
 }
 
 /// A wrong text is never answered, and what is lost for good is said.

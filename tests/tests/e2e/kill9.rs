@@ -10,7 +10,7 @@ use std::{
 
 use lkr_tests::{
     Death, Load, Outcome, RewriteKind, Seed, Server, SmallDisk, Watch, assert_consistent,
-    assert_nothing_left, model_dir,
+    assert_nothing_left, damage_graphs, model_dir, workspace,
 };
 use serde_json::{Value, json};
 
@@ -25,9 +25,12 @@ const BOUNDARIES: [&str; 4] = ["store.write", "store.written", "blob.write", "bl
 /// How long a server may take until it comes where it is to end.
 const BOUNDARY_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How many kills at random moments the tests make do with.
+const AT_RANDOM: usize = 20;
+
 #[test]
 fn kills_at_random_moments_lose_nothing() {
-    survive(&Server::start(), kills(20), "kills_at_random_moments_lose_nothing", at_random);
+    survive(&Server::start(), kills(AT_RANDOM), "kills_at_random_moments_lose_nothing", at_random);
 }
 
 #[test]
@@ -83,10 +86,45 @@ fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option
     Some(Death::After(Duration::from_millis(500 + seed.below(1_500))))
 }
 
-/// How often a server is killed: as often as `cargo xtask crash` says, else `usual` times.
+/// As many sections as a collection needs to have a graph, and in how many documents they lie.
+const SECTIONS: usize = 16_000;
+const PARTS: usize = 8;
+/// The source of these documents.
+const SECTIONED: &str = "sectioned";
+
+/// Between a kill and the next start something becomes of the graphs.
+#[test]
+fn kills_and_damaged_graphs_lose_nothing() {
+    let name = "kills_and_damaged_graphs_lose_nothing";
+    // It embeds at once, so that enough is embedded soon.
+    let model = workspace().join("crates/lkr-models-local/tests/fixtures/tiny-bert-mean");
+    let server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
+        ("LKR_MODEL_DIR", &model.display().to_string()),
+    ]);
+    for part in 0..PARTS {
+        server.add(&json!({"text": many_sections(part), "source": SECTIONED}));
+    }
+    survive(&server, kills(8), name, with_damaged_graphs);
+}
+
+fn many_sections(part: usize) -> String {
+    let section = |n| format!("## Section {n}\n\nRiver {part} passes place {n} at noon.\n");
+    (0..SECTIONS / PARTS).map(section).collect::<Vec<_>>().join("\n")
+}
+
+fn with_damaged_graphs(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+    server.kill();
+    let graphs = damage_graphs(server, seed);
+    assert!(graphs > 0 || kill == 0, "there is no graph");
+    server.restart();
+    Some(Death::After(Duration::from_millis(200 + seed.below(3_000))))
+}
+
+/// How often a server is killed: `usual` times, and in proportion where `cargo xtask crash` tells how often at random.
 fn kills(usual: usize) -> usize {
     let told = std::env::var("CRASH_KILLS").ok();
-    told.map_or(usual, |kills| kills.parse().unwrap())
+    told.map_or(usual, |kills| (kills.parse::<usize>().unwrap() * usual).div_ceil(AT_RANDOM))
 }
 
 /// Starts the server as it will die, and says how; `None` where it died before it was ready.
@@ -188,6 +226,7 @@ fn check_documents(
             assert_eq!(doc_ids, [doc_id], "document {number} is lost: {task}");
         }
     }
+    listed.remove(SECTIONED);
     listed.retain(|source, doc_ids| !(watch.has(source) && doc_ids.len() == 1));
     assert!(listed.is_empty(), "nobody sent {listed:?}");
 }

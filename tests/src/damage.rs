@@ -1,0 +1,58 @@
+//! What becomes of the graphs of a stopped server.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::{Seed, Server};
+
+/// What can be done to the folder of a graph.
+const KINDS: u64 = 5;
+
+/// Damages the graphs of a server that does not run: files cut off, gone, with other bytes, or the wrong mark on them.
+/// Answers how many there were.
+///
+/// # Panics
+/// Where a file cannot be changed.
+pub fn damage_graphs(server: &Server, seed: &mut Seed) -> usize {
+    let graphs = graphs(&server.data_dir());
+    for folder in &graphs {
+        damage(folder, seed);
+    }
+    graphs.len()
+}
+
+/// The folders of the graphs that there are.
+fn graphs(data_dir: &Path) -> Vec<PathBuf> {
+    let Ok(folders) = fs::read_dir(data_dir.join("store/graph")) else { return Vec::new() };
+    let folders = folders.map(|folder| folder.expect("a folder").path());
+    folders.filter(|folder| folder.join("data.mdb").exists()).collect()
+}
+
+fn damage(folder: &Path, seed: &mut Seed) {
+    let data = folder.join("data.mdb");
+    let length = fs::metadata(&data).expect("its length").len();
+    match seed.below(KINDS) {
+        0 => fs::remove_dir_all(folder).expect("it goes"),
+        1 => {
+            let file = File::options().write(true).open(&data).expect("a graph");
+            file.set_len(seed.below(length + 1)).expect("it is cut off");
+        }
+        2 => fs::write(folder.join("lineage"), "of something else").expect("another mark"),
+        3 => flip(&data, 1, length, seed),
+        _ => flip(&data, 1 + length / 20_000, length, seed),
+    }
+}
+
+/// Flips a bit of so many bytes.
+fn flip(path: &Path, count: u64, length: u64, seed: &mut Seed) {
+    let mut file = File::options().read(true).write(true).open(path).expect("a graph");
+    for _ in 0..count {
+        let (at, mut byte) = (SeekFrom::Start(seed.below(length.max(1))), [0]);
+        file.seek(at).and_then(|_| file.read_exact(&mut byte)).expect("a byte");
+        byte[0] ^= 1 << seed.below(8);
+        file.seek(at).and_then(|_| file.write_all(&byte)).expect("another byte");
+    }
+}
