@@ -103,6 +103,11 @@ fn root() -> Result<PathBuf> {
 fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).current_dir(root()?);
+    // What cargo says of this program would be news to build scripts, which then run again.
+    for (said, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
+        cargo.env_remove(said);
+    }
+    cargo.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
     Ok(cargo)
 }
 
