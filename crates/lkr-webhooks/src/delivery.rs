@@ -48,11 +48,7 @@ pub(crate) async fn take(
         let at_ms = delivery.at_ms.min(now_ms);
         let delivery = DeliveryV1 { taken: true, at_ms, ..delivery };
         let to = delivery_key(hook, until_ms, event);
-        let moved = vec![
-            Write::delete(key, Expect::Version(record.version)),
-            Write::put(&to, Expect::Absent, encode(&delivery)?),
-        ];
-        if applied(state, moved).await?
+        if applied(state, moving(&key, record.version, &to, encode(&delivery)?)).await?
             && let Some(record) = state.get(&to).await?
         {
             taken.push(Taken { hook, event, delivery, key: to, version: record.version });
@@ -71,12 +67,17 @@ impl Taken {
     pub(crate) async fn give_back(&self, state: &dyn StateStore, due_ms: u64) -> Result<()> {
         let attempts = self.delivery.attempts.saturating_add(1);
         let delivery = DeliveryV1 { attempts, taken: false, ..self.delivery.clone() };
-        let moved = vec![
-            Write::delete(&self.key, Expect::Version(self.version)),
-            Write::put(delivery_key(self.hook, due_ms, self.event), Expect::Absent, encode(&delivery)?),
-        ];
-        applied(state, moved).await.map(drop)
+        let to = delivery_key(self.hook, due_ms, self.event);
+        applied(state, moving(&self.key, self.version, &to, encode(&delivery)?)).await.map(drop)
     }
+}
+
+/// The step that moves a delivery from one key to another, which may be the same: each key stands once in a step.
+fn moving(from: &str, version: u64, to: &str, delivery: Vec<u8>) -> Vec<Write> {
+    if from == to {
+        return vec![Write::put(to, Expect::Version(version), delivery)];
+    }
+    vec![Write::delete(from, Expect::Version(version)), Write::put(to, Expect::Absent, delivery)]
 }
 
 /// The deliveries that wait for a webhook, with how many bytes each is; those that somebody took are made due where
@@ -137,11 +138,8 @@ async fn make_due(
     let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
     let Some(((_, _, event), delivery)) = read else { return Ok(()) };
     let free = encode(DeliveryV1 { taken: false, ..delivery })?;
-    let moved = vec![
-        Write::delete(key, Expect::Version(record.version)),
-        Write::put(delivery_key(hook, now_ms, event), Expect::Absent, free),
-    ];
-    applied(state, moved).await.map(drop)
+    let to = delivery_key(hook, now_ms, event);
+    applied(state, moving(key, record.version, &to, free)).await.map(drop)
 }
 
 /// Removes deliveries of webhooks that are no more. It ends where the webhooks are not these any more.
@@ -181,5 +179,30 @@ pub(crate) async fn applied(state: &dyn StateStore, step: Vec<Write>) -> Result<
         Ok(()) => Ok(true),
         Err(error) if error.kind() == StateErrorKind::Conflict => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lkr_state::MemoryState;
+
+    use super::*;
+
+    /// A receiver may ask to be left alone for just as long as the delivery is taken for.
+    #[tokio::test]
+    async fn what_is_given_back_at_the_end_of_its_lease_is_tried_again() {
+        let (state, hook, event) = (MemoryState::new(), WebhookId::new(), EventId::new());
+        let delivery = DeliveryV1 { at_ms: 1_000, attempts: 0, taken: false, body: "{}".to_owned() };
+        let key = delivery_key(hook, 1_000, event);
+        state.apply(vec![Write::put(key, Expect::Absent, encode(&delivery).unwrap())]).await.unwrap();
+        for (attempts, now) in [(1, 2_000), (2, 5_000)] {
+            let taken = take(&state, hook, 1, now, now + 3_000).await.unwrap().remove(0);
+            taken.give_back(&state, now + 3_000).await.unwrap();
+            let (key, record) =
+                state.scan(&deliveries_of(hook), None, Order::Ascending, 2).await.unwrap().remove(0);
+            assert_eq!(key, delivery_key(hook, now + 3_000, event));
+            let left: DeliveryV1 = decode(&record.value).unwrap();
+            assert_eq!((left.attempts, left.taken), (attempts, false));
+        }
     }
 }

@@ -1,5 +1,11 @@
 //! Webhooks on a store in memory, with receivers that are real servers on this machine.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by a panic"
+)]
 
 use std::{
     path::Path,
@@ -23,6 +29,9 @@ use tokio::{
     net::TcpListener,
     sync::Semaphore,
 };
+
+/// How long what is waited for may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const SECRET: &str = "a secret of the test's";
 
@@ -90,13 +99,24 @@ impl Receiver {
 
     /// Waits for `count` more deliveries, and answers all that came.
     async fn wait(&self, count: u32) -> Vec<Got> {
-        self.arrived.acquire_many(count).await.unwrap().forget();
+        let arrived = tokio::time::timeout(PATIENCE, self.arrived.acquire_many(count)).await;
+        arrived.expect("it arrives").unwrap().forget();
         self.got()
     }
 
     fn got(&self) -> Vec<Got> {
         self.got.lock().unwrap().clone()
     }
+}
+
+/// Waits until something holds.
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let held = tokio::time::timeout(PATIENCE, async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    held.await.expect("it comes to hold");
 }
 
 async fn read(stream: &mut tokio::net::TcpStream) -> Option<Got> {
@@ -188,16 +208,14 @@ impl Ground {
 
     /// Waits until nothing is left to be done.
     async fn settled(&self) {
-        while self.stored("webhook/event/").await + self.stored("webhook/delivery/").await > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        until(async || self.stored("webhook/event/").await + self.stored("webhook/delivery/").await == 0)
+            .await;
     }
 
     /// Waits for that many outcomes of a kind.
     async fn outcomes(&self, outcome: Outcome, count: usize) {
-        while self.outcomes.lock().unwrap().iter().filter(|seen| **seen == outcome).count() < count {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        let seen = || self.outcomes.lock().unwrap().iter().filter(|seen| **seen == outcome).count();
+        until(async || seen() >= count).await;
     }
 
     fn start(&self) -> Deliverer {
@@ -275,9 +293,7 @@ async fn lesson_14_a_new_webhook_hears_all_that_happens_from_then_on() {
     for _ in 0..20 {
         let hook = ground.hook(&receiver.url).await;
         let told = ground.happen().await.to_string();
-        while !receiver.got().iter().any(|got| got.doc_id() == told) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(async || receiver.got().iter().any(|got| got.doc_id() == told)).await;
         ground.webhooks.delete(hook.id, vec![]).await.unwrap();
     }
     noise.abort();
@@ -600,9 +616,7 @@ async fn lesson_14_the_bytes_of_what_waits_are_bounded() {
     for _ in 0..10 {
         ground.happen().await;
     }
-    while ground.stored("webhook/event/").await > 0 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    until(async || ground.stored("webhook/event/").await == 0).await;
     drop(deliverer);
     let waiting =
         |stored: Vec<(Key, Record)>| stored.iter().map(|(_, record)| record.value.len()).sum::<usize>();
