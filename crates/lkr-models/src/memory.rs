@@ -73,7 +73,7 @@ impl Embedder for MemoryEmbedder {
 }
 
 /// The words of a text in lower case. Scripts that set no spaces begin about U+2E80; there each character is a word.
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     let alone = |c: char| c >= '\u{2e80}';
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
     runs.flat_map(move |run| run.split_inclusive(alone))

@@ -1,18 +1,10 @@
-//! What every [`Embedder`] is held to: one function for each case, and a macro that makes tests of them.
-//! See [`embedder_suite!`](crate::embedder_suite).
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::missing_panics_doc,
-    reason = "the cases are tests"
-)]
-
 use std::{
     pin::pin,
     sync::Arc,
     task::{Context, Waker},
 };
 
+use super::{TEXTS, texts};
 use crate::{EmbedKind, Embedder};
 
 /// Makes a `#[tokio::test]` of every case of the conformance suite.
@@ -56,22 +48,6 @@ macro_rules! embedder_suite {
 type Subject = Arc<dyn Embedder>;
 
 const KINDS: [EmbedKind; 2] = [EmbedKind::Query, EmbedKind::Passage];
-
-/// Texts of several lengths and scripts, the shortest not first.
-const TEXTS: [&str; 8] = [
-    "The heart pumps blood through the arteries, and the veins lead it back.",
-    "cat",
-    "Wie beantrage ich Urlaub, wenn mein Vorgesetzter verreist ist?",
-    "心臓は血液を送り出す。",
-    "SELECT name FROM users WHERE id = 42;",
-    "naïve café 🦉 — “quoted” … ﬁne",
-    "line one\n\n\tline two\r\nline three",
-    "42",
-];
-
-fn texts(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| (*text).to_owned()).collect()
-}
 
 async fn embed(embedder: &Subject, kind: EmbedKind, of: &[&str]) -> Vec<Vec<f32>> {
     let vectors = embedder.embed(kind, &texts(of)).await.unwrap();

@@ -1,0 +1,30 @@
+//! What every implementation of the ports is held to: one function for each case, and macros that make tests of them.
+//! See [`embedder_suite!`](crate::embedder_suite) and [`reranker_suite!`](crate::reranker_suite).
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "the cases are tests"
+)]
+
+mod embedder;
+mod reranker;
+
+pub use embedder::*;
+pub use reranker::*;
+
+/// Texts of several lengths and scripts, the shortest not first.
+const TEXTS: [&str; 8] = [
+    "The heart pumps blood through the arteries, and the veins lead it back.",
+    "cat",
+    "Wie beantrage ich Urlaub, wenn mein Vorgesetzter verreist ist?",
+    "心臓は血液を送り出す。",
+    "SELECT name FROM users WHERE id = 42;",
+    "naïve café 🦉 — “quoted” … ﬁne",
+    "line one\n\n\tline two\r\nline three",
+    "42",
+];
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
