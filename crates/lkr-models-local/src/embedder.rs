@@ -12,7 +12,8 @@ use crate::fingerprint::fingerprint;
 use crate::folder::ModelFolder;
 use crate::lane::{Encode, Lane};
 use crate::options::LocalOptions;
-use crate::tokens::TextTokenizer;
+use crate::pooling::Pooling;
+use crate::tokens::{Sequence, TextTokenizer};
 use crate::weights::WeightsFile;
 
 /// How many texts are tokenized in one go.
@@ -36,11 +37,14 @@ pub struct LocalEmbedder {
 struct Model {
     tokenizer: TextTokenizer,
     encoder: Encoder,
+    pooling: Pooling,
+    dims: usize,
 }
 
 impl Encode for Model {
-    fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
-        self.encoder.encode(sequences)
+    fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+        let states = self.encoder.states(sequences)?;
+        states.each().map(|rows| self.pooling.pool(rows, self.dims)).collect()
     }
 }
 
@@ -79,9 +83,10 @@ impl LocalEmbedder {
         };
         let tokenizer =
             TextTokenizer::load(&folder.tokenizer, &tokenizer, folder.max_tokens, folder.lower_case)?;
-        let encoder = Encoder::load(&folder.config, folder.pooling, &weights.tensors()?)?;
+        let encoder = Encoder::load(&folder.config, &weights.tensors()?)?;
+        let model = Model { tokenizer, encoder, pooling: folder.pooling, dims: profile.dims };
         tracing::debug!(id = profile.id, name = profile.name, dims = profile.dims, "model opened");
-        Ok(Self { profile, queries, passages, model: Arc::new(Model { tokenizer, encoder }) })
+        Ok(Self { profile, queries, passages, model: Arc::new(model) })
     }
 }
 
@@ -123,11 +128,11 @@ fn deduplicate(texts: &[String]) -> (Vec<&str>, Vec<usize>) {
     (unique, places)
 }
 
-async fn tokenize(model: &Arc<Model>, lane: &Lane, texts: &[&str]) -> Result<Vec<Vec<u32>>> {
+async fn tokenize(model: &Arc<Model>, lane: &Lane, texts: &[&str]) -> Result<Vec<Sequence>> {
     let jobs = texts.chunks(TEXTS_A_JOB).map(|texts| {
         let texts: Vec<String> = texts.iter().map(|text| format!("{}{text}", lane.prefix)).collect();
         let model = Arc::clone(model);
-        lane.run(move || texts.iter().map(|text| model.tokenizer.ids(text)).collect::<Result<Vec<_>>>())
+        lane.run(move || texts.iter().map(|text| model.tokenizer.single(text)).collect::<Result<Vec<_>>>())
     });
     Ok(try_join_all(jobs).await?.concat())
 }

@@ -1,13 +1,13 @@
-//! The transformer: tokens in, one vector a sequence out.
+//! The transformer: tokens in, a row of numbers for each of them out.
 
 use lkr_models::Result;
 use pulp::Arch;
 
 use crate::config::ModelConfig;
 use crate::error;
-use crate::folder::Pooling;
 use crate::kernels;
 use crate::layer::{Layer, Lengths, NormWeights, Scratch};
+use crate::tokens::Sequence;
 use crate::weights::{Table, Tensors};
 
 /// A loaded encoder.
@@ -15,86 +15,87 @@ use crate::weights::{Table, Tensors};
 pub(crate) struct Encoder {
     arch: Arch,
     config: ModelConfig,
-    pooling: Pooling,
     tokens: Table,
     positions: Table,
     /// The embedding of token type 0, which every token of a single text has.
-    token_type: Vec<f32>,
+    first_type: Vec<f32>,
+    /// That of type 1, which the second text of a pair has.
+    second_type: Vec<f32>,
     norm: NormWeights,
     layers: Vec<Layer>,
 }
 
 impl Encoder {
-    pub(crate) fn load(config: &ModelConfig, pooling: Pooling, tensors: &Tensors<'_>) -> Result<Self> {
+    pub(crate) fn load(config: &ModelConfig, tensors: &Tensors<'_>) -> Result<Self> {
         let hidden = config.hidden;
         let table = |name: &str, rows| tensors.table(&format!("embeddings.{name}.weight"), rows, hidden);
-        let mut token_type = vec![0.0; hidden];
-        table("token_type_embeddings", config.token_types)?.row(0, &mut token_type);
+        let types = table("token_type_embeddings", config.token_types)?;
+        let of_type = |row: usize| {
+            let mut numbers = vec![0.0; hidden];
+            types.row(row.min(config.token_types.saturating_sub(1)), &mut numbers);
+            numbers
+        };
         Ok(Self {
             arch: Arch::new(),
-            pooling,
             tokens: table("word_embeddings", config.vocabulary)?,
             positions: table("position_embeddings", config.max_positions)?,
-            token_type,
+            first_type: of_type(0),
+            second_type: of_type(1),
             norm: NormWeights::load(config, tensors, "embeddings.LayerNorm")?,
             layers: (0..config.layers).map(|i| Layer::load(config, tensors, i)).collect::<Result<_>>()?,
             config: config.clone(),
         })
     }
 
-    /// The unit vectors of `sequences` of token ids, in their order.
+    /// What the model makes of each token of `sequences`.
     ///
     /// The sequences' tokens lie one after the other, without padding: the linear layers see one matrix of all
     /// tokens, attention one sequence at a time.
-    pub(crate) fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
-        let lengths = Lengths::new(sequences.iter().map(|ids| ids.len()).collect());
+    pub(crate) fn states(&self, sequences: &[&Sequence]) -> Result<States> {
+        let lengths = Lengths::new(sequences.iter().map(|sequence| sequence.ids.len()).collect());
         let mut rows = self.embed(sequences, lengths.tokens())?;
         let mut scratch = Scratch::default();
         for layer in &self.layers {
             layer.apply(self.arch, &self.config, &lengths, &mut rows, &mut scratch)?;
         }
-        lengths.split(&rows, self.config.hidden).map(|own| self.pool(own)).collect()
+        Ok(States { rows, lengths, hidden: self.config.hidden })
     }
 
     /// The sum of each token's three embeddings, normalised.
-    fn embed(&self, sequences: &[&[u32]], tokens: usize) -> Result<Vec<f32>> {
+    fn embed(&self, sequences: &[&Sequence], tokens: usize) -> Result<Vec<f32>> {
         let ModelConfig { hidden, vocabulary, max_positions, layer_norm_eps: eps, .. } = self.config;
         let mut rows = vec![0.0; tokens * hidden];
         let mut position = vec![0.0; hidden];
-        let placed = sequences.iter().flat_map(|ids| self.config.positions.place(ids));
-        for ((id, at), row) in placed.zip(rows.chunks_exact_mut(hidden)) {
+        let placed = sequences.iter().flat_map(|sequence| {
+            self.config.positions.place(&sequence.ids).zip((0..).map(|at| at >= sequence.second))
+        });
+        for (((id, at), is_second), row) in placed.zip(rows.chunks_exact_mut(hidden)) {
             if id as usize >= vocabulary || at >= max_positions {
                 return Err(error::internal(format_args!("no embedding of token {id} at position {at}")));
             }
             self.tokens.row(id as usize, row);
             self.positions.row(at, &mut position);
-            for ((x, &of_position), &of_type) in row.iter_mut().zip(&position).zip(&self.token_type) {
+            let of_type = if is_second { &self.second_type } else { &self.first_type };
+            for ((x, &of_position), &of_type) in row.iter_mut().zip(&position).zip(of_type) {
                 *x += of_position + of_type;
             }
         }
         kernels::layer_norm(self.arch, &mut rows, self.norm.as_norm(eps));
         Ok(rows)
     }
+}
 
-    /// One vector of length 1 from those of a sequence's tokens.
-    fn pool(&self, rows: &[f32]) -> Result<Vec<f32>> {
-        let mut tokens = rows.chunks_exact(self.config.hidden);
-        let mut vector = tokens.next().ok_or_else(|| error::internal("a sequence without tokens"))?.to_vec();
-        let combine: fn(f32, f32) -> f32 = match self.pooling {
-            Pooling::Cls => |first, _| first,
-            // The sum will do: it has the direction of the mean.
-            Pooling::Mean => |sum, x| sum + x,
-            Pooling::Max => f32::max,
-        };
-        for token in tokens {
-            for (all, &x) in vector.iter_mut().zip(token) {
-                *all = combine(*all, x);
-            }
-        }
-        if kernels::to_unit(&mut vector) {
-            Ok(vector)
-        } else {
-            Err(error::internal("the model answered a vector without a direction"))
-        }
+/// What the model made of the tokens of some sequences.
+#[derive(Debug)]
+pub(crate) struct States {
+    rows: Vec<f32>,
+    lengths: Lengths,
+    hidden: usize,
+}
+
+impl States {
+    /// The rows of each sequence in their order, `hidden` numbers a token.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[f32]> {
+        self.lengths.split(&self.rows, self.hidden)
     }
 }

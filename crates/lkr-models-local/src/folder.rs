@@ -12,17 +12,7 @@ use serde_json::Value;
 
 use crate::config::{ModelConfig, RawConfig};
 use crate::error;
-
-/// How the vectors of a text's tokens become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Pooling {
-    /// The mean over all tokens. The mode `mean_sqrt_len` differs by a factor alone, which normalising removes.
-    Mean,
-    /// The first token's.
-    Cls,
-    /// The largest number of each dimension.
-    Max,
-}
+use crate::pooling::Pooling;
 
 /// A folder, read and checked as far as its JSON files go.
 #[derive(Debug)]
@@ -61,11 +51,19 @@ impl ModelFolder {
     }
 }
 
+/// A module as modules.json has it.
 #[derive(Deserialize)]
-struct RawModule {
-    path: String,
+pub(crate) struct RawModule {
+    pub(crate) path: String,
     #[serde(rename = "type")]
     class: String,
+}
+
+impl RawModule {
+    /// The name of its class. Only that is stable: the packages before it were renamed more than once.
+    pub(crate) fn name(&self) -> &str {
+        self.class.rsplit('.').next().unwrap_or_default()
+    }
 }
 
 /// Where the two modules that have files stand.
@@ -80,8 +78,7 @@ impl Modules {
         let modules: Vec<RawModule> = required(&path)?;
         let (mut transformer, mut pooling) = (None, None);
         for module in &modules {
-            // Only the class's own name is stable: the packages before it were renamed more than once.
-            match module.class.rsplit('.').next().unwrap_or_default() {
+            match module.name() {
                 "Transformer" => transformer = Some(dir.join(&module.path)),
                 "Pooling" => pooling = Some(dir.join(&module.path)),
                 "Normalize" => {}
@@ -99,14 +96,14 @@ impl Modules {
 
 /// sentence_bert_config.json, which had a name for each family once.
 #[derive(Deserialize, Default)]
-struct SentenceConfig {
+pub(crate) struct SentenceConfig {
     max_seq_length: Option<usize>,
     #[serde(default)]
     do_lower_case: bool,
 }
 
 impl SentenceConfig {
-    fn read(transformer: &Path) -> Result<Self> {
+    pub(crate) fn read(transformer: &Path) -> Result<Self> {
         for family in ["bert", "roberta", "xlm-roberta", "camembert"] {
             if let Some(found) = optional(&transformer.join(format!("sentence_{family}_config.json")))? {
                 return Ok(found);
@@ -116,20 +113,30 @@ impl SentenceConfig {
     }
 }
 
-/// The folder's own limit, cut to the positions that the model has.
-fn max_tokens(transformer: &Path, sentence: &SentenceConfig, config: &ModelConfig) -> Result<usize> {
+/// The folder's own limit, or its tokenizer's, cut to the positions that the model has.
+pub(crate) fn max_tokens(
+    transformer: &Path,
+    sentence: &SentenceConfig,
+    config: &ModelConfig,
+) -> Result<usize> {
+    let stated = match sentence.max_seq_length {
+        Some(stated) => Some(stated),
+        None => tokenizer_limit(transformer)?,
+    };
+    let positions = config.usable_positions();
+    Ok(stated.map_or(positions, |stated| stated.min(positions)))
+}
+
+/// The longest input that the settings of the tokenizer state.
+fn tokenizer_limit(dir: &Path) -> Result<Option<usize>> {
     /// Written as a huge float where the tokenizer knows no limit.
     #[derive(Deserialize)]
     struct TokenizerConfig {
         model_max_length: Option<f64>,
     }
-    let tokenizer: Option<TokenizerConfig> = optional(&transformer.join("tokenizer_config.json"))?;
-    let stated = sentence.max_seq_length.or_else(|| {
-        // The cast saturates, and what is above the positions is cut anyway.
-        tokenizer.and_then(|tokenizer| tokenizer.model_max_length).map(|length| length as usize)
-    });
-    let positions = config.usable_positions();
-    Ok(stated.map_or(positions, |stated| stated.min(positions)))
+    let tokenizer: Option<TokenizerConfig> = optional(&dir.join("tokenizer_config.json"))?;
+    // The cast saturates, and what is above the positions is cut anyway.
+    Ok(tokenizer.and_then(|tokenizer| tokenizer.model_max_length).map(|length| length as usize))
 }
 
 #[derive(Deserialize, Default)]
@@ -179,11 +186,11 @@ fn read_pooling(path: &Path) -> Result<Pooling> {
     }
 }
 
-fn required<T: DeserializeOwned>(path: &Path) -> Result<T> {
+pub(crate) fn required<T: DeserializeOwned>(path: &Path) -> Result<T> {
     optional(path)?.ok_or_else(|| error::file(path, "the file is missing"))
 }
 
-fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+pub(crate) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     match fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|why| error::file(path, why)),
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
@@ -191,7 +198,7 @@ fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     }
 }
 
-fn name_of(dir: &Path) -> String {
+pub(crate) fn name_of(dir: &Path) -> String {
     let full = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     full.file_name().map_or_else(|| "local".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::batch::balanced;
 use crate::error;
+use crate::tokens::Sequence;
 
 /// How many tokens go through the model together: enough to make the products efficient, few enough for buffers
 /// of some megabytes.
@@ -18,7 +19,7 @@ const BATCH_TOKENS: usize = 2048;
 
 /// What turns the token ids of some texts into a vector for each.
 pub(crate) trait Encode: Send + Sync + 'static {
-    fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>>;
+    fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>>;
 }
 
 /// The threads and the prefix of one kind of text.
@@ -35,7 +36,7 @@ pub(crate) struct Lane {
 /// A text that waits, and where its vector goes.
 #[derive(Debug)]
 struct Waiting {
-    ids: Vec<u32>,
+    sequence: Sequence,
     reply: oneshot::Sender<Result<Vec<f32>>>,
 }
 
@@ -64,7 +65,7 @@ impl Lane {
     pub(crate) async fn encode(
         &self,
         encoder: &Arc<impl Encode>,
-        sequences: Vec<Vec<u32>>,
+        sequences: Vec<Sequence>,
     ) -> Result<Vec<Vec<f32>>> {
         let answers = try_join_all(self.hand_in(sequences));
         tokio::pin!(answers);
@@ -87,11 +88,11 @@ impl Lane {
         }
     }
 
-    fn hand_in(&self, sequences: Vec<Vec<u32>>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
+    fn hand_in(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
         let mut waiting = lock(&self.waiting);
-        let hand_in = |ids| {
+        let hand_in = |sequence| {
             let (reply, answer) = oneshot::channel();
-            waiting.push_back(Waiting { ids, reply });
+            waiting.push_back(Waiting { sequence, reply });
             answer
         };
         sequences.into_iter().map(hand_in).collect()
@@ -114,14 +115,14 @@ fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
     if batch.is_empty() {
         return;
     }
-    let sequences: Vec<&[u32]> = batch.iter().map(|waiting| waiting.ids.as_slice()).collect();
+    let sequences: Vec<&Sequence> = batch.iter().map(|waiting| &waiting.sequence).collect();
     match attempt(encoder, &sequences) {
         Ok(vectors) => {
             batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.answer(Ok(vector)));
         }
         // Texts of others do not fail for one that does.
         Err(_) => batch.into_iter().for_each(|waiting| {
-            let alone = attempt(encoder, &[&waiting.ids]).and_then(|vectors| {
+            let alone = attempt(encoder, &[&waiting.sequence]).and_then(|vectors| {
                 vectors.into_iter().next().ok_or_else(|| error::internal("no vector for a text"))
             });
             waiting.answer(alone);
@@ -130,7 +131,7 @@ fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
 }
 
 /// Encodes, and has an error for a panic.
-fn attempt(encoder: &impl Encode, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+fn attempt(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
     catch_unwind(AssertUnwindSafe(|| encoder.encode(sequences)))
         .unwrap_or_else(|_| Err(error::internal("the model panicked")))
 }
@@ -138,7 +139,7 @@ fn attempt(encoder: &impl Encode, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>>
 /// Takes the next batch off the queue. Those that nobody waits for any more are left out.
 fn next_batch(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
     waiting.retain(|waiting| !waiting.reply.is_closed());
-    let lengths: Vec<usize> = waiting.iter().map(|waiting| waiting.ids.len()).collect();
+    let lengths: Vec<usize> = waiting.iter().map(|waiting| waiting.sequence.ids.len()).collect();
     let count = balanced(&lengths, BATCH_TOKENS).first().map_or(0, ExactSizeIterator::len);
     waiting.drain(..count).collect()
 }
@@ -165,14 +166,19 @@ mod tests {
     }
 
     impl Encode for Counting {
-        fn encode(&self, sequences: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+        fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
             self.batches.fetch_add(1, Ordering::Relaxed);
-            assert!(!sequences.concat().contains(&1), "on purpose");
-            if sequences.concat().contains(&0) {
+            let holds = |id| sequences.iter().any(|sequence| sequence.ids.contains(&id));
+            assert!(!holds(1), "on purpose");
+            if holds(0) {
                 return Err(error::internal("a zero"));
             }
-            Ok(sequences.iter().map(|ids| vec![ids.len() as f32]).collect())
+            Ok(sequences.iter().map(|sequence| vec![sequence.ids.len() as f32]).collect())
         }
+    }
+
+    fn of(ids: &[u32]) -> Sequence {
+        Sequence::single(ids.to_vec())
     }
 
     fn lane(threads: usize) -> (Lane, Arc<Counting>) {
@@ -183,7 +189,9 @@ mod tests {
     async fn calls_share_batches() {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
-        let calls = join_all((1..=20).map(|n| lane.encode(&encoder, vec![vec![7; n], vec![7; n + 1]])));
+        let calls = join_all(
+            (1..=20).map(|n| lane.encode(&encoder, vec![of(&[7].repeat(n)), of(&[7].repeat(n + 1))])),
+        );
         tokio::pin!(calls);
         assert!((&mut calls).now_or_never().is_none());
         drop(busy);
@@ -198,7 +206,7 @@ mod tests {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
         let texts = [vec![7], vec![0], vec![8, 9], vec![1]];
-        let calls = join_all(texts.map(|ids| lane.encode(&encoder, vec![ids])));
+        let calls = join_all(texts.map(|ids| lane.encode(&encoder, vec![of(&ids)])));
         tokio::pin!(calls);
         assert!((&mut calls).now_or_never().is_none());
         drop(busy);
@@ -212,17 +220,17 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_error_and_leaves_the_lane_in_order() {
         let (lane, encoder) = lane(1);
-        assert!(lane.encode(&encoder, vec![vec![1]]).await.is_err());
-        assert_eq!(lane.encode(&encoder, vec![vec![5; 3]]).await.unwrap(), [[3.0]]);
+        assert!(lane.encode(&encoder, vec![of(&[1])]).await.is_err());
+        assert_eq!(lane.encode(&encoder, vec![of(&[5; 3])]).await.unwrap(), [[3.0]]);
     }
 
     #[tokio::test]
     async fn what_nobody_waits_for_is_not_encoded() {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
-        assert!(lane.encode(&encoder, vec![vec![1]; 400]).now_or_never().is_none());
+        assert!(lane.encode(&encoder, vec![of(&[1]); 400]).now_or_never().is_none());
         drop(busy);
-        assert_eq!(lane.encode(&encoder, vec![vec![5; 3]]).await.unwrap(), [[3.0]]);
+        assert_eq!(lane.encode(&encoder, vec![of(&[5; 3])]).await.unwrap(), [[3.0]]);
         assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
     }
 
@@ -241,7 +249,7 @@ mod tests {
             tokio::spawn(async move {
                 let lengths: Vec<usize> =
                     (0..call % 7).map(|text| 2 + (call * 31 + text * 17) % 900).collect();
-                let sequences = lengths.iter().map(|length| vec![7; *length]).collect();
+                let sequences = lengths.iter().map(|length| of(&[7].repeat(*length))).collect();
                 let vectors = lane.encode(&encoder, sequences).await.unwrap();
                 assert_eq!(vectors, lengths.iter().map(|length| [*length as f32]).collect::<Vec<_>>());
             })

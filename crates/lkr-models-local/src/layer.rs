@@ -77,7 +77,7 @@ impl NormWeights {
 
 /// A linear layer: `outputs × inputs` weights, as PyTorch lays them out.
 #[derive(Debug)]
-struct Linear {
+pub(crate) struct Linear {
     weight: Floats,
     bias: Floats,
     inputs: usize,
@@ -85,10 +85,18 @@ struct Linear {
 }
 
 impl Linear {
-    fn load(tensors: &Tensors<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self> {
+    pub(crate) fn load(tensors: &Tensors<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self> {
         let weight = tensors.floats(&format!("{name}.weight"), &[outputs, inputs])?;
         let bias = tensors.floats(&format!("{name}.bias"), &[outputs])?;
         Ok(Self { weight, bias, inputs, outputs })
+    }
+
+    /// What becomes of the first row of `rows`, the bias included.
+    pub(crate) fn of_row(&self, rows: &[f32]) -> Result<Vec<f32>> {
+        let mut out = vec![0.0; self.outputs];
+        self.apply(1, rows, &mut out, self.outputs)?;
+        out.iter_mut().zip(self.bias.as_slice()).for_each(|(x, bias)| *x += bias);
+        Ok(out)
     }
 
     /// Writes `rows · weightᵀ` to `out`, whose rows begin `stride` numbers apart; the bias is left to the caller,

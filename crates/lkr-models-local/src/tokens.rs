@@ -17,13 +17,27 @@ const MARGIN: usize = 128;
 /// How many characters of a text say how well the vocabulary covers it.
 const COVERAGE_SAMPLE: usize = 4096;
 
+/// The token ids of a text, or of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sequence {
+    pub(crate) ids: Vec<u32>,
+    /// Where the tokens of type 1 begin, those of the second text; behind all others where there are none.
+    pub(crate) second: usize,
+}
+
+impl Sequence {
+    /// One text.
+    pub(crate) const fn single(ids: Vec<u32>) -> Self {
+        Self { ids, second: usize::MAX }
+    }
+}
+
 /// A model's tokenizer.
 #[derive(Debug)]
 pub(crate) struct TextTokenizer {
     inner: Tokenizer,
     lower_case: bool,
-    /// How many tokens of the text itself fit beside the special ones.
-    room: usize,
+    max_tokens: usize,
     /// The special tokens before and after a text.
     around: [Vec<u32>; 2],
     unknown: Option<u32>,
@@ -45,25 +59,37 @@ impl TextTokenizer {
             return Err(error::file(path, format_args!("no text fits the limit of {max_tokens} tokens")));
         }
         let unknown = unknown_token(&inner, bytes).map_err(|why| error::file(path, why))?;
-        Ok(Self { inner, lower_case, room: max_tokens - specials, around, unknown })
+        Ok(Self { inner, lower_case, max_tokens, around, unknown })
     }
 
     /// The token ids of `text`, cut at its end to the model's limit, with the special tokens around them.
-    pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>> {
+    pub(crate) fn single(&self, text: &str) -> Result<Sequence> {
+        let [before, after] = &self.around;
+        let room = self.max_tokens.saturating_sub(before.len() + after.len());
+        let text = self.bare(text, room)?;
+        let kept = text.iter().take(room);
+        Ok(Sequence::single(before.iter().chain(kept).chain(after).copied().collect()))
+    }
+
+    /// The token ids of `text` itself: all of them, or more than `room`.
+    pub(crate) fn bare(&self, text: &str, room: usize) -> Result<Vec<u32>> {
         let text = self.prepare(text);
-        let mut characters = self.room.saturating_mul(FIRST_CUT);
-        let last = self.room.saturating_mul(LAST_CUT);
+        let mut characters = room.saturating_mul(FIRST_CUT);
+        let last = room.saturating_mul(LAST_CUT);
         loop {
             let cut = prefix(&text, characters);
             let encoding = self.inner.encode_fast(cut, false).map_err(error::internal)?;
             let whole = cut.len() == text.len() || characters >= last;
-            if whole || encoding.len() >= self.room + MARGIN {
-                let kept = encoding.get_ids().iter().take(self.room);
-                let [before, after] = &self.around;
-                return Ok(before.iter().chain(kept).chain(after).copied().collect());
+            if whole || encoding.len() >= room + MARGIN {
+                return Ok(encoding.get_ids().to_vec());
             }
             characters = characters.saturating_mul(4).min(last);
         }
+    }
+
+    /// The tokenizer itself.
+    pub(crate) const fn inner(&self) -> &Tokenizer {
+        &self.inner
     }
 
     /// Letters per word piece of the first [`COVERAGE_SAMPLE`] characters. An unknown token counts as a piece for

@@ -51,7 +51,7 @@ impl WeightsFile {
     /// The tensors by name. The header is parsed anew: hold the answer while many are taken.
     pub(crate) fn tensors(&self) -> Result<Tensors<'_>> {
         let parsed = SafeTensors::deserialize(&self.map).map_err(|why| error::file(&self.path, why))?;
-        Ok(Tensors { file: self, parsed })
+        Ok(Tensors { file: self, prefix: &self.prefix, parsed: Arc::new(parsed) })
     }
 }
 
@@ -59,10 +59,19 @@ impl WeightsFile {
 #[derive(Debug)]
 pub(crate) struct Tensors<'a> {
     file: &'a WeightsFile,
-    parsed: SafeTensors<'a>,
+    /// What stands before every name.
+    prefix: &'a str,
+    parsed: Arc<SafeTensors<'a>>,
 }
 
 impl Tensors<'_> {
+    /// Those that stand beside the model, such as its head: where it is `bert.`, what has not that before its name.
+    pub(crate) fn beside(&self) -> Self {
+        let outer = self.prefix.trim_end_matches('.').rfind('.').map_or(0, |dot| dot + 1);
+        let prefix = self.prefix.get(..outer).unwrap_or_default();
+        Self { file: self.file, prefix, parsed: Arc::clone(&self.parsed) }
+    }
+
     /// The table `name`, of the shape given, its rows read one at a time.
     pub(crate) fn table(&self, name: &str, rows: usize, columns: usize) -> Result<Table> {
         self.take(name, &[rows, columns]).map(|numbers| Table { numbers, columns })
@@ -84,7 +93,7 @@ impl Tensors<'_> {
 
     fn take(&self, name: &str, shape: &[usize]) -> Result<Numbers> {
         let fail = |why: String| error::file(&self.file.path, why);
-        let name = format!("{}{name}", self.file.prefix);
+        let name = format!("{}{name}", self.prefix);
         let tensor = self.parsed.tensor(&name).map_err(|_| fail(format!("tensor {name} is missing")))?;
         if tensor.shape() != shape {
             return Err(fail(format!("tensor {name} has shape {:?}, not {shape:?}", tensor.shape())));

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use lkr_models::Embedder;
-use lkr_models_local::{LocalEmbedder, LocalOptions};
+use lkr_models_local::{LocalEmbedder, LocalOptions, LocalReranker, RerankOptions};
 
 /// A folder beside the tests.
 pub(crate) fn fixture(name: &str) -> PathBuf {
@@ -14,6 +14,10 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 
 pub(crate) fn open(dir: &Path) -> LocalEmbedder {
     LocalEmbedder::open(dir, LocalOptions::default()).unwrap()
+}
+
+pub(crate) fn open_reranker(dir: &Path) -> LocalReranker {
+    LocalReranker::open(dir, &RerankOptions::default()).unwrap()
 }
 
 /// The folder of all-MiniLM-L6-v2. Without it the test is skipped, which in CI is a failure.

@@ -1,0 +1,112 @@
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use async_trait::async_trait;
+use lkr_models::{Reranker, RerankerProfile, Result};
+
+use crate::config::Positions;
+use crate::encoder::Encoder;
+use crate::error;
+use crate::fingerprint::fingerprint;
+use crate::head::Head;
+use crate::lane::{Encode, Lane};
+use crate::pairs::PairTokenizer;
+use crate::rerank_folder::RerankFolder;
+use crate::tokens::Sequence;
+use crate::weights::WeightsFile;
+
+/// What the folder of a reranker does not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RerankOptions {
+    /// How many threads may score passages at the same time, over all calls; at least 1 is taken.
+    pub threads: usize,
+    /// How many passages a search has scored; at least 1 is taken.
+    pub candidates: usize,
+}
+
+impl Default for RerankOptions {
+    /// A thread for each core, and 20 passages.
+    fn default() -> Self {
+        Self { threads: available_parallelism().map_or(1, NonZero::get), candidates: 20 }
+    }
+}
+
+/// A cross-encoder, run in this process on the CPU: the model reads a query and a passage as one sequence.
+///
+/// Calls that come at the same time share batches. A call whose future is dropped ends after the batches that are
+/// already running.
+#[derive(Debug)]
+pub struct LocalReranker {
+    profile: RerankerProfile,
+    lane: Lane,
+    model: Arc<Model>,
+}
+
+/// What the blocking threads share.
+#[derive(Debug)]
+struct Model {
+    tokenizer: PairTokenizer,
+    encoder: Encoder,
+    head: Head,
+}
+
+impl Encode for Model {
+    fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+        let states = self.encoder.states(sequences)?;
+        states.each().map(|rows| Ok(vec![self.head.score(rows)?])).collect()
+    }
+}
+
+impl LocalReranker {
+    /// Opens the folder `dir`, as transformers and sentence-transformers write one: a model for the classification of
+    /// sequences, of the BERT or XLM-RoBERTa family, with one label.
+    ///
+    /// The weights are mapped into memory: the files must not be changed in place while the model is in use (putting
+    /// another file in their place is fine). Blocks for the time of reading the tokenizer, some tens of milliseconds
+    /// to a second.
+    ///
+    /// Fails with [`lkr_models::ErrorKind::Config`] where a file is missing, damaged, or asks for what is not
+    /// supported; the message names it.
+    pub fn open(dir: &Path, options: &RerankOptions) -> Result<Self> {
+        let folder = RerankFolder::read(dir)?;
+        let RerankFolder { name, config, head, squash, max_tokens, .. } = &folder;
+        let tokenizer =
+            std::fs::read(&folder.tokenizer).map_err(|why| error::file(&folder.tokenizer, why))?;
+        let weights = WeightsFile::open(&folder.weights)?;
+        let settings = format!("{config:?} {head:?} {squash:?} {max_tokens}");
+        let profile = RerankerProfile {
+            id: fingerprint(weights.bytes(), &tokenizer, &settings),
+            name: name.clone(),
+            candidates: options.candidates.max(1),
+        };
+        let types = config.positions == Positions::FromZero && config.token_types > 1;
+        let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
+        let tensors = weights.tensors()?;
+        let encoder = Encoder::load(config, &tensors)?;
+        let head = Head::load(config, *head, *squash, &tensors)?;
+        tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
+        let lane = Lane::new(String::new(), options.threads);
+        Ok(Self { profile, lane, model: Arc::new(Model { tokenizer, encoder, head }) })
+    }
+}
+
+#[async_trait]
+impl Reranker for LocalReranker {
+    fn profile(&self) -> &RerankerProfile {
+        &self.profile
+    }
+
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f32>> {
+        let (query, passages, model) = (query.to_owned(), passages.to_vec(), Arc::clone(&self.model));
+        let pairs = move || {
+            let query = model.tokenizer.text(&query)?;
+            let pair = |passage: &String| Ok(model.tokenizer.pair(&query, &model.tokenizer.text(passage)?));
+            passages.iter().map(pair).collect::<Result<Vec<_>>>()
+        };
+        let pairs = self.lane.run(pairs).await?;
+        let scores = self.lane.encode(&self.model, pairs).await?;
+        Ok(scores.into_iter().flatten().collect())
+    }
+}

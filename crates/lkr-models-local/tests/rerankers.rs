@@ -1,0 +1,155 @@
+//! The scores are those of the reference library, and folders that cannot be used are refused by name.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "the helpers of tests may fail as the tests do"
+)]
+
+mod common;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use common::{fixture, open_reranker};
+use lkr_models::{ErrorKind, Reranker};
+use lkr_models_local::{LocalReranker, RerankOptions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+#[derive(Deserialize)]
+struct Case {
+    query: String,
+    passage: String,
+    score: f32,
+}
+
+async fn check_family(name: &str, within: f32) {
+    let folder = fixture(name);
+    let cases: Vec<Case> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let mut by_query: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
+    for case in &cases {
+        by_query.entry(&case.query).or_default().push(case);
+    }
+    assert!(by_query.len() > 1);
+    let reranker = open_reranker(&folder);
+    for (query, cases) in by_query {
+        let passages: Vec<String> = cases.iter().map(|case| case.passage.clone()).collect();
+        let scores = reranker.rerank(query, &passages).await.unwrap();
+        for (score, case) in scores.iter().zip(&cases) {
+            let about = format!("{query:?} {:?}: {score}, not {}", case.passage, case.score);
+            assert!((score - case.score).abs() < within, "{about}");
+        }
+        // The comparison means something: scores lie apart by far more than that.
+        let (least, most) = scores.iter().fold((f32::MAX, f32::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
+        assert!(most - least > 20.0 * within, "{query:?}: {scores:?}");
+    }
+    assert_eq!(reranker.profile().name, name);
+}
+
+#[tokio::test]
+async fn bert_gives_the_reference_scores() {
+    check_family("tiny-bert-reranker", 1e-4).await;
+}
+
+#[tokio::test]
+async fn xlm_roberta_gives_the_reference_scores() {
+    check_family("tiny-xlm-roberta-reranker", 1e-4).await;
+}
+
+fn copy(name: &str) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixture(name)).unwrap().map(Result::unwrap) {
+        if entry.path().is_file() {
+            fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+        }
+    }
+    dir
+}
+
+fn set(dir: &Path, file: &str, key: &str, value: Value) {
+    let path = dir.join(file);
+    let mut content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    content[key] = value;
+    fs::write(path, content.to_string()).unwrap();
+}
+
+fn assert_refused(dir: &Path, expected: &str) {
+    let error = LocalReranker::open(dir, &RerankOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains(expected), "{error} does not say {expected:?}");
+}
+
+#[test]
+fn a_missing_or_damaged_file_is_named() {
+    assert_refused(Path::new("/nonexistent/model"), "config.json");
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let dir = copy("tiny-bert-reranker");
+        fs::write(dir.path().join(file), "{ \"cut").unwrap();
+        assert_refused(dir.path(), file);
+        fs::remove_file(dir.path().join(file)).unwrap();
+        assert_refused(dir.path(), file);
+    }
+}
+
+#[test]
+fn what_is_no_reranker_is_refused() {
+    for (key, value, expected) in [
+        ("architectures", json!(["BertModel"]), "BertModel is no reranker"),
+        ("id2label", json!({ "0": "no", "1": "yes" }), "2 labels"),
+        ("id2label", json!(null), "2 labels"),
+        ("model_type", json!("deberta-v2"), "deberta-v2"),
+        ("model_type", json!("xlm-roberta"), "classifier.dense.weight is missing"),
+    ] {
+        let dir = copy("tiny-bert-reranker");
+        set(dir.path(), "config.json", key, value);
+        assert_refused(dir.path(), expected);
+    }
+    let own = "config_sentence_transformers.json";
+    for (file, key, value, expected) in [
+        (own, "activation_fn", json!("torch.nn.modules.activation.Tanh"), "Tanh"),
+        (own, "default_prompt_name", json!("query"), "default_prompt_name query"),
+    ] {
+        let dir = copy("tiny-bert-reranker");
+        set(dir.path(), file, key, value);
+        assert_refused(dir.path(), expected);
+    }
+    let dir = copy("tiny-bert-reranker");
+    fs::copy(fixture("tiny-bert-mean").join("modules.json"), dir.path().join("modules.json")).unwrap();
+    assert_refused(dir.path(), "Pooling");
+    // An embedding model has no head.
+    assert_refused(&fixture("tiny-bert-mean"), "Pooling");
+    let dir = copy("tiny-bert-reranker");
+    set(dir.path(), "tokenizer_config.json", "model_max_length", json!(3));
+    assert_refused(dir.path(), "limit of 3");
+}
+
+#[tokio::test]
+async fn the_activation_is_the_folders() {
+    let (passages, query) = (vec!["The council approved the budget.".to_owned()], "which budget");
+    let mut scores = Vec::new();
+    let mut ids = Vec::new();
+    let (sigmoid, identity) = ("torch.nn.modules.activation.Sigmoid", "torch.nn.modules.linear.Identity");
+    // As versions wrote it, the newest first; and not at all.
+    for (file, key, value) in [
+        ("config_sentence_transformers.json", "activation_fn", json!(identity)),
+        ("config_sentence_transformers.json", "activation_fn", json!(sigmoid)),
+        ("config.json", "sentence_transformers", json!({ "activation_fn": identity })),
+        ("config.json", "sbert_ce_default_activation_function", json!(identity)),
+        ("config.json", "unsaid", json!(null)),
+    ] {
+        let dir = copy("tiny-bert-reranker");
+        set(dir.path(), "config_sentence_transformers.json", "activation_fn", json!(null));
+        set(dir.path(), file, key, value);
+        let reranker = open_reranker(dir.path());
+        scores.push(reranker.rerank(query, &passages).await.unwrap()[0]);
+        ids.push(reranker.profile().id.clone());
+    }
+    let [identity, sigmoid, older, oldest, unsaid] = scores[..] else { panic!("{scores:?}") };
+    assert!((sigmoid - 1.0 / (1.0 + (-identity).exp())).abs() < 1e-6, "{scores:?}");
+    assert_eq!((older, oldest, unsaid), (identity, identity, sigmoid));
+    assert_ne!(ids[0], ids[1], "other scores have another id");
+    assert_eq!(ids[0], ids[3]);
+}
