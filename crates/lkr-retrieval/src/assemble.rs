@@ -1,8 +1,8 @@
 //! From what was found to the response.
 
-use lkr_catalog::{chunk_of, node_of};
-use lkr_domain::{Document, Layer};
-use lkr_text::{Language, QueryTerm, highlights};
+use lkr_catalog::node_of;
+use lkr_domain::{Chunk, Document, Layer};
+use lkr_text::{Language, Literals, QueryTerm, highlights};
 use lkr_vectors::Point;
 
 use crate::{
@@ -10,20 +10,30 @@ use crate::{
     SearchResult,
     find::{Found, Shown},
     live::Documents,
+    look::Reranked,
     rank::{Candidate, Lead, Ranked},
     summary, warning,
 };
+
+/// What is marked in results.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Words.
+    pub(crate) words: Vec<QueryTerm>,
+    /// What is asked for as it stands.
+    pub(crate) literals: std::sync::Arc<Literals>,
+}
 
 /// Makes the response, all but its time. Work for a blocking thread: it analyses every result's text.
 pub(crate) fn assemble(
     request: SearchRequest,
     found: &mut Found,
-    words: &[QueryTerm],
+    asked: &Asked,
     mut warnings: Vec<String>,
 ) -> Result<SearchResponse> {
     let layers = layers(found)?;
     let explain = request.explain.then(|| explain(found));
-    let results = results(found, words)?;
+    let results = results(found, asked);
     let summary = request.summarize.then(|| summary::extractive(&request.query, &results));
     if summary.is_some() {
         warnings.push(warning::EXTRACTIVE.to_owned());
@@ -31,25 +41,18 @@ pub(crate) fn assemble(
     Ok(SearchResponse { query: request.query, results, layers, summary, warnings, took_ms: 0, explain })
 }
 
-fn results(found: &mut Found, words: &[QueryTerm]) -> Result<Vec<SearchResult>> {
+fn results(found: &mut Found, asked: &Asked) -> Vec<SearchResult> {
     let Found { ranked, shown, documents, .. } = found;
-    let points = shown.chunks.drain(..);
-    let pairs = ranked.candidates.iter().zip(points);
-    pairs
-        .filter_map(|(candidate, point)| Some((candidate, point?, documents.get(&candidate.origin.doc_id)?)))
-        .map(|(candidate, point, document)| result(candidate, point, document, words))
-        .collect()
+    let result = |candidate: &Candidate| {
+        let chunk = shown.chunks.remove(&candidate.id)?;
+        Some(result(candidate, chunk, documents.get(&candidate.origin.doc_id)?, asked))
+    };
+    ranked.candidates.iter().filter_map(result).collect()
 }
 
-fn result(
-    candidate: &Candidate,
-    point: Point,
-    document: &Document,
-    words: &[QueryTerm],
-) -> Result<SearchResult> {
-    let chunk = chunk_of(point.payload)?;
+fn result(candidate: &Candidate, chunk: Chunk, document: &Document, asked: &Asked) -> SearchResult {
     let language = Language::from_code(&document.language);
-    Ok(SearchResult {
+    SearchResult {
         chunk_id: candidate.id,
         doc_id: document.doc_id,
         title: document.title.clone(),
@@ -60,11 +63,11 @@ fn result(
         page_end: chunk.pages.map(|pages| pages.end),
         char_start: chunk.span.start,
         char_end: chunk.span.end,
-        highlights: highlights(words, &chunk.text, language),
+        highlights: highlights(&asked.words, &asked.literals, &chunk.text, language),
         text: chunk.text,
         score: candidate.score,
         scores: candidate.scores,
-    })
+    }
 }
 
 fn layers(found: &mut Found) -> Result<Layers> {
@@ -121,9 +124,18 @@ fn explain(found: &Found) -> Explain {
         candidates: leg.hits.len(),
         ms: if leg.asked { ms } else { 0.0 },
     });
-    let ranked = found.ranked.candidates.iter().zip(found.ranked.ranks()).zip(&found.shown.chunks);
-    let results = ranked
-        .filter(|(_, point)| point.is_some())
-        .map(|((candidate, ranks), _)| ExplainedResult { chunk_id: candidate.id, ranks });
-    Explain { legs: legs.collect(), results: results.collect() }
+    let ranked = found.ranked.candidates.iter().zip(found.ranked.by_leg());
+    let results = ranked.map(|(candidate, (ranks, scores))| ExplainedResult {
+        chunk_id: candidate.id,
+        ranks,
+        scores,
+        fused: candidate.fused,
+        exact: candidate.exact,
+        reranked: candidate.reranked,
+    });
+    let rerank = match &found.reranked {
+        Reranked::Done(report) => Some(report.clone()),
+        Reranked::Not | Reranked::Failed => None,
+    };
+    Explain { legs: legs.collect(), rerank, results: results.collect() }
 }

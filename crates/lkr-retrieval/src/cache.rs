@@ -26,6 +26,8 @@ pub struct CacheKey {
     pub generation: u64,
     /// The id of the embedding model; `None` without one.
     pub model: Option<String>,
+    /// The id of the reranker that ranks again; `None` without one.
+    pub reranker: Option<String>,
     /// How many candidates each leg lists.
     pub candidates: usize,
 }

@@ -1,14 +1,18 @@
 //! Finding: rounds of asking, checking against the records and ranking, until one round holds together.
 
+use std::collections::{HashMap, HashSet};
+
 use lkr_catalog::Catalog;
-use lkr_domain::{Layer, PointId};
+use lkr_domain::{Chunk, DocId, Layer, PointId};
 use lkr_vectors::{Collection, ErrorKind, Point, VectorStore, With};
 
 use crate::{
-    GroupBy, Result, SearchRequest,
+    GroupBy, LegKind, Mode, Result, SearchRequest,
     legs::{self, Legs, Reach},
     live::{self, Documents, Live},
-    rank::{self, Ranked, Rule},
+    look::{LITERAL_DEPTH, Look, Reranked, Seen},
+    order::{self, page, shortlist},
+    rank::{self, Candidate, Ranked, Rule},
     voice::Voice,
 };
 
@@ -26,17 +30,19 @@ pub(crate) struct Found {
     pub(crate) ranked: Ranked,
     /// The records of the documents that were hit.
     pub(crate) documents: Documents,
-    /// The points that are shown.
+    /// What is shown of them.
     pub(crate) shown: Shown,
+    /// What the reranker did.
+    pub(crate) reranked: Reranked,
     /// Whether it shows one state of the knowledge base, and all that there is of it.
     pub(crate) settled: bool,
 }
 
-/// The points that are shown, as they are stored; `None` for those that went meanwhile.
+/// What is shown: chunks, and points as they are stored, `None` for those that went meanwhile.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// In the order of the candidates.
-    pub(crate) chunks: Vec<Option<Point>>,
+    /// Those of the candidates.
+    pub(crate) chunks: HashMap<PointId, Chunk>,
     /// In the order of [`Ranked::led_from`] for L2.
     pub(crate) l2: Vec<Option<Point>>,
     /// In the order of [`Ranked::led_from`] for L3.
@@ -55,13 +61,14 @@ pub(crate) async fn find(
     stores: Stores<'_>,
     request: &SearchRequest,
     voice: &Voice,
+    look: &Look,
     candidates: usize,
 ) -> Result<Found> {
     let mut reach = Reach { limit: candidates.max(2 * request.top_k), dead: Vec::new() };
     let mut round = 1;
     loop {
         let last = round == MAX_ROUNDS;
-        if let Some(found) = attempt(stores, request, voice, &mut reach, last).await? {
+        if let Some(found) = attempt(stores, request, voice, look, &mut reach, last).await? {
             return Ok(found);
         }
         round += 1;
@@ -73,6 +80,7 @@ async fn attempt(
     stores: Stores<'_>,
     request: &SearchRequest,
     voice: &Voice,
+    look: &Look,
     reach: &mut Reach,
     last: bool,
 ) -> Result<Option<Found>> {
@@ -84,28 +92,62 @@ async fn attempt(
         Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
         legs => legs?,
     };
-    let live = live::keep_live(catalog, &mut legs).await?;
-    let ranked = rank::rank(&legs, rule(request, voice));
+    let mut live = live::keep_live(catalog, &mut legs).await?;
+    let mut ranked = rank::rank(&legs, rule(request, voice));
+    if let Some(document) = filling(request, &legs, &ranked) {
+        let beside =
+            Reach { limit: request.top_k, dead: reach.dead.iter().copied().chain([document]).collect() };
+        match legs::ask(vectors, Mode::Flat, voice, &filter, &beside).await {
+            Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
+            others => {
+                let mut others = others?;
+                live.join(live::keep_live(catalog, &mut others).await?);
+                legs.join(others);
+            }
+        }
+        ranked = rank::rank(&legs, rule(request, voice));
+    }
     // A document replaced between the hits and the records would show neither its old points nor its new ones.
     let torn = live.replaced && catalog.generation().await? != generation;
     let short = extend(reach, request, &legs, &live, &ranked);
     if (torn || short) && !last {
         return Ok(None);
     }
-    let shown = fetch(vectors, &ranked).await?;
-    let whole = shown.is_whole();
+    let paging = (request.group_by, request.top_k);
+    let mut candidates =
+        shortlist(&ranked.candidates, paging, look.depth(), &literal_candidates(look, &legs));
+    let listed = candidates.len();
+    let Seen { chunks, reranked } =
+        look.at(vectors, &request.query, &mut candidates, &live.documents).await?;
+    let all_there = candidates.len() == listed;
+    ranked.candidates = page(&candidates, request.group_by, request.top_k);
+    let shown = fetch(vectors, &ranked, chunks).await?;
+    let whole = all_there && shown.is_whole();
     if !whole && !last {
         return Ok(None);
     }
     let settled = whole && !torn && !short;
-    Ok(Some(Found { legs, ranked, documents: live.documents, shown, settled }))
+    Ok(Some(Found { legs, ranked, documents: live.documents, shown, reranked, settled }))
+}
+
+/// The document that fills the page where the legs reach no farther and others may exist.
+fn filling(request: &SearchRequest, legs: &Legs, ranked: &Ranked) -> Option<(DocId, u64)> {
+    let one_alone = request.filters.doc_ids.as_ref().is_some_and(|ids| ids.len() == 1);
+    let more = legs.all.iter().any(|leg| leg.layer == Layer::Chunks && leg.full);
+    let chunks = request.group_by == GroupBy::Chunk;
+    (chunks && more && !one_alone).then(|| order::filling(&ranked.candidates, request.top_k))?
+}
+
+/// Those that the keywords of a literal request lead to, however far down the legs together place them.
+fn literal_candidates(look: &Look, legs: &Legs) -> Vec<PointId> {
+    let sparse = legs.all.iter().find(|leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse);
+    let hits = sparse.filter(|_| !look.literals.is_empty()).into_iter().flat_map(|leg| &leg.hits);
+    hits.take(LITERAL_DEPTH).map(|hit| hit.id).collect()
 }
 
 fn rule(request: &SearchRequest, voice: &Voice) -> Rule {
     Rule {
         fusion: request.fusion,
-        group_by: request.group_by,
-        top_k: request.top_k,
         cosine_scale: voice.dense.as_ref().map_or(0.0, |dense| dense.cosine_scale),
     }
 }
@@ -113,7 +155,7 @@ fn rule(request: &SearchRequest, voice: &Voice) -> Rule {
 /// Makes the next round reach farther where this one fell short, and answers whether it did.
 fn extend(reach: &mut Reach, request: &SearchRequest, legs: &Legs, live: &Live, ranked: &Ranked) -> bool {
     let more = legs.all.iter().any(|leg| leg.layer == Layer::Chunks && leg.full);
-    let few = request.group_by == GroupBy::Document && ranked.candidates.len() < request.top_k;
+    let few = request.group_by == GroupBy::Document && documents_of(&ranked.candidates) < request.top_k;
     // The dead of one large document are passed over at once; those of many small ones keep coming.
     let crowded = live.starved && !reach.dead.is_empty();
     let wider = ((more && few) || crowded) && reach.limit < MAX_CANDIDATES;
@@ -126,18 +168,21 @@ fn extend(reach: &mut Reach, request: &SearchRequest, legs: &Legs, live: &Live, 
     live.starved || wider
 }
 
-async fn fetch(vectors: &dyn VectorStore, ranked: &Ranked) -> Result<Shown> {
-    let ids: Vec<_> = ranked.candidates.iter().map(|candidate| candidate.id).collect();
+fn documents_of(candidates: &[Candidate]) -> usize {
+    candidates.iter().map(|candidate| candidate.origin.doc_id).collect::<HashSet<_>>().len()
+}
+
+async fn fetch(vectors: &dyn VectorStore, ranked: &Ranked, chunks: HashMap<PointId, Chunk>) -> Result<Shown> {
     let (l2, l3) = (ranked.led_from(Layer::L2), ranked.led_from(Layer::L3));
-    let (chunks, l2, l3) = tokio::try_join!(
-        get(vectors, Layer::Chunks, ids),
+    let (l2, l3) = tokio::try_join!(
         get(vectors, Layer::L2, l2.iter().map(|node| node.id).collect()),
         get(vectors, Layer::L3, l3.iter().map(|node| node.id).collect()),
     )?;
     Ok(Shown { chunks, l2, l3 })
 }
 
-async fn get(
+/// Points with what is read back of them, in the order of `ids`.
+pub(crate) async fn get(
     vectors: &dyn VectorStore,
     layer: Layer,
     ids: Vec<PointId>,
@@ -150,6 +195,6 @@ async fn get(
 
 impl Shown {
     fn is_whole(&self) -> bool {
-        [&self.chunks, &self.l2, &self.l3].into_iter().flatten().all(Option::is_some)
+        [&self.l2, &self.l3].into_iter().flatten().all(Option::is_some)
     }
 }

@@ -37,6 +37,19 @@ pub(crate) struct Legs {
     pub(crate) other_model: bool,
 }
 
+impl Legs {
+    /// Adds what another batch listed of the same legs, farther down.
+    pub(crate) fn join(&mut self, others: Self) {
+        for other in others.all {
+            let same = |leg: &&mut Leg| leg.layer == other.layer && leg.kind == other.kind;
+            if let Some(leg) = self.all.iter_mut().find(same) {
+                leg.hits.extend(other.hits);
+            }
+        }
+        self.took += others.took;
+    }
+}
+
 /// How far the legs look.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {

@@ -7,7 +7,9 @@ mod find;
 mod fusion;
 mod legs;
 mod live;
+mod look;
 mod options;
+mod order;
 mod rank;
 mod request;
 mod response;
@@ -27,7 +29,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use options::SearchOptions;
 pub use request::{Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
 pub use response::{
-    Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, Ranks, Scores, SearchResponse,
-    SearchResult, Summary, SummaryKind,
+    Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,
+    RerankReport, Scores, SearchResponse, SearchResult, Summary, SummaryKind,
 };
 pub use searcher::{Searched, Searcher};

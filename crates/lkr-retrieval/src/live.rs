@@ -24,6 +24,15 @@ pub(crate) struct Live {
     pub(crate) replaced: bool,
 }
 
+impl Live {
+    /// Adds what became of another batch.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.documents.extend(other.documents);
+        self.dead.extend(other.dead);
+        self.replaced |= other.replaced;
+    }
+}
+
 /// Drops the hits that are not of a live document's recorded revision. The records are read after the hits, so that
 /// what a finished delete took away is never shown.
 pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live> {

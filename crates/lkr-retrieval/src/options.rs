@@ -11,6 +11,8 @@ pub struct SearchOptions {
     pub admission_wait: Duration,
     /// How long a search waits for the cache before it goes on without.
     pub cache_wait: Duration,
+    /// How long a search waits for its reranker before it goes on without.
+    pub rerank_wait: Duration,
 }
 
 impl Default for SearchOptions {
@@ -20,6 +22,7 @@ impl Default for SearchOptions {
             max_concurrent: 64,
             admission_wait: Duration::from_millis(500),
             cache_wait: Duration::from_millis(50),
+            rerank_wait: Duration::from_secs(5),
         }
     }
 }

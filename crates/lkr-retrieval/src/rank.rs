@@ -1,15 +1,16 @@
-//! From what the legs listed to chunks in their final order.
+//! From what the legs listed to chunks in the order of their fused scores.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use lkr_catalog::l1_id;
 use lkr_domain::{DocId, Layer, PointId};
 use lkr_vectors::Origin;
 
 use crate::{
-    Fusion, GroupBy, LegKind, Ranks, Scores,
+    Fusion, LegKind, LegScores, Ranks, Scores,
     fusion::{self, Fused, LAMBDA, Parents, Ranking},
     legs::{Leg, Legs},
+    order::order,
 };
 
 /// A chunk and what speaks for it.
@@ -20,15 +21,21 @@ pub(crate) struct Candidate {
     /// Where it comes from.
     pub(crate) origin: Origin,
     /// Its fused score with the evidence of all layers.
+    pub(crate) fused: f32,
+    /// Whether it holds what was asked for as it stands.
+    pub(crate) exact: bool,
+    /// The reranker's score, where it was shown to it.
+    pub(crate) reranked: Option<f32>,
+    /// What it is shown with.
     pub(crate) score: f32,
-    /// What the score is made of.
+    /// What the fused score is made of.
     pub(crate) scores: Scores,
 }
 
-/// Candidates in their final order, and the layers that they were made of.
+/// Candidates in their order, and the layers that they were made of.
 #[derive(Debug)]
 pub(crate) struct Ranked {
-    /// The best chunks, or the best chunk of each of the best documents.
+    /// At first all chunks that were listed, in the end those that make the page.
     pub(crate) candidates: Vec<Candidate>,
     /// Every layer of the mode.
     pub(crate) layers: Vec<RankedLayer>,
@@ -49,8 +56,6 @@ pub(crate) struct RankedLayer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
     pub(crate) fusion: Fusion,
-    pub(crate) group_by: GroupBy,
-    pub(crate) top_k: usize,
     /// How far the cosines of the model spread.
     pub(crate) cosine_scale: f32,
 }
@@ -59,12 +64,7 @@ pub(crate) struct Rule {
 pub(crate) fn rank(legs: &Legs, rule: Rule) -> Ranked {
     let layers: Vec<_> = Layer::ALL.into_iter().filter_map(|layer| rank_layer(legs, layer, rule)).collect();
     let mut candidates = candidates(legs, &layers, rule.fusion);
-    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    if rule.group_by == GroupBy::Document {
-        let mut seen = HashSet::new();
-        candidates.retain(|candidate| seen.insert(candidate.origin.doc_id));
-    }
-    candidates.truncate(rule.top_k);
+    order(&mut candidates);
     Ranked { candidates, layers }
 }
 
@@ -95,15 +95,16 @@ impl Ranked {
         leads
     }
 
-    /// The ranks of every candidate, in their order.
-    pub(crate) fn ranks(&self) -> Vec<Ranks> {
-        let mut all = vec![Ranks::default(); self.candidates.len()];
+    /// The ranks and scores of every candidate in every leg, in the order of the candidates.
+    pub(crate) fn by_leg(&self) -> Vec<(Ranks, LegScores)> {
+        let mut all = vec![(Ranks::default(), LegScores::default()); self.candidates.len()];
         for layer in &self.layers {
             for (kind, ranking) in [(LegKind::Dense, &layer.dense), (LegKind::Sparse, &layer.sparse)] {
-                let by_id = ranking.ranks();
-                for (candidate, ranks) in self.candidates.iter().zip(&mut all) {
+                let (ranks, scores) = (ranking.ranks(), ranking.scores());
+                for (candidate, (rank, score)) in self.candidates.iter().zip(&mut all) {
                     let node = node_in(layer.layer, candidate.id, &candidate.origin);
-                    *ranks.of(layer.layer, kind) = node.and_then(|id| by_id.get(&id).copied());
+                    *rank.of(layer.layer, kind) = node.and_then(|id| ranks.get(&id).copied());
+                    *score.of(layer.layer, kind) = node.and_then(|id| scores.get(&id).copied());
                 }
             }
         }
@@ -178,7 +179,8 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
             dense: cosines.get(&id).copied(),
             sparse: keywords.get(&id).copied(),
         };
-        Some(Candidate { id, origin, score: score as f32, scores })
+        let fused = score as f32;
+        Some(Candidate { id, origin, fused, exact: false, reranked: None, score: fused, scores })
     };
     origins(legs).into_iter().filter_map(candidate).collect()
 }

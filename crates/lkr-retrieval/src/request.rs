@@ -31,7 +31,7 @@ pub struct SearchRequest {
     pub explain: bool,
     /// How the legs are fused.
     pub fusion: Fusion,
-    /// Whether the results are ranked again by a reranker; `None` as it is configured. There is none yet, so that a
+    /// Whether the best candidates are ranked again by a reranker; `None` where there is one. Where there is none, a
     /// request for it is answered with a warning.
     pub rerank: Option<bool>,
 }
@@ -67,7 +67,7 @@ pub enum GroupBy {
     /// A chunk.
     #[default]
     Chunk,
-    /// A document, by its best chunk.
+    /// A document, once, by its best chunk.
     Document,
 }
 

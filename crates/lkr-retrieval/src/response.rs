@@ -46,9 +46,10 @@ pub struct SearchResult {
     pub text: String,
     /// Ranges of `text` in code points that the query's words match, in order, without overlap.
     pub highlights: Vec<(u32, u32)>,
-    /// The fused score. Scores of two queries, or of two kinds of fusion, do not compare.
+    /// The fused score, or the reranker's, lifted above what comes after it: what holds literally what was asked for
+    /// comes first. Scores of two queries, or of two kinds of fusion, do not compare.
     pub score: f32,
-    /// What the score is made of.
+    /// What the fused score is made of.
     pub scores: Scores,
 }
 
@@ -132,8 +133,21 @@ pub enum SummaryKind {
 pub struct Explain {
     /// All legs of the mode, from L1 down, those included that had no vote.
     pub legs: Vec<LegReport>,
-    /// The results' ranks, in the order of the results.
+    /// What the reranker did, where it did anything.
+    pub rerank: Option<RerankReport>,
+    /// Where the results stood, in the order of the results.
     pub results: Vec<ExplainedResult>,
+}
+
+/// What a reranker did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RerankReport {
+    /// Its name.
+    pub model: String,
+    /// How many candidates it scored.
+    pub candidates: usize,
+    /// How long it took in milliseconds.
+    pub ms: f64,
 }
 
 /// What a leg contributed.
@@ -161,39 +175,53 @@ pub enum LegKind {
     Sparse,
 }
 
-/// A result's ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a result stood, and why it stands where it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExplainedResult {
     /// The chunk.
     pub chunk_id: PointId,
     /// Its ranks.
     pub ranks: Ranks,
+    /// What each leg scored it: cosines and keyword scores.
+    pub scores: LegScores,
+    /// Its score when the legs were fused.
+    pub fused: f32,
+    /// Whether it comes first because it holds what was asked for as it stands.
+    pub exact: bool,
+    /// The reranker's score, where it was shown to it.
+    pub reranked: Option<f32>,
 }
 
-/// The ranks of a chunk and of the nodes it lies in, counted from 1; `None` where a leg did not list them.
+/// The ranks of a chunk and of the nodes it lies in, counted from 1.
+pub type Ranks = PerLeg<u32>;
+
+/// The scores of a chunk and of the nodes it lies in.
+pub type LegScores = PerLeg<f32>;
+
+/// Something of a chunk and of the nodes it lies in by leg; `None` where a leg did not list them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ranks {
+pub struct PerLeg<T> {
     /// Of its document, by meaning.
-    pub l1_dense: Option<u32>,
+    pub l1_dense: Option<T>,
     /// Of its document, by keyword.
-    pub l1_sparse: Option<u32>,
+    pub l1_sparse: Option<T>,
     /// Of its L2 node, by meaning.
-    pub l2_dense: Option<u32>,
+    pub l2_dense: Option<T>,
     /// Of its L2 node, by keyword.
-    pub l2_sparse: Option<u32>,
+    pub l2_sparse: Option<T>,
     /// Of its L3 node, by meaning.
-    pub l3_dense: Option<u32>,
+    pub l3_dense: Option<T>,
     /// Of its L3 node, by keyword.
-    pub l3_sparse: Option<u32>,
+    pub l3_sparse: Option<T>,
     /// Its own, by meaning.
-    pub chunks_dense: Option<u32>,
+    pub chunks_dense: Option<T>,
     /// Its own, by keyword.
-    pub chunks_sparse: Option<u32>,
+    pub chunks_sparse: Option<T>,
 }
 
-impl Ranks {
-    /// The place of one leg's rank.
-    pub(crate) const fn of(&mut self, layer: Layer, kind: LegKind) -> &mut Option<u32> {
+impl<T: Copy> PerLeg<T> {
+    /// One leg's place.
+    pub(crate) const fn of(&mut self, layer: Layer, kind: LegKind) -> &mut Option<T> {
         match (layer, kind) {
             (Layer::L1, LegKind::Dense) => &mut self.l1_dense,
             (Layer::L1, LegKind::Sparse) => &mut self.l1_sparse,
@@ -208,7 +236,7 @@ impl Ranks {
 
     /// All eight by their names (`l1_dense`, …), from L1 down.
     #[must_use]
-    pub const fn named(&self) -> [(&'static str, Option<u32>); 8] {
+    pub const fn named(&self) -> [(&'static str, Option<T>); 8] {
         [
             ("l1_dense", self.l1_dense),
             ("l1_sparse", self.l1_sparse),

@@ -1,8 +1,8 @@
 use std::{sync::Arc, time::Instant};
 
 use lkr_catalog::Catalog;
-use lkr_models::{Embedder, SparseEncoder};
-use lkr_text::query_terms;
+use lkr_models::{Embedder, RerankerSource, SparseEncoder};
+use lkr_text::{Literals, query_terms};
 use lkr_vectors::VectorStore;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
@@ -12,8 +12,9 @@ use tokio::{
 
 use crate::{
     CacheKey, CacheStatus, Error, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse,
-    assemble::assemble,
+    assemble::{Asked, assemble},
     find::{Found, Stores, find},
+    look::{Look, Reranked, Reranking},
     voice::{Voice, voice},
     warning,
 };
@@ -22,6 +23,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Searcher {
     inner: Arc<Inner>,
+    rerankers: Option<Arc<dyn RerankerSource>>,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,14 @@ impl Searcher {
         options: SearchOptions,
     ) -> Self {
         let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
-        Self { inner: Arc::new(Inner { vectors, catalog, embedder, cache, options, turns }) }
+        let inner = Inner { vectors, catalog, embedder, cache, options, turns };
+        Self { inner: Arc::new(inner), rerankers: None }
+    }
+
+    /// The same searcher with a reranker, which is asked for anew at each search.
+    #[must_use]
+    pub fn reranking(self, rerankers: Arc<dyn RerankerSource>) -> Self {
+        Self { rerankers: Some(rerankers), ..self }
     }
 
     /// Answers a request. The future may be dropped at any await.
@@ -64,18 +73,19 @@ impl Searcher {
     ///
     /// # Errors
     /// `Invalid` where the request is, `Overloaded` where too many searches are running, and what the stores fail
-    /// with. A cache or an embedder that fails is no error.
+    /// with. A cache, an embedder or a reranker that fails is no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
         let started = Instant::now();
         request.validate()?;
         let request = request.normalised();
+        let reranking = self.reranker_for(&request).await;
         // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
-        let key = self.inner.key(request.clone()).await?;
+        let key = self.inner.key(request.clone(), &reranking).await?;
         if let Some(response) = self.inner.cached(&key).await {
             return Ok(Searched { response, cache: CacheStatus::Hit });
         }
         let turn = self.inner.turn().await?;
-        let (mut response, lasting) = self.inner.answer(request).await?;
+        let (mut response, lasting) = self.inner.answer(request, reranking).await?;
         drop(turn);
         response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let response = Arc::new(response);
@@ -84,14 +94,30 @@ impl Searcher {
         }
         Ok(Searched { response, cache: CacheStatus::Miss })
     }
+
+    /// The reranker in force, where one is wanted.
+    async fn reranker_for(&self, request: &SearchRequest) -> Reranking {
+        let Some(source) = self.rerankers.as_ref().filter(|_| request.rerank != Some(false)) else {
+            return Reranking::No;
+        };
+        let patience = self.inner.options.rerank_wait;
+        match source.reranker().await {
+            Ok(reranker) => reranker.map_or(Reranking::No, |reranker| Reranking::By(reranker, patience)),
+            Err(error) => {
+                tracing::warn!(%error, "the reranker cannot be had");
+                Reranking::Failed
+            }
+        }
+    }
 }
 
 impl Inner {
-    async fn key(&self, request: SearchRequest) -> Result<CacheKey> {
+    async fn key(&self, request: SearchRequest, reranking: &Reranking) -> Result<CacheKey> {
         Ok(CacheKey {
             request,
             generation: self.catalog.generation().await?,
             model: self.embedder.as_ref().map(|embedder| embedder.profile().id.clone()),
+            reranker: reranking.profile().map(|profile| profile.id.clone()),
             candidates: self.options.candidates,
         })
     }
@@ -128,15 +154,18 @@ impl Inner {
 
     /// Answers a request in its normal form. The flag tells whether the answer will be the same until something
     /// changes.
-    async fn answer(&self, request: SearchRequest) -> Result<(SearchResponse, bool)> {
-        let words = query_terms(&request.query);
+    async fn answer(&self, request: SearchRequest, reranking: Reranking) -> Result<(SearchResponse, bool)> {
+        let literals = Arc::new(Literals::of(&request.query));
+        let asked = Asked { words: query_terms(&request.query), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
         let voice = voice(&request.query, sparse, self.embedder.as_deref()).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
-        let mut found = find(stores, &request, &voice, self.options.candidates).await?;
-        let lasting = found.settled && !voice.passing && !found.legs.other_model;
+        let look = Look { literals, reranking };
+        let mut found = find(stores, &request, &voice, &look, self.options.candidates).await?;
+        let failed = voice.passing || matches!(found.reranked, Reranked::Failed);
+        let lasting = found.settled && !failed && !found.legs.other_model;
         let warnings = warnings(&request, voice, &found);
-        let response = spawn_blocking(move || assemble(request, &mut found, &words, warnings)).await??;
+        let response = spawn_blocking(move || assemble(request, &mut found, &asked, warnings)).await??;
         Ok((response, lasting))
     }
 }
@@ -149,8 +178,10 @@ fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String>
     if found.legs.all.iter().all(|leg| !leg.asked) {
         warnings.push(warning::NO_WORDS.to_owned());
     }
-    if request.rerank == Some(true) {
-        warnings.push(warning::NO_RERANKER.to_owned());
+    match found.reranked {
+        Reranked::Failed => warnings.push(warning::RERANK_FAILED.to_owned()),
+        Reranked::Not if request.rerank == Some(true) => warnings.push(warning::NO_RERANKER.to_owned()),
+        Reranked::Not | Reranked::Done(_) => {}
     }
     warnings
 }

@@ -84,7 +84,8 @@ fn number(word: &str, range: &Range<usize>, take: &mut impl FnMut(Piece)) {
     }
 }
 
-fn is_version(word: &str) -> bool {
+/// Whether a word is digits parted by points.
+pub(crate) fn is_version(word: &str) -> bool {
     word.contains('.') && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 

@@ -1,14 +1,20 @@
 use std::collections::HashSet;
 
-use crate::{Analyzer, Language, QueryTerm};
+use crate::{Analyzer, Language, Literals, QueryTerm};
 
-/// Where `text`, which is in `language`, holds terms of a query: ranges of Unicode code points, sorted, apart.
+/// Where `text`, which is in `language`, holds terms and phrases of a query: ranges of Unicode code points, sorted,
+/// apart.
 ///
-/// The text is analysed as for the index, so what is marked is what was found.
+/// The text is analysed as for the index and for phrases, so what is marked is what was found.
 #[must_use]
-pub fn highlights(query: &[QueryTerm], text: &str, language: Option<Language>) -> Vec<(u32, u32)> {
+pub fn highlights(
+    query: &[QueryTerm],
+    literals: &Literals,
+    text: &str,
+    language: Option<Language>,
+) -> Vec<(u32, u32)> {
     let asked: HashSet<&str> = query.iter().map(|term| term.term.as_str()).collect();
-    let mut found = Vec::new();
+    let mut found = literals.ranges(text);
     Analyzer::new(language).for_each(text, |term, range| {
         if asked.contains(term.as_str()) {
             found.push(range);
@@ -44,10 +50,11 @@ mod tests {
     #[track_caller]
     fn check(query: &str, text: &str, language: &str, expected: &[&str]) {
         let chars: Vec<char> = text.chars().collect();
-        let found: Vec<String> = highlights(&query_terms(query), text, Language::from_code(language))
-            .into_iter()
-            .map(|(start, end)| chars[start as usize..end as usize].iter().collect())
-            .collect();
+        let found: Vec<String> =
+            highlights(&query_terms(query), &Literals::of(query), text, Language::from_code(language))
+                .into_iter()
+                .map(|(start, end)| chars[start as usize..end as usize].iter().collect())
+                .collect();
         assert_eq!(found, expected);
     }
 
@@ -58,5 +65,8 @@ mod tests {
         check("gitlab", "GitLab and git-lab", "en", &["GitLab"]);
         check("nothing", "of the kind", "en", &[]);
         check("", "of the kind", "en", &[]);
+        check("\"of the kind\"", "One of the kind, of a kind", "en", &["of the kind", "kind"]);
+        check("bank of america", "the Bank of America", "en", &["Bank of America"]);
+        check("err-1001", "ERR-1001, err 1001", "en", &["ERR-1001", "err", "1001"]);
     }
 }

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use lkr_text::{
-    Analyzer, Language, detect, estimate_tokens, highlights, query_terms, sentences, token_costs, words,
+    Analyzer, Language, Literals, detect, estimate_tokens, highlights, query_terms, sentences, token_costs,
+    words,
 };
 use proptest::prelude::*;
 
@@ -86,10 +87,30 @@ proptest! {
     fn highlights_are_sorted_and_apart(query in text(), text in text()) {
         let length = text.chars().count() as u32;
         let mut end = None;
-        for (from, to) in highlights(&query_terms(&query), &text, detect(&text)) {
+        for (from, to) in highlights(&query_terms(&query), &Literals::of(&query), &text, detect(&text)) {
             prop_assert!(end.is_none_or(|end| end < from) && from < to && to <= length);
             end = Some(to);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_quoted_out_of_a_text_is_found_in_it(before in text(), phrase in "[a-z]{1,8}( [a-z0-9]{1,8}){0,4}", after in text()) {
+        let text = format!("{before}\n{phrase}\n{after}");
+        let literals = Literals::of(&format!("what about \"{phrase}\""));
+        prop_assert!(literals.held_by(&[&text]).quoted);
+        let ranges = literals.ranges(&text);
+        prop_assert!(ranges.iter().any(|range| text.get(range.clone()) == Some(phrase.as_str())), "{:?}", ranges);
+        prop_assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()));
+    }
+
+    #[test]
+    fn a_text_holds_itself(text in text()) {
+        let literals = Literals::of(&text);
+        let held = literals.held_by(&[&text]);
+        let words = words(&text).len();
+        prop_assert!(held.whole || words < 2, "{:?}", literals);
     }
 }
 

@@ -7,4 +7,8 @@ mod changes;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod literal;
+#[cfg(test)]
+mod rerank;
+#[cfg(test)]
 mod results;

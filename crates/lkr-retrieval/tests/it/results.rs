@@ -1,12 +1,20 @@
 //! What is found, and how it is shown.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use lkr_domain::Layer;
 use lkr_retrieval::{
     ErrorKind, Fusion, GroupBy, LegKind, LegReport, Mode, SearchFilters, SearchRequest, SearchResponse,
     SummaryKind,
 };
+use lkr_vectors::FailingVectors;
+use proptest::prelude::*;
 
 use crate::base::{Base, Given, respond, titles};
 
@@ -239,12 +247,41 @@ async fn lesson_10_explain_tells_legs_ranks_and_time() {
     let ids: Vec<_> = explain.results.iter().map(|result| result.chunk_id).collect();
     assert_eq!(ids, response.results.iter().map(|result| result.chunk_id).collect::<Vec<_>>());
     assert_eq!(explain.results[0].ranks.named().map(|(_, rank)| rank), [Some(1); 8]);
+    for (result, explained) in response.results.iter().zip(&explain.results) {
+        assert_eq!(
+            (explained.scores.chunks_dense, explained.scores.chunks_sparse),
+            (result.scores.dense, result.scores.sparse)
+        );
+        assert_eq!((explained.fused, explained.exact, explained.reranked), (result.score, false, None));
+        for ((leg, rank), (_, score)) in explained.ranks.named().into_iter().zip(explained.scores.named()) {
+            assert_eq!(rank.is_some(), score.is_some(), "{leg}");
+        }
+    }
+    assert!(explain.rerank.is_none());
     let flat = respond(&base.searcher(), &SearchRequest { mode: Mode::Flat, ..explained }).await;
     let explain = flat.explain.as_ref().unwrap();
     assert_eq!(explain.legs.len(), 2);
     assert_eq!(explain.results[0].ranks.l1_dense, None);
     assert_eq!(explain.results[0].ranks.chunks_sparse, Some(1));
     assert!(flat.layers.l1.is_empty() && flat.layers.l2.is_empty() && flat.layers.l3.is_empty());
+}
+
+#[tokio::test]
+async fn lesson_10_all_layers_are_asked_in_one_batch() {
+    let base = library().await;
+    let batches = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&batches);
+    let vectors = FailingVectors::new(base.vectors.clone(), move |operation| {
+        counted.fetch_add(usize::from(operation == "query_batch"), Ordering::Relaxed);
+        None
+    });
+    let searcher = base.searcher_over(Arc::new(vectors));
+    for mode in [Mode::Layered, Mode::Flat] {
+        batches.store(0, Ordering::Relaxed);
+        let response = respond(&searcher, &SearchRequest { mode, ..request("volcanoes on Io") }).await;
+        assert!(!response.results.is_empty());
+        assert_eq!(batches.load(Ordering::Relaxed), 1, "{mode:?}");
+    }
 }
 
 #[tokio::test]
@@ -344,5 +381,70 @@ async fn wrong_requests_are_refused_before_anything_is_asked() {
     for wrong in [request(" "), SearchRequest { top_k: 0, ..request("q") }] {
         let error = base.searcher().search(&wrong).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+}
+
+/// Texts with headings, lists, tables, code, and characters of one to four bytes.
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    let word = prop::sample::select(&[
+        "whale",
+        "océan",
+        "鯨が歌う。",
+        "🐋",
+        "e\u{301}cume",
+        "ERR-47",
+        "sea",
+        ". ",
+        "\n",
+        "\r\n\r\n",
+    ]);
+    let line = prop::collection::vec(word, 1..40).prop_map(|words| words.join(" "));
+    let block = prop_oneof![
+        line.clone(),
+        line.clone().prop_map(|line| format!("## {}", line.replace(['\n', '\r'], " "))),
+        line.clone().prop_map(|line| format!("- {line}\n- {line}")),
+        line.prop_map(|line| format!("```\n{line}\n```")),
+    ];
+    let text =
+        prop::collection::vec(block, 1..12).prop_map(|blocks| format!("whale\n\n{}", blocks.join("\n\n")));
+    prop::collection::vec(text, 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Over every result of every kind of search: the document's text cut at the offsets is the result's text, and
+    /// what is marked lies within it.
+    #[test]
+    fn lesson_09_the_text_cut_at_the_offsets_is_the_result(texts in texts()) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let base = Base::embedded().await;
+            let mut by_document = HashMap::new();
+            for text in &texts {
+                let (document, _) = base.add(Given { title: "t", text, ..Given::default() }).await;
+                by_document.insert(document.doc_id, text.chars().collect::<Vec<char>>());
+            }
+            let searcher = base.searcher();
+            let mut seen = 0;
+            for query in ["whale", "\"whale sea\" océan", "鯨が歌う", "err-47 🐋"] {
+                for (mode, group_by) in [(Mode::Layered, GroupBy::Chunk), (Mode::Flat, GroupBy::Document)] {
+                    let asked = SearchRequest { mode, group_by, top_k: 100, ..request(query) };
+                    for result in &respond(&searcher, &asked).await.results {
+                        let chars = &by_document[&result.doc_id];
+                        let cut: String = chars[result.char_start as usize..result.char_end as usize].iter().collect();
+                        assert_eq!(cut, result.text);
+                        let length = result.char_end - result.char_start;
+                        let mut end = None;
+                        for &(from, to) in &result.highlights {
+                            assert!(end.is_none_or(|end| end < from) && from < to && to <= length, "{result:?}");
+                            end = Some(to);
+                        }
+                        seen += 1;
+                    }
+                }
+            }
+            assert!(seen > 0);
+        });
     }
 }

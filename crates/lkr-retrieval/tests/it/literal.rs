@@ -1,0 +1,224 @@
+//! What is asked for as it stands comes first, and one document does not fill the page.
+
+use std::collections::HashSet;
+
+use lkr_retrieval::{Fusion, GroupBy, Mode, SearchRequest, SearchResponse};
+
+use crate::base::{Base, Given, respond, titles};
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest { explain: true, ..SearchRequest::new(query) }
+}
+
+/// A base in which each text is a document under its title.
+async fn base(texts: &[(&str, &str)]) -> Base {
+    let base = Base::embedded().await;
+    for (title, text) in texts {
+        base.add(Given { title, text, ..Given::default() }).await;
+    }
+    base
+}
+
+fn exact(response: &SearchResponse) -> Vec<bool> {
+    response.explain.as_ref().unwrap().results.iter().map(|result| result.exact).collect()
+}
+
+/// The marked parts of the first result.
+fn marked(response: &SearchResponse) -> Vec<String> {
+    let result = &response.results[0];
+    let chars: Vec<char> = result.text.chars().collect();
+    let cut = |&(start, end): &(u32, u32)| chars[start as usize..end as usize].iter().collect();
+    result.highlights.iter().map(cut).collect()
+}
+
+/// Codes that differ by a digit, and one that says more about errors than any of them.
+const CODES: [(&str, &str); 5] = [
+    ("one", "The code ERR-4711 stands for a disk that is full. Nothing was written."),
+    ("two", "The code ERR-4712 stands for a disk that is full. Nothing was written."),
+    ("three", "The code ERR-47110 stands for a disk that is full. Nothing was written."),
+    (
+        "four",
+        "Error codes: every error has a code, and the code of an error stands for the error. A code is a code.",
+    ),
+    ("five", "What does an error mean? What a code stands for: the meaning of the error code."),
+];
+
+#[tokio::test]
+async fn an_identifier_comes_first_whatever_is_said_around_it() {
+    let base = base(&CODES).await;
+    for query in ["ERR-4711", "what does the error code err-4711 stand for", "\"ERR-4711\" error code"] {
+        for fusion in [Fusion::Graded, Fusion::Rrf] {
+            for mode in [Mode::Layered, Mode::Flat] {
+                let response =
+                    respond(&base.searcher(), &SearchRequest { fusion, mode, ..request(query) }).await;
+                assert_eq!(titles(&response)[0], "one", "{query}");
+                assert_eq!(exact(&response).iter().filter(|exact| **exact).count(), 1, "{query}");
+                assert!(marked(&response).contains(&"ERR-4711".to_owned()), "{query}");
+                assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn versions_files_and_tokens_are_found_whole_and_in_parts() {
+    let base = base(&[
+        ("a", "Since v1.2.3 the flag is gone."),
+        ("b", "Since v1.2.4 the flag is back."),
+        ("c", "The loop stands in src/main.rs below the imports."),
+        ("d", "Call parseUrl before anything else."),
+        ("e", "The field max_open_files bounds them; see std::fs for the rest."),
+        ("f", "It needs 1,000 files, or 3.14 of them at 10:30."),
+        ("g", "Nothing of the kind."),
+    ])
+    .await;
+    let searcher = base.searcher();
+    for (query, expected) in [
+        ("1.2.3", "a"),
+        ("v1.2.4", "b"),
+        ("what changed in 1.2.4", "b"),
+        ("main.rs", "c"),
+        ("src/main.rs", "c"),
+        ("main", "c"),
+        ("parseUrl", "d"),
+        ("parseurl", "d"),
+        ("url", "d"),
+        ("max_open_files", "e"),
+        ("open", "e"),
+        ("std::fs", "e"),
+        ("1000", "f"),
+        ("1,000", "f"),
+        ("3.14", "f"),
+        ("10:30", "f"),
+    ] {
+        let response = respond(&searcher, &request(query)).await;
+        assert_eq!(titles(&response)[0], expected, "{query}");
+        assert!(!marked(&response).is_empty(), "{query}");
+    }
+    let both = respond(&searcher, &request("1.2")).await;
+    assert_eq!(titles(&both)[..2].iter().copied().collect::<HashSet<_>>(), HashSet::from(["a", "b"]));
+}
+
+#[tokio::test]
+async fn a_phrase_in_quotation_marks_comes_first() {
+    let base = base(&[
+        ("loose", "Ice on the ocean. The ocean is salty, and salty is the ice. Salty, salty ocean ice."),
+        ("exact", "Somewhere below, the salty ocean waits."),
+        ("other", "A cat sleeps."),
+    ])
+    .await;
+    let searcher = base.searcher();
+    let response = respond(&searcher, &request("ice \"below salty\" ocean")).await;
+    assert!(exact(&response).iter().all(|exact| !exact), "it stands nowhere so");
+    let response = respond(&searcher, &request("ice ocean \"the SALTY ocean\"")).await;
+    assert_eq!(titles(&response)[0], "exact");
+    assert_eq!(marked(&response), ["the salty ocean"]);
+    let response = respond(&searcher, &request("the salty ocean waits")).await;
+    assert_eq!((titles(&response)[0], exact(&response)[0]), ("exact", true));
+    assert_eq!(marked(&response), ["the salty ocean waits"]);
+}
+
+#[tokio::test]
+async fn what_nearly_all_hold_tells_nothing() {
+    let texts: Vec<_> = (0..9).map(|n| format!("covid-19 case {n} and more of it")).collect();
+    let mut given: Vec<_> = texts.iter().map(|text| ("case", text.as_str())).collect();
+    given.push(("virus", "The virus spreads by air; masks hold the virus back, and masks are cheap."));
+    let base = base(&given).await;
+    let response = respond(&base.searcher(), &request("do masks hold the virus of covid-19 back")).await;
+    assert_eq!(titles(&response)[0], "virus");
+    assert!(exact(&response).iter().all(|exact| !exact));
+}
+
+#[tokio::test]
+async fn lesson_11_chinese_and_japanese_are_found_by_keyword() {
+    let base = Base::new(None).await;
+    for (title, text) in [
+        ("塔", "私は東京タワーに行く。とても高い。"),
+        ("空", "東の空に月が出る。京都の夜。"),
+        ("检索", "知识检索服务把文档分成四层,每一层都有自己的向量。"),
+        ("天气", "今天天气很好,我们去公园散步。"),
+        ("猫", "吾輩は猫である。名前はまだ無い。"),
+    ] {
+        base.add(Given { title, text, ..Given::default() }).await;
+    }
+    let searcher = base.searcher();
+    for (query, expected, part) in [
+        ("東京タワー", "塔", "東京タワー"),
+        ("東京タワーの高さは", "塔", "東京タワー"),
+        ("京都", "空", "京都"),
+        ("文档分成几层", "检索", "文档分成"),
+        ("向量", "检索", "向量"),
+        ("公园散步", "天气", "公园散步"),
+        ("名前", "猫", "名前"),
+        ("猫", "猫", "猫"),
+    ] {
+        let response = respond(&searcher, &request(query)).await;
+        assert_eq!(titles(&response).first(), Some(&expected), "{query}");
+        assert!(marked(&response).concat().contains(part), "{query}: {:?}", marked(&response));
+    }
+}
+
+/// A document of so many sections that all speak of whales.
+fn sections(count: usize) -> String {
+    (0..count).map(|n| format!("## Part {n}\n\nThe whale number {n} sings to the whale.\n\n")).collect()
+}
+
+#[tokio::test]
+async fn one_document_does_not_fill_the_page() {
+    let base = Base::embedded().await;
+    base.add(Given { title: "Whale whale whale", text: &sections(30), ..Given::default() }).await;
+    for n in 0..5 {
+        let (title, text) =
+            (format!("ship {n}"), format!("Ship number {n} was sunk by a whale once, it is said."));
+        base.add(Given { title: &title, text: &text, ..Given::default() }).await;
+    }
+    let searcher = base.searcher();
+    let mut before = HashSet::new();
+    for (top_k, most) in [(1, 1), (3, 2), (10, 7), (12, 8), (35, 30), (100, 30)] {
+        let response = respond(&searcher, &SearchRequest { top_k, ..request("whale") }).await;
+        let own = titles(&response).iter().filter(|title| title.starts_with("Whale")).count();
+        assert_eq!(own, most, "of {top_k}");
+        assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
+        let ids: HashSet<_> = response.results.iter().map(|result| result.chunk_id).collect();
+        assert!(ids.is_superset(&before), "a deeper page has all of {top_k}");
+        before = ids;
+    }
+    assert_eq!(before.len(), 35);
+    let by_document = SearchRequest { group_by: GroupBy::Document, ..request("whale") };
+    assert_eq!(respond(&searcher, &by_document).await.results.len(), 6);
+}
+
+#[tokio::test]
+async fn others_behind_a_large_document_have_their_room_too() {
+    let base = Base::embedded().await;
+    let (large, _) =
+        base.add(Given { title: "Whale whale whale", text: &sections(400), ..Given::default() }).await;
+    for n in 0..5 {
+        let text = format!("Ship number {n} was, as it is said and often told, sunk by a whale once.");
+        base.add(Given { title: "ship", text: &text, ..Given::default() }).await;
+    }
+    let searcher = base.searcher();
+    let count =
+        |response: &SearchResponse| response.results.iter().filter(|r| r.doc_id == large.doc_id).count();
+    for mode in [Mode::Layered, Mode::Flat] {
+        let asked = SearchRequest { mode, ..request("whale") };
+        let response = respond(&searcher, &asked).await;
+        assert_eq!((response.results.len(), count(&response)), (10, 7), "{mode:?}");
+        assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
+        for result in response.results.iter().filter(|result| result.doc_id != large.doc_id) {
+            assert!(result.text.contains("sunk by a whale") && !result.highlights.is_empty(), "{result:?}");
+        }
+    }
+    // Who asks for that document alone gets it.
+    let mut alone = request("whale");
+    alone.filters.doc_ids = Some(vec![large.doc_id]);
+    assert_eq!(count(&*respond(&searcher, &alone).await), 10);
+}
+
+#[tokio::test]
+async fn where_there_are_no_others_one_document_fills_the_page() {
+    let base = base(&[("Whales", &sections(20)), ("Bread", "Knead the dough.")]).await;
+    let request = SearchRequest { mode: Mode::Flat, ..request("sings") };
+    let response = respond(&Base { embedder: None, ..base }.searcher(), &request).await;
+    assert_eq!(titles(&response), ["Whales"; 10]);
+}
