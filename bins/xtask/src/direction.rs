@@ -43,6 +43,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-layers", &["lkr-domain", "lkr-text"]),
     ("lkr-models", &["lkr-domain", "lkr-text"]),
     ("lkr-models-local", &["lkr-domain", "lkr-models", "lkr-text"]),
+    ("lkr-models-remote", &["lkr-domain", "lkr-models", "lkr-outgoing", "lkr-sealing", "lkr-text"]),
     ("lkr-ocr-tesseract", &["lkr-domain", "lkr-parsers"]),
     ("lkr-parsers", &["lkr-domain"]),
     ("lkr-parsers-docx", &["lkr-domain", "lkr-parsers"]),

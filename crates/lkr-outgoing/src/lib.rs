@@ -8,6 +8,7 @@ mod policy;
 mod request;
 mod resolve;
 mod response;
+mod retry_after;
 mod roots;
 
 pub use client::Outgoing;
@@ -17,4 +18,5 @@ pub use policy::Policy;
 pub use request::{Limits, Request};
 pub use resolve::{Resolve, SystemResolver};
 pub use response::Response;
+pub use retry_after::retry_after;
 pub use roots::Roots;

@@ -8,12 +8,13 @@ use std::{
 use lkr_domain::EventId;
 use lkr_outgoing::{
     HeaderMap, Limits, Method, Request,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    retry_after,
 };
 
 use crate::{
     Outcome, Result,
-    backoff::{asked, wait},
+    backoff::wait,
     clock::{millis, now_ms},
     delivery::Taken,
     records::{HookV1, secret_place},
@@ -87,8 +88,7 @@ async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {
     match inner.parts.outgoing.send(request).await {
         Ok(answer) if answer.status.is_success() => Said::Yes,
         Ok(answer) => {
-            let after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-            let wait = after.and_then(|after| asked(after, SystemTime::now()));
+            let wait = retry_after(&answer.headers, SystemTime::now());
             Said::No { reason: format!("the receiver answers {}", answer.status.as_u16()), wait }
         }
         Err(error) => no(error.to_string()),

@@ -1,6 +1,6 @@
 //! When to try again.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::DeliveryOptions;
 
@@ -10,14 +10,6 @@ pub(crate) fn wait(options: &DeliveryOptions, attempts: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1).min(31));
     let wait = options.first_wait.saturating_mul(doubled).min(options.longest_wait);
     wait.mul_f64(rand::random_range(0.75..=1.25))
-}
-
-/// How long a receiver asks to be left alone: `Retry-After` in seconds or as a date. At least a second.
-pub(crate) fn asked(retry_after: &str, now: SystemTime) -> Option<Duration> {
-    let text = retry_after.trim();
-    let seconds = text.parse::<u64>().ok().map(Duration::from_secs);
-    let date = || Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default());
-    seconds.or_else(date).map(|wait| wait.max(Duration::from_secs(1)))
 }
 
 #[cfg(test)]
@@ -49,23 +41,5 @@ mod tests {
         });
         let tries = tries.count();
         assert!((25..60).contains(&tries), "{tries}");
-    }
-
-    #[test]
-    fn what_receivers_ask_for() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
-        for (text, seconds) in [
-            ("120", Some(120)),
-            (" 7 ", Some(7)),
-            ("0", Some(1)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7)),
-            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(1)),
-            ("-1", None),
-            ("1.5", None),
-            ("soon", None),
-            ("", None),
-        ] {
-            assert_eq!(asked(text, now), seconds.map(Duration::from_secs), "{text}");
-        }
     }
 }

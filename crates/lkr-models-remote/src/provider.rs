@@ -1,0 +1,95 @@
+//! One provider: how it is asked, and whether it wants to be.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use lkr_models::{Error, ErrorKind, Result};
+use lkr_outgoing::{
+    HeaderMap, Limits, Method, Outgoing, Request,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    retry_after,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{RemoteOptions, error};
+
+/// The longest that a provider is left alone for.
+const LONGEST_PAUSE: Duration = Duration::from_mins(10);
+/// What an answer may have besides what was sent, in bytes.
+const ANSWER_BYTES: usize = 1024 * 1024;
+
+/// A provider of models.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    outgoing: Outgoing,
+    options: RemoteOptions,
+    headers: HeaderMap,
+    /// Until when it asks to be left alone.
+    not_before: Mutex<Option<Instant>>,
+}
+
+impl Provider {
+    /// # Errors
+    /// `Config` where the address may not be called or the key cannot be sent.
+    pub(crate) fn new(outgoing: Outgoing, options: RemoteOptions) -> Result<Self> {
+        if options.base_url.trim().is_empty() {
+            return Err(error::config("base_url is empty"));
+        }
+        outgoing.policy().check(&options.base_url).map_err(error::unanswered)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(key) = &options.api_key {
+            let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
+            let mut value = value.map_err(|_| error::config("api_key cannot be sent in a header"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Self { outgoing, options, headers, not_before: Mutex::default() })
+    }
+
+    pub(crate) const fn options(&self) -> &RemoteOptions {
+        &self.options
+    }
+
+    /// Posts `body` as JSON to `path` behind the base address, unless that ends with it already.
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
+        self.may_be_asked()?;
+        let base = self.options.base_url.trim().trim_end_matches('/');
+        let address = if base.ends_with(path) { base.to_owned() } else { format!("{base}{path}") };
+        let body = serde_json::to_vec(body).map_err(error::wrong_answer)?;
+        let whole = self.options.timeout;
+        let limits = Limits {
+            connect: Limits::default().connect.min(whole),
+            whole,
+            body: body.len().saturating_mul(4).saturating_add(ANSWER_BYTES),
+        };
+        let headers = self.headers.clone();
+        let request = Request { headers, body: body.into(), limits, ..Request::new(Method::POST, address) };
+        let answer = self.outgoing.send(request).await.map_err(error::unanswered)?;
+        if !answer.status.is_success() {
+            let wait = retry_after(&answer.headers, SystemTime::now()).map(|wait| wait.min(LONGEST_PAUSE));
+            return Err(self.note(error::refused(answer.status, wait)));
+        }
+        let bytes = answer.bytes().await.map_err(error::unanswered)?;
+        serde_json::from_slice(&bytes)
+            .map_err(|_| error::wrong_answer("it is none of the JSON that is expected"))
+    }
+
+    /// Refuses while it asks to be left alone.
+    fn may_be_asked(&self) -> Result<()> {
+        let not_before = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = not_before.and_then(|not_before| not_before.checked_duration_since(Instant::now()));
+        left.filter(|left| !left.is_zero()).map_or(Ok(()), |left| Err(error::throttled(Some(left))))
+    }
+
+    /// Notes until when it asks to be left alone.
+    fn note(&self, error: Error) -> Error {
+        if let ErrorKind::Throttled { retry_after: Some(wait) } = error.kind() {
+            let mut not_before = self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+            *not_before = (*not_before).max(Instant::now().checked_add(wait));
+        }
+        error
+    }
+}
