@@ -17,6 +17,7 @@ use crate::{
     config::Config,
     first_admin,
     plugins::{find_tools, plugins},
+    rerankers::Rerankers,
     secret_key,
     state::{AppOptions, AppState, Services},
     webhooks::{address_check, open_webhooks, outbox},
@@ -119,7 +120,10 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.blobs_dir = config.blobs_dir();
     options.uploads_dir = config.upload_dir();
     options.model_dir = config.model_dir();
+    options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
+    let rerankers = Rerankers::default();
+    options.rerankers = Some(Arc::new(rerankers.clone()));
     let outbox = outbox();
     options.outbox = Some(Arc::new(outbox.clone()));
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
@@ -143,8 +147,9 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     }
     let files = open_reader(config, tools)?;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
-    let webhooks = open_webhooks(kb.state(), key, outgoing, outbox, state).await?;
-    Ok(Services { kb, files, auth, settings, webhooks })
+    rerankers.follow(&settings, outgoing.clone());
+    let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, state).await?;
+    Ok(Services { kb, files, auth, settings, webhooks, outgoing })
 }
 
 /// What is told to be a PDF, and refused by all who can read one.

@@ -11,6 +11,7 @@ use std::{
 use ipnet::IpNet;
 use lkr::{KnowledgeBase, files::FileReader};
 use lkr_auth::Auth;
+use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
 use lkr_webhooks::Webhooks;
 use tokio::sync::Semaphore;
@@ -43,6 +44,8 @@ pub struct Services {
     pub settings: Settings,
     /// Who is told of what happens.
     pub webhooks: Webhooks,
+    /// What calls models on other machines.
+    pub outgoing: Outgoing,
 }
 
 /// What of the configuration requests depend on.

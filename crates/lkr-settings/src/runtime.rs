@@ -22,7 +22,7 @@ pub struct PerModel<T> {
     pub summarize: T,
     /// Of the model that finds categories.
     pub classify: T,
-    /// Of the model that orders hits anew.
+    /// Of the model that ranks results again.
     pub rerank: T,
 }
 

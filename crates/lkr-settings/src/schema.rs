@@ -36,7 +36,10 @@ fn model_purpose(name: &str) -> &'static str {
         "embed" => "The model that makes vectors. Without a provider it is the one in the process.",
         "summarize" => "The model that writes summaries.",
         "classify" => "The model that finds categories.",
-        "rerank" => "The model that orders hits anew.",
+        "rerank" => {
+            "The model that ranks results again. Its provider answers POST {base_url}/rerank, as vLLM, TEI and Jina \
+             do. Without a provider it is the one in the process, where there is one."
+        }
         _ => "A model.",
     }
 }

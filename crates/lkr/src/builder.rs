@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
 use lkr_ingest::{IngestOptions, Ingestor, Ports};
-use lkr_models::Embedder;
+use lkr_models::{Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
@@ -10,9 +10,9 @@ use lkr_taxonomy::{Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
-use crate::{KnowledgeBase, Result, error::During, kb::Parts};
+use crate::{KnowledgeBase, Result, error::During, kb::Parts, rerankers::Rerankers};
 
-/// Puts a knowledge base together. What is not given lies in memory, and there is no embedding model.
+/// Puts a knowledge base together. What is not given lies in memory, and there are no models.
 #[derive(Debug, Default)]
 pub struct Builder {
     vectors: Option<Arc<dyn VectorStore>>,
@@ -21,6 +21,7 @@ pub struct Builder {
     blobs: Option<Arc<dyn ObjectStore>>,
     originals: Option<Originals>,
     embedder: Option<Arc<dyn Embedder>>,
+    rerankers: Rerankers,
     parser: Option<Arc<dyn Parser>>,
     taxonomy: Option<Taxonomy>,
     classifier: Option<Arc<dyn Classifier>>,
@@ -72,6 +73,20 @@ impl Builder {
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
+        self
+    }
+
+    /// What ranks the best results again; nothing unless one is given.
+    #[must_use]
+    pub fn reranker(mut self, reranker: Arc<dyn Reranker>) -> Self {
+        self.rerankers.own = Some(reranker);
+        self
+    }
+
+    /// What names a reranker anew at each search. Where it names none, the one that was given stands in.
+    #[must_use]
+    pub fn reranker_source(mut self, source: Arc<dyn RerankerSource>) -> Self {
+        self.rerankers.named = Some(source);
         self
     }
 
@@ -165,8 +180,10 @@ impl Builder {
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
         let workers = ingestor.start().await.during("start workers")?;
+        let reranker = self.rerankers.own.clone();
         let searcher =
-            Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search);
+            Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search)
+                .reranking(Arc::new(self.rerankers));
         let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
         let parts = Parts {
             vectors,
@@ -176,6 +193,7 @@ impl Builder {
             texts,
             originals,
             embedder,
+            reranker,
             taxonomy,
             ingestor,
             searcher,

@@ -11,7 +11,7 @@ use lkr_catalog::{
 };
 use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, Node, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
-use lkr_models::Embedder;
+use lkr_models::{Embedder, Reranker};
 use lkr_retrieval::{SearchRequest, Searched, Searcher};
 use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
@@ -34,6 +34,7 @@ pub(crate) struct Parts {
     pub(crate) texts: Texts,
     pub(crate) originals: Originals,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) taxonomy: Taxonomy,
     pub(crate) ingestor: Ingestor,
     pub(crate) searcher: Searcher,
@@ -214,6 +215,12 @@ impl KnowledgeBase {
     #[must_use]
     pub fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
         self.parts.embedder.as_ref()
+    }
+
+    /// The reranker of its own, which stands in where no other is named.
+    #[must_use]
+    pub fn reranker(&self) -> Option<&Arc<dyn Reranker>> {
+        self.parts.reranker.as_ref()
     }
 
     /// How much there is.

@@ -16,6 +16,7 @@ mod health;
 mod kb;
 #[cfg(feature = "lmdb")]
 mod open;
+mod rerankers;
 mod submit;
 
 pub use builder::Builder;
@@ -44,7 +45,9 @@ pub use open::{OpenOptions, open_state};
 /// The ports, for those who bring their own stores and models, and the crates that hold all that they speak of.
 pub mod ports {
     pub use lkr_catalog::Outbox;
-    pub use lkr_models::{self as models, EmbedKind, Embedder, EmbedderProfile};
+    pub use lkr_models::{
+        self as models, EmbedKind, Embedder, EmbedderProfile, Reranker, RerankerProfile, RerankerSource,
+    };
     pub use lkr_parsers::{self as parsers, Parser};
     pub use lkr_state::{self as state, StateStore, TaskQueue};
     pub use lkr_vectors::{self as vectors, VectorStore};

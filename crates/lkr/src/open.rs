@@ -6,7 +6,7 @@ use std::{
 };
 
 use lkr_catalog::{Originals, Outbox};
-use lkr_models::Embedder;
+use lkr_models::{Embedder, Reranker, RerankerSource};
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_taxonomy::Taxonomy;
@@ -29,6 +29,10 @@ pub struct OpenOptions {
     pub uploads_dir: PathBuf,
     /// The folder of the embedding model. Where it does not exist, searches go by words alone.
     pub model_dir: PathBuf,
+    /// The folder of the reranker. Where it does not exist, nothing ranks results again, unless `rerankers` does.
+    pub rerank_model_dir: PathBuf,
+    /// What names a reranker anew at each search, above the one in the folder.
+    pub rerankers: Option<Arc<dyn RerankerSource>>,
     /// The categories that documents are classified into.
     pub taxonomy: Taxonomy,
     /// What is told of tasks that ended and documents that were deleted.
@@ -47,6 +51,8 @@ impl OpenOptions {
             blobs_dir: data_dir.join("blobs"),
             uploads_dir: data_dir.join("uploads"),
             model_dir: data_dir.join("models").join("default"),
+            rerank_model_dir: data_dir.join("models").join("reranker"),
+            rerankers: None,
             data_dir,
             taxonomy: Taxonomy::built_in(),
             outbox: None,
@@ -68,10 +74,9 @@ impl KnowledgeBase {
     /// Opens a knowledge base as told.
     ///
     /// # Errors
-    /// `Conflict` where another process has it open, `Invalid` where the model's folder holds no usable model.
+    /// `Conflict` where another process has it open, `Invalid` where a model's folder holds no usable model.
     pub async fn open_with(options: OpenOptions) -> Result<Self> {
-        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, taxonomy, outbox, ingest, search } =
-            options;
+        let OpenOptions { data_dir, blobs_dir, uploads_dir, model_dir, rerank_model_dir, .. } = options;
         let opened = blocking("open knowledge base", move || {
             refuse_texts_alone(&data_dir, &blobs_dir)?;
             let store = open_store(&data_dir, LmdbOptions::default())?;
@@ -79,9 +84,10 @@ impl KnowledgeBase {
                 tracing::warn!(%error, "what is left of a backup could not be removed");
             }
             let embedded = Embedded { store, data_dir, taking: Arc::default() };
-            Ok((embedded, open_blobs(&blobs_dir)?, open_model(&model_dir)?))
+            let models = (open_model(&model_dir)?, open_reranker(&rerank_model_dir)?);
+            Ok((embedded, open_blobs(&blobs_dir)?, models))
         });
-        let (embedded, blobs, embedder) = opened.await?;
+        let (embedded, blobs, (embedder, reranker)) = opened.await?;
         let store = &embedded.store;
         let builder = Builder::default()
             .vectors(Arc::new(store.vectors()))
@@ -89,19 +95,22 @@ impl KnowledgeBase {
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs))
             .originals(Originals::in_folder(uploads_dir))
-            .taxonomy(taxonomy)
-            .ingest_options(ingest)
-            .search_options(search)
+            .taxonomy(options.taxonomy)
+            .ingest_options(options.ingest)
+            .search_options(options.search)
             .embedded(embedded);
-        let builder = match embedder {
-            Some(embedder) => builder.embedder(embedder),
-            None => builder,
-        };
-        let builder = match outbox {
-            Some(outbox) => builder.outbox(outbox),
-            None => builder,
-        };
-        builder.build().await
+        let builder = given(builder, embedder, Builder::embedder);
+        let builder = given(builder, reranker, Builder::reranker);
+        let builder = given(builder, options.rerankers, Builder::reranker_source);
+        given(builder, options.outbox, Builder::outbox).build().await
+    }
+}
+
+/// The builder with what there is of a part.
+fn given<T>(builder: Builder, part: Option<T>, with: fn(Builder, T) -> Builder) -> Builder {
+    match part {
+        Some(part) => with(builder, part),
+        None => builder,
     }
 }
 
@@ -229,6 +238,21 @@ fn open_model(dir: &Path) -> Result<Option<Arc<dyn Embedder>>> {
     let embedder = lkr_models_local::LocalEmbedder::open(dir, options)
         .map_err(|error| Error::new(ErrorKind::Invalid, "open embedding model", error))?;
     Ok(Some(Arc::new(embedder)))
+}
+
+#[cfg(feature = "local-models")]
+fn open_reranker(dir: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+    if !dir.exists() {
+        return Ok(None);
+    }
+    let reranker = lkr_models_local::LocalReranker::open(dir, &lkr_models_local::RerankOptions::default())
+        .map_err(|error| Error::new(ErrorKind::Invalid, "open reranker", error))?;
+    Ok(Some(Arc::new(reranker)))
+}
+
+#[cfg(not(feature = "local-models"))]
+fn open_reranker(_: &Path) -> Result<Option<Arc<dyn Reranker>>> {
+    Ok(None)
 }
 
 #[cfg(not(feature = "local-models"))]

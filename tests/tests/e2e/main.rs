@@ -21,6 +21,7 @@ mod lesson_26_outgoing_hosts;
 mod lesson_27_hostile_files;
 mod lesson_35_slow_clients;
 mod newcomer;
+mod rerank;
 mod second_process;
 mod secrets;
 mod sigterm;

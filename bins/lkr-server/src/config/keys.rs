@@ -82,6 +82,14 @@ pub(super) const KEYS: &[Key] = &[
         |c| v::shown(&c.model_dir()),
         "Folder of the embedding model; <data_dir>/models/default when not set"
     ),
+    key!(
+        rerank_model_dir,
+        Text,
+        Plain,
+        v::optional_path,
+        |c| v::shown(&c.rerank_model_dir()),
+        "Folder of the reranker; <data_dir>/models/reranker, if it is there, when not set"
+    ),
     key!(vectors, Text, Plain, v::vectors, |c| Some(v::name_of(c.vectors)), "embedded or qdrant"),
     key!(qdrant_url, Text, Url, v::optional_url, |c| c.qdrant_url.clone(), "Address of Qdrant"),
     key!(qdrant_api_key, Text, Secret, v::optional, |c| c.qdrant_api_key.clone(), "Key of Qdrant"),

@@ -26,6 +26,8 @@ pub struct Config {
     pub secret_key: Option<String>,
     /// The folder of the embedding model; `<data_dir>/models/default` when it is not set.
     pub model_dir: Option<PathBuf>,
+    /// The folder of the reranker; `<data_dir>/models/reranker`, if that is there, when it is not set.
+    pub rerank_model_dir: Option<PathBuf>,
     /// Where points are kept.
     pub vectors: VectorsBackend,
     /// Qdrant's address.
@@ -101,6 +103,7 @@ impl Default for Config {
             admin_password: None,
             secret_key: None,
             model_dir: None,
+            rerank_model_dir: None,
             vectors: VectorsBackend::Embedded,
             qdrant_url: None,
             qdrant_api_key: None,
@@ -132,6 +135,12 @@ impl Config {
         self.model_dir.clone().unwrap_or_else(|| self.data_dir.join("models/default"))
     }
 
+    /// The folder of the reranker.
+    #[must_use]
+    pub fn rerank_model_dir(&self) -> PathBuf {
+        self.rerank_model_dir.clone().unwrap_or_else(|| self.data_dir.join("models/reranker"))
+    }
+
     /// The folder of texts.
     #[must_use]
     pub fn blobs_dir(&self) -> PathBuf {
@@ -149,6 +158,9 @@ impl Config {
     fn check_built_in(&self) -> Result<(), String> {
         if let Some(library) = self.pdfium_library.as_ref().filter(|library| !library.is_file()) {
             return Err(format!("pdfium_library: there is no file {}", library.display()));
+        }
+        if let Some(folder) = self.rerank_model_dir.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(format!("rerank_model_dir: there is no folder {}", folder.display()));
         }
         let absent = [
             (self.vectors == VectorsBackend::Qdrant, "vectors = qdrant"),

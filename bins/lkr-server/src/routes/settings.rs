@@ -109,7 +109,7 @@ async fn test(_: Admin, mut cx: Cx) -> Answer {
     let (name, change) = input.entry().ok_or_else(|| ApiError::invalid(one))?;
     let services = cx.services()?;
     let entry = services.settings.preview(name, &change).await?;
-    let tried = models::try_out(&services.kb, name, &entry).await;
+    let tried = models::try_out(services, name, &entry).await;
     Reply::ok(&SettingsTested {
         ok: tried.ok,
         latency_ms: u64::try_from(tried.took.as_millis()).unwrap_or(u64::MAX),

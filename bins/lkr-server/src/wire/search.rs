@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use lkr_retrieval::{
-    Explain, ExplainedResult, LayerHit, Layers, LegReport, SearchResponse, SearchResult, Summary, SummaryKind,
+    Explain, ExplainedResult, LayerHit, Layers, LegReport, RerankReport, SearchResponse, SearchResult,
+    Summary, SummaryKind,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -64,8 +65,10 @@ pub(crate) struct ResultItem {
     char_start: u32,
     char_end: u32,
     text: String,
-    /// Ranges of `text` in code points that the query's words match.
+    /// Ranges of `text` in code points that the query's words and phrases match.
     highlights: Vec<[u32; 2]>,
+    /// Falls from the first result to the last. It is the fused score, or the reranker's; what holds literally what was
+    /// asked for stands above the rest.
     score: f32,
     scores: ScoresItem,
 }
@@ -193,7 +196,19 @@ impl From<&Summary> for SummaryItem {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplainItem {
     legs: Vec<LegItem>,
-    results: Vec<RanksItem>,
+    /// Null where no reranker ranked again.
+    #[schema(required)]
+    rerank: Option<RerankItem>,
+    results: Vec<ExplainedItem>,
+}
+
+/// What a reranker did.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RerankItem {
+    model: String,
+    /// How many candidates it scored.
+    candidates: usize,
+    ms: f64,
 }
 
 /// What a leg contributed.
@@ -208,19 +223,32 @@ pub(crate) struct LegItem {
     ms: f64,
 }
 
-/// A result's ranks by leg (`l1_dense`, …), from 1; null where a leg did not list it.
+/// Where a result stood in each leg (`l1_dense`, …), null where a leg did not list it, and why it stands where it does.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RanksItem {
+pub(crate) struct ExplainedItem {
     chunk_id: String,
+    /// Ranks, from 1.
     #[schema(value_type = BTreeMap<String, Option<u32>>)]
     ranks: BTreeMap<&'static str, Option<u32>>,
+    /// Cosines and keyword scores.
+    #[schema(value_type = BTreeMap<String, Option<f32>>)]
+    scores: BTreeMap<&'static str, Option<f32>>,
+    /// The score after the fusion of the legs.
+    fused: f32,
+    /// Whether it comes first because it holds literally what was asked for: a phrase in quotation marks, an
+    /// identifier, or the whole query.
+    exact: bool,
+    /// The reranker's score; null where it was not shown to it.
+    #[schema(required)]
+    reranked: Option<f32>,
 }
 
 impl From<&Explain> for ExplainItem {
     fn from(explain: &Explain) -> Self {
         Self {
             legs: explain.legs.iter().map(LegItem::from).collect(),
-            results: explain.results.iter().map(RanksItem::from).collect(),
+            rerank: explain.rerank.as_ref().map(RerankItem::from),
+            results: explain.results.iter().map(ExplainedItem::from).collect(),
         }
     }
 }
@@ -237,8 +265,21 @@ impl From<&LegReport> for LegItem {
     }
 }
 
-impl From<&ExplainedResult> for RanksItem {
+impl From<&RerankReport> for RerankItem {
+    fn from(report: &RerankReport) -> Self {
+        Self { model: report.model.clone(), candidates: report.candidates, ms: report.ms }
+    }
+}
+
+impl From<&ExplainedResult> for ExplainedItem {
     fn from(result: &ExplainedResult) -> Self {
-        Self { chunk_id: result.chunk_id.to_string(), ranks: BTreeMap::from(result.ranks.named()) }
+        Self {
+            chunk_id: result.chunk_id.to_string(),
+            ranks: BTreeMap::from(result.ranks.named()),
+            scores: BTreeMap::from(result.scores.named()),
+            fused: result.fused,
+            exact: result.exact,
+            reranked: result.reranked,
+        }
     }
 }

@@ -28,7 +28,8 @@ pub(crate) struct SearchInput {
     /// layered, or flat for chunks alone
     #[schema(default = "layered")]
     mode: Option<ModeInput>,
-    /// chunk, or document for each document once, by its best chunk
+    /// chunk, of which no document has more than two thirds while there are others; or document for each document
+    /// once, by its best chunk
     #[schema(default = "chunk")]
     group_by: Option<GroupByInput>,
     /// Whether legs and ranks are to be reported.
@@ -37,8 +38,8 @@ pub(crate) struct SearchInput {
     /// How the evidence of the legs is added up: by graded evidence, or by plain reciprocal ranks.
     #[schema(default = "graded")]
     fusion: Option<FusionInput>,
-    /// Whether the results are to be ranked again by a reranker. None can be configured yet: asked for, it is
-    /// answered with a warning.
+    /// Whether the best candidates are ranked again by a reranker; by default where there is one. Where there is none,
+    /// or it fails, a warning says so.
     rerank: Option<bool>,
 }
 

@@ -10,6 +10,7 @@ mod keys;
 mod knowledge;
 mod openapi;
 mod operations;
+mod rerank;
 mod rights;
 mod search;
 mod settings;

@@ -49,7 +49,12 @@ async fn results_have_their_keys_and_offsets() {
     assert_eq!(keys, ["dense", "l1", "l2", "l3", "sparse"]);
     assert_eq!(answer["layers"].as_object().unwrap().len(), 3);
     assert_eq!(answer["explain"]["results"][0]["chunk_id"], first["chunk_id"]);
-    assert_eq!(answer["explain"]["results"][0]["ranks"].as_object().unwrap().len(), 8);
+    let explained = &answer["explain"]["results"][0];
+    assert_eq!(explained["ranks"].as_object().unwrap().len(), 8);
+    assert_eq!(explained["scores"].as_object().unwrap().len(), 8);
+    assert_eq!(explained["scores"]["chunks_sparse"], first["scores"]["sparse"]);
+    assert_eq!((&explained["fused"], &explained["exact"]), (&first["score"], &json!(false)));
+    assert_eq!((&explained["reranked"], &answer["explain"]["rerank"]), (&Value::Null, &Value::Null));
     let plain = search(&api, json!({ "query": "ocean" })).await.data();
     assert!(plain.get("explain").is_none());
 }

@@ -205,6 +205,12 @@ async fn a_model_is_tried_out_honestly() {
             json!({ "summarize": { "provider": "remote_compatible", "base_url": "http://x", "api_key": SECRET } }),
             "no client",
         ),
+        (json!({ "rerank": {} }), "no rerank model"),
+        (json!({ "rerank": { "provider": "local_llm" } }), "base_url is empty"),
+        (
+            json!({ "rerank": { "provider": "remote_compatible", "base_url": "http://127.0.0.1:1", "api_key": SECRET } }),
+            "connect",
+        ),
     ] {
         let tried = test(json!({ "models": models })).await.data();
         assert_eq!(tried["ok"], false);

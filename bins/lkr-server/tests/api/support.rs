@@ -18,7 +18,9 @@ use lkr::{
 };
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
-use lkr_server::{AppOptions, AppState, Services, address_check, create_app, open_webhooks, outbox, plugins};
+use lkr_server::{
+    AppOptions, AppState, Rerankers, Services, address_check, create_app, open_webhooks, outbox, plugins,
+};
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
 use lkr_vectors::{FailingVectors, MemoryVectors};
@@ -129,8 +131,8 @@ pub(crate) async fn api() -> Api<impl App> {
 
 pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let faults = Faults::default();
-    let outbox = outbox();
-    let (kb, state) = knowledge_base(&faults, outbox.clone()).await;
+    let (outbox, rerankers) = (outbox(), Rerankers::default());
+    let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone()).await;
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
     auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
@@ -152,14 +154,19 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     if !setting.starting {
         let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
-        let webhooks = open_webhooks(state, key, outgoing, outbox, &app_state).await.unwrap();
-        app_state.open(Services { kb, files, auth, settings, webhooks });
+        rerankers.follow(&settings, outgoing.clone());
+        let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
+        app_state.open(Services { kb, files, auth, settings, webhooks, outgoing });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
     Api { app, kb, auth, settings, app_state, faults, _spool: spool }
 }
 
-async fn knowledge_base(faults: &Faults, outbox: EventOutbox) -> (KnowledgeBase, Arc<dyn StateStore>) {
+async fn knowledge_base(
+    faults: &Faults,
+    outbox: EventOutbox,
+    rerankers: Rerankers,
+) -> (KnowledgeBase, Arc<dyn StateStore>) {
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
         let (away, broken) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
@@ -174,7 +181,7 @@ async fn knowledge_base(faults: &Faults, outbox: EventOutbox) -> (KnowledgeBase,
     });
     let builder =
         KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
-    let builder = builder.outbox(Arc::new(outbox));
+    let builder = builder.outbox(Arc::new(outbox)).reranker_source(Arc::new(rerankers));
     (builder.build().await.unwrap(), state)
 }
 
