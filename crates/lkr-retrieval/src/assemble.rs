@@ -135,7 +135,7 @@ fn explain(found: &Found) -> Explain {
     });
     let rerank = match &found.reranked {
         Reranked::Done(report) => Some(report.clone()),
-        Reranked::Not | Reranked::Failed => None,
+        Reranked::Not | Reranked::Failed | Reranked::TooSlow => None,
     };
     Explain { legs: legs.collect(), rerank, results: results.collect() }
 }

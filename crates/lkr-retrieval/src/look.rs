@@ -58,8 +58,10 @@ pub(crate) enum Reranked {
     /// There is none, or none is wanted.
     #[default]
     Not,
-    /// It failed, or took too long: the order is as it was.
+    /// It failed: the order is as it was.
     Failed,
+    /// It was waited for in vain: the order is as it was.
+    TooSlow,
     /// It scored candidates.
     Done(RerankReport),
 }
@@ -182,7 +184,10 @@ async fn rerank(
         }
         Ok(Ok(scores)) => format!("{} scores came of {candidates} passages, or no numbers", scores.len()),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "it did not answer in time".to_owned(),
+        Err(_) => {
+            tracing::warn!(reranker = model, "the reranker did not answer in time");
+            return Reranked::TooSlow;
+        }
     };
     tracing::warn!(reranker = model, reason, "the results could not be reranked");
     Reranked::Failed

@@ -13,6 +13,9 @@ pub struct SearchOptions {
     pub cache_wait: Duration,
     /// How long a search waits for its reranker before it goes on without.
     pub rerank_wait: Duration,
+    /// How long a reranker that was waited for in vain is not asked again: else all searches that are allowed at once
+    /// might be waiting for it.
+    pub rerank_pause: Duration,
 }
 
 impl Default for SearchOptions {
@@ -23,6 +26,7 @@ impl Default for SearchOptions {
             admission_wait: Duration::from_millis(500),
             cache_wait: Duration::from_millis(50),
             rerank_wait: Duration::from_secs(5),
+            rerank_pause: Duration::from_secs(15),
         }
     }
 }

@@ -1,4 +1,7 @@
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 
 use lkr_catalog::Catalog;
 use lkr_models::{Embedder, RerankerSource, SparseEncoder};
@@ -34,6 +37,7 @@ struct Inner {
     cache: Arc<dyn SearchCache>,
     options: SearchOptions,
     turns: Semaphore,
+    too_slow: Mutex<Option<(String, Instant)>>,
 }
 
 /// A response and where it came from.
@@ -56,7 +60,8 @@ impl Searcher {
         options: SearchOptions,
     ) -> Self {
         let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
-        let inner = Inner { vectors, catalog, embedder, cache, options, turns };
+        let too_slow = Mutex::default();
+        let inner = Inner { vectors, catalog, embedder, cache, options, turns, too_slow };
         Self { inner: Arc::new(inner), rerankers: None }
     }
 
@@ -102,6 +107,7 @@ impl Searcher {
         };
         let patience = self.inner.options.rerank_wait;
         match source.reranker().await {
+            Ok(Some(reranker)) if self.inner.is_left_alone(&reranker.profile().id) => Reranking::Failed,
             Ok(reranker) => reranker.map_or(Reranking::No, |reranker| Reranking::By(reranker, patience)),
             Err(error) => {
                 tracing::warn!(%error, "the reranker cannot be had");
@@ -120,6 +126,15 @@ impl Inner {
             reranker: reranking.profile().map(|profile| profile.id.clone()),
             candidates: self.options.candidates,
         })
+    }
+
+    /// The reranker that was waited for in vain, and until when it is not asked again.
+    fn too_slow(&self) -> MutexGuard<'_, Option<(String, Instant)>> {
+        self.too_slow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_left_alone(&self, reranker: &str) -> bool {
+        self.too_slow().as_ref().is_some_and(|(id, until)| id == reranker && Instant::now() < *until)
     }
 
     async fn cached(&self, key: &CacheKey) -> Option<Arc<SearchResponse>> {
@@ -160,10 +175,14 @@ impl Inner {
         let sparse = SparseEncoder::default().query(&request.query);
         let voice = voice(&request.query, sparse, self.embedder.as_deref()).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
+        let reranker = reranking.profile().map(|profile| profile.id.clone());
         let look = Look { literals, reranking };
         let mut found = find(stores, &request, &voice, &look, self.options.candidates).await?;
-        let failed = voice.passing || matches!(found.reranked, Reranked::Failed);
-        let lasting = found.settled && !failed && !found.legs.other_model;
+        let reranked = matches!(found.reranked, Reranked::Not | Reranked::Done(_));
+        if let (Reranked::TooSlow, Some(id)) = (&found.reranked, reranker) {
+            *self.too_slow() = Some((id, Instant::now() + self.options.rerank_pause));
+        }
+        let lasting = found.settled && reranked && !voice.passing && !found.legs.other_model;
         let warnings = warnings(&request, voice, &found);
         let response = spawn_blocking(move || assemble(request, &mut found, &asked, warnings)).await??;
         Ok((response, lasting))
@@ -179,7 +198,7 @@ fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String>
         warnings.push(warning::NO_WORDS.to_owned());
     }
     match found.reranked {
-        Reranked::Failed => warnings.push(warning::RERANK_FAILED.to_owned()),
+        Reranked::Failed | Reranked::TooSlow => warnings.push(warning::RERANK_FAILED.to_owned()),
         Reranked::Not if request.rerank == Some(true) => warnings.push(warning::NO_RERANKER.to_owned()),
         Reranked::Not | Reranked::Done(_) => {}
     }

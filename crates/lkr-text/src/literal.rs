@@ -9,6 +9,9 @@ use crate::{
     word::{Kind, Segment, cut, segments, units},
 };
 
+/// A query of more words is a question. A name in it that any text about the matter may hold (`Claude.ai`,
+/// `JavaScript`) does not tell where the answer is, as a code or a version does.
+const LOOK_UP_WORDS: usize = 8;
 /// Beyond so many, quoted phrases and identifiers of a query are not looked for.
 const MAX_OF_A_KIND: usize = 16;
 
@@ -43,14 +46,16 @@ type Phrase = Vec<String>;
 impl Literals {
     /// What `query` asks for as it stands.
     ///
-    /// Identifiers are words that nobody says: `ERR-1001`, `v1.2.3`, `main.rs`, `foo_bar`, `parseUrl`, `E0308`, `C++`.
-    /// A query is looked for as a whole where it has several words, or one of several parts.
+    /// Identifiers are words that nobody says: `ERR-1001`, `v1.2.3`, `foo_bar`, `E0308`; in a query of a few words also
+    /// names such as `main.rs`, `parseUrl` and `C++`. A query is looked for as a whole where it has several words, or one of several parts.
     #[must_use]
     pub fn of(query: &str) -> Self {
         let quoted: Vec<Phrase> = quoted(query).map(phrase).filter(|phrase| !phrase.is_empty()).collect();
-        let words: Vec<Segment> =
-            segments(query).filter(|segment| segment.kind == Kind::Word).take(MAX_OF_A_KIND).collect();
-        let identifiers = words.iter().filter_map(|word| identifier(cut(query, &word.range))).collect();
+        let words: Vec<Segment> = segments(query).filter(|segment| segment.kind == Kind::Word).collect();
+        let names = words.len() <= LOOK_UP_WORDS;
+        let words = words.iter().map(|word| cut(query, &word.range));
+        let identifiers = words.filter(|word| is_code(word) || (names && is_name(word)));
+        let identifiers = identifiers.take(MAX_OF_A_KIND).map(identifier).collect();
         let compound = |word: &str| word.contains(|c| class(c) == Class::Other);
         let whole = phrase(query);
         let whole = (whole.len() > 1 || whole.iter().any(|word| compound(word))).then_some(whole);
@@ -142,32 +147,33 @@ fn quoted(query: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The identifier that a word is, as texts are indexed by it.
-fn identifier(word: &str) -> Option<String> {
-    is_identifier(word).then(|| {
-        let mut first = None;
-        forms(word, Side::Query, |form, _| {
-            let (Form::Word(term) | Form::Fixed(term)) = form;
-            first.get_or_insert(term);
-        });
-        let version = word.strip_prefix(['v', 'V']).filter(|rest| is_version(rest));
-        version.map(bare).or(first).unwrap_or_default()
-    })
+/// An identifier as texts are indexed by it.
+fn identifier(word: &str) -> String {
+    let mut first = None;
+    forms(word, Side::Query, |form, _| {
+        let (Form::Word(term) | Form::Fixed(term)) = form;
+        first.get_or_insert(term);
+    });
+    let version = word.strip_prefix(['v', 'V']).filter(|rest| is_version(rest));
+    version.map(bare).or(first).unwrap_or_default()
 }
 
-fn is_identifier(word: &str) -> bool {
+/// Whether a word is a code, a version, an address or a path of a program: what stands for one thing.
+fn is_code(word: &str) -> bool {
     let letters = word.contains(char::is_alphabetic);
     let digits = word.contains(|c: char| c.is_ascii_digit());
     let begins_with_a_letter = word.starts_with(char::is_alphabetic) || word.starts_with("0x");
-    let dotted = word.split('.').filter(|part| part.chars().count() > 1).count() > 1;
     (letters && digits && begins_with_a_letter)
         || (is_version(word) && word.matches('.').count() > 1)
-        || (letters && dotted)
         || word.contains(['_', '@'])
         || word.contains("::")
-        || word.ends_with("++")
-        || word.ends_with('#')
-        || is_camel(word)
+}
+
+/// Whether a word is the name of a file, a language or a part of a program, or looks like one.
+fn is_name(word: &str) -> bool {
+    let letters = word.contains(char::is_alphabetic);
+    let dotted = word.split('.').filter(|part| part.chars().count() > 1).count() > 1;
+    (letters && dotted) || word.ends_with("++") || word.ends_with('#') || is_camel(word)
 }
 
 /// Whether a word changes its case amid: `parseUrl`, `KeyError`.
@@ -202,6 +208,14 @@ mod tests {
         identifiers("in 2024 the 19th, 3.14 of 1,000 at 10:30, 5km", &[]);
         identifiers("The U.S. is a well-known state-of-the-art, e.g. NASA", &[]);
         identifiers("東京タワーは333メートル", &[]);
+    }
+
+    #[test]
+    fn names_in_long_questions_are_none() {
+        let long = "on what date did the model and the feature become available in";
+        identifiers(&format!("{long} Claude.ai"), &[]);
+        identifiers(&format!("{long} v1.2.3"), &["1.2.3"]);
+        identifiers("what is new in Claude.ai", &["claude.ai"]);
     }
 
     #[test]

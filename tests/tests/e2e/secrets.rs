@@ -117,6 +117,10 @@ fn nothing_secret_is_shown() {
     let made = server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
     let made = shown(&mut answers, "webhook", &made, "secret");
     let _ = server.add(&json!({"text": "what webhooks are told"}));
+    // The reranker is asked, which has a key, and nobody answers.
+    let found = server.post("/search", &json!({"query": "what webhooks are told"}));
+    assert!(String::from_utf8_lossy(&found.body).contains("not reranked"));
+    answers.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
     for secret in [&made, HOOK] {
         let told = receiver.wait_for(|delivery| delivery.is_signed_with(secret));
         answers.push(("a delivery".to_owned(), format!("{told:?}")));

@@ -168,13 +168,44 @@ async fn a_reranker_that_fails_is_slow_or_wrong_fails_no_search() {
             assert!(response.warnings.iter().any(|warning| warning.contains("not reranked")), "{response:?}");
             assert!(response.explain.as_ref().unwrap().rerank.is_none());
             check_cuts(response);
-            assert_eq!(judge.asked.load(Ordering::Relaxed), asked);
+            // Who was waited for in vain is left alone for a while.
+            let expected = if matches!(judge.verdict, Verdict::Hangs) { 1 } else { asked };
+            assert_eq!(judge.asked.load(Ordering::Relaxed), expected);
         }
         assert!(started.elapsed() < Duration::from_secs(10));
     }
     let response = respond(&searcher(&base, Arc::new(Nowhere)), &request()).await;
     assert_eq!(titles(&response)[0], "doc 1");
     assert!(response.warnings.iter().any(|warning| warning.contains("not reranked")));
+}
+
+#[tokio::test]
+async fn a_slow_reranker_takes_no_search_its_turn() {
+    let base = base().await;
+    let judge = Judge::new(Verdict::Hangs);
+    let options = SearchOptions {
+        max_concurrent: 1,
+        admission_wait: Duration::from_millis(300),
+        rerank_wait: Duration::from_millis(100),
+        rerank_pause: Duration::from_millis(400),
+        ..SearchOptions::default()
+    };
+    let (vectors, catalog) = (base.vectors.clone(), base.catalog.clone());
+    let searcher = Searcher::new(vectors, catalog, None, Arc::new(MemoryCache::default()), options);
+    let searcher = searcher.reranking(source(judge.clone()));
+    for _ in 0..20 {
+        assert!(searcher.search(&request()).await.is_ok());
+    }
+    let asked = judge.asked.load(Ordering::Relaxed);
+    assert!((1..20).contains(&asked), "{asked}");
+    // After its pause it is asked again, which tells when it is well.
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while judge.asked.load(Ordering::Relaxed) == asked {
+            searcher.search(&request()).await.unwrap();
+        }
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
