@@ -12,7 +12,7 @@ fn model() -> PathBuf {
 
 fn check(server: &Server) {
     for n in 1..=4 {
-        server.add(&json!({"title": format!("doc {n}"), "text": format!("A tale of whales{}.", " and ships".repeat(n))}));
+        let _ = server.add(&json!({"title": format!("doc {n}"), "text": format!("A tale of whales{}.", " and ships".repeat(n))}));
     }
     let found = server.search(&json!({"query": "whales", "explain": true, "rerank": true}));
     assert_eq!(found["explain"]["rerank"]["model"], "tiny-bert-reranker", "{found}");
@@ -52,7 +52,7 @@ fn a_folder_in_the_data_folder_ranks_again() {
         }
     });
     server.restart();
-    server.add(&json!({"text": "A tale of whales."}));
+    let _ = server.add(&json!({"text": "A tale of whales."}));
     let found = server.search(&json!({"query": "whales", "explain": true}));
     assert_eq!(found["explain"]["rerank"]["model"], "reranker", "{found}");
 }
