@@ -47,10 +47,12 @@ impl Literals {
     /// What `query` asks for as it stands.
     ///
     /// Identifiers are words that nobody says: `ERR-1001`, `v1.2.3`, `foo_bar`, `E0308`; in a query of a few words also
-    /// names such as `main.rs`, `parseUrl` and `C++`. A query is looked for as a whole where it has several words, or one of several parts.
+    /// names such as `main.rs`, `parseUrl` and `C++`. A query is looked for as a whole where it has several words, or one
+    /// of several parts.
     #[must_use]
     pub fn of(query: &str) -> Self {
-        let quoted: Vec<Phrase> = quoted(query).map(phrase).filter(|phrase| !phrase.is_empty()).collect();
+        let quoted = quoted(query).map(phrase).filter(|phrase| !phrase.is_empty());
+        let quoted: Vec<Phrase> = quoted.take(MAX_OF_A_KIND).collect();
         let words: Vec<Segment> = segments(query).filter(|segment| segment.kind == Kind::Word).collect();
         let names = words.len() <= LOOK_UP_WORDS;
         let words = words.iter().map(|word| cut(query, &word.range));
@@ -58,8 +60,10 @@ impl Literals {
         let identifiers = identifiers.take(MAX_OF_A_KIND).map(identifier).collect();
         let compound = |word: &str| word.contains(|c| class(c) == Class::Other);
         let whole = phrase(query);
-        let whole = (whole.len() > 1 || whole.iter().any(|word| compound(word))).then_some(whole);
-        Self { quoted: quoted.into_iter().take(MAX_OF_A_KIND).collect(), identifiers, whole }
+        let several = whole.len() > 1 || whole.iter().any(|word| compound(word));
+        // Where all of it is quoted, that says so already.
+        let whole = (several && !quoted.contains(&whole)).then_some(whole);
+        Self { quoted, identifiers, whole }
     }
 
     /// Whether there is nothing to look for.
@@ -229,7 +233,7 @@ mod tests {
         assert_eq!(held("state-of-the-art", &["a state-of-the-art device"]), (false, false, true));
         assert_eq!(held("東京タワー", &["私は東京タワーに行く"]), (false, false, true));
         assert_eq!(held("「東京タワー」の高さ", &["東京スカイタワー"]), (false, false, false));
-        assert_eq!(held("GitLabの使い方", &["これはGitLabの使い方です"]), (false, false, true));
+        assert_eq!(held("GitLabの使い方", &["これはGitLabの使い方です"]), (false, true, true));
     }
 
     #[test]
