@@ -124,6 +124,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.taxonomy = taxonomy;
     let rerankers = Rerankers::default();
     options.rerankers = Some(Arc::new(rerankers.clone()));
+    options.search.second_round = config.second_round;
     let outbox = outbox();
     options.outbox = Some(Arc::new(outbox.clone()));
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {

@@ -2,7 +2,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use crate::{Result, SearchRequest, SearchResponse};
+use crate::{LegKind, Result, SearchRequest, SearchResponse};
 
 /// Keeps responses. A failure of a cache never fails a search.
 ///
@@ -30,6 +30,10 @@ pub struct CacheKey {
     pub reranker: Option<String>,
     /// How many candidates each leg lists.
     pub candidates: usize,
+    /// Whether there is a second round.
+    pub second_round: bool,
+    /// The one kind of legs that is asked; `None` for both.
+    pub only: Option<LegKind>,
 }
 
 /// Whether a response came from the cache.

@@ -7,12 +7,13 @@ use lkr_domain::{Chunk, DocId, Layer, PointId};
 use lkr_vectors::{Collection, ErrorKind, Point, VectorStore, With};
 
 use crate::{
-    GroupBy, LegKind, Mode, Result, SearchRequest,
+    GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
     legs::{self, Legs, Reach},
     live::{self, Documents, Live},
     look::{LITERAL_DEPTH, Look, Reranked, Seen},
     order::{self, page, shortlist},
     rank::{self, Candidate, Ranked, Rule},
+    second,
     voice::Voice,
 };
 
@@ -56,19 +57,19 @@ pub(crate) struct Stores<'a> {
     pub(crate) catalog: &'a Catalog,
 }
 
-/// Finds what `request` asks for, beginning with `candidates` a leg.
+/// Finds what `request` asks for.
 pub(crate) async fn find(
     stores: Stores<'_>,
     request: &SearchRequest,
     voice: &Voice,
     look: &Look,
-    candidates: usize,
+    options: &SearchOptions,
 ) -> Result<Found> {
-    let mut reach = Reach { limit: candidates.max(2 * request.top_k), dead: Vec::new() };
+    let mut reach = Reach { limit: options.candidates.max(2 * request.top_k), dead: Vec::new() };
     let mut round = 1;
     loop {
         let last = round == MAX_ROUNDS;
-        if let Some(found) = attempt(stores, request, voice, look, &mut reach, last).await? {
+        if let Some(found) = attempt(stores, request, voice, look, options, &mut reach, last).await? {
             return Ok(found);
         }
         round += 1;
@@ -81,6 +82,7 @@ async fn attempt(
     request: &SearchRequest,
     voice: &Voice,
     look: &Look,
+    options: &SearchOptions,
     reach: &mut Reach,
     last: bool,
 ) -> Result<Option<Found>> {
@@ -93,6 +95,17 @@ async fn attempt(
         legs => legs?,
     };
     let mut live = live::keep_live(catalog, &mut legs).await?;
+    if options.second_round && request.mode == Mode::Layered {
+        match again(vectors, request, voice, reach, &legs).await {
+            Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
+            Err(error) => return Err(error.into()),
+            Ok(None) => {}
+            Ok(Some(second)) => {
+                legs.take_over(second);
+                live = live::keep_live(catalog, &mut legs).await?.after(live);
+            }
+        }
+    }
     let mut ranked = rank::rank(&legs, rule(request, voice));
     if let Some(document) = filling(request, &legs, &ranked) {
         let beside =
@@ -143,6 +156,22 @@ fn literal_candidates(look: &Look, legs: &Legs) -> Vec<PointId> {
     let sparse = legs.all.iter().find(|leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse);
     let hits = sparse.filter(|_| !look.literals.is_empty()).into_iter().flat_map(|leg| &leg.hits);
     hits.take(LITERAL_DEPTH).map(|hit| hit.id).collect()
+}
+
+/// Asks the dense legs a second time, with the query moved towards what the first round showed. `None` where there is
+/// nothing to move, or nowhere to move it to.
+async fn again(
+    vectors: &dyn VectorStore,
+    request: &SearchRequest,
+    voice: &Voice,
+    reach: &Reach,
+    legs: &Legs,
+) -> lkr_vectors::Result<Option<Legs>> {
+    let Some(dense) = &voice.dense else { return Ok(None) };
+    let ranked = rank::rank(legs, rule(request, voice));
+    let Some(moved) = second::moved(vectors, legs, &ranked, dense).await? else { return Ok(None) };
+    let voice = Voice { dense: Some(moved), ..Voice::default() };
+    Ok(Some(legs::ask(vectors, request.mode, &voice, &request.filters.to_filter(), reach).await?))
 }
 
 fn rule(request: &SearchRequest, voice: &Voice) -> Rule {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lkr_domain::PointId;
+use lkr_domain::{Layer, PointId};
 
 use crate::LegKind;
 
@@ -10,6 +10,9 @@ use crate::LegKind;
 const K: f64 = 60.0;
 /// How many ranks it is from the best keyword score down to 0: 61 × .2.
 const SPARSE_SCALE: f64 = 12.2;
+/// How many hits of a leg are told apart by their scores, however many it lists: what stands behind them is graded like
+/// the last of these, so that the first results do not depend on how many are asked for.
+const DEPTH: usize = 100;
 /// The rank at which a leg's separation is measured.
 const SEPARATION_RANK: usize = 10;
 /// The least separation that a keyword leg is credited with.
@@ -18,8 +21,19 @@ const MIN_SPARSE_SEPARATION: f64 = 0.05;
 const MAX_WEIGHT_RATIO: f64 = 4.0;
 /// What the two legs of a layer weigh together, as in plain fusion.
 const TOTAL_WEIGHT: f64 = 2.0;
-/// What the evidence of each upper layer counts beside the chunk's own, L2 and L3 as one.
-pub(crate) const LAMBDA: f64 = 0.2;
+
+/// What a layer's evidence counts beside the chunk's own.
+///
+/// Chosen on the collections that may be tuned on: the nearest node says most, where texts have no headings above all;
+/// L2, whose headings stand in every chunk's text already, says least.
+pub(crate) const fn lambda(layer: Layer) -> f64 {
+    match layer {
+        Layer::L1 => 0.1,
+        Layer::L2 => 0.05,
+        Layer::L3 => 0.2,
+        Layer::Chunks => 1.0,
+    }
+}
 
 /// What one leg listed.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +68,16 @@ impl Ranking {
         self.hits.last().map_or(0.0, |hit| f64::from(hit.1))
     }
 
+    /// The least score that is told apart: that of rank 100, or of the last hit where there are fewer.
+    fn floor(&self) -> f64 {
+        self.hits.get(DEPTH - 1).map_or_else(|| self.last(), |hit| f64::from(hit.1))
+    }
+
+    /// [`floor`](Self::floor) of a keyword leg: 0 where it listed all that there is, which is fewer.
+    fn keyword_floor(&self) -> f64 {
+        if self.full || self.hits.len() >= DEPTH { self.floor() } else { 0.0 }
+    }
+
     fn at_separation_rank(&self) -> Option<f64> {
         self.hits.get(SEPARATION_RANK - 1).map(|hit| f64::from(hit.1))
     }
@@ -84,15 +108,23 @@ impl Fused {
 /// `ρ_s = 1 + 12.2·(1 − s/s₁)`, `ρ_d = 1 + cosine_scale·(c₁ − cos)` and `k = 60`.
 ///
 /// A point that a leg did not list stands at the leg's last listed score, or at score 0 where the sparse list was not
-/// full. A leg that lists nothing has no vote.
+/// full; so does one that it lists behind rank 100 where the other leg has it among its first 100. What neither has there
+/// follows by its own scores. A leg that lists nothing has no vote.
 pub(crate) fn graded(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -> Fused {
     let (dense_weight, sparse_weight) = weights(dense, sparse);
     let (cosines, keywords) = (dense.scores(), sparse.scores());
     let (best_cosine, best_keyword) = (dense.best().unwrap_or(0.0), sparse.best().unwrap_or(0.0));
     let absent_keyword = if sparse.full { sparse.last() } else { 0.0 };
+    let (least_cosine, least_keyword) = (dense.floor(), sparse.keyword_floor());
     let score = |id: PointId| {
-        let cosine = cosines.get(&id).map_or(dense.last(), |&score| f64::from(score));
-        let keyword = keywords.get(&id).map_or(absent_keyword, |&score| f64::from(score));
+        let cosine = cosines.get(&id).map(|&score| f64::from(score));
+        let keyword = keywords.get(&id).map(|&score| f64::from(score));
+        let near = cosine.is_some_and(|cosine| cosine >= least_cosine)
+            || keyword.is_some_and(|keyword| keyword >= least_keyword);
+        let (mut cosine, mut keyword) = (cosine.unwrap_or(dense.last()), keyword.unwrap_or(absent_keyword));
+        if near {
+            (cosine, keyword) = (cosine.max(least_cosine), keyword.max(least_keyword));
+        }
         let sparse_rank = 1.0 + SPARSE_SCALE * fraction_below(best_keyword, keyword);
         let dense_rank = 1.0 + f64::from(cosine_scale) * (best_cosine - cosine);
         sparse_weight / (K + sparse_rank) + dense_weight / (K + dense_rank)
@@ -119,14 +151,11 @@ pub(crate) struct Parents {
     pub(crate) l3: Option<f64>,
 }
 
-/// A chunk's score with the evidence of the layers above: `F = G(chunk) + λ·(G(L2) + G(L3))/2 + λ·G(L1)`. Nodes that
+/// A chunk's score with the evidence of the layers above: `F = G(chunk) + .2·G(L3) + .05·G(L2) + .1·G(L1)`. Nodes that
 /// were not listed add 0, so that a chunk never falls below its own score.
-///
-/// L2 and L3 share the vote that the experiment gave to the one section layer it had: where a section is a single
-/// passage, the two say the same.
 pub(crate) fn with_parents(chunk: f64, parents: Parents) -> f64 {
     let [l1, l2, l3] = [parents.l1, parents.l2, parents.l3].map(Option::unwrap_or_default);
-    chunk + LAMBDA * (l2 + l3) / 2.0 + LAMBDA * l1
+    chunk + lambda(Layer::L1) * l1 + lambda(Layer::L2) * l2 + lambda(Layer::L3) * l3
 }
 
 /// A chunk's score where all legs of all layers count alike.
@@ -216,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn the_first_do_not_depend_on_how_many_are_listed() {
+        let dense: Vec<_> = (0..240).map(|n: u8| (n, 0.9 - f32::from(n) / 400.0)).collect();
+        let sparse: Vec<_> = (0..240).map(|n: u8| (239 - n, 20.0 - f32::from(n) / 16.0)).collect();
+        let short = graded(&ranking(&dense[..100], true), &ranking(&sparse[..100], true), SCALE);
+        let long = graded(&ranking(&dense, true), &ranking(&sparse, false), SCALE);
+        assert_eq!((short.scores.len(), long.scores.len()), (200, 240));
+        for (id, score) in &short.scores {
+            assert_eq!(long.scores[id], *score);
+        }
+        // Those in the middle are in neither leg's first hundred.
+        let least = short.scores.values().copied().fold(f64::MAX, f64::min);
+        assert!((100..140).all(|n| long.scores[&id(n)] < least));
+    }
+
+    #[test]
     fn the_leg_that_separates_better_speaks_louder() {
         let check = |dense: &[(u8, f32)], sparse: &[(u8, f32)], expected: f64| {
             let (dense, sparse) = weights(&ranking(dense, true), &ranking(sparse, true));
@@ -257,7 +301,7 @@ mod tests {
     #[test]
     fn lesson_15_layers_add_evidence_and_take_none() {
         let parents = Parents { l1: Some(0.03), l2: Some(0.02), l3: Some(0.01) };
-        close(with_parents(0.01, parents), 0.01 + 0.2 * 0.015 + 0.2 * 0.03);
+        close(with_parents(0.01, parents), 0.01 + 0.1 * 0.03 + 0.05 * 0.02 + 0.2 * 0.01);
         close(alike_with_parents(0.01, parents), 0.07);
         assert_eq!(with_parents(0.01, Parents::default()), 0.01);
         assert_eq!(alike_with_parents(0.01, Parents::default()), 0.01);

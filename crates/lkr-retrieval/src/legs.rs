@@ -16,6 +16,8 @@ use crate::{LegKind, Mode, voice::Voice};
 pub(crate) struct Leg {
     /// Where it looked.
     pub(crate) layer: Layer,
+    /// The collection behind the layer's name.
+    pub(crate) collection: Collection,
     /// How it looked.
     pub(crate) kind: LegKind,
     /// Whether it was asked at all.
@@ -31,7 +33,7 @@ pub(crate) struct Leg {
 pub(crate) struct Legs {
     /// All legs of the mode, from L1 down, dense before sparse.
     pub(crate) all: Vec<Leg>,
-    /// How long the batch took.
+    /// How long the batch took, and the second one where there was one.
     pub(crate) took: Duration,
     /// Whether a layer was not asked by meaning because its vectors are of another model.
     pub(crate) other_model: bool,
@@ -47,6 +49,15 @@ impl Legs {
             }
         }
         self.took += others.took;
+    }
+
+    /// Takes what the legs of another batch of the same mode listed in the place of what these did, where they were
+    /// asked.
+    pub(crate) fn take_over(&mut self, other: Self) {
+        for (own, other) in self.all.iter_mut().zip(other.all).filter(|(_, other)| other.asked) {
+            *own = other;
+        }
+        self.took += other.took;
     }
 }
 
@@ -89,7 +100,8 @@ pub(crate) async fn ask(
     let mut all = Vec::new();
     for (&layer, spec) in layers(mode).iter().zip(&specs) {
         for (kind, vector) in [(LegKind::Dense, dense(voice, spec)), (LegKind::Sparse, sparse(voice))] {
-            all.push(Leg { layer, kind, asked: vector.is_some(), full: false, hits: Vec::new() });
+            let collection = spec.collection.clone();
+            all.push(Leg { layer, collection, kind, asked: vector.is_some(), full: false, hits: Vec::new() });
             queries.extend(vector.map(|vector| Query {
                 collection: spec.collection.clone(),
                 vector,

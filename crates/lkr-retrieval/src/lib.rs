@@ -14,6 +14,7 @@ mod rank;
 mod request;
 mod response;
 mod searcher;
+mod second;
 mod summary;
 mod voice;
 mod warning;

@@ -31,6 +31,13 @@ impl Live {
         self.dead.extend(other.dead);
         self.replaced |= other.replaced;
     }
+
+    /// This check after an earlier one of some of the same hits.
+    pub(crate) fn after(mut self, earlier: Self) -> Self {
+        self.dead.extend(earlier.dead);
+        let (starved, replaced) = (self.starved || earlier.starved, self.replaced || earlier.replaced);
+        Self { starved, replaced, ..self }
+    }
 }
 
 /// Drops the hits that are not of a live document's recorded revision. The records are read after the hits, so that

@@ -1,10 +1,18 @@
 use std::time::Duration;
 
+use crate::LegKind;
+
 /// How a searcher works, whatever it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchOptions {
     /// How many candidates each leg lists; twice the results asked for where that is more.
     pub candidates: usize,
+    /// Whether a layered search asks its dense legs a second time, with the query moved towards what the first round
+    /// showed.
+    pub second_round: bool,
+    /// The one kind of legs that is asked, to see what it does alone: by meaning then whatever the language. `None` for
+    /// both.
+    pub only: Option<LegKind>,
     /// How many searches run at once. Answers from the cache do not count.
     pub max_concurrent: usize,
     /// How long a search waits for its turn before it is refused.
@@ -22,6 +30,8 @@ impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             candidates: 100,
+            second_round: false,
+            only: None,
             max_concurrent: 64,
             admission_wait: Duration::from_millis(500),
             cache_wait: Duration::from_millis(50),

@@ -8,7 +8,7 @@ use lkr_vectors::Origin;
 
 use crate::{
     Fusion, LegKind, LegScores, Ranks, Scores,
-    fusion::{self, Fused, LAMBDA, Parents, Ranking},
+    fusion::{self, Fused, Parents, Ranking},
     legs::{Leg, Legs},
     order::order,
 };
@@ -141,18 +141,10 @@ fn rank_layer(legs: &Legs, layer: Layer, rule: Rule) -> Option<RankedLayer> {
     };
     let (dense, sparse) = (ranking(LegKind::Dense)?, ranking(LegKind::Sparse)?);
     let (fused, factor) = match rule.fusion {
-        Fusion::Graded => (fusion::graded(&dense, &sparse, rule.cosine_scale), graded_factor(layer)),
+        Fusion::Graded => (fusion::graded(&dense, &sparse, rule.cosine_scale), fusion::lambda(layer)),
         Fusion::Rrf => (fusion::reciprocal(&dense, &sparse), 1.0),
     };
     Some(RankedLayer { layer, dense, sparse, fused, factor })
-}
-
-const fn graded_factor(layer: Layer) -> f64 {
-    match layer {
-        Layer::L1 => LAMBDA,
-        Layer::L2 | Layer::L3 => LAMBDA / 2.0,
-        Layer::Chunks => 1.0,
-    }
 }
 
 fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candidate> {

@@ -125,6 +125,8 @@ impl Inner {
             model: self.embedder.as_ref().map(|embedder| embedder.profile().id.clone()),
             reranker: reranking.profile().map(|profile| profile.id.clone()),
             candidates: self.options.candidates,
+            second_round: self.options.second_round,
+            only: self.options.only,
         })
     }
 
@@ -173,11 +175,11 @@ impl Inner {
         let literals = Arc::new(Literals::of(&request.query));
         let asked = Asked { words: query_terms(&request.query), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
-        let voice = voice(&request.query, sparse, self.embedder.as_deref()).await;
+        let voice = voice(&request.query, sparse, self.embedder.as_deref(), self.options.only).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let reranker = reranking.profile().map(|profile| profile.id.clone());
         let look = Look { literals, reranking };
-        let mut found = find(stores, &request, &voice, &look, self.options.candidates).await?;
+        let mut found = find(stores, &request, &voice, &look, &self.options).await?;
         let reranked = matches!(found.reranked, Reranked::Not | Reranked::Done(_));
         if let (Reranked::TooSlow, Some(id)) = (&found.reranked, reranker) {
             *self.too_slow() = Some((id, Instant::now() + self.options.rerank_pause));

@@ -3,7 +3,7 @@
 use lkr_domain::SparseVector;
 use lkr_models::{EmbedKind, Embedder};
 
-use crate::warning;
+use crate::{LegKind, warning};
 
 /// Below so many letters a word piece, the model does not speak the query's language: English has 2.4 and more,
 /// medical English 1.6, Chinese and Japanese about 1.05 with an English model. Found by experiment, see docs.
@@ -33,13 +33,22 @@ pub(crate) struct Dense {
     pub(crate) cosine_scale: f32,
 }
 
-/// Gives `query` its voice. A model that fails leaves the keywords.
-pub(crate) async fn voice(query: &str, sparse: SparseVector, embedder: Option<&dyn Embedder>) -> Voice {
+/// Gives `query` its voice, or the one half of it that is wanted. A model that fails leaves the keywords.
+pub(crate) async fn voice(
+    query: &str,
+    sparse: SparseVector,
+    embedder: Option<&dyn Embedder>,
+    only: Option<LegKind>,
+) -> Voice {
+    let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
     let silent = Voice { sparse, ..Voice::default() };
+    if only == Some(LegKind::Sparse) {
+        return silent;
+    }
     let Some(embedder) = embedder else {
         return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent };
     };
-    if !speaks(embedder, query) {
+    if only.is_none() && !speaks(embedder, query) {
         return silent;
     }
     match embed(embedder, query).await {

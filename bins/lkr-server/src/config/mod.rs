@@ -170,7 +170,6 @@ impl Config {
             (self.redis_url.is_some(), "redis_url"),
             (self.blobs.as_ref().is_some_and(|blobs| blobs.contains("://")), "blobs in an object store"),
             (self.role != ProcessRole::All, "a role other than all"),
-            (self.second_round, "second_round = true"),
             (!self.cors_origins.is_empty(), "cors_origins"),
         ];
         match absent.iter().find(|(asked, _)| *asked) {

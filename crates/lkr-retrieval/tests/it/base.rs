@@ -123,9 +123,14 @@ impl Base {
 
     /// A searcher that sees the points through `vectors`.
     pub(crate) fn searcher_over(&self, vectors: Arc<dyn VectorStore>) -> Searcher {
+        self.searcher_with(vectors, SearchOptions::default())
+    }
+
+    /// A searcher that sees the points through `vectors` and works as told.
+    pub(crate) fn searcher_with(&self, vectors: Arc<dyn VectorStore>, options: SearchOptions) -> Searcher {
         let embedder = self.embedder.clone().map(|e| e as Arc<dyn Embedder>);
         let cache = Arc::new(MemoryCache::default());
-        Searcher::new(vectors, self.catalog.clone(), embedder, cache, SearchOptions::default())
+        Searcher::new(vectors, self.catalog.clone(), embedder, cache, options)
     }
 
     /// Writes a document's points; nothing shows them yet.

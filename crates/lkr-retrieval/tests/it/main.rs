@@ -12,3 +12,5 @@ mod literal;
 mod rerank;
 #[cfg(test)]
 mod results;
+#[cfg(test)]
+mod rounds;

@@ -115,7 +115,6 @@ fn what_is_not_built_in_stops_the_start() {
         ("LKR_REDIS_URL", "redis://r"),
         ("LKR_BLOBS", "s3://bucket"),
         ("LKR_ROLE", "worker"),
-        ("LKR_SECOND_ROUND", "true"),
         ("LKR_CORS_ORIGINS", "https://a.example"),
     ] {
         assert!(refusal(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
