@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod backup;
+mod base;
 mod bench;
 mod collection;
+mod compare;
 mod doctor;
 mod eval;
 mod folders;
@@ -29,6 +31,8 @@ enum Command {
     Ingest(ingest::Args),
     /// Run the queries of a collection and measure the answers against its judgements.
     Eval(eval::Args),
+    /// Compare two evaluations query by query.
+    Compare(compare::Args),
     /// Print or write the text of files: PDF, DOCX, HTML, Markdown and plain text.
     Parse(parse::Args),
     /// Measure ratios.
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Ingest(args) => ingest::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Parse(args) => parse::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Backup(args) => backup::run_backup(&args),

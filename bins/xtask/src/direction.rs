@@ -25,6 +25,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
         ],
     ),
     ("lkr-domain", &[]),
+    ("lkr-eval", &["lkr-domain"]),
     ("lkr-fail-points", &[]),
     (
         "lkr-ingest",

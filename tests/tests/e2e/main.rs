@@ -9,6 +9,7 @@ mod cancel;
 mod citations;
 mod cli;
 mod doctor;
+mod evaluation;
 mod files;
 mod full_disk;
 mod kill9;

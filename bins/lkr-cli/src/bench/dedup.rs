@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use lkr::{DocId, NewDocument};
 use lkr_ingest::Near;
 
-use crate::{bench::base::Base, collection::collection};
+use crate::{base::Base, collection::collection};
 
 /// What `lkr bench dedup` is told.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
     inputs.truncate(args.documents);
     ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
     let documents = inputs.len();
-    let base = Base::open(&args.data_dir, args.model.as_deref()).await?;
+    let base = Base::make(&args.data_dir, args.model.as_deref()).await?;
     let mut bits = Bits(0x9e37_79b9_7f4a_7c15);
     let chance = index(args.fingerprints, || bits.next());
     // The worst there is: every one of them may be the nearest.

@@ -52,7 +52,7 @@ pub(super) struct Report {
 /// Measures against a running server, with accounts that it makes for the time: logins of one account wait for each
 /// other.
 pub(super) fn measure(args: &Args) -> Result<Report> {
-    let queries = Gold::read(&args.dir)?.queries;
+    let queries = Gold::read(&args.dir, None)?.queries;
     ensure!(!queries.is_empty(), "{} has no queries", args.dir.display());
     let admin = args.login.log_in()?;
     let accounts: Vec<Value> = (0..LOGGING_IN).map(credentials).collect();

@@ -1,6 +1,5 @@
 //! `lkr bench`: how much the service adds to what it stands on.
 
-mod base;
 mod dedup;
 mod ingest;
 mod logins;
@@ -12,8 +11,10 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::collection::{Gold, collection};
-use base::Base;
+use crate::{
+    base::Base,
+    collection::{Gold, collection},
+};
 use report::Report;
 
 /// What `lkr bench` is told.
@@ -68,8 +69,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 async fn measure(speed: &Speed) -> Result<Report> {
     let mut inputs = collection(&speed.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
-    let gold = Gold::read(&speed.dir)?;
-    let base = Base::open(&speed.data_dir, Some(&speed.model)).await?;
+    let gold = Gold::read(&speed.dir, None)?;
+    let base = Base::make(&speed.data_dir, Some(&speed.model)).await?;
     let embedder = base.embedder.as_ref().context("a model")?;
     let ingestion = ingest::measure(&base.kb, embedder, inputs).await?;
     let search = search::measure(&base, embedder, &gold.queries).await?;

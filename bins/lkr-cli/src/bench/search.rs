@@ -11,7 +11,7 @@ use lkr::{
 use lkr_models::SparseEncoder;
 use lkr_vectors::{Collection, Condition, Filter, Query as Leg, QueryVector};
 
-use crate::{bench::base::Base, collection::Query, stats::Latency};
+use crate::{base::Base, collection::Query, stats::Latency};
 
 /// How many queries run before it counts.
 const WARM: usize = 10;

@@ -8,6 +8,7 @@ mod lines;
 pub(crate) use documents::{Input, collection};
 pub(crate) use files::{files_below, is_collection, texts_below};
 pub(crate) use gold::{Gold, Query};
+pub(crate) use lines::json_lines;
 
 use std::path::Path;
 

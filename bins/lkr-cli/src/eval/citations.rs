@@ -5,18 +5,47 @@ use std::collections::{HashMap, HashSet};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::{eval::search::Hit, http::Client};
+use crate::{
+    eval::{search, systems},
+    http::Client,
+};
 
 /// How many mismatches are kept to be shown.
 const SHOWN: usize = 5;
 
-/// Checks results against the extracted texts of their documents, each text read once.
+/// Checks results against the extracted texts of their documents.
 #[derive(Debug)]
 pub(super) struct Citations {
-    client: Client,
+    /// Where texts are read that are not here yet.
+    client: Option<Client>,
     texts: HashMap<String, CharText>,
     seen: HashSet<String>,
     outcome: Outcome,
+}
+
+/// What a result says of where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Citation<'a> {
+    chunk_id: &'a str,
+    /// What its document's text is known by.
+    document: &'a str,
+    source: &'a str,
+    range: (u32, u32),
+    text: &'a str,
+}
+
+impl<'a> From<&'a search::Hit> for Citation<'a> {
+    fn from(hit: &'a search::Hit) -> Self {
+        let search::Hit { chunk_id, doc_id, source, text, char_start, char_end } = hit;
+        Self { chunk_id, document: doc_id, source, range: (*char_start, *char_end), text }
+    }
+}
+
+impl<'a> From<&'a systems::Hit> for Citation<'a> {
+    fn from(hit: &'a systems::Hit) -> Self {
+        let systems::Hit { chunk_id, source, span, text, .. } = hit;
+        Self { chunk_id, document: source, source, range: (span.start, span.end), text }
+    }
 }
 
 /// What came of the checks.
@@ -31,26 +60,33 @@ pub(super) struct Outcome {
 }
 
 impl Citations {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, texts: HashMap::new(), seen: HashSet::new(), outcome: Outcome::default() }
+    /// Against the texts that a server extracted, each read once.
+    pub(super) fn from_server(client: Client) -> Self {
+        Self { client: Some(client), ..Self::of([]) }
     }
 
-    /// Checks one result.
-    pub(super) fn check(&mut self, hit: &Hit) -> Result<()> {
-        if !self.seen.insert(hit.chunk_id.clone()) {
+    /// Against these texts, each with its document's source.
+    pub(super) fn of(texts: impl IntoIterator<Item = (String, String)>) -> Self {
+        let texts = texts.into_iter().map(|(source, text)| (source, CharText::new(text))).collect();
+        Self { client: None, texts, seen: HashSet::new(), outcome: Outcome::default() }
+    }
+
+    /// Checks one result, if it was not checked before.
+    pub(super) fn check(&mut self, citation: &Citation<'_>) -> Result<()> {
+        let Citation { chunk_id, document, source, range: (start, end), text } = *citation;
+        if !self.seen.insert(chunk_id.to_owned()) {
             return Ok(());
         }
-        if !self.texts.contains_key(&hit.doc_id) {
-            let text = read_text(&self.client, &hit.doc_id)?;
-            self.texts.insert(hit.doc_id.clone(), CharText::new(text));
+        if let Some(client) = self.client.as_ref().filter(|_| !self.texts.contains_key(document)) {
+            let text = read_text(client, document)?;
+            self.texts.insert(document.to_owned(), CharText::new(text));
         }
-        let cut = self.texts.get(&hit.doc_id).and_then(|text| text.cut(hit.char_start, hit.char_end));
+        let cut = self.texts.get(document).and_then(|text| text.cut(start as usize, end as usize));
         self.outcome.checked += 1;
-        if cut != Some(&hit.text) {
+        if cut != Some(text) {
             self.outcome.mismatches += 1;
             if self.outcome.examples.len() < SHOWN {
-                let Hit { chunk_id, source, char_start, char_end, .. } = hit;
-                self.outcome.examples.push(format!("{chunk_id} of {source}, {char_start} to {char_end}"));
+                self.outcome.examples.push(format!("{chunk_id} of {source}, {start} to {end}"));
             }
         }
         Ok(())

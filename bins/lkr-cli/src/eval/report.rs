@@ -1,12 +1,9 @@
 use std::fmt;
 
+use lkr_eval::Measures;
 use serde::Serialize;
 
-use crate::{
-    eval::{Judged, citations::Outcome, metrics::Scores},
-    ingest,
-    stats::{Latency, mean},
-};
+use crate::{eval::citations::Outcome, ingest, stats::Latency};
 
 /// The figures of an evaluation.
 #[derive(Debug, Serialize)]
@@ -17,29 +14,32 @@ pub(crate) struct Report {
     queries: usize,
     /// The means over the queries.
     #[serde(flatten)]
-    scores: Scores,
+    measures: Measures,
     latency: Latency,
     citations: Outcome,
-    by_query: Vec<Judged>,
+    by_query: Vec<QueryFigures>,
+}
+
+/// A query's figures.
+#[derive(Debug, Serialize)]
+pub(super) struct QueryFigures {
+    pub(super) id: String,
+    #[serde(flatten)]
+    pub(super) measures: Measures,
 }
 
 impl Report {
     pub(super) fn new(
         collection: &str,
         ingested: Option<ingest::Report>,
-        judged: Vec<Judged>,
+        judged: Vec<QueryFigures>,
         latency: Latency,
         citations: Outcome,
     ) -> Self {
-        let of = |score: fn(&Scores) -> f64| mean(judged.iter().map(|judged| score(&judged.scores)));
-        let scores = Scores {
-            ndcg_at_10: of(|s| s.ndcg_at_10),
-            mrr_at_10: of(|s| s.mrr_at_10),
-            recall_at_10: of(|s| s.recall_at_10),
-            recall_at_100: of(|s| s.recall_at_100),
-        };
+        let measures: Vec<Measures> = judged.iter().map(|judged| judged.measures).collect();
+        let measures = Measures::mean(&measures);
         let (collection, queries) = (collection.to_owned(), judged.len());
-        Self { collection, ingested, queries, scores, latency, citations, by_query: judged }
+        Self { collection, ingested, queries, measures, latency, citations, by_query: judged }
     }
 
     /// Whether everything that was asked for went in, and every result says what its document says.
@@ -54,7 +54,7 @@ impl fmt::Display for Report {
         if let Some(ingested) = &self.ingested {
             write!(f, "{ingested}")?;
         }
-        let Scores { ndcg_at_10, mrr_at_10, recall_at_10, recall_at_100 } = self.scores;
+        let Measures { ndcg_at_10, mrr_at_10, recall_at_10, recall_at_100 } = self.measures;
         writeln!(f, "queries    {}, documents judged", self.queries)?;
         writeln!(f, "nDCG@10    {ndcg_at_10:.4}")?;
         writeln!(f, "MRR@10     {mrr_at_10:.4}")?;

@@ -39,8 +39,8 @@ pub(super) struct Hit {
     pub(super) doc_id: String,
     pub(super) source: String,
     pub(super) text: String,
-    pub(super) char_start: usize,
-    pub(super) char_end: usize,
+    pub(super) char_start: u32,
+    pub(super) char_end: u32,
 }
 
 #[derive(Debug, Deserialize)]

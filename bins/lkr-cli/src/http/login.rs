@@ -5,12 +5,15 @@ use serde_json::{Value, json};
 
 use crate::http::Client;
 
+/// Where a server listens unless it is told otherwise.
+const DEFAULT: &str = "http://127.0.0.1:8080";
+
 /// Which server, and as whom.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Login {
-    /// The address of the server.
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    server: String,
+    /// The address of the server; http://127.0.0.1:8080 where it is needed and not given.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
     /// The account to log in as.
     #[arg(long, value_name = "NAME", default_value = "admin")]
     user: String,
@@ -25,7 +28,12 @@ pub(crate) struct Login {
 impl Login {
     /// A client for what needs no login.
     pub(crate) fn anonymous(&self) -> Client {
-        Client::new(&self.server)
+        Client::new(self.server.as_deref().unwrap_or(DEFAULT))
+    }
+
+    /// Whether a server was named.
+    pub(crate) const fn names_server(&self) -> bool {
+        self.server.is_some()
     }
 
     /// Whether it was told how.

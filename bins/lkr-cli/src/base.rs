@@ -1,28 +1,36 @@
+//! A knowledge base in this process.
+
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, bail};
 use lkr::{
-    KnowledgeBase,
-    ports::{Embedder, VectorStore},
+    Catalog, KnowledgeBase,
+    ports::{Embedder, StateStore, VectorStore},
 };
 use lkr_models_local::{LocalEmbedder, LocalOptions};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use object_store::local::LocalFileSystem;
 
-/// A knowledge base as the server opens it, and the two parts of it that are measured by themselves.
+/// A knowledge base as the server opens it, and the parts of it that are measured by themselves.
 #[derive(Debug)]
-pub(super) struct Base {
-    pub(super) kb: KnowledgeBase,
-    pub(super) embedder: Option<Arc<dyn Embedder>>,
-    pub(super) vectors: Arc<dyn VectorStore>,
+pub(crate) struct Base {
+    pub(crate) kb: KnowledgeBase,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) vectors: Arc<dyn VectorStore>,
+    pub(crate) catalog: Catalog,
 }
 
 impl Base {
     /// Makes one in a folder that is empty or not there yet.
-    pub(super) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+    pub(crate) async fn make(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
         if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{} is not empty", data_dir.display());
         }
+        Self::open(data_dir, model).await
+    }
+
+    /// Opens the one in a folder, which is made unless it is there.
+    pub(crate) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
         let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
         let blobs = data_dir.join("blobs");
         std::fs::create_dir_all(&blobs).with_context(|| format!("make {}", blobs.display()))?;
@@ -30,15 +38,17 @@ impl Base {
         let open = |model: &Path| anyhow::Ok(Arc::new(LocalEmbedder::open(model, LocalOptions::default())?));
         let embedder = model.map(open).transpose()?.map(|embedder| embedder as Arc<dyn Embedder>);
         let vectors: Arc<dyn VectorStore> = Arc::new(store.vectors());
+        let state = Arc::new(store.state());
+        let catalog = Catalog::new(Arc::clone(&state) as Arc<dyn StateStore>);
         let builder = KnowledgeBase::builder()
             .vectors(Arc::clone(&vectors))
-            .state(Arc::new(store.state()))
+            .state(state)
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs));
         let builder = match &embedder {
             Some(embedder) => builder.embedder(Arc::clone(embedder)),
             None => builder,
         };
-        Ok(Self { kb: builder.build().await?, embedder, vectors })
+        Ok(Self { kb: builder.build().await?, embedder, vectors, catalog })
     }
 }

@@ -1,0 +1,62 @@
+//! Bringing a collection into a knowledge base in this process.
+
+use std::{collections::HashSet, time::Duration};
+
+use anyhow::{Result, bail};
+use lkr::{Dedup, KnowledgeBase, ListFilter, NewDocument, Submission, Task, TaskId};
+
+use crate::collection::Input;
+
+/// How many documents are listed at a time.
+const PAGE: usize = 1000;
+
+/// How often a task is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Brings in what is not there yet, equal texts included, and answers how many that were.
+pub(super) async fn fill(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+    let there = sources(kb).await?;
+    let wanted: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
+    if let Some(other) = there.iter().find(|source| !wanted.contains(source.as_str())) {
+        bail!("the knowledge base holds {other}, which is not of this collection");
+    }
+    let mut tasks = Vec::new();
+    for Input { title, source, text } in inputs {
+        if there.contains(&source) {
+            continue;
+        }
+        let document = NewDocument { title, source, text, ..NewDocument::default() };
+        let submission = Submission { dedup: Dedup::None, ..Submission::default() };
+        tasks.push(kb.submit(document, submission).await?);
+    }
+    for task in &tasks {
+        end_of(kb, task).await?;
+    }
+    Ok(tasks.len())
+}
+
+async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
+    let mut sources = HashSet::new();
+    let mut after = None;
+    loop {
+        let page = kb.list(&ListFilter::default(), after, PAGE).await?;
+        sources.extend(page.items.into_iter().map(|document| document.source));
+        after = page.next;
+        if after.is_none() {
+            return Ok(sources);
+        }
+    }
+}
+
+async fn end_of(kb: &KnowledgeBase, task: &Task) -> Result<()> {
+    let task_id: TaskId = task.task_id;
+    loop {
+        match kb.task(task_id).await? {
+            Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
+            Some(Task { error: Some(error), .. }) => {
+                bail!("bring in {}: {}", task.input.source, error.message)
+            }
+            _ => return Ok(()),
+        }
+    }
+}

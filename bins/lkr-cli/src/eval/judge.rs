@@ -1,0 +1,179 @@
+//! What a search found, as a ranking of what was judged.
+
+use std::collections::{HashMap, HashSet};
+
+use lkr::{CharSpan, retrieval::Ranks};
+use lkr_eval::{distinct, stands_for};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collection::{Gold, Query},
+    eval::systems::{Found, Hit},
+};
+
+/// What is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Target {
+    /// Documents, each by its best chunk.
+    Documents,
+    /// Sections of documents, by the chunks that overlap them most.
+    Passages,
+    /// Spans of documents that hold the answer, by the chunks that overlap them most.
+    Spans,
+}
+
+impl Target {
+    pub(crate) const ALL: [Self; 3] = [Self::Documents, Self::Passages, Self::Spans];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::Passages => "passages",
+            Self::Spans => "spans",
+        }
+    }
+}
+
+/// The judgements of a collection.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    /// What the sources of its documents begin with.
+    pub(super) prefix: String,
+    pub(super) gold: &'a Gold,
+}
+
+/// A ranking of items, each once.
+#[derive(Debug)]
+pub(super) struct Ranking {
+    pub(super) items: Vec<String>,
+    pub(super) gains: HashMap<String, f64>,
+}
+
+impl Judge<'_> {
+    /// The ranking of a target; `None` where it was not judged for this query.
+    pub(super) fn ranking(&self, target: Target, query: &Query, found: &Found) -> Option<Ranking> {
+        let gains = gains(target, query);
+        let items = distinct(hits(target, found).iter().map(|hit| self.item(target, query, hit)));
+        (!gains.is_empty()).then_some(Ranking { items, gains })
+    }
+
+    /// The share of what is relevant that a leg of the layer lists among its first `cut`, among what was found.
+    pub(super) fn recall(
+        &self,
+        target: Target,
+        query: &Query,
+        found: &Found,
+        layer: &str,
+        cut: u32,
+    ) -> Option<f64> {
+        let gains = gains(target, query);
+        let relevant = gains.values().filter(|&&gain| gain > 0.0).count();
+        let listed = hits(target, found).iter().filter(|hit| best_rank(&hit.ranks, layer) <= Some(cut));
+        let listed: HashSet<String> = listed
+            .filter(|hit| best_rank(&hit.ranks, layer).is_some())
+            .map(|hit| self.item(target, query, hit))
+            .filter(|item| gains.get(item).is_some_and(|&gain| gain > 0.0))
+            .collect();
+        (relevant > 0).then(|| listed.len() as f64 / relevant as f64)
+    }
+
+    fn item(&self, target: Target, query: &Query, hit: &Hit) -> String {
+        let document = hit.source.strip_prefix(&self.prefix).unwrap_or(&hit.source);
+        let unit = match target {
+            Target::Documents => Some(document.to_owned()),
+            Target::Passages => self.section(document, query, hit.span),
+            Target::Spans => stands_for(hit.span, &units(document, query)).cloned(),
+        };
+        unit.unwrap_or_else(|| hit.chunk_id.clone())
+    }
+
+    /// The judged section that a chunk overlaps most, else the one of the others, which gains nothing.
+    fn section(&self, document: &str, query: &Query, chunk: CharSpan) -> Option<String> {
+        let sections = self.gold.sections.get(document)?;
+        let judged: Vec<_> =
+            sections.iter().filter(|(_, id)| query.passages.contains_key(id)).cloned().collect();
+        stands_for(chunk, &judged).or_else(|| stands_for(chunk, sections)).cloned()
+    }
+}
+
+fn hits(target: Target, found: &Found) -> &[Hit] {
+    match target {
+        Target::Documents => &found.documents,
+        Target::Passages | Target::Spans => &found.chunks,
+    }
+}
+
+fn gains(target: Target, query: &Query) -> HashMap<String, f64> {
+    match target {
+        Target::Documents => query.documents.clone(),
+        Target::Passages => query.passages.clone(),
+        Target::Spans => {
+            let spans = query.spans.keys().flat_map(|document| units(document, query));
+            spans.map(|(_, unit)| (unit, 1.0)).collect()
+        }
+    }
+}
+
+/// The judged spans of a document, and their names.
+fn units(document: &str, query: &Query) -> Vec<(CharSpan, String)> {
+    let spans = query.spans.get(document).into_iter().flatten();
+    spans.map(|&span| (span, format!("{document} {} to {}", span.start, span.end))).collect()
+}
+
+/// The better one of the ranks in the two legs of a layer.
+fn best_rank(ranks: &Ranks, layer: &str) -> Option<u32> {
+    let of_layer = ranks.named().into_iter().filter(|(name, _)| name.starts_with(layer));
+    of_layer.filter_map(|(_, rank)| rank).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(chunk: &str, source: &str, start: u32, end: u32) -> Hit {
+        let ranks = Ranks { l1_sparse: Some(12), chunks_dense: Some(3), ..Ranks::default() };
+        Hit {
+            chunk_id: chunk.to_owned(),
+            source: source.to_owned(),
+            span: CharSpan { start, end },
+            text: String::new(),
+            ranks,
+        }
+    }
+
+    #[test]
+    fn chunks_stand_for_what_was_judged() {
+        let span = |start, end| CharSpan { start, end };
+        let sections =
+            [("d".to_owned(), vec![(span(0, 10), "d#0".to_owned()), (span(10, 30), "d#1".to_owned())])];
+        let query = Query {
+            id: "q".to_owned(),
+            text: "what".to_owned(),
+            documents: HashMap::from([("d".to_owned(), 1.0)]),
+            passages: HashMap::from([("d#1".to_owned(), 1.0)]),
+            spans: HashMap::from([("d".to_owned(), vec![span(12, 14)])]),
+        };
+        let gold = Gold { queries: vec![query.clone()], sections: sections.into() };
+        let judge = Judge { prefix: "c:".to_owned(), gold: &gold };
+        let chunks = vec![
+            hit("1", "c:e", 0, 5),
+            hit("2", "c:d", 4, 13),
+            hit("3", "c:d", 14, 30),
+            hit("4", "c:d", 0, 8),
+        ];
+        let found = Found { documents: chunks.clone(), chunks, took: std::time::Duration::ZERO };
+        let items = |target| judge.ranking(target, &query, &found).unwrap().items;
+        assert_eq!(items(Target::Documents), ["e", "d"]);
+        assert_eq!(items(Target::Passages), ["1", "d#1", "d#0"]);
+        assert_eq!(items(Target::Spans), ["1", "d 12 to 14", "3", "4"]);
+
+        let recall = |layer, cut| judge.recall(Target::Passages, &query, &found, layer, cut).unwrap();
+        assert_eq!(
+            (recall("l1", 10), recall("l1", 100), recall("l2", 100), recall("chunks", 10)),
+            (0.0, 1.0, 0.0, 1.0)
+        );
+        let unjudged = Query { passages: HashMap::new(), ..query.clone() };
+        assert!(judge.ranking(Target::Passages, &unjudged, &found).is_none());
+    }
+}

@@ -1,0 +1,120 @@
+//! Judging searches: as a task of the server, and by the command line in its own process.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use lkr_tests::{Server, cli_binary};
+use serde_json::{Value, json};
+
+#[test]
+fn lesson_02_a_judgement_survives_the_end_of_the_process() {
+    let server = Server::start();
+    let doc_id = server.add(&json!({ "text": "Basalt comes from volcanoes.", "source": "basalt" }));
+    let query = json!({ "text": "volcanoes", "relevant": [{ "doc_id": doc_id }] });
+    let gold = json!({ "queries": vec![query; 2_000] });
+    let accepted = server.call("POST", "/eval", Some(&gold), Some(server.admin()));
+    assert_eq!(accepted.status, 202);
+    let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
+    // Killed amid the work: progress is written down while it goes on.
+    server.until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
+    server.restart();
+    let task = server.ended(&task_id);
+    assert_eq!((&task["kind"], &task["status"]), (&json!("evaluate"), &json!("done")), "{task}");
+    for mode in ["flat", "layered"] {
+        let figures = &task["result"][mode];
+        assert_eq!((&figures["queries"], &figures["ndcg_at_10"]), (&json!(2_000), &json!(1.0)), "{task}");
+    }
+}
+
+fn lkr(arguments: &[&str]) -> Output {
+    Command::new(cli_binary()).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Two documents of two sections each, one of them judged by document, section and span.
+fn collection(folder: &Path) -> String {
+    let dir = folder.join("moons");
+    fs::create_dir(&dir).unwrap();
+    let row = |doc: &str, order: u32, title: &str, text: &str| {
+        json!({ "_id": format!("{doc}{order}"), "doc_id": doc, "order": order, "title": title, "text": text })
+            .to_string()
+    };
+    let rows = [
+        row("io", 1, "Volcanoes of Io", "Tidal heat melts the rock below its surface."),
+        row("io", 0, "Orbit of Io", "It goes round Jupiter in two days."),
+        row("triton", 0, "Orbit of Triton", "It goes round Neptune the wrong way."),
+        row("triton", 1, "Geysers of Triton", "Nitrogen rises from below its surface."),
+    ];
+    let queries =
+        [json!({ "_id": "q", "text": "tidal heat" }), json!({ "_id": "r", "text": "round Neptune" })];
+    for (name, text) in [
+        ("corpus.jsonl", rows.join("\n")),
+        ("queries.jsonl", queries.map(|query| query.to_string()).join("\n")),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq\tio1\t1\nr\ttriton0\t1\n".to_owned()),
+        ("spans.jsonl", json!({ "query_id": "r", "doc_id": "triton", "start": 0, "end": 30 }).to_string()),
+    ] {
+        fs::write(dir.join(name), text).unwrap();
+    }
+    dir.display().to_string()
+}
+
+#[test]
+fn a_collection_is_judged_in_its_own_process_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = collection(folder.path());
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (kept, json, per_query) = (path("kept"), path("figures.json"), path("queries.jsonl"));
+    let arguments = ["eval", "--data-dir", &kept, "--json", &json, "--per-query", &per_query, &dir];
+    for _ in 0..2 {
+        // The second time nothing is brought in, or there would be twice as many.
+        let output = lkr(&arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+        assert_eq!((&figures["documents"], &figures["chunks"]), (&json!(2), &json!(4)), "{figures}");
+        let result = |target: &str, system: &str| {
+            let results = figures["results"].as_array().unwrap();
+            let found = results.iter().find(|row| row["target"] == target && row["system"] == system);
+            (found.unwrap()["queries"].clone(), found.unwrap()["ndcg_at_10"].clone())
+        };
+        for system in ["sparse", "flat-graded", "flat-rrf", "layered-graded", "layered-rrf"] {
+            assert_eq!(result("documents", system), (json!(2), json!(1.0)), "{figures}");
+            assert_eq!(result("passages", system), (json!(2), json!(1.0)), "{figures}");
+            assert_eq!(result("spans", system), (json!(1), json!(1.0)), "{figures}");
+        }
+        assert_eq!(figures["significance"][0]["p"], 1.0);
+        assert_eq!(
+            figures["recall_by_layer"][0],
+            json!({
+                "target": "documents", "layer": "l1", "recall_at_10": 1.0, "recall_at_100": 1.0
+            })
+        );
+        assert_eq!(figures["citations"]["mismatches"], 0);
+        assert!(said(&output).contains("layered-graded − flat-graded: +0.0000"), "{}", said(&output));
+    }
+    let same = lkr(&["compare", &per_query, &per_query]);
+    assert!(
+        said(&same).contains("passages, layered-graded, 2 queries: nDCG@10 1.0000 to 1.0000"),
+        "{}",
+        said(&same)
+    );
+
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = collection(&other);
+    fs::write(Path::new(&other).join("corpus.jsonl"), json!({ "_id": "x", "text": "else" }).to_string())
+        .unwrap();
+    let refused = lkr(&["eval", "--data-dir", &kept, &other]);
+    assert!(
+        !refused.status.success() && said(&refused).contains("is not of this collection"),
+        "{}",
+        said(&refused)
+    );
+    let unserved = lkr(&["eval", "--mode", "flat", &dir]);
+    assert!(!unserved.status.success() && said(&unserved).contains("--server"), "{}", said(&unserved));
+}
