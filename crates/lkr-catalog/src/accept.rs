@@ -1,5 +1,6 @@
 //! Accepting tasks: from that step on they will end.
 
+use bytes::Bytes;
 use lkr_domain::{Creator, DocId, TaskId};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,19 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
+    /// Records a judgement of searches as pending, with its gold set, which stays until the task is done, cancelled or
+    /// forgotten.
+    pub async fn accept_gold(&self, task: Task, gold: Vec<u8>) -> Result<()> {
+        let gold = Write::put(key::gold(task.task_id), Expect::Absent, gold);
+        self.accept(&[Acceptance { task, over: None }], vec![gold]).await
+    }
+
+    /// The gold set of a task.
+    pub async fn gold(&self, task_id: TaskId) -> Result<Option<Bytes>> {
+        let record = self.state.get(&key::gold(task_id)).await?;
+        Ok(record.map(|record| record.value))
+    }
+
     /// What was accepted under a key.
     pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Remembered> {
         let Some(record) = self.state.get(&idempotency.record()).await? else {
@@ -150,6 +164,12 @@ impl Task {
     #[must_use]
     pub fn reclassify(created_by: Creator) -> Self {
         Self::pending(TaskKind::Reclassify, DocId::new(), created_by, TaskInput::default())
+    }
+
+    /// A pending judgement of searches.
+    #[must_use]
+    pub fn evaluate(created_by: Creator) -> Self {
+        Self::pending(TaskKind::Evaluate, DocId::new(), created_by, TaskInput::default())
     }
 
     fn pending(kind: TaskKind, doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {

@@ -72,7 +72,10 @@ impl Catalog {
     }
 
     async fn forgetting(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
-        let mut writes = vec![Write::delete(key::task(task.task_id), Expect::Version(version))];
+        let mut writes = vec![
+            Write::delete(key::task(task.task_id), Expect::Version(version)),
+            Write::delete(key::gold(task.task_id), Expect::Any),
+        ];
         if task.status == TaskStatus::Failed && task.kind.is_about_a_document() {
             let present = self.present(task.doc_id).await?;
             let held = present.held.iter().filter(|held| held.task_id == task.task_id);

@@ -129,6 +129,11 @@ pub(crate) mod key {
         format!("{HELD}{id}/")
     }
 
+    /// The gold set of a task.
+    pub(crate) fn gold(id: TaskId) -> String {
+        format!("gold/{id}")
+    }
+
     /// What was changed of a document since a replacement was accepted that makes `revision`.
     pub(crate) fn amendment(id: DocId, revision: u64) -> String {
         format!("amend/{id}/{revision}")

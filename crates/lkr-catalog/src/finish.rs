@@ -101,7 +101,8 @@ impl Catalog {
     /// `Conflict` where it ended meanwhile.
     pub async fn end(&self, active: Active, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let writes = [active.end(), put].into_iter().chain(self.told_task(task));
+        let gold = Write::delete(key::gold(task.task_id), Expect::Any);
+        let writes = [active.end(), put, gold].into_iter().chain(self.told_task(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -143,6 +144,7 @@ impl Catalog {
             unfinished.amendment.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
             Trash::of_task(&task).put(),
+            Write::delete(key::gold(task.task_id), Expect::Any),
         ];
         writes.extend(self.told_task(&task));
         Ok((task, writes))

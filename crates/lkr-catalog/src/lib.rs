@@ -48,8 +48,8 @@ pub use stats::{Stats, UNCATEGORIZED};
 pub use survey::{Entry, Surveyed};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{
-    DocumentResult, Duplicate, Progress, ReclassifyResult, Stage, Task, TaskFailure, TaskInput, TaskKind,
-    TaskResult, TaskStatus, Usage,
+    DocumentResult, Duplicate, EvaluateResult, Figures, Progress, ReclassifyResult, Stage, Task, TaskFailure,
+    TaskInput, TaskKind, TaskResult, TaskStatus, Usage,
 };
 pub use texts::{Digests, ExtractedText, Texts};
 pub use trash::Trash;

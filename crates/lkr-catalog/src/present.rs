@@ -31,7 +31,7 @@ impl Active {
 }
 
 /// An unfinished task with its record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// The right to write for it.
     pub active: Active,
@@ -67,7 +67,7 @@ pub(crate) fn read_held(record: &[u8]) -> Result<HeldV1> {
 }
 
 /// What there is of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Present {
     /// The document.
     pub doc_id: DocId,

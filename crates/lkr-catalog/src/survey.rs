@@ -45,6 +45,8 @@ pub enum Entry {
     Upsert(DocId),
     /// The tasks of an idempotency key.
     Idempotency(Vec<TaskId>),
+    /// The gold set of a task.
+    Gold(TaskId),
     /// What is to be collected.
     Trash(Trash),
     /// A change whose tags may be set already.
@@ -168,6 +170,7 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
             let RememberedV1 { tasks } = serde_json::from_slice(value).ok()?;
             Some(Entry::Idempotency(tasks))
         }
+        "gold" => Some(Entry::Gold(rest.parse().ok()?)),
         "trash" => trash::parse(key, value).map(Entry::Trash),
         "change" => ChangeNote::parse(key).map(Entry::Change),
         "upload" => {

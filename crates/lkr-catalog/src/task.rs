@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 /// A piece of work that was accepted and will end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id.
     pub task_id: TaskId,
@@ -49,6 +49,8 @@ pub enum TaskKind {
     Replace,
     /// Classifies all documents again.
     Reclassify,
+    /// Judges searches by a gold set.
+    Evaluate,
 }
 
 impl TaskKind {
@@ -59,6 +61,7 @@ impl TaskKind {
             Self::Ingest => "ingest",
             Self::Replace => "replace",
             Self::Reclassify => "reclassify",
+            Self::Evaluate => "evaluate",
         }
     }
 
@@ -127,6 +130,8 @@ pub enum Stage {
     Embed,
     /// Choosing categories, document by document.
     Classify,
+    /// Searching and judging, query by query.
+    Evaluate,
     /// Making it visible.
     Publish,
 }
@@ -141,6 +146,7 @@ impl Stage {
             Self::Layer => "layer",
             Self::Embed => "embed",
             Self::Classify => "classify",
+            Self::Evaluate => "evaluate",
             Self::Publish => "publish",
         }
     }
@@ -187,13 +193,15 @@ pub struct TaskInput {
 }
 
 /// What came of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TaskResult {
     /// A document is searchable.
     Document(DocumentResult),
     /// All documents were classified.
     Reclassified(ReclassifyResult),
+    /// Searches were judged.
+    Evaluated(EvaluateResult),
 }
 
 impl TaskResult {
@@ -202,7 +210,7 @@ impl TaskResult {
     pub fn document(self) -> Option<DocumentResult> {
         match self {
             Self::Document(result) => Some(result),
-            Self::Reclassified(_) => None,
+            Self::Reclassified(_) | Self::Evaluated(_) => None,
         }
     }
 }
@@ -257,6 +265,30 @@ pub struct ReclassifyResult {
     pub warnings: Vec<String>,
     /// What the last attempt took, in milliseconds.
     pub elapsed_ms: u64,
+}
+
+/// What came of judging searches.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EvaluateResult {
+    /// Of chunks alone.
+    pub flat: Figures,
+    /// Of all layers.
+    pub layered: Figures,
+    /// What the last attempt took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What searches of one mode are worth: means over the queries, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// How many queries there were.
+    pub queries: u64,
+    /// Normalised discounted cumulative gain at 10.
+    pub ndcg_at_10: f64,
+    /// The share of what is relevant that is among the first 10.
+    pub recall_at_10: f64,
+    /// The reciprocal rank of the first relevant one among 10.
+    pub mrr_at_10: f64,
 }
 
 impl ReclassifyResult {

@@ -45,6 +45,7 @@ impl Doctor<'_> {
             Entry::Task(task) => return self.task(task).await,
             Entry::Active(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
             Entry::Held(_, _, task_id, _) => self.has_failed(*task_id).await,
+            Entry::Gold(task_id) => self.has_task(*task_id).await,
             Entry::Amendment(doc_id, revision) => {
                 self.ports.catalog.knows(*doc_id, *revision).await.unwrap_or(self.may_hold())
             }
@@ -93,6 +94,10 @@ impl Doctor<'_> {
     async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> bool {
         let Ok(task) = self.ports.catalog.task(task_id).await else { return self.may_hold() };
         task.is_some_and(|task| task.doc_id == doc_id && !task.status.has_ended())
+    }
+
+    async fn has_task(&self, task_id: TaskId) -> bool {
+        self.ports.catalog.task(task_id).await.map_or_else(|_| self.may_hold(), |task| task.is_some())
     }
 
     async fn has_failed(&self, task_id: TaskId) -> bool {

@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
 
 use crate::{
-    Error, ErrorKind, IngestOptions, NewFile, Result, Submission, Workers,
+    Error, ErrorKind, Evaluator, IngestOptions, NewFile, Result, Submission, Workers,
     change::{self, Changes},
     dedup::Twins,
     long_texts::LongTexts,
@@ -53,6 +53,8 @@ pub struct Ports {
     pub parser: Arc<dyn Parser>,
     /// What finds the category of a document; without one, only people choose categories.
     pub classifier: Option<Arc<dyn Classifier>>,
+    /// What judges searches; without it, tasks that ask for it fail.
+    pub evaluator: Option<Arc<dyn Evaluator>>,
 }
 
 #[derive(Debug)]
@@ -293,6 +295,20 @@ impl Ingestor {
             let done = inner.ports.catalog.accept(&accepted, Vec::new()).await;
             done.inspect_err(|_| inner.requeue_soon())?;
             let [Acceptance { task, .. }] = accepted;
+            inner.queue(std::slice::from_ref(&task)).await;
+            Ok(task)
+        })
+        .await?
+    }
+
+    /// Accepts that searches be judged by a gold set, which is what the evaluator understands.
+    pub async fn evaluate(&self, gold: Vec<u8>, created_by: &Creator) -> Result<Task> {
+        self.inner.check_room("evaluate", 1).await?;
+        let inner = Arc::clone(&self.inner);
+        let task = Task::evaluate(created_by.clone());
+        tokio::spawn(async move {
+            let done = inner.ports.catalog.accept_gold(task.clone(), gold).await;
+            done.inspect_err(|_| inner.requeue_soon())?;
             inner.queue(std::slice::from_ref(&task)).await;
             Ok(task)
         })

@@ -6,6 +6,7 @@ mod dedup;
 mod dense;
 mod draft;
 mod error;
+mod evaluate;
 mod file;
 mod fingerprint;
 mod ingestor;
@@ -25,6 +26,7 @@ mod upsert;
 mod worker;
 
 pub use error::{Error, ErrorKind, Result};
+pub use evaluate::{Evaluator, Judged};
 pub use file::NewFile;
 pub use fingerprint::fingerprint;
 pub use ingestor::{Hold, Ingestor, Ports};

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    Error, ErrorKind, Result, classify,
+    Error, ErrorKind, Result, classify, evaluate,
     ingestor::Inner,
     janitor,
     pipeline::{self, Report},
@@ -204,6 +204,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
     task.stage = match task.kind {
         TaskKind::Ingest | TaskKind::Replace => Stage::Parse,
         TaskKind::Reclassify => Stage::Classify,
+        TaskKind::Evaluate => Stage::Evaluate,
     };
     task.progress = Progress::default();
     task.updated_at = OffsetDateTime::now_utc();
@@ -226,6 +227,7 @@ async fn perform(inner: &Inner, active: Active, task: &Task, report: &Report) ->
     match task.kind {
         TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(inner, active, task, report).await,
         TaskKind::Reclassify => classify::reclassify(inner, active, task, report).await,
+        TaskKind::Evaluate => evaluate::evaluate(inner, active, task, report).await,
     }
 }
 

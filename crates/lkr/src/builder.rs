@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
 use lkr_ingest::{IngestOptions, Ingestor, Ports};
@@ -10,7 +13,9 @@ use lkr_taxonomy::{Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
-use crate::{KnowledgeBase, Result, error::During, kb::Parts, rerankers::Rerankers};
+use crate::{
+    KnowledgeBase, Result, error::During, evaluate::SearchEvaluator, kb::Parts, rerankers::Rerankers,
+};
 
 /// Puts a knowledge base together. What is not given lies in memory, and there are no models.
 #[derive(Debug, Default)]
@@ -168,6 +173,16 @@ impl Builder {
             Some(outbox) => catalog.telling(outbox),
             None => catalog,
         };
+        let (reranker, rerankers) = (self.rerankers.own.clone(), Arc::new(self.rerankers));
+        let searcher = |cache: Arc<dyn SearchCache>, search| {
+            let (vectors, embedder) = (Arc::clone(&vectors), self.embedder.clone());
+            Searcher::new(vectors, catalog.clone(), embedder, cache, search)
+                .reranking(Arc::clone(&rerankers) as Arc<dyn RerankerSource>)
+        };
+        // Judging neither uses what is cached nor crowds it out.
+        let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
+        let evaluator = SearchEvaluator { searcher: searcher(no_cache, self.search.clone()) };
+        let searcher = searcher(cache, self.search);
         let ports = Ports {
             vectors: Arc::clone(&vectors),
             catalog: catalog.clone(),
@@ -177,13 +192,10 @@ impl Builder {
             embedder: self.embedder.clone(),
             parser,
             classifier,
+            evaluator: Some(Arc::new(evaluator)),
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
         let workers = ingestor.start().await.during("start workers")?;
-        let reranker = self.rerankers.own.clone();
-        let searcher =
-            Searcher::new(Arc::clone(&vectors), catalog.clone(), self.embedder.clone(), cache, self.search)
-                .reranking(Arc::new(self.rerankers));
         let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
         let parts = Parts {
             vectors,

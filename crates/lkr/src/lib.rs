@@ -8,6 +8,7 @@ mod builder;
 #[cfg(feature = "lmdb")]
 pub mod doctor;
 mod error;
+mod evaluate;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "lmdb")]
@@ -26,11 +27,14 @@ pub use folders::Folders;
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Duplicate, Excess, ExtractedText, Idempotency, ListFilter, NodeRecord, Page,
-    Progress, ReclassifyResult, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind,
-    TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties, stored_name,
+    Catalog, DocumentResult, Duplicate, EvaluateResult, Excess, ExtractedText, Figures, Idempotency,
+    ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats, StoredOriginal, Task,
+    TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties,
+    stored_name,
 };
 pub use lkr_domain::*;
+/// Measures of rankings, and gold sets.
+pub use lkr_eval as evaluation;
 pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved};
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;

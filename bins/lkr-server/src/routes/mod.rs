@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod backup;
 mod documents;
+mod eval;
 mod files;
 mod keys;
 mod knowledge;
@@ -37,6 +38,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         documents::rows(),
         search::rows(),
         knowledge::rows(),
+        eval::rows(),
         backup::rows(),
         ops::rows(),
     ];

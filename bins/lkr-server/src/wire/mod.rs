@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod document_change;
 pub(crate) mod document_input;
 pub(crate) mod documents;
+pub(crate) mod eval;
 pub(crate) mod files;
 pub(crate) mod keys;
 pub(crate) mod knowledge;

@@ -4,7 +4,7 @@ use lkr::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{documents::ByLayer, moment};
+use super::{documents::ByLayer, eval::EvaluateResultItem, moment};
 
 /// That a task was accepted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,7 +29,7 @@ pub(crate) struct TaskItem {
     /// The document it makes or changes; null where it is about all documents.
     #[schema(required, value_type = Option<String>)]
     doc_id: Option<DocId>,
-    /// ingest, replace or reclassify
+    /// ingest, replace, reclassify or evaluate
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
@@ -67,6 +67,7 @@ pub(crate) struct ProgressItem {
 pub(crate) enum ResultItem {
     Document(DocumentResultItem),
     Reclassified(ReclassifyResultItem),
+    Evaluated(EvaluateResultItem),
 }
 
 /// What came of a document's task.
@@ -156,6 +157,7 @@ impl ResultItem {
         match result {
             TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id, result)),
             TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
+            TaskResult::Evaluated(result) => Self::Evaluated(result.into()),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod accounts;
 mod documents;
 mod envelope;
+mod eval;
 mod failures;
 mod files;
 mod keys;

@@ -56,6 +56,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/api/v1/knowledge/categories", Access::Reader),
     ("GET", "/api/v1/knowledge/stats", Access::Reader),
     ("POST", "/api/v1/knowledge/reclassify", Access::Admin),
+    ("POST", "/api/v1/eval", Access::Admin),
     ("GET", "/api/v1/backup", Access::Admin),
     ("GET", "/api/v1/openapi.json", Access::Unlisted),
     ("GET", "/healthz", Access::Open),

@@ -1,0 +1,104 @@
+use lkr::{
+    CharSpan, DocId, EvaluateResult, Figures,
+    evaluation::{GoldQuery, GoldSet, Relevant},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// Queries, and what answers them.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GoldSetInput {
+    #[schema(min_items = 1, max_items = 10_000)]
+    queries: Vec<GoldQueryInput>,
+}
+
+/// A query, and what answers it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GoldQueryInput {
+    /// 1 to 2,000 characters, white space around them not counted.
+    #[schema(min_length = 1, max_length = 2000)]
+    text: String,
+    /// What answers it: documents, or parts of them.
+    #[schema(min_items = 1, max_items = 1000)]
+    relevant: Vec<RelevantInput>,
+}
+
+/// What answers a query: a document, or the part of its extracted text between two offsets, of which neither or both
+/// are given.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RelevantInput {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    /// The first code point of the part.
+    char_start: Option<u32>,
+    /// The code point after its last.
+    char_end: Option<u32>,
+}
+
+impl GoldSetInput {
+    /// The gold set, where nothing is wrong with it.
+    pub(crate) fn check(self) -> Result<GoldSet, ApiError> {
+        let query = |(at, input): (usize, GoldQueryInput)| {
+            let relevant = input.relevant.into_iter().enumerate();
+            let relevant = relevant.map(|(n, relevant)| {
+                let place = |reason| ApiError::invalid(format!("queries[{at}].relevant[{n}]: {reason}"));
+                relevant.check().map_err(place)
+            });
+            Ok::<_, ApiError>(GoldQuery { text: input.text, relevant: relevant.collect::<Result<_, _>>()? })
+        };
+        let queries = self.queries.into_iter().enumerate().map(query).collect::<Result<_, _>>()?;
+        let gold = GoldSet { queries };
+        match gold.fault() {
+            Some(fault) => Err(ApiError::invalid(fault)),
+            None => Ok(gold),
+        }
+    }
+}
+
+impl RelevantInput {
+    fn check(self) -> Result<Relevant, &'static str> {
+        let span = match (self.char_start, self.char_end) {
+            (Some(start), Some(end)) => Some(CharSpan { start, end }),
+            (None, None) => None,
+            (Some(_), None) => return Err("char_start is given without char_end"),
+            (None, Some(_)) => return Err("char_end is given without char_start"),
+        };
+        Ok(Relevant { doc_id: self.doc_id, span })
+    }
+}
+
+/// What searches are worth, by a gold set.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EvaluateResultItem {
+    flat: FiguresItem,
+    layered: FiguresItem,
+    elapsed_ms: u64,
+}
+
+/// What searches of one mode are worth: means over the queries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FiguresItem {
+    queries: u64,
+    ndcg_at_10: f64,
+    recall_at_10: f64,
+    mrr_at_10: f64,
+}
+
+impl From<EvaluateResult> for EvaluateResultItem {
+    fn from(result: EvaluateResult) -> Self {
+        let EvaluateResult { flat, layered, elapsed_ms } = result;
+        Self { flat: flat.into(), layered: layered.into(), elapsed_ms }
+    }
+}
+
+impl From<Figures> for FiguresItem {
+    fn from(figures: Figures) -> Self {
+        let Figures { queries, ndcg_at_10, recall_at_10, mrr_at_10 } = figures;
+        Self { queries, ndcg_at_10, recall_at_10, mrr_at_10 }
+    }
+}

@@ -1,0 +1,88 @@
+//! Judging searches by a gold set.
+
+use async_trait::async_trait;
+use lkr_catalog::{Figures, Progress, Task};
+use lkr_domain::{CharSpan, Creator};
+use lkr_eval::{FoundChunk, GoldQuery, GoldSet, Measures};
+use lkr_ingest::{Evaluator, Judged};
+use lkr_retrieval::{GroupBy, Mode, SearchRequest, Searcher};
+
+use crate::{Error, ErrorKind, KnowledgeBase, Result, error::During};
+
+/// How many results are asked for: ten documents, or so many chunks that they stand for ten judged parts of texts.
+const DOCUMENTS: usize = 10;
+const CHUNKS: usize = 100;
+
+impl KnowledgeBase {
+    /// Accepts that the queries of a gold set be searched for, flat and layered, and what is found be judged.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the first thing in it that is wrong.
+    pub async fn evaluate(&self, gold: &GoldSet, created_by: &Creator) -> Result<Task> {
+        if let Some(fault) = gold.fault() {
+            return Err(Error::new(ErrorKind::Invalid, "evaluate", fault));
+        }
+        let gold =
+            serde_json::to_vec(gold).map_err(|error| Error::new(ErrorKind::Internal, "evaluate", error))?;
+        self.parts.ingestor.evaluate(gold, created_by).await.during("evaluate")
+    }
+}
+
+/// Judges what a searcher finds.
+#[derive(Debug)]
+pub(crate) struct SearchEvaluator {
+    pub(crate) searcher: Searcher,
+}
+
+#[async_trait]
+impl Evaluator for SearchEvaluator {
+    async fn evaluate(
+        &self,
+        gold: &[u8],
+        report: &(dyn Fn(Progress) + Send + Sync),
+    ) -> lkr_ingest::Result<Judged> {
+        let gold: GoldSet = serde_json::from_slice(gold).map_err(|error| failed(error.into()))?;
+        let total = gold.queries.len() as u64;
+        let (mut flat, mut layered) = (Vec::new(), Vec::new());
+        for (query, done) in gold.queries.iter().zip(0..) {
+            report(Progress { done, total });
+            flat.push(self.measures(query, Mode::Flat).await?);
+            layered.push(self.measures(query, Mode::Layered).await?);
+        }
+        Ok(Judged { flat: figures(&flat), layered: figures(&layered) })
+    }
+}
+
+impl SearchEvaluator {
+    async fn measures(&self, query: &GoldQuery, mode: Mode) -> lkr_ingest::Result<Measures> {
+        let (group_by, top_k) = match query.judges_documents() {
+            true => (GroupBy::Document, DOCUMENTS),
+            false => (GroupBy::Chunk, CHUNKS),
+        };
+        let request = SearchRequest { mode, group_by, top_k, ..SearchRequest::new(query.text.as_str()) };
+        let found = self.searcher.search(&request).await.map_err(of_search)?;
+        let chunks = found.response.results.iter().map(|result| FoundChunk {
+            doc_id: result.doc_id,
+            span: CharSpan { start: result.char_start, end: result.char_end },
+        });
+        Ok(query.measures(&chunks.collect::<Vec<_>>()))
+    }
+}
+
+fn figures(all: &[Measures]) -> Figures {
+    let Measures { ndcg_at_10, mrr_at_10, recall_at_10, .. } = Measures::mean(all);
+    Figures { queries: all.len() as u64, ndcg_at_10, recall_at_10, mrr_at_10 }
+}
+
+fn of_search(error: lkr_retrieval::Error) -> lkr_ingest::Error {
+    let kind = match error.kind() {
+        lkr_retrieval::ErrorKind::Unavailable => lkr_ingest::ErrorKind::StoreAway,
+        lkr_retrieval::ErrorKind::Overloaded => lkr_ingest::ErrorKind::Overloaded,
+        _ => return failed(error.into()),
+    };
+    lkr_ingest::Error::new(kind, "evaluate", error)
+}
+
+fn failed(source: Box<dyn std::error::Error + Send + Sync>) -> lkr_ingest::Error {
+    lkr_ingest::Error::new(lkr_ingest::ErrorKind::Internal, "evaluate", source)
+}
