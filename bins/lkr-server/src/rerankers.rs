@@ -40,10 +40,9 @@ impl RerankerSource for Rerankers {
         let Some(derived) = self.0.get() else { return Ok(None) };
         let settings = |error| Error::new(ErrorKind::Unavailable, "settings of the reranker", error);
         let built = derived.get().await.map_err(settings)?;
-        let failed = |(kind, reason): &(ErrorKind, String)| {
-            Error::new(*kind, "settings of the reranker", reason.clone())
-        };
-        built.as_ref().as_ref().map(Clone::clone).map_err(failed)
+        let failed =
+            |(kind, reason): (ErrorKind, String)| Error::new(kind, "settings of the reranker", reason);
+        built.as_ref().clone().map_err(failed)
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) fn order(candidates: &mut [Candidate]) {
         let by_group = group(b).cmp(&group(a));
         by_group.then(value(b).total_cmp(&value(a))).then(a.id.cmp(&b.id))
     });
-    let (mut below, mut lift): (Option<((bool, bool), f32)>, f32) = (None, 0.0);
+    let mut below: Option<(Group, f32)> = None;
+    let mut lift = 0.0;
     for candidate in candidates.iter_mut().rev() {
         if let Some((other, highest)) = below
             && other != group(candidate)
@@ -29,7 +30,10 @@ pub(crate) fn order(candidates: &mut [Candidate]) {
     }
 }
 
-const fn group(candidate: &Candidate) -> (bool, bool) {
+/// Whether it holds literally what was asked for, and whether the reranker was shown it.
+type Group = (bool, bool);
+
+const fn group(candidate: &Candidate) -> Group {
     (candidate.exact, candidate.reranked.is_some())
 }
 

@@ -123,13 +123,13 @@ pub async fn long_passages_are_cut_at_their_end(reranker: Subject) {
 /// Calls at once answer what they answer alone.
 pub async fn reranking_may_run_at_once(reranker: Subject) {
     let mut calls = tokio::task::JoinSet::new();
-    for n in 0..8 {
+    for query in TEXTS {
         let reranker = Arc::clone(&reranker);
-        calls.spawn(async move { (n, rerank(&reranker, TEXTS[n], &TEXTS).await) });
+        calls.spawn(async move { (query, rerank(&reranker, query, &TEXTS).await) });
     }
     while let Some(done) = calls.join_next().await {
-        let (n, scores) = done.unwrap();
-        let alone = rerank(&reranker, TEXTS[n], &TEXTS).await;
+        let (query, scores) = done.unwrap();
+        let alone = rerank(&reranker, query, &TEXTS).await;
         for ((score, expected), text) in scores.iter().zip(&alone).zip(TEXTS) {
             assert_equal(*score, *expected, text);
         }
