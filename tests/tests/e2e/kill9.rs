@@ -103,7 +103,7 @@ fn kills_and_damaged_graphs_lose_nothing() {
         ("LKR_MODEL_DIR", &model.display().to_string()),
     ]);
     for part in 0..PARTS {
-        server.add(&json!({"text": many_sections(part), "source": SECTIONED}));
+        let _ = server.add(&json!({"text": many_sections(part), "source": SECTIONED}));
     }
     survive(&server, kills(8), name, with_damaged_graphs);
 }

@@ -11,7 +11,9 @@ async fn searches_are_judged_as_a_task() {
     let api = api().await;
     let admin = api.admin().await;
     let cats = api.add(&admin, json!({ "text": "Cats purr. Cats sleep all day.", "title": "Cats" })).await;
-    let dogs = api.add(&admin, json!({ "text": "Dogs bark at the postman. One dog saw a cat.", "title": "Dogs" })).await;
+    let dogs = api
+        .add(&admin, json!({ "text": "Dogs bark at the postman. One dog saw a cat.", "title": "Dogs" }))
+        .await;
     let gold = json!({ "queries": [
         { "text": "who purrs", "relevant": [{ "doc_id": cats }] },
         { "text": "cats", "relevant": [{ "doc_id": dogs, "char_start": 0, "char_end": 10 }] },
