@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::{fs, fs::File, path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use common::{name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
