@@ -1,4 +1,4 @@
-//! Deleting a document whose task is under way.
+//! Ending a task that is under way.
 
 use lkr_tests::{Server, assert_consistent, assert_nothing_left};
 use serde_json::{Value, json};
@@ -63,6 +63,35 @@ fn check_cancelled(server: &Server, task: &Value) {
     let again = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
     assert_eq!(again.data()["deleted"], zeros);
     assert_eq!(server.task(task_id), ended, "ended means ended");
+}
+
+/// A long document says how far it is, keeps no short one waiting, and can be called off.
+#[test]
+fn lesson_13_a_long_task_tells_how_far_it_is_and_can_be_cancelled() {
+    let server = Server::start();
+    let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
+    let under_work = || {
+        let task = server.task(&task_id);
+        assert_ne!(task["status"], "done", "too short a text to be caught at work");
+        (task["status"] == "running").then_some(task)
+    };
+    let _ = server.until(under_work);
+    let _ = server.add(&json!({"text": "Kestrel of the last hour."}));
+    server.until(|| {
+        let task = under_work()?;
+        let number = |key: &str| task["progress"][key].as_u64().unwrap();
+        assert!(number("done") <= number("total"), "{task}");
+        (number("done") > 0).then_some(())
+    });
+
+    let path = format!("/documents/tasks/{task_id}/cancel");
+    let cancelled = server.call("POST", &path, None, Some(server.admin()));
+    assert_eq!(cancelled.status, 202, "{}", cancelled.json);
+    let ended = server.ended(&task_id);
+    assert_eq!((&ended["status"], &ended["error"]["code"]), (&json!("failed"), &json!(1003)), "{ended}");
+    let shown = assert_consistent(&server);
+    assert_eq!(shown["l1"], 1);
+    assert_nothing_left(&server, &shown);
 }
 
 #[test]
