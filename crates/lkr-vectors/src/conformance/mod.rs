@@ -1,4 +1,5 @@
-//! What every [`VectorStore`](crate::VectorStore) is held to: one function for each case, and a macro that makes tests of them.
+//! What every [`VectorStore`](crate::VectorStore) is held to: one function for each case, and a macro that makes tests
+//! of them.
 //!
 //! Each case makes collections of its own with random names, and leaves everything else alone, so that the suite
 //! can run on a store that others use. See [`vector_store_suite!`](crate::vector_store_suite).
