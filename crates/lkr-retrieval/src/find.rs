@@ -95,6 +95,10 @@ async fn attempt(
         legs => legs?,
     };
     let mut live = live::keep_live(catalog, &mut legs).await?;
+    // What an earlier round passed over may have been published since: its document would be shown in no revision.
+    if !reach.dead.is_empty() && !live::keep_dead(catalog, &mut reach.dead).await? && !last {
+        return Ok(None);
+    }
     if options.second_round && request.mode == Mode::Layered {
         match again(vectors, request, voice, reach, &legs).await {
             Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),

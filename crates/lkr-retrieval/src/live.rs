@@ -57,6 +57,18 @@ pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live
     Ok(Live { documents, dead, starved, replaced })
 }
 
+/// Keeps of revisions that were not live those that still are not, and answers whether these are all.
+pub(crate) async fn keep_dead(catalog: &Catalog, dead: &mut Vec<(DocId, u64)>) -> Result<bool> {
+    let ids: BTreeSet<DocId> = dead.iter().map(|(doc_id, _)| *doc_id).collect();
+    let ids: Vec<DocId> = ids.into_iter().collect();
+    let records = catalog.documents(&ids).await?;
+    let live: BTreeSet<_> =
+        ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?.revision))).collect();
+    let all = dead.len();
+    dead.retain(|revision| !live.contains(revision));
+    Ok(dead.len() == all)
+}
+
 fn hits(legs: &Legs) -> impl Iterator<Item = Origin> {
     legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| hit.origin)
 }

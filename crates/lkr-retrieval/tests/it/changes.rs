@@ -218,6 +218,29 @@ async fn a_document_replaced_during_a_search_is_shown_old_or_new() {
     assert_eq!(response.results.iter().map(|r| r.text.as_str()).collect::<Vec<_>>(), [NEW]);
 }
 
+/// What comes crowds out what is there, is passed over for it, and is published just then.
+#[tokio::test]
+async fn a_document_replaced_by_what_was_passed_over_is_shown() {
+    let base = Base::embedded().await;
+    let (old, _) = base.add(moons(OLD)).await;
+    let many: String = (0..150).map(|n| format!("## Part {n}\n\nOcean ocean Europa {n}.\n\n")).collect();
+    let (new, _) = base.write(old.doc_id, 2, &moons(&many)).await;
+    assert!(new.counts.chunks > 100);
+    let inside = base.clone();
+    let store = Interrupted::new(base.vectors.clone(), move |moment| {
+        let (base, new) = (inside.clone(), new.clone());
+        Box::pin(async move {
+            if moment == Moment::Before(1) {
+                base.delete(new.doc_id).await;
+                base.publish(&new).await;
+            }
+        })
+    });
+    let response = respond(&base.searcher_over(store), &request()).await;
+    assert_eq!(response.results.len(), request().top_k);
+    assert!(response.results.iter().all(|result| result.text != OLD));
+}
+
 #[tokio::test]
 async fn a_delete_during_a_search_is_not_shown_and_not_remembered_wrongly() {
     let base = Base::embedded().await;
