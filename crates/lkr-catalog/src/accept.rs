@@ -102,11 +102,10 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
-    /// Records a judgement of searches as pending, with its gold set, which stays until the task is done, cancelled or
-    /// forgotten.
-    pub async fn accept_gold(&self, task: Task, gold: Vec<u8>) -> Result<()> {
-        let gold = Write::put(key::gold(task.task_id), Expect::Absent, gold);
-        self.accept(&[Acceptance { task, over: None }], vec![gold]).await
+    /// The write that puts the gold set of a task down, which stays until the task is done, cancelled or forgotten.
+    #[must_use]
+    pub fn put_gold(task_id: TaskId, gold: Vec<u8>) -> Write {
+        Write::put(key::gold(task_id), Expect::Absent, gold)
     }
 
     /// The gold set of a task.

@@ -287,28 +287,25 @@ impl Ingestor {
 
     /// Accepts that all documents be classified again, those left out whose category a person chose.
     pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
-        self.inner.check_room("reclassify", 1).await?;
-        let inner = Arc::clone(&self.inner);
-        let task = Task::reclassify(created_by.clone());
-        tokio::spawn(async move {
-            let accepted = [Acceptance { task, over: None }];
-            let done = inner.ports.catalog.accept(&accepted, Vec::new()).await;
-            done.inspect_err(|_| inner.requeue_soon())?;
-            let [Acceptance { task, .. }] = accepted;
-            inner.queue(std::slice::from_ref(&task)).await;
-            Ok(task)
-        })
-        .await?
+        self.accept_alone("reclassify", Task::reclassify(created_by.clone()), Vec::new()).await
     }
 
     /// Accepts that searches be judged by a gold set, which is what the evaluator understands.
     pub async fn evaluate(&self, gold: Vec<u8>, created_by: &Creator) -> Result<Task> {
-        self.inner.check_room("evaluate", 1).await?;
-        let inner = Arc::clone(&self.inner);
         let task = Task::evaluate(created_by.clone());
+        let gold = Catalog::put_gold(task.task_id, gold);
+        self.accept_alone("evaluate", task, vec![gold]).await
+    }
+
+    /// Accepts a task that is about no document, together with what it needs.
+    async fn accept_alone(&self, operation: &'static str, task: Task, alongside: Vec<Write>) -> Result<Task> {
+        self.inner.check_room(operation, 1).await?;
+        let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
-            let done = inner.ports.catalog.accept_gold(task.clone(), gold).await;
+            let accepted = [Acceptance { task, over: None }];
+            let done = inner.ports.catalog.accept(&accepted, alongside).await;
             done.inspect_err(|_| inner.requeue_soon())?;
+            let [Acceptance { task, .. }] = accepted;
             inner.queue(std::slice::from_ref(&task)).await;
             Ok(task)
         })

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lkr_catalog::Catalog;
 use lkr_domain::{Chunk, DocId, Layer, PointId};
-use lkr_vectors::{Collection, ErrorKind, Point, VectorStore, With};
+use lkr_vectors::{Collection, ErrorKind, Filter, Point, VectorStore, With};
 
 use crate::{
     GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
@@ -89,39 +89,29 @@ async fn attempt(
     let Stores { vectors, catalog } = stores;
     let generation = catalog.generation().await?;
     let filter = request.filters.to_filter();
-    let mut legs = match legs::ask(vectors, request.mode, voice, &filter, reach).await {
-        // The collections were switched after their names were looked up.
-        Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
-        legs => legs?,
-    };
+    let asked = legs::ask(vectors, request.mode, voice, &filter, reach).await;
+    let Some(mut legs) = unless_switched(asked, last)? else { return Ok(None) };
     let mut live = live::keep_live(catalog, &mut legs).await?;
     // What an earlier round passed over may have been published since: its document would be shown in no revision.
     if !reach.dead.is_empty() && !live::keep_dead(catalog, &mut reach.dead).await? && !last {
         return Ok(None);
     }
     if options.second_round && request.mode == Mode::Layered {
-        match again(vectors, request, voice, reach, &legs).await {
-            Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
-            Err(error) => return Err(error.into()),
-            Ok(None) => {}
-            Ok(Some(second)) => {
-                legs.take_over(second);
-                live = live::keep_live(catalog, &mut legs).await?.after(live);
-            }
+        let second = again(vectors, request, voice, &filter, reach, &legs).await;
+        let Some(second) = unless_switched(second, last)? else { return Ok(None) };
+        if let Some(second) = second {
+            legs.take_over(second);
+            live = live::keep_live(catalog, &mut legs).await?.after(live);
         }
     }
     let mut ranked = rank::rank(&legs, rule(request, voice));
     if let Some(document) = filling(request, &legs, &ranked) {
         let beside =
             Reach { limit: request.top_k, dead: reach.dead.iter().copied().chain([document]).collect() };
-        match legs::ask(vectors, Mode::Flat, voice, &filter, &beside).await {
-            Err(error) if error.kind() == ErrorKind::NotFound && !last => return Ok(None),
-            others => {
-                let mut others = others?;
-                live.join(live::keep_live(catalog, &mut others).await?);
-                legs.join(others);
-            }
-        }
+        let others = legs::ask(vectors, Mode::Flat, voice, &filter, &beside).await;
+        let Some(mut others) = unless_switched(others, last)? else { return Ok(None) };
+        live.join(live::keep_live(catalog, &mut others).await?);
+        legs.join(others);
         ranked = rank::rank(&legs, rule(request, voice));
     }
     // A document replaced between the hits and the records would show neither its old points nor its new ones.
@@ -147,6 +137,15 @@ async fn attempt(
     Ok(Some(Found { legs, ranked, documents: live.documents, shown, reranked, settled }))
 }
 
+/// What was asked; `None` where the collections were switched after their names were looked up, and there is another
+/// round.
+fn unless_switched<T>(asked: lkr_vectors::Result<T>, last: bool) -> Result<Option<T>> {
+    match asked {
+        Err(error) if error.kind() == ErrorKind::NotFound && !last => Ok(None),
+        asked => Ok(Some(asked?)),
+    }
+}
+
 /// The document that fills the page where the legs reach no farther and others may exist.
 fn filling(request: &SearchRequest, legs: &Legs, ranked: &Ranked) -> Option<(DocId, u64)> {
     let one_alone = request.filters.doc_ids.as_ref().is_some_and(|ids| ids.len() == 1);
@@ -168,6 +167,7 @@ async fn again(
     vectors: &dyn VectorStore,
     request: &SearchRequest,
     voice: &Voice,
+    filter: &Filter,
     reach: &Reach,
     legs: &Legs,
 ) -> lkr_vectors::Result<Option<Legs>> {
@@ -175,7 +175,7 @@ async fn again(
     let ranked = rank::rank(legs, rule(request, voice));
     let Some(moved) = second::moved(vectors, legs, &ranked, dense).await? else { return Ok(None) };
     let voice = Voice { dense: Some(moved), ..Voice::default() };
-    Ok(Some(legs::ask(vectors, request.mode, &voice, &request.filters.to_filter(), reach).await?))
+    Ok(Some(legs::ask(vectors, request.mode, &voice, filter, reach).await?))
 }
 
 fn rule(request: &SearchRequest, voice: &Voice) -> Rule {

@@ -43,15 +43,8 @@ impl Live {
 /// Drops the hits that are not of a live document's recorded revision. The records are read after the hits, so that
 /// what a finished delete took away is never shown.
 pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live> {
-    let ids: BTreeSet<DocId> = hits(legs).map(|origin| origin.doc_id).collect();
-    let ids: Vec<DocId> = ids.into_iter().collect();
-    let records = catalog.documents(&ids).await?;
-    let documents: Documents =
-        ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?))).collect();
-    let dead: BTreeSet<_> = hits(legs)
-        .filter(|origin| !is_live(&documents, origin))
-        .map(|origin| (origin.doc_id, origin.revision))
-        .collect();
+    let documents = documents(catalog, revisions(legs)).await?;
+    let dead: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
     let replaced = dead.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
     let starved = legs.all.iter_mut().map(|leg| drop_dead(leg, &documents)).fold(false, |any, one| any | one);
     Ok(Live { documents, dead, starved, replaced })
@@ -59,27 +52,35 @@ pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live
 
 /// Keeps of revisions that were not live those that still are not, and answers whether these are all.
 pub(crate) async fn keep_dead(catalog: &Catalog, dead: &mut Vec<(DocId, u64)>) -> Result<bool> {
-    let ids: BTreeSet<DocId> = dead.iter().map(|(doc_id, _)| *doc_id).collect();
-    let ids: Vec<DocId> = ids.into_iter().collect();
-    let records = catalog.documents(&ids).await?;
-    let live: BTreeSet<_> =
-        ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?.revision))).collect();
+    let documents = documents(catalog, dead.iter().copied()).await?;
     let all = dead.len();
-    dead.retain(|revision| !live.contains(revision));
+    dead.retain(|&revision| !is_live(&documents, revision));
     Ok(dead.len() == all)
 }
 
-fn hits(legs: &Legs) -> impl Iterator<Item = Origin> {
-    legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| hit.origin)
+/// The records of the live documents among these.
+async fn documents(catalog: &Catalog, revisions: impl Iterator<Item = (DocId, u64)>) -> Result<Documents> {
+    let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
+    let ids: Vec<DocId> = ids.into_iter().collect();
+    let records = catalog.documents(&ids).await?;
+    Ok(ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?))).collect())
 }
 
-fn is_live(documents: &Documents, origin: &Origin) -> bool {
-    documents.get(&origin.doc_id).is_some_and(|document| document.revision == origin.revision)
+fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {
+    legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| revision(&hit.origin))
+}
+
+const fn revision(origin: &Origin) -> (DocId, u64) {
+    (origin.doc_id, origin.revision)
+}
+
+fn is_live(documents: &Documents, (doc_id, revision): (DocId, u64)) -> bool {
+    documents.get(&doc_id).is_some_and(|document| document.revision == revision)
 }
 
 /// Drops a leg's dead hits, and answers whether it may have been starved by them.
 fn drop_dead(leg: &mut Leg, documents: &Documents) -> bool {
     let listed = leg.hits.len();
-    leg.hits.retain(|hit| is_live(documents, &hit.origin));
+    leg.hits.retain(|hit| is_live(documents, revision(&hit.origin)));
     leg.full && leg.hits.len() * 2 < listed
 }
