@@ -1,15 +1,11 @@
 //! What every parser makes of the same documents.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "tests")]
-
-mod common;
-
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use common::{Pdf, headings, line, parsers, texts};
+use crate::common::{Pdf, headings, line, parsers, texts};
 use lkr_domain::Parsed;
 use lkr_parsers::{ErrorKind, Ocr, PageImage, Parser as _, Result, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};

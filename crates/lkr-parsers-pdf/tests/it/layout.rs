@@ -1,10 +1,6 @@
 //! Pages in columns, and headings that no outline names.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "tests")]
-
-mod common;
-
-use common::{Pdf, headings, line, parsers, text};
+use crate::common::{Pdf, headings, line, parsers, text};
 use lkr_domain::Parsed;
 use lkr_parsers::Source;
 use lkr_parsers_pdf::PdfOptions;

@@ -1,10 +1,6 @@
 //! Text that pages hold and do not show: no parser reads it, and every one reads what is like it and seen.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "tests")]
-
-mod common;
-
-use common::{Pdf, STATES, check, line, reads, set};
+use crate::common::{Pdf, STATES, check, line, reads, set};
 
 /// A grey picture of one pixel over this part of the page.
 fn picture(left: u32, bottom: u32, across: u32, up: u32) -> String {

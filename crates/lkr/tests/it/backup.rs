@@ -1,13 +1,5 @@
 //! Backups that are taken, and put back.
 
-#![cfg(all(feature = "files", feature = "lmdb"))]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
 use std::{fs, path::Path, time::Duration};
 
 use lkr::{

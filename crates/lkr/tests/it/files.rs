@@ -1,12 +1,5 @@
 //! Files that are added to a knowledge base.
 
-#![cfg(feature = "files")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
 use std::{fs, path::Path};
 
 use lkr::{

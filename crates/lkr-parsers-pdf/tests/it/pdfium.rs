@@ -1,15 +1,11 @@
 //! The suite of every parser, for PDFium.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
-mod common;
-
 lkr_parsers::parser_conformance!(crate::common::PdfiumIfHere(crate::common::pdfium()));
 
 #[test]
 fn a_library_that_is_absent_is_an_error() {
     let path = std::path::Path::new("absent/libpdfium.so");
-    if common::pdfium().is_none() {
+    if crate::common::pdfium().is_none() {
         let error = lkr_parsers_pdf::Pdfium::load(path).unwrap_err();
         assert_eq!(error.kind(), lkr_parsers::ErrorKind::Internal);
         assert!(error.to_string().starts_with("load PDFium: absent/libpdfium.so"), "{error}");

@@ -1,9 +1,5 @@
 //! Real files, where they are here: nothing that is read may break the rules, whatever the file.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
-mod common;
-
 use std::{
     fs,
     path::Path,
@@ -20,7 +16,7 @@ fn real_files_are_read_or_refused() {
         return eprintln!("skipped: no files at {}", folder.display());
     };
     let files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    for parser in common::parsers(&PdfOptions::default()) {
+    for parser in crate::common::parsers(&PdfOptions::default()) {
         let mut read = 0;
         for file in &files {
             let bytes = fs::read(file).unwrap();

@@ -1,5 +1,4 @@
 //! Each kind of damage: it is named, mended, not found again, and the knowledge base answers as before.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{
     fs,

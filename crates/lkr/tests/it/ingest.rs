@@ -1,14 +1,5 @@
 //! What ingestion promises, on stores in memory and with an embedder that does as it is told.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
-mod common;
-
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -18,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Ground, Scripted, document, ended, until};
+use crate::common::{Ground, Scripted, document, ended, until};
 use lkr::{
     IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, Submission,
     TaskStatus,
@@ -75,7 +66,7 @@ async fn what_is_done_is_searchable() {
     assert!(found.response.results[0].text.contains("basalt number 3"), "{:?}", found.response.results[0]);
     assert!(found.response.warnings.is_empty(), "{:?}", found.response.warnings);
     let text = kb.text(done.doc_id).await.unwrap().unwrap();
-    assert_eq!(text, common::text("basalt", 5));
+    assert_eq!(text, crate::common::text("basalt", 5));
 }
 
 #[tokio::test]

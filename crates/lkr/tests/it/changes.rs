@@ -1,14 +1,5 @@
 //! What changes of documents and their categories promise.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
-mod common;
-
 use std::{
     collections::BTreeSet,
     sync::{
@@ -19,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Ground, Scripted, document, ended, until};
+use crate::common::{Ground, Scripted, document, ended, until};
 use lkr::{
     DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
     SearchRequest, Submission, TaskKind, TaskResult, TaskStatus,

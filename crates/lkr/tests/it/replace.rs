@@ -1,18 +1,9 @@
 //! What replacing, retrying and telling duplicates promise, on stores in memory and with an embedder that does as it is
 //! told.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
-mod common;
-
 use std::sync::{Arc, atomic::Ordering};
 
-use common::{Ground, Scripted, document, ended, until};
+use crate::common::{Ground, Scripted, document, ended, until};
 use futures_util::StreamExt as _;
 use lkr::{
     Creator, Dedup, DocId, DocumentChange, DocumentResult, Duplicate, ErrorKind, Idempotency, KnowledgeBase,

@@ -1,12 +1,8 @@
 //! Hidden text is cut out of files without what is seen, whatever else the files are like.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "tests")]
-
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{HIDES, Pdf, STATES, check, parsers, reads, set};
+use crate::common::{HIDES, Pdf, STATES, check, parsers, reads, set};
 use lkr_parsers::{Parser, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};
 

@@ -1,11 +1,5 @@
 //! A reranker of one's own, and one that is named anew at each search.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
-
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;

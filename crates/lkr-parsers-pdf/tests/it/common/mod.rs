@@ -1,12 +1,4 @@
 //! PDF files for tests, written object by object, and the parsers under test.
-#![allow(dead_code, reason = "every test takes its part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::print_stderr,
-    reason = "what is meant for tests alone may fail as they do"
-)]
 
 use std::{env, path::Path, sync::Arc};
 
