@@ -13,13 +13,24 @@ const PAGE: usize = 1000;
 /// How often a task is looked at.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Brings in what is not there yet, equal texts included, and answers how many that were.
-pub(super) async fn fill(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+/// Brings in what is not there yet, equal texts included, and answers how many that were. Refused where the knowledge
+/// base holds anything else.
+pub(crate) async fn fill_with(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let there = sources(kb).await?;
     let wanted: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
     if let Some(other) = there.iter().find(|source| !wanted.contains(source.as_str())) {
         bail!("the knowledge base holds {other}, which is not of this collection");
     }
+    bring_in(kb, inputs, &there).await
+}
+
+/// The same, whatever else is there.
+pub(crate) async fn fill_up(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+    let there = sources(kb).await?;
+    bring_in(kb, inputs, &there).await
+}
+
+async fn bring_in(kb: &KnowledgeBase, inputs: Vec<Input>, there: &HashSet<String>) -> Result<usize> {
     let mut tasks = Vec::new();
     for Input { title, source, text } in inputs {
         if there.contains(&source) {

@@ -7,6 +7,7 @@ mod collection;
 mod compare;
 mod doctor;
 mod eval;
+mod fill;
 mod folders;
 mod http;
 mod ingest;

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use lkr::{DocId, NewDocument};
 use lkr_ingest::Near;
 
-use crate::{base::Base, collection::collection};
+use crate::{base::Base, bench::bits::Bits, collection::collection};
 
 /// What `lkr bench dedup` is told.
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
     ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
     let documents = inputs.len();
     let base = Base::make(&args.data_dir, args.model.as_deref()).await?;
-    let mut bits = Bits(0x9e37_79b9_7f4a_7c15);
+    let mut bits = Bits::new(0x9e37_79b9_7f4a_7c15);
     let chance = index(args.fingerprints, || bits.next());
     // The worst there is: every one of them may be the nearest.
     let alike = index(args.fingerprints, || 0xffff);
@@ -94,18 +94,6 @@ fn lookup(near: &Near, bits: u64, threshold: u32) -> Duration {
     let began = Instant::now();
     black_box(near.nearest(black_box(bits), threshold, &HashSet::new()));
     began.elapsed()
-}
-
-/// Numbers as of chance, the same in each run: xorshift64.
-struct Bits(u64);
-
-impl Bits {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
 }
 
 impl fmt::Display for Figures {

@@ -1,7 +1,10 @@
 //! `lkr bench`: how much the service adds to what it stands on.
 
+mod bits;
+mod copies;
 mod dedup;
 mod ingest;
+mod layers;
 mod logins;
 mod quiet;
 mod report;
@@ -28,6 +31,9 @@ pub(crate) struct Args {
 enum Bench {
     /// Ingestion against the embedding engine alone, search against its legs alone, in this process.
     Speed(Speed),
+    /// Layered searches against flat ones, with and without a second round, as the knowledge base grows, in this
+    /// process.
+    Layers(layers::Args),
     /// Looking for near texts among many, against bringing one in, in this process.
     Dedup(dedup::Args),
     /// Searches with and without logins beside them, of a running server.
@@ -51,15 +57,11 @@ struct Speed {
 
 /// Runs a bench and prints its figures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let runtime = || tokio::runtime::Runtime::new().context("start the runtime");
     let report = match &args.bench {
-        Bench::Speed(speed) => {
-            let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-            runtime.block_on(measure(speed))?.to_string()
-        }
-        Bench::Dedup(args) => {
-            let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-            runtime.block_on(dedup::measure(args))?.to_string()
-        }
+        Bench::Speed(speed) => runtime()?.block_on(measure(speed))?.to_string(),
+        Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
+        Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
     };
     write!(std::io::stdout(), "{report}")?;

@@ -12,12 +12,12 @@ use crate::{
         Args,
         citations::Citations,
         figures::{Figures, LayerRecall, Row, Significance, SystemLatency},
-        fill::fill,
         judge::{Judge, Target},
         per_query::{self, Judged},
         show,
         systems::{FLAT, FLAT_RRF, Found, LAYERED, LAYERED_RRF, System, systems},
     },
+    fill::fill_with,
     stats::{Latency, mean},
 };
 
@@ -52,7 +52,7 @@ async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(Figures,
     let inputs = collection(&args.dir)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
     let base = Base::open(data_dir, args.model.as_deref()).await?;
-    fill(&base.kb, inputs).await?;
+    fill_with(&base.kb, inputs).await?;
     let judge = Judge { prefix: format!("{name}:"), gold };
     let mut seen = Seen::default();
     for system in systems(&base, args.second_round) {

@@ -2,7 +2,6 @@
 
 mod citations;
 mod figures;
-mod fill;
 mod judge;
 mod local;
 mod per_query;

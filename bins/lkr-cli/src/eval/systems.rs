@@ -1,13 +1,10 @@
 //! What is evaluated in this process: one searcher for each way to search.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use lkr::{
-    CharSpan, Fusion, GroupBy, MemoryCache, Mode, SearchOptions, SearchRequest, SearchResult,
+    CharSpan, Fusion, GroupBy, Mode, SearchOptions, SearchRequest, SearchResult,
     retrieval::{LegKind, Ranks, Searcher},
 };
 
@@ -65,10 +62,7 @@ pub(super) fn systems(base: &Base, second_round: bool) -> Vec<System> {
     let both = both.map(|(name, mode, fusion)| (name, mode, fusion, None));
     let system = |(name, mode, fusion, only)| {
         let options = SearchOptions { second_round, only, ..SearchOptions::default() };
-        let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
-        let (vectors, embedder) = (Arc::clone(&base.vectors), base.embedder.clone());
-        let searcher = Searcher::new(vectors, base.catalog.clone(), embedder, no_cache, options);
-        System { name, searcher, mode, fusion }
+        System { name, searcher: base.searcher(options), mode, fusion }
     };
     let has_voice = |only| base.embedder.is_some() || only != Some(LegKind::Dense);
     alone.into_iter().chain(both).filter(|(.., only)| has_voice(*only)).map(system).collect()
