@@ -2,9 +2,11 @@
 
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, Order, Write};
+use time::OffsetDateTime;
 
 use crate::{
-    Active, Catalog, Error, Present, Result, Stored, Task, Unfinished,
+    Active, Catalog, Error, Present, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
+    Unfinished,
     catalog::{key, write_task},
     document,
     present::{HeldV1, MAX_HELD},
@@ -148,6 +150,23 @@ impl Catalog {
         ];
         writes.extend(self.told_task(&task));
         Ok((task, writes))
+    }
+}
+
+impl Task {
+    /// The task as it ends now: all `total` units of its last stage are done. The attempt counts.
+    #[must_use]
+    pub fn done(&self, stage: Stage, total: u64, result: TaskResult) -> Self {
+        Self {
+            status: TaskStatus::Done,
+            stage,
+            progress: Progress { done: total, total },
+            attempts: self.attempts + 1,
+            updated_at: OffsetDateTime::now_utc(),
+            result: Some(result),
+            error: None,
+            ..self.clone()
+        }
     }
 }
 

@@ -172,6 +172,15 @@ impl Present {
         self.document.as_ref().and(self.unfinished.as_ref())
     }
 
+    /// The paths of the originals that become trash where `revision` is published.
+    #[must_use]
+    pub fn originals_before(&self, revision: u64) -> Vec<String> {
+        let live = self.document.as_ref().and_then(|document| document.value.original.as_ref());
+        let held = self.held.iter().filter(|held| held.revision < revision);
+        let held = held.filter_map(|held| held.original.clone());
+        live.map(|original| original.path.clone()).into_iter().chain(held).collect()
+    }
+
     /// Replacements that failed and may be tried again.
     fn held_replacements(&self) -> impl Iterator<Item = &Held> {
         let live = self.document.as_ref().map(|document| document.value.revision);

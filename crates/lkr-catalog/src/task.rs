@@ -18,7 +18,7 @@ pub struct Task {
     pub stage: Stage,
     /// How much of the stage is done.
     pub progress: Progress,
-    /// How many times it was tried and failed by itself; an attempt cut off by the end of the process is none.
+    /// How many attempts have ended, well or badly; one cut off by the end of the process is none.
     pub attempts: u32,
     /// When it was accepted.
     #[serde(with = "time::serde::rfc3339")]

@@ -2,13 +2,10 @@
 
 use std::time::Instant;
 
-use lkr_catalog::{
-    Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, TaskStatus, l1_id,
-};
+use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, l1_id};
 use lkr_domain::{DocId, Document, Layer};
 use lkr_taxonomy::Digest;
 use lkr_vectors::With;
-use time::OffsetDateTime;
 
 use crate::{Error, ErrorKind, Result, change, ingestor::Inner, pipeline::Report, shelves::Shelves};
 
@@ -77,13 +74,8 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
         result.warnings.push("no embedding model: no category can be found until there is one".to_owned());
     }
     result.elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let mut task = task.clone();
-    task.status = TaskStatus::Done;
-    task.stage = Stage::Classify;
-    task.progress = Progress { done: result.documents, total: result.documents };
-    task.updated_at = OffsetDateTime::now_utc();
-    task.result = Some(TaskResult::Reclassified(result));
-    Ok(inner.ports.catalog.end(active, &task).await?)
+    let done = task.done(Stage::Classify, result.documents, TaskResult::Reclassified(result));
+    Ok(inner.ports.catalog.end(active, &done).await?)
 }
 
 async fn classify_again(inner: &Inner, document: &Document, result: &mut ReclassifyResult) -> Result<()> {

@@ -3,8 +3,7 @@
 use std::{fmt::Debug, time::Instant};
 
 use async_trait::async_trait;
-use lkr_catalog::{Active, EvaluateResult, Figures, Progress, Stage, Task, TaskResult, TaskStatus};
-use time::OffsetDateTime;
+use lkr_catalog::{Active, EvaluateResult, Figures, Progress, Stage, Task, TaskResult};
 
 use crate::{Error, ErrorKind, Result, ingestor::Inner, pipeline::Report};
 
@@ -36,11 +35,7 @@ pub(crate) async fn evaluate(inner: &Inner, active: Active, task: &Task, report:
     };
     let Judged { flat, layered } = evaluator.evaluate(&gold, &heard).await?;
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let mut task = task.clone();
-    task.status = TaskStatus::Done;
-    task.stage = Stage::Evaluate;
-    task.progress = Progress { done: flat.queries, total: flat.queries };
-    task.updated_at = OffsetDateTime::now_utc();
-    task.result = Some(TaskResult::Evaluated(EvaluateResult { flat, layered, elapsed_ms }));
-    Ok(inner.ports.catalog.end(active, &task).await?)
+    let queries = flat.queries;
+    let result = TaskResult::Evaluated(EvaluateResult { flat, layered, elapsed_ms });
+    Ok(inner.ports.catalog.end(active, &task.done(Stage::Evaluate, queries, result)).await?)
 }

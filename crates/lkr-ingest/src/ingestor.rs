@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_catalog::{
-    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, Texts,
+    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, Texts, Trash,
 };
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
 use lkr_models::{Embedder, SparseEncoder};
@@ -366,14 +366,19 @@ impl Inner {
         let alongside = if present.is_unknown() { Vec::new() } else { alongside };
         let deleted = self.ports.catalog.remove(&present, alongside).await?;
         self.twins.deleted(doc_id);
-        // The janitor does it too; but whoever deletes a file expects it gone when that is answered.
-        let Ok(_collecting) = self.collecting.try_read() else { return Ok(deleted) };
-        for path in &deleted.originals {
+        self.drop_originals(doc_id, &deleted.originals).await;
+        Ok(deleted)
+    }
+
+    /// Removes originals that are trash now. The janitor does it too, later; but whoever deletes or replaces a file
+    /// expects it gone when that is answered or done.
+    pub(crate) async fn drop_originals(&self, doc_id: DocId, paths: &[String]) {
+        let Ok(_collecting) = self.collecting.try_read() else { return };
+        for path in paths {
             if let Err(error) = self.ports.originals.delete(path).await {
                 tracing::warn!(%doc_id, %error, "an original could not be removed; it will be tried again");
             }
         }
-        Ok(deleted)
     }
 
     async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
@@ -390,6 +395,7 @@ impl Inner {
                 Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
                 cancelled => {
                     let cancelled = cancelled?;
+                    self.drop_originals(task.doc_id, Trash::of_task(&task).original.as_slice()).await;
                     self.trash.notify_one();
                     return Ok(Some(cancelled));
                 }

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskInput, TaskKind, TaskResult,
-    TaskStatus, Usage,
+    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskInput, TaskKind, TaskResult, Trash,
+    Usage,
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
-use time::OffsetDateTime;
 use tokio::sync::watch;
 
 use crate::{
@@ -135,23 +134,16 @@ async fn end_duplicate(
         warnings: task.input.warnings.clone(),
         elapsed_ms: elapsed_ms(begun),
     };
-    let task = Task { doc_id: found.doc_id, ..done(task, result) };
-    inner.ports.catalog.end_duplicate(active, &task, earlier).await?;
+    let ended = Task { doc_id: found.doc_id, ..done(task, result) };
+    inner.ports.catalog.end_duplicate(active, &ended, earlier).await?;
+    inner.drop_originals(task.doc_id, Trash::of_task(task).original.as_slice()).await;
     inner.trash.notify_one();
     Ok(())
 }
 
 /// The task as it ends.
 fn done(task: &Task, result: DocumentResult) -> Task {
-    Task {
-        status: TaskStatus::Done,
-        stage: Stage::Publish,
-        progress: Progress { done: 1, total: 1 },
-        updated_at: OffsetDateTime::now_utc(),
-        error: None,
-        result: Some(TaskResult::Document(result)),
-        ..task.clone()
-    }
+    task.done(Stage::Publish, 1, TaskResult::Document(result))
 }
 
 fn elapsed_ms(begun: Instant) -> u64 {

@@ -44,6 +44,7 @@ pub(crate) async fn publish(
             published => {
                 published?;
                 inner.twins.published(&document);
+                inner.drop_originals(task.doc_id, &present.originals_before(document.revision)).await;
                 inner.trash.notify_one();
                 return Ok(true);
             }

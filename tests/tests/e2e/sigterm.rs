@@ -28,7 +28,7 @@ fn sigterm_amid_ingestion_ends_well_and_loses_nothing() {
     server.restart();
     for task_id in &tasks {
         let task = server.ended(task_id);
-        assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(0)), "{task}");
+        assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
     }
     assert_eq!(assert_consistent(&server)["l1"], 12);
 }

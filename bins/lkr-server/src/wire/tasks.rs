@@ -36,7 +36,7 @@ pub(crate) struct TaskItem {
     /// The stage it is in, or ended in.
     stage: &'static str,
     progress: ProgressItem,
-    /// How many times it was tried and failed by itself.
+    /// How many attempts have ended, well or badly; one cut off by the end of the process is none.
     attempts: u32,
     #[schema(format = DateTime)]
     created_at: String,

@@ -48,7 +48,7 @@ async fn a_document_from_acceptance_to_deletion() {
         ]
     );
     assert_eq!((task["status"].as_str(), task["kind"].as_str()), (Some("done"), Some("ingest")));
-    assert_eq!((task["created_by"].as_str(), task["attempts"].as_u64()), (Some("admin"), Some(0)));
+    assert_eq!((task["created_by"].as_str(), task["attempts"].as_u64()), (Some("admin"), Some(1)));
     assert_eq!(keys(&task["progress"]), ["done", "total"]);
     let result = &task["result"];
     assert_eq!(

@@ -1,11 +1,14 @@
 //! Files that are added to a knowledge base.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use lkr::{
-    ErrorKind, KnowledgeBase, Mode, SearchRequest,
+    ErrorKind, KnowledgeBase, Mode, SearchRequest, Submission,
     files::{FileReader, FileTools},
 };
+use lkr_vectors::{FailingVectors, MemoryVectors};
+
+use crate::common::{Ground, document, ended, until};
 
 async fn found(kb: &KnowledgeBase, query: &str) -> Vec<String> {
     let found = kb.search(&SearchRequest { mode: Mode::Layered, ..SearchRequest::new(query) }).await.unwrap();
@@ -56,6 +59,23 @@ async fn an_original_comes_back_and_goes() {
     assert_eq!(kb.original(&document).await.unwrap().unwrap().size_bytes, 17);
     kb.delete(document.doc_id).await.unwrap();
     assert!(kb.original(&document).await.unwrap().is_none());
+}
+
+/// Points of the old revision may wait to be collected; its file is what a user looks for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_original_goes_before_anything_else_is_collected() {
+    let folder = tempfile::tempdir().unwrap();
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), |operation| {
+        (operation == "delete").then_some(lkr_vectors::ErrorKind::Internal)
+    });
+    let ground = Ground { vectors: Arc::new(vectors), ..Ground::default() };
+    let kb = ground.open(None).await;
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "Io has volcanoes.").unwrap();
+    let before = kb.add_file(&reader(folder.path()), &path).await.unwrap();
+    let replaced = kb.replace(before.doc_id, document("slate", 3), Submission::default()).await.unwrap();
+    ended(&kb, replaced.unwrap().task_id).await;
+    until("the file went", async || kb.original(&before).await.unwrap().is_none()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
