@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// Words.
-    pub(crate) words: Vec<QueryTerm>,
+    pub(crate) words: std::sync::Arc<[QueryTerm]>,
     /// What is asked for as it stands.
     pub(crate) literals: std::sync::Arc<Literals>,
 }
@@ -130,6 +130,7 @@ fn explain(found: &Found) -> Explain {
         ranks,
         scores,
         fused: candidate.fused,
+        heading: candidate.heading,
         exact: candidate.exact,
         reranked: candidate.reranked,
     });

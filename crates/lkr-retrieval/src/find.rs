@@ -124,8 +124,9 @@ async fn attempt(
     let mut candidates =
         shortlist(&ranked.candidates, paging, look.depth(), &literal_candidates(look, &legs));
     let listed = candidates.len();
-    let Seen { chunks, reranked } =
+    let Seen { chunks, counts_above, reranked } =
         look.at(vectors, &request.query, &mut candidates, &live.documents).await?;
+    ranked.count_above(counts_above);
     let all_there = candidates.len() == listed;
     ranked.candidates = page(&candidates, request.group_by, request.top_k);
     let shown = fetch(vectors, &ranked, chunks).await?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use lkr_domain::{Layer, PointId};
+use lkr_text::Overlap;
 
 use crate::LegKind;
 
@@ -21,6 +22,14 @@ const MIN_SPARSE_SEPARATION: f64 = 0.05;
 const MAX_WEIGHT_RATIO: f64 = 4.0;
 /// What the two legs of a layer weigh together, as in plain fusion.
 const TOTAL_WEIGHT: f64 = 2.0;
+
+/// How much of the evidence of the layers above is left out where all of the best chunks stand under headings: these
+/// stand in every chunk's indexed text already, and so say most of what the nodes would.
+const HEADED: f64 = 0.75;
+/// What a heading that says all that is asked for counts, as the weight of a leg that has it at rank 1.
+const HEADING_WEIGHT: f64 = 0.122;
+/// The least share of a heading's words that must be asked for: most of what it names is something else below it.
+const MIN_NAMED: f64 = 0.5;
 
 /// What a layer's evidence counts beside the chunk's own.
 ///
@@ -156,6 +165,24 @@ pub(crate) struct Parents {
 pub(crate) fn with_parents(chunk: f64, parents: Parents) -> f64 {
     let [l1, l2, l3] = [parents.l1, parents.l2, parents.l3].map(Option::unwrap_or_default);
     chunk + lambda(Layer::L1) * l1 + lambda(Layer::L2) * l2 + lambda(Layer::L3) * l3
+}
+
+/// How far a heading names what is asked for: the share of the query's words that it has, where at least half of its
+/// own are among them; else 0.
+pub(crate) fn named(Overlap { of_query, of_text }: Overlap) -> f64 {
+    if of_text >= MIN_NAMED { of_query } else { 0.0 }
+}
+
+/// What a heading adds to the score of the chunks right under it: `.122·h/(k + 1)`, where it names the share `h` of what
+/// is asked for.
+pub(crate) fn heading(named: f64) -> f64 {
+    HEADING_WEIGHT * named / (K + 1.0)
+}
+
+/// The share of the evidence of the layers above that counts, where so many of the best chunks stand under headings:
+/// `1 − ¾·φ`.
+pub(crate) fn counts_above(headed: f64) -> f64 {
+    1.0 - HEADED * headed
 }
 
 /// A chunk's score where all legs of all layers count alike.

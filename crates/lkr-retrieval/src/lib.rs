@@ -5,6 +5,7 @@ mod cache;
 mod error;
 mod find;
 mod fusion;
+mod headings;
 mod legs;
 mod live;
 mod look;

@@ -11,11 +11,11 @@ use lkr_catalog::chunk_of;
 use lkr_domain::{Chunk, Layer, PointId};
 use lkr_layers::indexed_text;
 use lkr_models::{Reranker, RerankerProfile};
-use lkr_text::{Held, Literals};
+use lkr_text::{Held, Literals, QueryTerm};
 use lkr_vectors::{Point, VectorStore};
 use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::{RerankReport, Result, find::get, live::Documents, order::order, rank::Candidate};
+use crate::{RerankReport, Result, find::get, headings, live::Documents, order::order, rank::Candidate};
 
 /// How many candidates are searched for what was asked for as it stands.
 pub(crate) const LITERAL_DEPTH: usize = 20;
@@ -27,6 +27,8 @@ const TELLING: usize = 5;
 pub(crate) struct Look {
     /// What is asked for as it stands.
     pub(crate) literals: Arc<Literals>,
+    /// The words that headings are compared with; `None` where headings do not count.
+    pub(crate) words: Option<Arc<[QueryTerm]>>,
     /// What the candidates are shown to.
     pub(crate) reranking: Reranking,
 }
@@ -44,10 +46,12 @@ pub(crate) enum Reranking {
 }
 
 /// What a closer look showed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Seen {
     /// The chunks of the candidates; those that went meanwhile are not there.
     pub(crate) chunks: HashMap<PointId, Chunk>,
+    /// The share of the evidence of the layers above that counts.
+    pub(crate) counts_above: f64,
     /// What the reranker did.
     pub(crate) reranked: Reranked,
 }
@@ -70,7 +74,8 @@ impl Look {
     /// How many of the best candidates it is for, those of the page apart.
     pub(crate) fn depth(&self) -> usize {
         let literal = if self.literals.is_empty() { 0 } else { LITERAL_DEPTH };
-        literal.max(self.reranking.profile().map_or(0, |profile| profile.candidates))
+        let headings = if self.words.is_some() { headings::DEPTH } else { 0 };
+        literal.max(headings).max(self.reranking.profile().map_or(0, |profile| profile.candidates))
     }
 
     /// Reads `candidates`, says of each what there is to say of it, and puts them in their final order.
@@ -85,6 +90,10 @@ impl Look {
         let points = get(vectors, Layer::Chunks, ids).await?;
         let read = self.read(candidates, points, documents).await?;
         candidates.retain(|candidate| read.contains_key(&candidate.id));
+        let counts_above = match self.words {
+            Some(_) => headings::weigh(candidates, |id| read.get(&id)?.named),
+            None => 1.0,
+        };
         mark_literal(candidates, &read);
         order(candidates);
         let reranked = match &self.reranking {
@@ -99,7 +108,7 @@ impl Look {
         };
         order(candidates);
         let chunks = read.into_iter().map(|(id, read)| (id, read.chunk)).collect();
-        Ok(Seen { chunks, reranked })
+        Ok(Seen { chunks, counts_above, reranked })
     }
 
     /// Reads chunks, on a blocking thread: it goes through all of their text.
@@ -111,14 +120,15 @@ impl Look {
     ) -> Result<HashMap<PointId, Read>> {
         let given = candidates.iter().zip(points).filter_map(|(candidate, point)| {
             let document = documents.get(&candidate.origin.doc_id)?;
-            Some((candidate.id, document.title.clone(), point?))
+            Some((candidate.id, document.title.clone(), document.language.clone(), point?))
         });
         let given: Vec<_> = given.collect();
-        let literals = Arc::clone(&self.literals);
+        let (literals, words) = (Arc::clone(&self.literals), self.words.clone());
         let read = move || {
-            let each = given.into_iter().map(|(id, title, point)| {
+            let each = given.into_iter().map(|(id, title, language, point)| {
                 let chunk = chunk_of(point.payload)?;
-                Ok((id, Read { held: held(&literals, &title, &chunk), chunk }))
+                let named = words.as_ref().and_then(|words| headings::named(words, &chunk.path, &language));
+                Ok((id, Read { held: held(&literals, &title, &chunk), named, chunk }))
             });
             each.collect::<Result<_>>()
         };
@@ -131,6 +141,8 @@ impl Look {
 struct Read {
     chunk: Chunk,
     held: Held,
+    /// What its heading says, where headings count and it has one.
+    named: Option<f64>,
 }
 
 fn held(literals: &Literals, title: &str, chunk: &Chunk) -> Held {

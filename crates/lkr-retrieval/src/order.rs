@@ -105,14 +105,14 @@ pub(crate) fn shortlist(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use lkr_vectors::Origin;
     use proptest::prelude::*;
 
     use super::*;
     use crate::Scores;
 
-    fn candidate(n: u16, document: u8, fused: f32) -> Candidate {
+    pub(crate) fn candidate(n: u16, document: u8, fused: f32) -> Candidate {
         let mut id = [0; 16];
         id[..2].copy_from_slice(&n.to_be_bytes());
         let origin =
@@ -122,6 +122,8 @@ mod tests {
             id: PointId::from_bytes(id),
             origin,
             fused,
+            above: 0.0,
+            heading: 0.0,
             exact: false,
             reranked: None,
             score: fused,

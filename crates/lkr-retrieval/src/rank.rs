@@ -22,6 +22,10 @@ pub(crate) struct Candidate {
     pub(crate) origin: Origin,
     /// Its fused score with the evidence of all layers.
     pub(crate) fused: f32,
+    /// What of that the layers above have added.
+    pub(crate) above: f32,
+    /// How far its heading names what is asked for, from 0 to 1; 0 where headings do not count.
+    pub(crate) heading: f32,
     /// Whether it holds what was asked for as it stands.
     pub(crate) exact: bool,
     /// The reranker's score, where it was shown to it.
@@ -80,6 +84,12 @@ pub(crate) struct Lead {
 }
 
 impl Ranked {
+    /// Takes note that of the layers above only this share counts.
+    pub(crate) fn count_above(&mut self, share: f64) {
+        let above = self.layers.iter_mut().filter(|ranked| ranked.layer != Layer::Chunks);
+        above.for_each(|ranked| ranked.factor *= share);
+    }
+
     /// The listed nodes of an upper layer that the candidates lie in, the best first, ties by id.
     pub(crate) fn led_from(&self, layer: Layer) -> Vec<Lead> {
         let Some(ranked) = self.layers.iter().find(|ranked| ranked.layer == layer) else {
@@ -171,8 +181,19 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
             dense: cosines.get(&id).copied(),
             sparse: keywords.get(&id).copied(),
         };
-        let fused = score as f32;
-        Some(Candidate { id, origin, fused, exact: false, reranked: None, score: fused, scores })
+        let (fused, above) = (score as f32, (score - own) as f32);
+        let plain = Candidate {
+            id,
+            origin,
+            fused,
+            above,
+            heading: 0.0,
+            exact: false,
+            reranked: None,
+            score: fused,
+            scores,
+        };
+        Some(plain)
     };
     origins(legs).into_iter().filter_map(candidate).collect()
 }

@@ -186,6 +186,8 @@ pub struct ExplainedResult {
     pub scores: LegScores,
     /// Its score when the legs were fused.
     pub fused: f32,
+    /// How far its heading names what was asked for, from 0 to 1; 0 where headings do not count.
+    pub heading: f32,
     /// Whether it comes first because it holds what was asked for as it stands.
     pub exact: bool,
     /// The reranker's score, where it was shown to it.

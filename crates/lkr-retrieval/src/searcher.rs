@@ -5,7 +5,7 @@ use std::{
 
 use lkr_catalog::Catalog;
 use lkr_models::{Embedder, RerankerSource, SparseEncoder};
-use lkr_text::{Literals, query_terms};
+use lkr_text::{Literals, QueryTerm, query_terms};
 use lkr_vectors::VectorStore;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
@@ -14,7 +14,8 @@ use tokio::{
 };
 
 use crate::{
-    CacheKey, CacheStatus, Error, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse,
+    CacheKey, CacheStatus, Error, Fusion, Mode, Result, SearchCache, SearchOptions, SearchRequest,
+    SearchResponse,
     assemble::{Asked, assemble},
     find::{Found, Stores, find},
     look::{Look, Reranked, Reranking},
@@ -173,12 +174,14 @@ impl Inner {
     /// changes.
     async fn answer(&self, request: SearchRequest, reranking: Reranking) -> Result<(SearchResponse, bool)> {
         let literals = Arc::new(Literals::of(&request.query));
-        let asked = Asked { words: query_terms(&request.query), literals: Arc::clone(&literals) };
+        let words: Arc<[QueryTerm]> = query_terms(&request.query).into();
+        let asked = Asked { words: Arc::clone(&words), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
         let voice = voice(&request.query, sparse, self.embedder.as_deref(), self.options.only).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let reranker = reranking.profile().map(|profile| profile.id.clone());
-        let look = Look { literals, reranking };
+        let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
+        let look = Look { literals, words: has_headings.then_some(words), reranking };
         let mut found = find(stores, &request, &voice, &look, &self.options).await?;
         let reranked = matches!(found.reranked, Reranked::Not | Reranked::Done(_));
         if let (Reranked::TooSlow, Some(id)) = (&found.reranked, reranker) {

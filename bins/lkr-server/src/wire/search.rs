@@ -235,6 +235,8 @@ pub(crate) struct ExplainedItem {
     scores: BTreeMap<&'static str, Option<f32>>,
     /// The score after the fusion of the legs.
     fused: f32,
+    /// How far the heading right above it names what was asked for, from 0 to 1; 0 where headings do not count.
+    heading: f32,
     /// Whether it comes first because it holds literally what was asked for: a phrase in quotation marks, an
     /// identifier, or the whole query.
     exact: bool,
@@ -278,6 +280,7 @@ impl From<&ExplainedResult> for ExplainedItem {
             ranks: BTreeMap::from(result.ranks.named()),
             scores: BTreeMap::from(result.scores.named()),
             fused: result.fused,
+            heading: result.heading,
             exact: result.exact,
             reranked: result.reranked,
         }

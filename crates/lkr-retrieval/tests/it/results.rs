@@ -241,7 +241,7 @@ async fn lesson_10_explain_tells_legs_ranks_and_time() {
     let weight =
         |layer| explain.legs.iter().filter(|leg| leg.layer == layer).map(|leg| leg.weight).sum::<f32>();
     let weights = Layer::ALL.map(weight);
-    for (weight, expected) in weights.into_iter().zip([0.2, 0.1, 0.4, 2.0]) {
+    for (weight, expected) in weights.into_iter().zip([0.05, 0.025, 0.1, 2.0]) {
         assert!((weight - expected).abs() < 1e-5, "{weights:?}");
     }
     let ids: Vec<_> = explain.results.iter().map(|result| result.chunk_id).collect();

@@ -1,0 +1,105 @@
+use std::{cmp::Reverse, collections::HashSet, ops::Range};
+
+use crate::{Analyzer, Language, QueryTerm};
+
+/// How far a query and a short text, such as a heading, name the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Overlap {
+    /// The share of the query's words that the text has, from 0 to 1.
+    pub of_query: f64,
+    /// The share of the text's words that the query has, from 0 to 1.
+    pub of_text: f64,
+}
+
+/// How far a query and a text, which is in `language`, have the same words. The text is analysed as for the index.
+///
+/// Each word counts once, in any of its forms. A compound is one word, of which as much is had as the share of its parts
+/// is. Words of the text without a letter, such as the number of a heading, count for nothing.
+#[must_use]
+pub fn overlap(query: &[QueryTerm], text: &str, language: Option<Language>) -> Overlap {
+    let tokens = Analyzer::new(language).analyze(text);
+    let query = words(query.iter().map(|term| (&term.range, term.term.as_str())));
+    let mut text = words(tokens.iter().map(|token| (&token.range, token.term.as_str())));
+    text.retain(|word| word.forms.iter().any(|form| form.chars().any(char::is_alphabetic)));
+    Overlap { of_query: share(&query, &text), of_text: share(&text, &query) }
+}
+
+/// A word that stands for itself, and the words that it is put together of.
+#[derive(Debug, Default)]
+struct Word<'t> {
+    /// Its forms, the likeliest first.
+    forms: Vec<&'t str>,
+    parts: Vec<Word<'t>>,
+}
+
+/// The share of `words` that is among `others`; 0 of none.
+fn share(words: &[Word<'_>], others: &[Word<'_>]) -> f64 {
+    let had: HashSet<&str> = others.iter().flat_map(Word::all_forms).collect();
+    mean(words.iter().map(|word| word.share_among(&had)))
+}
+
+impl<'t> Word<'t> {
+    fn all_forms(&self) -> impl Iterator<Item = &'t str> {
+        self.forms.iter().chain(self.parts.iter().flat_map(|part| &part.forms)).copied()
+    }
+
+    fn share_among(&self, had: &HashSet<&str>) -> f64 {
+        if self.forms.iter().any(|form| had.contains(form)) {
+            return 1.0;
+        }
+        mean(self.parts.iter().map(|part| part.share_among(had)))
+    }
+}
+
+fn mean(shares: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = shares.len();
+    if count == 0 { 0.0 } else { shares.sum::<f64>() / count as f64 }
+}
+
+/// The distinct words of terms and where they stand, by their likeliest form.
+fn words<'t>(terms: impl Iterator<Item = (&'t Range<usize>, &'t str)>) -> Vec<Word<'t>> {
+    let mut by_range: Vec<(&Range<usize>, Word<'_>)> = Vec::new();
+    for (range, term) in terms {
+        match by_range.iter_mut().find(|(known, _)| *known == range) {
+            Some((_, word)) => word.forms.push(term),
+            None => by_range.push((range, Word { forms: vec![term], parts: Vec::new() })),
+        }
+    }
+    // A whole comes before its parts.
+    by_range.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+    let mut words: Vec<(&Range<usize>, Word<'_>)> = Vec::new();
+    for (range, word) in by_range {
+        match words.last_mut() {
+            Some((whole, of)) if range.end <= whole.end => of.parts.push(word),
+            _ => words.push((range, word)),
+        }
+    }
+    let mut seen = HashSet::new();
+    words.into_iter().map(|(_, word)| word).filter(|word| seen.insert(word.forms.first().copied())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{detect, query_terms};
+
+    #[track_caller]
+    fn check(query: &str, text: &str, of_query: f64, of_text: f64) {
+        let overlap = overlap(&query_terms(query), text, detect(text));
+        assert_eq!(overlap, Overlap { of_query, of_text }, "{query} / {text}");
+    }
+
+    #[test]
+    fn words_in_any_form_count_once() {
+        check("What is the maximum number of layers?", "Layers", 1.0 / 3.0, 1.0);
+        check("create a test, then test the tests", "Creating Test Cases", 1.0, 2.0 / 3.0);
+        check("fiscal year", "4.1 Fiscal Year", 1.0, 1.0);
+        check("which git-lab runner", "Git lab runners", 1.0, 1.0);
+        check("the layers of GitLab", "Layers", 0.5, 1.0);
+        check("git hooks", "GitLab hooks", 1.0, 0.75);
+        check("東京タワー", "東京", 0.25, 1.0);
+        check("volcano", "Oceans", 0.0, 0.0);
+        check("volcano", "4.1", 0.0, 0.0);
+        check("", "Oceans", 0.0, 0.0);
+    }
+}
