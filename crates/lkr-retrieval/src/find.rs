@@ -66,84 +66,136 @@ pub(crate) async fn find(
     options: &SearchOptions,
 ) -> Result<Found> {
     let mut reach = Reach { limit: options.candidates.max(2 * request.top_k), dead: Vec::new() };
-    let mut round = 1;
+    let filter = request.filters.to_filter();
+    let mut round = Round { stores, request, voice, look, options, filter, last: false };
+    let mut count = 1;
     loop {
-        let last = round == MAX_ROUNDS;
-        if let Some(found) = attempt(stores, request, voice, look, options, &mut reach, last).await? {
+        round.last = count >= MAX_ROUNDS;
+        if let Some(found) = round.run(&mut reach).await? {
             return Ok(found);
         }
-        round += 1;
+        count += 1;
     }
 }
 
-/// One round. `None` where it does not hold together and another may; the last one answers what it has.
-async fn attempt(
-    stores: Stores<'_>,
-    request: &SearchRequest,
-    voice: &Voice,
-    look: &Look,
-    options: &SearchOptions,
-    reach: &mut Reach,
+/// One round. What it answers is `None` where it does not hold together and another may; the last one answers what it
+/// has.
+#[derive(Debug)]
+struct Round<'a> {
+    stores: Stores<'a>,
+    request: &'a SearchRequest,
+    voice: &'a Voice,
+    look: &'a Look,
+    options: &'a SearchOptions,
+    filter: Filter,
     last: bool,
-) -> Result<Option<Found>> {
-    let Stores { vectors, catalog } = stores;
-    let generation = catalog.generation().await?;
-    let filter = request.filters.to_filter();
-    let asked = legs::ask(vectors, request.mode, voice, &filter, reach).await;
-    let Some(mut legs) = unless_switched(asked, last)? else { return Ok(None) };
-    let mut live = live::keep_live(catalog, &mut legs).await?;
-    // What an earlier round passed over may have been published since: its document would be shown in no revision.
-    if !reach.dead.is_empty() && !live::keep_dead(catalog, &mut reach.dead).await? && !last {
-        return Ok(None);
+}
+
+/// What the legs of a round listed, cut to what is live, and its order.
+#[derive(Debug)]
+struct Listed {
+    legs: Legs,
+    live: Live,
+    ranked: Ranked,
+}
+
+impl Round<'_> {
+    async fn run(&self, reach: &mut Reach) -> Result<Option<Found>> {
+        let generation = self.stores.catalog.generation().await?;
+        let Some(mut listed) = self.list(reach).await? else { return Ok(None) };
+        if !self.fill(reach, &mut listed).await? {
+            return Ok(None);
+        }
+        // A document replaced between the hits and the records would show neither its old points nor its new ones.
+        let torn = listed.live.replaced && self.stores.catalog.generation().await? != generation;
+        let short = extend(reach, self.request, &listed);
+        if (torn || short) && !self.last {
+            return Ok(None);
+        }
+        let found = self.look_at(listed).await?;
+        let settled = found.settled && !torn && !short;
+        Ok(Some(Found { settled, ..found }).filter(|found| self.last || found.settled))
     }
-    if options.second_round && request.mode == Mode::Layered {
-        let second = again(vectors, request, voice, &filter, reach, &legs).await;
-        let Some(second) = unless_switched(second, last)? else { return Ok(None) };
-        if let Some(second) = second {
-            legs.take_over(second);
-            live = live::keep_live(catalog, &mut legs).await?.after(live);
+
+    /// Asks the legs, the dense ones a second time where that is wanted, and ranks what they list.
+    async fn list(&self, reach: &mut Reach) -> Result<Option<Listed>> {
+        let Stores { vectors, catalog } = self.stores;
+        let asked = legs::ask(vectors, self.request.mode, self.voice, &self.filter, reach).await;
+        let Some(mut legs) = self.unless_switched(asked)? else { return Ok(None) };
+        let mut live = live::keep_live(catalog, &mut legs).await?;
+        // What an earlier round passed over may have been published since: its document would be shown in no revision.
+        if !reach.dead.is_empty() && !live::keep_dead(catalog, &mut reach.dead).await? && !self.last {
+            return Ok(None);
+        }
+        if self.options.second_round && self.request.mode == Mode::Layered {
+            let second = self.ask_again(reach, &legs).await;
+            let Some(second) = self.unless_switched(second)? else { return Ok(None) };
+            if let Some(second) = second {
+                legs.take_over(second);
+                live = live::keep_live(catalog, &mut legs).await?.after(live);
+            }
+        }
+        let ranked = rank::rank(&legs, self.rule());
+        Ok(Some(Listed { legs, live, ranked }))
+    }
+
+    /// Asks the dense legs a second time, with the query moved towards what the first time showed. `None` where there is
+    /// nothing to move, or nowhere to move it to.
+    async fn ask_again(&self, reach: &Reach, legs: &Legs) -> lkr_vectors::Result<Option<Legs>> {
+        let vectors = self.stores.vectors;
+        let Some(dense) = &self.voice.dense else { return Ok(None) };
+        let ranked = rank::rank(legs, self.rule());
+        let Some(moved) = second::moved(vectors, legs, &ranked, dense).await? else { return Ok(None) };
+        let voice = Voice { dense: Some(moved), ..Voice::default() };
+        Ok(Some(legs::ask(vectors, self.request.mode, &voice, &self.filter, reach).await?))
+    }
+
+    /// Asks the chunks once more beside a document that fills the page. False where the collections were switched.
+    async fn fill(&self, reach: &Reach, listed: &mut Listed) -> Result<bool> {
+        let Stores { vectors, catalog } = self.stores;
+        let Some(document) = filling(self.request, &listed.legs, &listed.ranked) else { return Ok(true) };
+        let dead = reach.dead.iter().copied().chain([document]).collect();
+        let beside = Reach { limit: self.request.top_k, dead };
+        let others = legs::ask(vectors, Mode::Flat, self.voice, &self.filter, &beside).await;
+        let Some(mut others) = self.unless_switched(others)? else { return Ok(false) };
+        listed.live.join(live::keep_live(catalog, &mut others).await?);
+        listed.legs.join(others);
+        listed.ranked = rank::rank(&listed.legs, self.rule());
+        Ok(true)
+    }
+
+    /// Reads the best candidates, puts them in their final order, and what makes the page with all that is shown of it.
+    /// Settled where nothing of it went meanwhile.
+    async fn look_at(&self, listed: Listed) -> Result<Found> {
+        let Listed { legs, live, mut ranked } = listed;
+        let (vectors, look, request) = (self.stores.vectors, self.look, self.request);
+        let paging = (request.group_by, request.top_k);
+        let literal = literal_candidates(look, &legs);
+        let mut candidates = shortlist(&ranked.candidates, paging, look.depth(), &literal);
+        let wanted = candidates.len();
+        let Seen { chunks, counts_above, reranked } =
+            look.at(vectors, &request.query, &mut candidates, &live.documents).await?;
+        ranked.count_above(counts_above);
+        ranked.candidates = page(&candidates, request.group_by, request.top_k);
+        let shown = fetch(vectors, &ranked, chunks).await?;
+        let settled = candidates.len() == wanted && shown.is_whole();
+        Ok(Found { legs, ranked, documents: live.documents, shown, reranked, settled })
+    }
+
+    /// What was asked; `None` where the collections were switched after their names were looked up, and there is another
+    /// round.
+    fn unless_switched<T>(&self, asked: lkr_vectors::Result<T>) -> Result<Option<T>> {
+        match asked {
+            Err(error) if error.kind() == ErrorKind::NotFound && !self.last => Ok(None),
+            asked => Ok(Some(asked?)),
         }
     }
-    let mut ranked = rank::rank(&legs, rule(request, voice));
-    if let Some(document) = filling(request, &legs, &ranked) {
-        let beside =
-            Reach { limit: request.top_k, dead: reach.dead.iter().copied().chain([document]).collect() };
-        let others = legs::ask(vectors, Mode::Flat, voice, &filter, &beside).await;
-        let Some(mut others) = unless_switched(others, last)? else { return Ok(None) };
-        live.join(live::keep_live(catalog, &mut others).await?);
-        legs.join(others);
-        ranked = rank::rank(&legs, rule(request, voice));
-    }
-    // A document replaced between the hits and the records would show neither its old points nor its new ones.
-    let torn = live.replaced && catalog.generation().await? != generation;
-    let short = extend(reach, request, &legs, &live, &ranked);
-    if (torn || short) && !last {
-        return Ok(None);
-    }
-    let paging = (request.group_by, request.top_k);
-    let mut candidates =
-        shortlist(&ranked.candidates, paging, look.depth(), &literal_candidates(look, &legs));
-    let listed = candidates.len();
-    let Seen { chunks, counts_above, reranked } =
-        look.at(vectors, &request.query, &mut candidates, &live.documents).await?;
-    ranked.count_above(counts_above);
-    let all_there = candidates.len() == listed;
-    ranked.candidates = page(&candidates, request.group_by, request.top_k);
-    let shown = fetch(vectors, &ranked, chunks).await?;
-    let whole = all_there && shown.is_whole();
-    if !whole && !last {
-        return Ok(None);
-    }
-    let settled = whole && !torn && !short;
-    Ok(Some(Found { legs, ranked, documents: live.documents, shown, reranked, settled }))
-}
 
-/// What was asked; `None` where the collections were switched after their names were looked up, and there is another
-/// round.
-fn unless_switched<T>(asked: lkr_vectors::Result<T>, last: bool) -> Result<Option<T>> {
-    match asked {
-        Err(error) if error.kind() == ErrorKind::NotFound && !last => Ok(None),
-        asked => Ok(Some(asked?)),
+    fn rule(&self) -> Rule {
+        Rule {
+            fusion: self.request.fusion,
+            cosine_scale: self.voice.dense.as_ref().map_or(0.0, |dense| dense.cosine_scale),
+        }
     }
 }
 
@@ -162,32 +214,9 @@ fn literal_candidates(look: &Look, legs: &Legs) -> Vec<PointId> {
     hits.take(LITERAL_DEPTH).map(|hit| hit.id).collect()
 }
 
-/// Asks the dense legs a second time, with the query moved towards what the first round showed. `None` where there is
-/// nothing to move, or nowhere to move it to.
-async fn again(
-    vectors: &dyn VectorStore,
-    request: &SearchRequest,
-    voice: &Voice,
-    filter: &Filter,
-    reach: &Reach,
-    legs: &Legs,
-) -> lkr_vectors::Result<Option<Legs>> {
-    let Some(dense) = &voice.dense else { return Ok(None) };
-    let ranked = rank::rank(legs, rule(request, voice));
-    let Some(moved) = second::moved(vectors, legs, &ranked, dense).await? else { return Ok(None) };
-    let voice = Voice { dense: Some(moved), ..Voice::default() };
-    Ok(Some(legs::ask(vectors, request.mode, &voice, filter, reach).await?))
-}
-
-fn rule(request: &SearchRequest, voice: &Voice) -> Rule {
-    Rule {
-        fusion: request.fusion,
-        cosine_scale: voice.dense.as_ref().map_or(0.0, |dense| dense.cosine_scale),
-    }
-}
-
 /// Makes the next round reach farther where this one fell short, and answers whether it did.
-fn extend(reach: &mut Reach, request: &SearchRequest, legs: &Legs, live: &Live, ranked: &Ranked) -> bool {
+fn extend(reach: &mut Reach, request: &SearchRequest, listed: &Listed) -> bool {
+    let Listed { legs, live, ranked } = listed;
     let more = legs.all.iter().any(|leg| leg.layer == Layer::Chunks && leg.full);
     let few = request.group_by == GroupBy::Document && documents_of(&ranked.candidates) < request.top_k;
     // The dead of one large document are passed over at once; those of many small ones keep coming.
