@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::{Result, bail};
-use lkr::{Dedup, KnowledgeBase, ListFilter, NewDocument, Submission, Task, TaskId};
+use lkr::{Dedup, KnowledgeBase, ListFilter, NewDocument, Submission, Task, TaskId, TaskStatus};
 
 use crate::collection::Input;
 
@@ -46,7 +46,11 @@ async fn bring_in(kb: &KnowledgeBase, inputs: Vec<Input>, there: &HashSet<String
     Ok(tasks.len())
 }
 
+/// The sources of all documents, those included that an earlier run was cut off at: they are waited for.
 async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
+    while is_busy(kb).await? {
+        tokio::time::sleep(POLL).await;
+    }
     let mut sources = HashSet::new();
     let mut after = None;
     loop {
@@ -59,6 +63,15 @@ async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
     }
 }
 
+async fn is_busy(kb: &KnowledgeBase) -> Result<bool> {
+    for status in [TaskStatus::Pending, TaskStatus::Running] {
+        if !kb.tasks(Some(status), None, 1).await?.items.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 async fn end_of(kb: &KnowledgeBase, task: &Task) -> Result<()> {
     let task_id: TaskId = task.task_id;
     loop {
@@ -69,5 +82,29 @@ async fn end_of(kb: &KnowledgeBase, task: &Task) -> Result<()> {
             }
             _ => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_an_earlier_run_was_cut_off_at_is_not_brought_in_twice() {
+        let kb = KnowledgeBase::builder().build().await.unwrap();
+        let input = |n: usize| Input {
+            title: String::new(),
+            source: format!("moons:{n}"),
+            text: format!("Moon {n} melts."),
+        };
+        let Input { title, source, text } = input(0);
+        let document = NewDocument { title, source, text, ..NewDocument::default() };
+        kb.submit(document, Submission::default()).await.unwrap();
+        assert_eq!(fill_with(&kb, (0..3).map(input).collect()).await.unwrap(), 2);
+        assert_eq!(kb.stats().await.unwrap().counts.l1, 3);
+        assert_eq!(fill_with(&kb, (0..3).map(input).collect()).await.unwrap(), 0);
+        let refused = fill_with(&kb, vec![input(1)]).await.unwrap_err();
+        assert!(refused.to_string().contains("moons:"), "{refused}");
+        assert_eq!(fill_up(&kb, vec![input(1), input(7)]).await.unwrap(), 1);
     }
 }
