@@ -1,12 +1,16 @@
 //! Fingerprints of live documents in memory, to find those that are near.
 
+mod words;
+
 use std::collections::{HashMap, HashSet};
 
 use lkr_domain::DocId;
 use pulp::Arch;
 
-/// The fingerprints of documents. Looking one up looks at all of them: at a million that takes less than a
-/// thousandth of a second, whatever the distance asked for, which no index over 64 bits does for long distances.
+use words::{Best, Words};
+
+/// The fingerprints of documents. Looking one up looks at all of them, as long as these are few; many are found by the
+/// words that they are made of, as far as that is quicker.
 #[derive(Debug, Default)]
 pub struct Near {
     bits: Vec<u64>,
@@ -14,7 +18,12 @@ pub struct Near {
     places: HashMap<DocId, usize>,
     /// By block: a document than which none in it is older.
     oldest: Vec<DocId>,
+    /// By their words, once there are many.
+    words: Option<Words>,
 }
+
+/// From how many on fingerprints are found by their words: looking at fewer costs next to nothing.
+const MANY: usize = if cfg!(test) { 12 } else { 50_000 };
 
 /// How many fingerprints are looked at before the nearest of them counts.
 const BLOCK: usize = if cfg!(test) { 8 } else { 4_096 };
@@ -23,7 +32,12 @@ impl Near {
     /// Puts a document in, or gives it other bits.
     pub fn insert(&mut self, document: DocId, bits: u64) {
         match self.places.get(&document).and_then(|&place| self.bits.get_mut(place)) {
-            Some(place) => *place = bits,
+            Some(place) => {
+                let before = std::mem::replace(place, bits);
+                if let Some(words) = &mut self.words {
+                    words.remove(before, document);
+                }
+            }
             None => {
                 self.places.insert(document, self.bits.len());
                 self.lies(document, self.bits.len());
@@ -31,6 +45,15 @@ impl Near {
                 self.documents.push(document);
             }
         }
+        match &mut self.words {
+            Some(words) => words.insert(bits, document),
+            None if self.bits.len() >= MANY => self.words = Some(Words::new(self.all())),
+            None => {}
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u64, DocId)> {
+        self.bits.iter().copied().zip(self.documents.iter().copied())
     }
 
     /// Whether a document is in.
@@ -42,7 +65,10 @@ impl Near {
     /// Takes a document out; nothing where it is not in.
     pub fn remove(&mut self, document: DocId) {
         let Some(place) = self.places.remove(&document) else { return };
-        self.bits.swap_remove(place);
+        let bits = self.bits.swap_remove(place);
+        if let Some(words) = &mut self.words {
+            words.remove(bits, document);
+        }
         self.documents.swap_remove(place);
         self.oldest.truncate(self.bits.len().div_ceil(BLOCK));
         if let Some(&moved) = self.documents.get(place) {
@@ -63,7 +89,18 @@ impl Near {
     /// the oldest.
     #[must_use]
     pub fn nearest(&self, bits: u64, threshold: u32, passed: &HashSet<DocId>) -> Option<(DocId, u32)> {
-        let mut best: Option<(u32, DocId)> = None;
+        let by_words =
+            self.words.as_ref().map(|words| words.nearest(bits, threshold, passed, self.bits.len()));
+        let best = match by_words {
+            Some(Ok(best)) => best,
+            Some(Err(best)) => self.scanned(bits, threshold, passed, best),
+            None => self.scanned(bits, threshold, passed, None),
+        };
+        best.map(|(distance, document)| (document, distance))
+    }
+
+    /// The nearest of all and of `best`, which was found before.
+    fn scanned(&self, bits: u64, threshold: u32, passed: &HashSet<DocId>, mut best: Best) -> Best {
         let blocks = self.bits.chunks(BLOCK).zip(self.documents.chunks(BLOCK)).zip(&self.oldest);
         for ((block, documents), oldest) in blocks {
             let limit = best.map_or(threshold, |(distance, _)| distance);
@@ -79,7 +116,7 @@ impl Near {
                 }
             }
         }
-        best.map(|(distance, document)| (document, distance))
+        best
     }
 }
 
@@ -97,9 +134,11 @@ mod tests {
 
     use super::*;
 
-    /// Any, or such that many are as near.
+    /// Any, such that many are as near, or such that they differ in a few bits of several words.
     fn some_bits() -> impl Strategy<Value = u64> {
-        prop_oneof![any::<u64>(), 0u64..4]
+        let few = prop::collection::vec(0u32..64, 0..14);
+        let few = few.prop_map(|ones| ones.into_iter().fold(0, |bits, one| bits | 1 << one));
+        prop_oneof![any::<u64>(), 0u64..4, few]
     }
 
     proptest! {
