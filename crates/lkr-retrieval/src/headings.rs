@@ -13,7 +13,8 @@ pub(crate) const DEPTH: usize = 30;
 /// Of how many of the best it is looked at whether they stand under headings.
 const FIRST: usize = 10;
 
-/// How far the heading right above a chunk, which is in `language`, names what is asked for, from 0 to 1; `None` where there is none.
+/// How far the heading right above a chunk, which is in `language`, names what is asked for, from 0 to 1; `None` where
+/// there is none.
 pub(crate) fn named(words: &[QueryTerm], path: &[String], language: &str) -> Option<f64> {
     let language = Language::from_code(language);
     path.last().map(|heading| fusion::named(overlap(words, heading, language)))
