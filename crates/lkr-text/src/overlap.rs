@@ -58,17 +58,13 @@ fn mean(shares: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// The distinct words of terms and where they stand, by their likeliest form.
 fn words<'t>(terms: impl Iterator<Item = (&'t Range<usize>, &'t str)>) -> Vec<Word<'t>> {
-    let mut by_range: Vec<(&Range<usize>, Word<'_>)> = Vec::new();
-    for (range, term) in terms {
-        match by_range.iter_mut().find(|(known, _)| *known == range) {
-            Some((_, word)) => word.forms.push(term),
-            None => by_range.push((range, Word { forms: vec![term], parts: Vec::new() })),
-        }
-    }
-    // A whole comes before its parts.
-    by_range.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+    let mut terms: Vec<_> = terms.collect();
+    // A whole comes before its parts, and the forms of a word stay in their order.
+    terms.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
     let mut words: Vec<(&Range<usize>, Word<'_>)> = Vec::new();
-    for (range, word) in by_range {
+    for same in terms.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some(&(range, _)) = same.first() else { continue };
+        let word = Word { forms: same.iter().map(|(_, form)| *form).collect(), parts: Vec::new() };
         match words.last_mut() {
             Some((whole, of)) if range.end <= whole.end => of.parts.push(word),
             _ => words.push((range, word)),
