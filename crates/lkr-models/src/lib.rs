@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod chat;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod embedder;
@@ -8,12 +9,18 @@ mod memory;
 mod memory_reranker;
 mod paced;
 mod reranker;
+mod scripted_chat;
 mod sparse;
 
+pub use chat::{
+    AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
+    ChatPurpose, ChatRequest, ChatStream, Role, TokenUsage,
+};
 pub use embedder::{EmbedKind, Embedder, EmbedderProfile};
 pub use error::{Error, ErrorKind, Result};
 pub use memory::MemoryEmbedder;
 pub use memory_reranker::MemoryReranker;
 pub use paced::{PaceOptions, Paced};
 pub use reranker::{Reranker, RerankerProfile, RerankerSource};
+pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
