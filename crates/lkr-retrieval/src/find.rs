@@ -8,13 +8,13 @@ use lkr_vectors::{Collection, ErrorKind, Filter, Point, VectorStore, With};
 
 use crate::{
     GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
-    legs::{self, Legs, Reach},
+    legs::{self, Legs, Question, Reach},
     live::{self, Documents, Live},
     look::{LITERAL_DEPTH, Look, Reranked, Seen},
     order::{self, page, shortlist},
     rank::{self, Candidate, Ranked, Rule},
     second,
-    voice::Voice,
+    voice::{Dense, Voice},
 };
 
 /// How often a search begins anew at the most: because documents changed under it, or its candidates did not reach.
@@ -103,7 +103,7 @@ impl Round<'_> {
     async fn run(&self, reach: &mut Reach) -> Result<Option<Found>> {
         let generation = self.stores.catalog.generation().await?;
         let Some(mut listed) = self.list(reach).await? else { return Ok(None) };
-        if !self.fill(reach, &mut listed).await? {
+        if !self.list_more(reach, &mut listed).await? {
             return Ok(None);
         }
         // A document replaced between the hits and the records would show neither its old points nor its new ones.
@@ -117,51 +117,61 @@ impl Round<'_> {
         Ok(Some(Found { settled, ..found }).filter(|found| self.last || found.settled))
     }
 
-    /// Asks the legs, the dense ones a second time where that is wanted, and ranks what they list.
+    /// Asks the legs, and ranks what they list.
     async fn list(&self, reach: &mut Reach) -> Result<Option<Listed>> {
         let Stores { vectors, catalog } = self.stores;
-        let asked = legs::ask(vectors, self.request.mode, self.voice, &self.filter, reach).await;
-        let Some(mut legs) = self.unless_switched(asked)? else { return Ok(None) };
-        let mut live = live::keep_live(catalog, &mut legs).await?;
+        let question = Question { mode: self.request.mode, voice: self.voice, reach };
+        let asked = legs::ask(vectors, &self.filter, [question]).await;
+        let Some([mut legs]) = self.unless_switched(asked)? else { return Ok(None) };
+        let live = live::keep_live(catalog, &mut legs).await?;
         // What an earlier round passed over may have been published since: its document would be shown in no revision.
         if !reach.dead.is_empty() && !live::keep_dead(catalog, &mut reach.dead).await? && !self.last {
             return Ok(None);
-        }
-        if self.options.second_round && self.request.mode == Mode::Layered {
-            let second = self.ask_again(reach, &legs).await;
-            let Some(second) = self.unless_switched(second)? else { return Ok(None) };
-            if let Some(second) = second {
-                legs.take_over(second);
-                live = live::keep_live(catalog, &mut legs).await?.after(live);
-            }
         }
         let ranked = rank::rank(&legs, self.rule());
         Ok(Some(Listed { legs, live, ranked }))
     }
 
-    /// Asks the dense legs a second time, with the query moved towards what the first time showed. `None` where there is
-    /// nothing to move, or nowhere to move it to.
-    async fn ask_again(&self, reach: &Reach, legs: &Legs) -> lkr_vectors::Result<Option<Legs>> {
-        let vectors = self.stores.vectors;
-        let Some(dense) = &self.voice.dense else { return Ok(None) };
-        let ranked = rank::rank(legs, self.rule());
-        let Some(moved) = second::moved(vectors, legs, &ranked, dense).await? else { return Ok(None) };
-        let voice = Voice { dense: Some(moved), ..Voice::default() };
-        Ok(Some(legs::ask(vectors, self.request.mode, &voice, &self.filter, reach).await?))
-    }
-
-    /// Asks the chunks once more beside a document that fills the page. False where the collections were switched.
-    async fn fill(&self, reach: &Reach, listed: &mut Listed) -> Result<bool> {
+    /// Asks the chunks a second time, in one batch, where there is something to ask: by meaning, with the query moved
+    /// towards what the first time showed, where that is wanted; and beside a document that fills the page. False where
+    /// the collections were switched.
+    async fn list_more(&self, reach: &Reach, listed: &mut Listed) -> Result<bool> {
         let Stores { vectors, catalog } = self.stores;
-        let Some(document) = filling(self.request, &listed.legs, &listed.ranked) else { return Ok(true) };
-        let dead = reach.dead.iter().copied().chain([document]).collect();
+        let moved = self.moved(listed).await;
+        let Some(moved) = self.unless_switched(moved)? else { return Ok(false) };
+        let filling = filling(self.request, &listed.legs, &listed.ranked);
+        if moved.is_none() && filling.is_none() {
+            return Ok(true);
+        }
+        let again = Voice { dense: moved.clone(), ..Voice::default() };
+        let besides = match &filling {
+            Some(_) => Voice { dense: moved.or_else(|| self.voice.dense.clone()), ..self.voice.clone() },
+            None => Voice::default(),
+        };
+        let dead = reach.dead.iter().copied().chain(filling).collect();
         let beside = Reach { limit: self.request.top_k, dead };
-        let others = legs::ask(vectors, Mode::Flat, self.voice, &self.filter, &beside).await;
-        let Some(mut others) = self.unless_switched(others)? else { return Ok(false) };
-        listed.live.join(live::keep_live(catalog, &mut others).await?);
-        listed.legs.join(others);
+        let again = Question { mode: Mode::Flat, voice: &again, reach };
+        let besides = Question { voice: &besides, reach: &beside, ..again };
+        let more = legs::ask(vectors, &self.filter, [again, besides]).await;
+        let Some(mut more) = self.unless_switched(more)? else { return Ok(false) };
+        for legs in &mut more {
+            listed.live.join(live::keep_live(catalog, legs).await?);
+        }
+        let [again, besides] = more;
+        listed.legs.take_over(again);
+        listed.legs.join(besides);
         listed.ranked = rank::rank(&listed.legs, self.rule());
         Ok(true)
+    }
+
+    /// The query's vector moved towards what was found; `None` where that is not wanted, there is nothing to move, or
+    /// nowhere to move it to.
+    async fn moved(&self, Listed { legs, ranked, .. }: &Listed) -> lkr_vectors::Result<Option<Dense>> {
+        let Some(dense) = &self.voice.dense else { return Ok(None) };
+        if !self.options.second_round || self.request.mode == Mode::Flat {
+            return Ok(None);
+        }
+        second::moved(self.stores.vectors, legs, ranked, dense).await
     }
 
     /// Reads the best candidates, puts them in their final order, and what makes the page with all that is shown of it.

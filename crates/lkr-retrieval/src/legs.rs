@@ -1,9 +1,12 @@
 //! The legs of a search: what is asked of the vector store, and what it lists.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use futures_util::future::try_join_all;
-use lkr_domain::{DocId, Layer};
+use lkr_domain::{DocId, Layer, PointId};
 use lkr_vectors::{
     Collection, CollectionSpec, Condition, Error, ErrorKind, Filter, Hit, Query, QueryVector, Result,
     VectorStore,
@@ -28,36 +31,41 @@ pub(crate) struct Leg {
     pub(crate) hits: Vec<Hit>,
 }
 
-/// The legs of one batch.
-#[derive(Debug, Clone)]
+/// The legs of one question.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Legs {
     /// All legs of the mode, from L1 down, dense before sparse.
     pub(crate) all: Vec<Leg>,
-    /// How long the batch took, and the second one where there was one.
+    /// How long the batches took.
     pub(crate) took: Duration,
     /// Whether a layer was not asked by meaning because its vectors are of another model.
     pub(crate) other_model: bool,
 }
 
 impl Legs {
-    /// Adds what another batch listed of the same legs, farther down.
+    /// Adds what other legs of the same layers and kinds listed besides.
     pub(crate) fn join(&mut self, others: Self) {
         for other in others.all {
-            let same = |leg: &&mut Leg| leg.layer == other.layer && leg.kind == other.kind;
-            if let Some(leg) = self.all.iter_mut().find(same) {
-                leg.hits.extend(other.hits);
+            let Some(leg) = self.like(&other) else { continue };
+            let known: HashSet<PointId> = leg.hits.iter().map(|hit| hit.id).collect();
+            leg.hits.extend(other.hits.into_iter().filter(|hit| !known.contains(&hit.id)));
+            leg.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+        }
+        self.took += others.took;
+    }
+
+    /// Takes what other legs of the same layers and kinds listed in the place of what these did, where they were asked.
+    pub(crate) fn take_over(&mut self, others: Self) {
+        for other in others.all.into_iter().filter(|other| other.asked) {
+            if let Some(leg) = self.like(&other) {
+                *leg = other;
             }
         }
         self.took += others.took;
     }
 
-    /// Takes what the legs of another batch of the same mode listed in the place of what these did, where they were
-    /// asked.
-    pub(crate) fn take_over(&mut self, other: Self) {
-        for (own, other) in self.all.iter_mut().zip(other.all).filter(|(_, other)| other.asked) {
-            *own = other;
-        }
-        self.took += other.took;
+    fn like(&mut self, other: &Leg) -> Option<&mut Leg> {
+        self.all.iter_mut().find(|leg| leg.layer == other.layer && leg.kind == other.kind)
     }
 }
 
@@ -78,30 +86,63 @@ pub(crate) const fn layers(mode: Mode) -> &'static [Layer] {
     }
 }
 
-/// Asks all legs of `mode` in one batch.
+/// What the legs of a mode are asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) voice: &'a Voice,
+    pub(crate) reach: &'a Reach,
+}
+
+/// Asks the legs all `questions` in one batch, and answers the legs of each; the first have the time that it took.
 ///
 /// The collections behind the layers' names are looked up first and then asked by their own names, so that a vector
 /// never meets those of another model, even where the names are switched meanwhile.
 ///
 /// # Errors
 /// `NotFound` where a collection was dropped meanwhile: the names then stand for others, and it can be tried again.
-pub(crate) async fn ask(
+pub(crate) async fn ask<const N: usize>(
     store: &dyn VectorStore,
-    mode: Mode,
-    voice: &Voice,
     filter: &Filter,
-    reach: &Reach,
-) -> Result<Legs> {
-    let specs = try_join_all(layers(mode).iter().map(|&layer| describe(store, layer))).await?;
+    questions: [Question<'_>; N],
+) -> Result<[Legs; N]> {
+    let specs = try_join_all(questions.iter().map(|question| specs(store, question.mode))).await?;
+    let mut queries = Vec::new();
+    let mut asked = questions.map(|_| Legs::default());
+    for ((question, specs), legs) in questions.iter().zip(&specs).zip(&mut asked) {
+        put(question, filter, specs, &mut queries, legs);
+    }
+    let started = Instant::now();
+    let lists = if queries.is_empty() { Vec::new() } else { store.query_batch(&queries).await? };
+    let took = started.elapsed();
+    let wanted = asked.iter_mut().flat_map(|legs| &mut legs.all).filter(|leg| leg.asked);
+    for ((leg, query), hits) in wanted.zip(&queries).zip(lists) {
+        leg.full = hits.len() >= query.limit;
+        leg.hits = hits;
+    }
+    if let Some(first) = asked.first_mut() {
+        first.took = took;
+    }
+    Ok(asked)
+}
+
+/// Makes the legs of a question, which have not listed anything yet, and a query for each that is asked.
+fn put(
+    question: &Question<'_>,
+    filter: &Filter,
+    specs: &[CollectionSpec],
+    queries: &mut Vec<Query>,
+    legs: &mut Legs,
+) {
+    let Question { mode, voice, reach } = *question;
     let filter = reach.dead.iter().fold(filter.clone(), |filter, &(doc_id, revision)| {
         filter.and_not(Condition::Revision(doc_id, revision))
     });
-    let mut queries = Vec::new();
-    let mut all = Vec::new();
-    for (&layer, spec) in layers(mode).iter().zip(&specs) {
+    for (&layer, spec) in layers(mode).iter().zip(specs) {
         for (kind, vector) in [(LegKind::Dense, dense(voice, spec)), (LegKind::Sparse, sparse(voice))] {
             let collection = spec.collection.clone();
-            all.push(Leg { layer, collection, kind, asked: vector.is_some(), full: false, hits: Vec::new() });
+            let asked = vector.is_some();
+            legs.all.push(Leg { layer, collection, kind, asked, full: false, hits: Vec::new() });
             queries.extend(vector.map(|vector| Query {
                 collection: spec.collection.clone(),
                 vector,
@@ -110,14 +151,12 @@ pub(crate) async fn ask(
             }));
         }
     }
-    let started = Instant::now();
-    let lists = if queries.is_empty() { Vec::new() } else { store.query_batch(&queries).await? };
-    for (leg, hits) in all.iter_mut().filter(|leg| leg.asked).zip(lists) {
-        leg.full = hits.len() >= reach.limit;
-        leg.hits = hits;
-    }
-    let other_model = voice.dense.is_some() && specs.iter().any(|spec| dense(voice, spec).is_none());
-    Ok(Legs { all, took: started.elapsed(), other_model })
+    legs.other_model = voice.dense.is_some() && specs.iter().any(|spec| dense(voice, spec).is_none());
+}
+
+/// The collections behind the names of the layers of a mode.
+async fn specs(store: &dyn VectorStore, mode: Mode) -> Result<Vec<CollectionSpec>> {
+    try_join_all(layers(mode).iter().map(|&layer| describe(store, layer))).await
 }
 
 async fn describe(store: &dyn VectorStore, layer: Layer) -> Result<CollectionSpec> {

@@ -29,14 +29,8 @@ impl Live {
     pub(crate) fn join(&mut self, other: Self) {
         self.documents.extend(other.documents);
         self.dead.extend(other.dead);
+        self.starved |= other.starved;
         self.replaced |= other.replaced;
-    }
-
-    /// This check after an earlier one of some of the same hits.
-    pub(crate) fn after(mut self, earlier: Self) -> Self {
-        self.dead.extend(earlier.dead);
-        let (starved, replaced) = (self.starved || earlier.starved, self.replaced || earlier.replaced);
-        Self { starved, replaced, ..self }
     }
 }
 

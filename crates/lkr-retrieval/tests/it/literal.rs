@@ -1,8 +1,15 @@
 //! What is asked for as it stands comes first, and one document does not fill the page.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-use lkr_retrieval::{Fusion, GroupBy, Mode, SearchRequest, SearchResponse};
+use lkr_retrieval::{Fusion, GroupBy, Mode, SearchOptions, SearchRequest, SearchResponse};
+use lkr_vectors::{FailingVectors, VectorStore};
 
 use crate::base::{Base, Given, respond, titles};
 
@@ -197,13 +204,28 @@ async fn others_behind_a_large_document_have_their_room_too() {
         let text = format!("Ship number {n} was, as it is said and often told, sunk by a whale once.");
         base.add(Given { title: "ship", text: &text, ..Given::default() }).await;
     }
-    let searcher = base.searcher();
+    let batches = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&batches);
+    let vectors: Arc<dyn VectorStore> =
+        Arc::new(FailingVectors::new(base.vectors.clone(), move |operation| {
+            counted.fetch_add(usize::from(operation == "query_batch"), Ordering::Relaxed);
+            None
+        }));
+    let searcher = |second_round| {
+        base.searcher_with(Arc::clone(&vectors), SearchOptions { second_round, ..SearchOptions::default() })
+    };
+    let (once, twice) = (searcher(false), searcher(true));
     let count =
         |response: &SearchResponse| response.results.iter().filter(|r| r.doc_id == large.doc_id).count();
-    for mode in [Mode::Layered, Mode::Flat] {
+    for (mode, searcher) in [(Mode::Layered, &once), (Mode::Layered, &twice), (Mode::Flat, &once)] {
         let asked = SearchRequest { mode, ..request("whale") };
-        let response = respond(&searcher, &asked).await;
+        let response = respond(searcher, &asked).await;
         assert_eq!((response.results.len(), count(&response)), (10, 7), "{mode:?}");
+        assert_eq!(
+            batches.swap(0, Ordering::Relaxed),
+            2,
+            "{mode:?}: what lies beside is asked for in a second batch"
+        );
         assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
         for result in response.results.iter().filter(|result| result.doc_id != large.doc_id) {
             assert!(result.text.contains("sunk by a whale") && !result.highlights.is_empty(), "{result:?}");
@@ -212,7 +234,7 @@ async fn others_behind_a_large_document_have_their_room_too() {
     // Who asks for that document alone gets it.
     let mut alone = request("whale");
     alone.filters.doc_ids = Some(vec![large.doc_id]);
-    assert_eq!(count(&*respond(&searcher, &alone).await), 10);
+    assert_eq!(count(&*respond(&once, &alone).await), 10);
 }
 
 #[tokio::test]
