@@ -45,13 +45,16 @@ pub(super) struct Significance {
     pub(super) comparison: Comparison,
 }
 
-/// How much of what is relevant the legs of a layer list, among what the layered search found.
-#[derive(Debug, Serialize)]
+/// How much of what is relevant the legs of a layer list, among what the layered search found, and how good a ranking
+/// of that each of them makes alone.
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct LayerRecall {
     pub(super) target: Target,
     pub(super) layer: &'static str,
     pub(super) recall_at_10: f64,
     pub(super) recall_at_100: f64,
+    pub(super) sparse_ndcg_at_10: f64,
+    pub(super) dense_ndcg_at_10: f64,
 }
 
 /// How long a system's searches for chunks took.
@@ -100,12 +103,13 @@ impl Figures {
                  {better} better, {worse} worse"
             )?;
         }
-        for LayerRecall { layer, recall_at_10, recall_at_100, .. } in
-            of(&self.recall_by_layer, target, |l| l.target)
-        {
+        for listed in of(&self.recall_by_layer, target, |l| l.target) {
+            let LayerRecall { layer, recall_at_10, recall_at_100, .. } = listed;
+            let LayerRecall { sparse_ndcg_at_10: sparse, dense_ndcg_at_10: dense, .. } = listed;
             writeln!(
                 f,
-                "  listed by {layer:<12} recall@10 {recall_at_10:.4}, recall@100 {recall_at_100:.4}"
+                "  listed by {layer:<12} recall@10 {recall_at_10:.4}, recall@100 {recall_at_100:.4}; \
+                 nDCG@10 of its sparse leg {sparse:.4}, of its dense one {dense:.4}"
             )?;
         }
         Ok(())

@@ -78,6 +78,22 @@ impl Judge<'_> {
         (relevant > 0).then(|| listed.len() as f64 / relevant as f64)
     }
 
+    /// The ranking that a leg alone makes of what was found; `None` where the target was not judged for this query.
+    pub(super) fn ranking_by(
+        &self,
+        target: Target,
+        query: &Query,
+        found: &Found,
+        leg: &str,
+    ) -> Option<Ranking> {
+        let gains = gains(target, query);
+        let ranked = hits(target, found).iter().filter_map(|hit| Some((rank_in(&hit.ranks, leg)?, hit)));
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let items = distinct(ranked.into_iter().map(|(_, hit)| self.item(target, query, hit)));
+        (!gains.is_empty()).then_some(Ranking { items, gains })
+    }
+
     fn item(&self, target: Target, query: &Query, hit: &Hit) -> String {
         let document = hit.source.strip_prefix(&self.prefix).unwrap_or(&hit.source);
         let unit = match target {
@@ -119,6 +135,10 @@ fn gains(target: Target, query: &Query) -> HashMap<String, f64> {
 fn units(document: &str, query: &Query) -> Vec<(CharSpan, String)> {
     let spans = query.spans.get(document).into_iter().flatten();
     spans.map(|&span| (span, format!("{document} {} to {}", span.start, span.end))).collect()
+}
+
+fn rank_in(ranks: &Ranks, leg: &str) -> Option<u32> {
+    ranks.named().into_iter().find_map(|(name, rank)| rank.filter(|_| name == leg))
 }
 
 /// The better one of the ranks in the two legs of a layer.
@@ -173,6 +193,8 @@ mod tests {
             (recall("l1", 10), recall("l1", 100), recall("l2", 100), recall("chunks", 10)),
             (0.0, 1.0, 0.0, 1.0)
         );
+        let by = |leg| judge.ranking_by(Target::Documents, &query, &found, leg).unwrap().items;
+        assert_eq!((by("l1_sparse"), by("l2_dense")), (vec!["e".to_owned(), "d".to_owned()], Vec::new()));
         let unjudged = Query { passages: HashMap::new(), ..query.clone() };
         assert!(judge.ranking(Target::Passages, &unjudged, &found).is_none());
     }

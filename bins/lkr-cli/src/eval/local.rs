@@ -29,8 +29,8 @@ const LAYERS: [&str; 4] = ["l1", "l2", "l3", "chunks"];
 struct Seen {
     judged: Vec<Judged>,
     latencies: Vec<SystemLatency>,
-    /// By target and layer: of each query the recall at 10 and at 100.
-    layers: Vec<(Target, &'static str, f64, f64)>,
+    /// By target, layer and query.
+    layers: Vec<LayerRecall>,
 }
 
 /// Runs the evaluation and prints the figures. Fails where a citation does not hold.
@@ -101,15 +101,21 @@ async fn ask_all(
     Ok(())
 }
 
-fn layer_recalls(
-    judge: &Judge<'_>,
-    target: Target,
-    query: &Query,
-    found: &Found,
-) -> Vec<(Target, &'static str, f64, f64)> {
+fn layer_recalls(judge: &Judge<'_>, target: Target, query: &Query, found: &Found) -> Vec<LayerRecall> {
     let of = |layer| {
-        let at = |cut| judge.recall(target, query, found, layer, cut);
-        Some((target, layer, at(10)?, at(100)?))
+        let recall = |cut| judge.recall(target, query, found, layer, cut);
+        let ndcg = |kind| {
+            let ranking = judge.ranking_by(target, query, found, &format!("{layer}_{kind}"))?;
+            Some(Measures::of(&ranking.items, &ranking.gains).ndcg_at_10)
+        };
+        Some(LayerRecall {
+            target,
+            layer,
+            recall_at_10: recall(10)?,
+            recall_at_100: recall(100)?,
+            sparse_ndcg_at_10: ndcg("sparse")?,
+            dense_ndcg_at_10: ndcg("dense")?,
+        })
     };
     LAYERS.into_iter().filter_map(of).collect()
 }
@@ -148,14 +154,17 @@ fn significance(judged: &[Judged]) -> Vec<Significance> {
     Target::ALL.into_iter().flat_map(|target| pairs.into_iter().filter_map(move |p| one(target, p))).collect()
 }
 
-fn recall_by_layer(layers: &[(Target, &'static str, f64, f64)]) -> Vec<LayerRecall> {
+fn recall_by_layer(layers: &[LayerRecall]) -> Vec<LayerRecall> {
     let one = |target, layer| {
-        let own: Vec<_> = layers.iter().filter(|seen| seen.0 == target && seen.1 == layer).collect();
+        let own: Vec<_> = layers.iter().filter(|seen| seen.target == target && seen.layer == layer).collect();
+        let mean = |figure: fn(&LayerRecall) -> f64| mean(own.iter().map(|seen| figure(seen)));
         (!own.is_empty()).then(|| LayerRecall {
             target,
             layer,
-            recall_at_10: mean(own.iter().map(|seen| seen.2)),
-            recall_at_100: mean(own.iter().map(|seen| seen.3)),
+            recall_at_10: mean(|seen| seen.recall_at_10),
+            recall_at_100: mean(|seen| seen.recall_at_100),
+            sparse_ndcg_at_10: mean(|seen| seen.sparse_ndcg_at_10),
+            dense_ndcg_at_10: mean(|seen| seen.dense_ndcg_at_10),
         })
     };
     Target::ALL
