@@ -1,0 +1,188 @@
+//! Whether what was written about texts stands in them, as far as words and links tell.
+
+use std::collections::HashSet;
+
+use crate::{detect, overlap, query_terms};
+
+/// What share of a sentence's words has to stand in its sources.
+const BORNE_OUT: f64 = 0.5;
+
+/// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where a number of the sentence
+/// stands in none of them, and where the sentence has no words.
+#[must_use]
+pub fn support(sentence: &str, sources: &[&str]) -> f64 {
+    let said = numbers(sentence);
+    let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
+    if !said.is_subset(&known) {
+        return 0.0;
+    }
+    let sources = sources.join("\n");
+    overlap(&query_terms(sentence), &sources, detect(&sources)).of_query
+}
+
+/// Whether `sources` bear a sentence out: half of its words at least, and all of its numbers, stand in them.
+///
+/// Words alone do not tell what a sentence says of what; what has hardly a word of its sources was made up, though.
+#[must_use]
+pub fn is_borne_out(sentence: &str, sources: &[&str]) -> bool {
+    support(sentence, sources) >= BORNE_OUT
+}
+
+/// The numbers of a text, without what parts their thousands.
+fn numbers(text: &str) -> HashSet<String> {
+    let runs = text.split(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
+    let bare = runs.map(|run| run.trim_matches(['.', ',']).replace(',', ""));
+    bare.filter(|number| !number.is_empty()).collect()
+}
+
+/// A text without what leads elsewhere or hides: images, tags, characters that nobody sees, and links that are not in
+/// `sources` as they stand. Of a link in Markdown its label stays.
+#[must_use]
+pub fn without_foreign_links(text: &str, sources: &[&str]) -> String {
+    // What is taken out may have kept the parts of another link apart. Each time something goes, so that it ends.
+    let mut text = cleared(text, sources);
+    loop {
+        let again = cleared(&text, sources);
+        if again.len() >= text.len() {
+            return text;
+        }
+        text = again;
+    }
+}
+
+fn cleared(text: &str, sources: &[&str]) -> String {
+    let known = |link: &str| !link.is_empty() && sources.iter().any(|source| source.contains(link));
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (piece, after) = if let Some((_, _, after)) = rest.strip_prefix('!').and_then(markdown_link) {
+            (String::new(), after)
+        } else if let Some((label, link, after)) = markdown_link(rest) {
+            let shown = if bare_link(link, None).is_some() && known(link) {
+                format!("{label} ({link})")
+            } else {
+                label.to_owned()
+            };
+            (without_foreign_links_in_label(&shown, known), after)
+        } else if let Some(after) = tag(rest) {
+            (String::new(), after)
+        } else if let Some((link, after)) = bare_link(rest, kept.chars().next_back()) {
+            (if known(link) { link.to_owned() } else { String::new() }, after)
+        } else {
+            let shown = if is_hidden(c) { String::new() } else { c.to_string() };
+            (shown, rest.get(c.len_utf8()..).unwrap_or_default())
+        };
+        kept.push_str(&piece);
+        rest = after;
+    }
+    kept
+}
+
+/// A label may be a link itself, and nothing else that leads elsewhere: it holds no bracket.
+fn without_foreign_links_in_label(label: &str, known: impl Fn(&str) -> bool) -> String {
+    let words = label.split_inclusive(char::is_whitespace);
+    let is_foreign = |word: &str| {
+        let bare = word.trim().trim_start_matches(['(', '<', '"', '\'']);
+        bare_link(bare, None).is_some_and(|(link, _)| !known(link))
+    };
+    words.filter(|word| !is_foreign(word)).flat_map(str::chars).filter(|&c| !is_hidden(c)).collect()
+}
+
+/// A link in Markdown that `text` begins with: its label, its address, and what follows.
+fn markdown_link(text: &str) -> Option<(&str, &str, &str)> {
+    let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
+    let (link, after) = rest.split_once(')')?;
+    let link = link.split_whitespace().next().unwrap_or_default().trim_matches(['<', '>']);
+    (!label.contains(['[', ']', '\n']) && !rest.starts_with('\n')).then_some((label, link, after))
+}
+
+/// What follows the tag of HTML, or the comment, that `text` begins with. An address in angle brackets is no tag.
+fn tag(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('<')?;
+    if bare_link(inner, None).is_some()
+        || !inner.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c))
+    {
+        return None;
+    }
+    inner.split_once('>').map(|(_, after)| after)
+}
+
+/// An address that `text` begins with, and what follows it. `before` is the character before it.
+fn bare_link(text: &str, before: Option<char>) -> Option<(&str, &str)> {
+    const BEGINNINGS: [&str; 7] =
+        ["http://", "https://", "ftp://", "www.", "mailto:", "data:", "javascript:"];
+    let begins = |with: &&str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let beginning = BEGINNINGS.iter().find(|with| begins(with))?;
+    if before.is_some_and(char::is_alphanumeric) {
+        return None;
+    }
+    let end = text
+        .find(|c: char| c.is_whitespace() || "<>\"'()[]{}|\\^`。，、」』）】".contains(c))
+        .unwrap_or(text.len());
+    let (link, _) = text.split_at_checked(end)?;
+    let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+    (link.len() > beginning.len()).then(|| (link, text.get(link.len()..).unwrap_or_default()))
+}
+
+/// Whether nobody sees a character: what steers terminals or the direction of writing, has no width, or tags.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_borne_out_by_its_words_and_numbers() {
+        let ice = "The ice of Europa is about 20 kilometres thick; below it lies an ocean of 1,000,000 km³.";
+        assert!(is_borne_out("Europa's ice is 20 kilometres thick.", &[ice]));
+        assert!(is_borne_out("An ocean of 1000000 km³ lies below the ice.", &["nothing", ice]));
+        assert!(!is_borne_out("Europa's ice is 30 kilometres thick.", &[ice]), "another number");
+        assert!(!is_borne_out("Io has four hundred active volcanoes.", &[ice]), "other words");
+        assert!(!is_borne_out("", &[ice]) && !is_borne_out("Ice is thick.", &[]));
+        assert!(is_borne_out("東京は日本の首都です。", &["日本の首都は東京です。"]));
+        assert!(!is_borne_out("大阪城は有名です。", &["日本の首都は東京です。"]));
+    }
+
+    #[test]
+    fn what_leads_elsewhere_goes() {
+        let source = ["See https://docs.example/a?b=1 or www.docs.example."];
+        let check =
+            |text: &str, expected: &str| assert_eq!(without_foreign_links(text, &source), expected, "{text}");
+        check("see https://docs.example/a?b=1, please", "see https://docs.example/a?b=1, please");
+        check("see https://evil.example/?q=secret, please", "see , please");
+        check("see HTTPS://EVIL.example", "see ");
+        check("[the docs](https://docs.example/a?b=1)!", "the docs (https://docs.example/a?b=1)!");
+        check("[click](https://evil.example/?q=1 \"t\") here", "click here");
+        check("[https://evil.example](x) here", " here");
+        check("a ![pixel](https://evil.example/p.png?d=1) b", "a  b");
+        check("a <img src=https://evil.example/p> <b>c</b> <!-- d -->", "a  c ");
+        check("<https://evil.example/x> 3 < 4 > 2", "<> 3 < 4 > 2");
+        check("javascript:alert(1) data:text/html,x", "(1) ");
+        check("a[i](j) [1][2] [x] ](", "ai [1][2] [x] ](");
+        check("hid\u{200b}den\u{202e} \u{1b}[31m\u{e0041}", "hidden [31m");
+        check("awww.ful", "awww.ful");
+    }
+
+    proptest! {
+        #[test]
+        fn no_address_stays_that_no_source_has(text in "([a-c .<>()\\[\\]!]|https://|www\\.x|\u{200b}){0,24}") {
+            let kept = without_foreign_links(&text, &[]);
+            for beginning in ["https://", "www."] {
+                let mut at = 0;
+                while let Some(found) = kept[at..].find(beginning) {
+                    at += found;
+                    let before = kept[..at].chars().next_back();
+                    prop_assert!(bare_link(&kept[at..], before).is_none(), "{} of {}", kept, text);
+                    at += beginning.len();
+                }
+            }
+            prop_assert!(!kept.chars().any(is_hidden));
+        }
+    }
+}
