@@ -12,7 +12,6 @@ use crate::{
     live::Documents,
     look::Reranked,
     rank::{Candidate, Lead, Ranked},
-    summary, warning,
 };
 
 /// What is marked in results.
@@ -24,21 +23,17 @@ pub(crate) struct Asked {
     pub(crate) literals: std::sync::Arc<Literals>,
 }
 
-/// Makes the response, all but its time. Work for a blocking thread: it analyses every result's text.
+/// Makes the response, all but its time and its summary. Work for a blocking thread: it analyses every result's text.
 pub(crate) fn assemble(
     request: SearchRequest,
     found: &mut Found,
     asked: &Asked,
-    mut warnings: Vec<String>,
+    warnings: Vec<String>,
 ) -> Result<SearchResponse> {
     let layers = layers(found)?;
     let explain = request.explain.then(|| explain(found));
     let results = results(found, asked);
-    let summary = request.summarize.then(|| summary::extractive(&request.query, &results));
-    if summary.is_some() {
-        warnings.push(warning::EXTRACTIVE.to_owned());
-    }
-    Ok(SearchResponse { query: request.query, results, layers, summary, warnings, took_ms: 0, explain })
+    Ok(SearchResponse { query: request.query, results, layers, summary: None, warnings, took_ms: 0, explain })
 }
 
 fn results(found: &mut Found, asked: &Asked) -> Vec<SearchResult> {

@@ -28,6 +28,8 @@ pub struct CacheKey {
     pub model: Option<String>,
     /// The id of the reranker that ranks again; `None` without one.
     pub reranker: Option<String>,
+    /// The language model that writes the summary; `None` where none is wanted, or none there.
+    pub summarizer: Option<String>,
     /// How many candidates each leg lists.
     pub candidates: usize,
     /// Whether there is a second round.

@@ -34,4 +34,5 @@ pub use response::{
     Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,
     RerankReport, Scores, SearchResponse, SearchResult, Summary, SummaryKind,
 };
-pub use searcher::{Searched, Searcher};
+pub use searcher::{Begun, Searched, Searcher};
+pub use summary::{SummaryPart, SummaryStream};

@@ -24,6 +24,9 @@ pub struct SearchOptions {
     /// How long a reranker that was waited for in vain is not asked again: else all searches that are allowed at once
     /// might be waiting for it.
     pub rerank_pause: Duration,
+    /// How long a search waits for the language model that writes its summary before it goes on without, or with as much
+    /// as was written.
+    pub summary_wait: Duration,
 }
 
 impl Default for SearchOptions {
@@ -37,6 +40,7 @@ impl Default for SearchOptions {
             cache_wait: Duration::from_millis(50),
             rerank_wait: Duration::from_secs(5),
             rerank_pause: Duration::from_secs(15),
+            summary_wait: Duration::from_secs(60),
         }
     }
 }

@@ -3,8 +3,9 @@ use std::{
     time::Instant,
 };
 
+use futures_util::StreamExt;
 use lkr_catalog::Catalog;
-use lkr_models::{Embedder, RerankerSource, SparseEncoder};
+use lkr_models::{ChatModelSource, ChatPurpose, Embedder, RerankerSource, SparseEncoder};
 use lkr_text::{Literals, QueryTerm, query_terms};
 use lkr_vectors::VectorStore;
 use tokio::{
@@ -15,10 +16,11 @@ use tokio::{
 
 use crate::{
     CacheKey, CacheStatus, Error, Fusion, Mode, Result, SearchCache, SearchOptions, SearchRequest,
-    SearchResponse,
+    SearchResponse, SummaryPart, SummaryStream,
     assemble::{Asked, assemble},
     find::{Found, Stores, find},
     look::{Look, Reranked, Reranking},
+    summary::{Outcome, Part, Writer, replay},
     voice::{Voice, voice},
     warning,
 };
@@ -28,6 +30,7 @@ use crate::{
 pub struct Searcher {
     inner: Arc<Inner>,
     rerankers: Option<Arc<dyn RerankerSource>>,
+    chat_models: Option<Arc<dyn ChatModelSource>>,
 }
 
 #[derive(Debug)]
@@ -50,6 +53,27 @@ pub struct Searched {
     pub cache: CacheStatus,
 }
 
+/// A response whose summary, where one is wanted, comes after it.
+#[expect(missing_debug_implementations, reason = "a stream has nothing to show")]
+pub struct Begun {
+    /// The response, without its summary.
+    pub response: Arc<SearchResponse>,
+    /// Where it came from.
+    pub cache: CacheStatus,
+    /// The summary, where one is wanted.
+    pub summary: Option<SummaryStream>,
+}
+
+/// A response on its way.
+struct Responded {
+    response: SearchResponse,
+    key: CacheKey,
+    /// Who writes its summary, where one is wanted.
+    writer: Option<Writer>,
+    /// Whether it will be the same until something changes.
+    lasting: bool,
+}
+
 impl Searcher {
     /// A searcher over these stores. Without an embedder it searches by keyword alone.
     #[must_use]
@@ -63,13 +87,19 @@ impl Searcher {
         let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
         let too_slow = Mutex::default();
         let inner = Inner { vectors, catalog, embedder, cache, options, turns, too_slow };
-        Self { inner: Arc::new(inner), rerankers: None }
+        Self { inner: Arc::new(inner), rerankers: None, chat_models: None }
     }
 
     /// The same searcher with a reranker, which is asked for anew at each search.
     #[must_use]
     pub fn reranking(self, rerankers: Arc<dyn RerankerSource>) -> Self {
         Self { rerankers: Some(rerankers), ..self }
+    }
+
+    /// The same searcher with language models that write summaries, which are asked for anew at each search.
+    #[must_use]
+    pub fn summarizing(self, chat_models: Arc<dyn ChatModelSource>) -> Self {
+        Self { chat_models: Some(chat_models), ..self }
     }
 
     /// Answers a request. The future may be dropped at any await.
@@ -79,26 +109,104 @@ impl Searcher {
     ///
     /// # Errors
     /// `Invalid` where the request is, `Overloaded` where too many searches are running, and what the stores fail
-    /// with. A cache, an embedder or a reranker that fails is no error.
+    /// with. A cache or a model that fails is no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
         let started = Instant::now();
-        request.validate()?;
-        let request = request.normalised();
-        let reranking = self.reranker_for(&request).await;
-        // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
-        let key = self.inner.key(request.clone(), &reranking).await?;
-        if let Some(response) = self.inner.cached(&key).await {
-            return Ok(Searched { response, cache: CacheStatus::Hit });
+        let Responded { mut response, key, writer, mut lasting } = match self.respond(request).await? {
+            Ok(response) => return Ok(Searched { response, cache: CacheStatus::Hit }),
+            Err(responded) => *responded,
+        };
+        if let Some(writer) = writer {
+            let found = Arc::new(response);
+            let outcome = writer.write(&found, self.inner.options.summary_wait).await;
+            lasting &= outcome.lasting;
+            response = with_summary(found, &outcome);
         }
-        let turn = self.inner.turn().await?;
-        let (mut response, lasting) = self.inner.answer(request, reranking).await?;
-        drop(turn);
         response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let response = Arc::new(response);
         if lasting {
             self.inner.keep(&key, &response).await;
         }
         Ok(Searched { response, cache: CacheStatus::Miss })
+    }
+
+    /// Answers a request as soon as its results are there; the summary follows. It is what [`search`](Self::search)
+    /// answers, and is kept like that when the summary was read to its end.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search).
+    pub async fn begin(&self, request: &SearchRequest) -> Result<Begun> {
+        let started = Instant::now();
+        let Responded { mut response, key, writer, lasting } = match self.respond(request).await? {
+            Ok(kept) => {
+                let mut response = SearchResponse::clone(&kept);
+                let summary = response.summary.take().map(replay);
+                return Ok(Begun { response: Arc::new(response), cache: CacheStatus::Hit, summary });
+            }
+            Err(responded) => *responded,
+        };
+        let known = writer.as_ref().and_then(Writer::warning);
+        response.warnings.extend(known.map(str::to_owned));
+        response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let response = Arc::new(response);
+        let begun = Begun { response: Arc::clone(&response), cache: CacheStatus::Miss, summary: None };
+        let Some(writer) = writer else {
+            if lasting {
+                self.inner.keep(&key, &response).await;
+            }
+            return Ok(begun);
+        };
+        let parts = writer.stream(Arc::clone(&response), self.inner.options.summary_wait);
+        let (inner, key) = (Arc::clone(&self.inner), Arc::new(key));
+        let parts = parts.then(move |part| {
+            let (inner, key, response) = (Arc::clone(&inner), Arc::clone(&key), Arc::clone(&response));
+            async move {
+                match part {
+                    Part::Text(text) => SummaryPart::Text(text),
+                    Part::End(outcome) => {
+                        if lasting && outcome.lasting {
+                            let whole = Arc::new(with_summary(response, &outcome));
+                            inner.keep(&key, &whole).await;
+                        }
+                        outcome.into()
+                    }
+                }
+            }
+        });
+        Ok(Begun { summary: Some(parts.boxed()), ..begun })
+    }
+
+    /// The response as it is kept, or else a new one, without its summary.
+    async fn respond(
+        &self,
+        request: &SearchRequest,
+    ) -> Result<std::result::Result<Arc<SearchResponse>, Box<Responded>>> {
+        request.validate()?;
+        let request = request.normalised();
+        let reranking = self.reranker_for(&request).await;
+        let writer = if request.summarize { Some(self.writer().await) } else { None };
+        // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
+        let key = self.inner.key(request.clone(), &reranking, writer.as_ref()).await?;
+        if let Some(response) = self.inner.cached(&key).await {
+            return Ok(Ok(response));
+        }
+        let turn = self.inner.turn().await?;
+        let (response, lasting) = self.inner.answer(request, reranking).await?;
+        // What a language model takes its time for keeps nobody else from searching.
+        drop(turn);
+        Ok(Err(Box::new(Responded { response, key, writer, lasting })))
+    }
+
+    /// Who writes summaries now.
+    async fn writer(&self) -> Writer {
+        let Some(source) = &self.chat_models else { return Writer::Nobody };
+        match source.chat_model(ChatPurpose::Summarize).await {
+            Ok(model) => model.map_or(Writer::Nobody, Writer::By),
+            Err(error) => {
+                tracing::warn!(%error, "the language model cannot be had");
+                Writer::Failed
+            }
+        }
     }
 
     /// The reranker in force, where one is wanted.
@@ -118,13 +226,27 @@ impl Searcher {
     }
 }
 
+/// A response with its summary, and what there is to say of that.
+fn with_summary(response: Arc<SearchResponse>, outcome: &Outcome) -> SearchResponse {
+    let mut response = Arc::unwrap_or_clone(response);
+    response.summary = Some(outcome.summary.clone());
+    response.warnings.extend_from_slice(&outcome.warnings);
+    response
+}
+
 impl Inner {
-    async fn key(&self, request: SearchRequest, reranking: &Reranking) -> Result<CacheKey> {
+    async fn key(
+        &self,
+        request: SearchRequest,
+        reranking: &Reranking,
+        writer: Option<&Writer>,
+    ) -> Result<CacheKey> {
         Ok(CacheKey {
             request,
             generation: self.catalog.generation().await?,
             model: self.embedder.as_ref().map(|embedder| embedder.profile().id.clone()),
             reranker: reranking.profile().map(|profile| profile.id.clone()),
+            summarizer: writer.and_then(Writer::name).map(str::to_owned),
             candidates: self.options.candidates,
             second_round: self.options.second_round,
             only: self.options.only,

@@ -7,15 +7,9 @@ use crate::{detect, overlap, query_terms};
 /// What share of a sentence's words has to stand in its sources.
 const BORNE_OUT: f64 = 0.5;
 
-/// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where a number of the sentence
-/// stands in none of them, and where the sentence has no words.
+/// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where it has no words.
 #[must_use]
 pub fn support(sentence: &str, sources: &[&str]) -> f64 {
-    let said = numbers(sentence);
-    let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
-    if !said.is_subset(&known) {
-        return 0.0;
-    }
     let sources = sources.join("\n");
     overlap(&query_terms(sentence), &sources, detect(&sources)).of_query
 }
@@ -25,7 +19,8 @@ pub fn support(sentence: &str, sources: &[&str]) -> f64 {
 /// Words alone do not tell what a sentence says of what; what has hardly a word of its sources was made up, though.
 #[must_use]
 pub fn is_borne_out(sentence: &str, sources: &[&str]) -> bool {
-    support(sentence, sources) >= BORNE_OUT
+    let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
+    numbers(sentence).is_subset(&known) && support(sentence, sources) >= BORNE_OUT
 }
 
 /// The numbers of a text, without what parts their thousands.

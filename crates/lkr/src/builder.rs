@@ -5,7 +5,7 @@ use std::{
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
 use lkr_ingest::{IngestOptions, Ingestor, Ports};
-use lkr_models::{Embedder, Reranker, RerankerSource};
+use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
@@ -27,6 +27,7 @@ pub struct Builder {
     originals: Option<Originals>,
     embedder: Option<Arc<dyn Embedder>>,
     rerankers: Rerankers,
+    chat_models: Option<Arc<dyn ChatModelSource>>,
     parser: Option<Arc<dyn Parser>>,
     taxonomy: Option<Taxonomy>,
     classifier: Option<Arc<dyn Classifier>>,
@@ -92,6 +93,15 @@ impl Builder {
     #[must_use]
     pub fn reranker_source(mut self, source: Arc<dyn RerankerSource>) -> Self {
         self.rerankers.named = Some(source);
+        self
+    }
+
+    /// What names the language models anew whenever one is asked: they write summaries and keywords, and find categories.
+    /// Without any, summaries are picked from the texts. A model that stays is a source as well:
+    /// `Arc<dyn ChatModel>`.
+    #[must_use]
+    pub fn chat_models(mut self, source: Arc<dyn ChatModelSource>) -> Self {
+        self.chat_models = Some(source);
         self
     }
 
@@ -176,8 +186,12 @@ impl Builder {
         let (reranker, rerankers) = (self.rerankers.own.clone(), Arc::new(self.rerankers));
         let searcher = |cache: Arc<dyn SearchCache>, search| {
             let (vectors, embedder) = (Arc::clone(&vectors), self.embedder.clone());
-            Searcher::new(vectors, catalog.clone(), embedder, cache, search)
-                .reranking(Arc::clone(&rerankers) as Arc<dyn RerankerSource>)
+            let searcher = Searcher::new(vectors, catalog.clone(), embedder, cache, search)
+                .reranking(Arc::clone(&rerankers) as Arc<dyn RerankerSource>);
+            match &self.chat_models {
+                Some(source) => searcher.summarizing(Arc::clone(source)),
+                None => searcher,
+            }
         };
         // Judging neither uses what is cached nor crowds it out.
         let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));

@@ -12,7 +12,7 @@ use lkr_catalog::{
 use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, Node, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::{Embedder, Reranker};
-use lkr_retrieval::{SearchRequest, Searched, Searcher};
+use lkr_retrieval::{Begun, SearchRequest, Searched, Searcher};
 use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
@@ -231,6 +231,11 @@ impl KnowledgeBase {
     /// Searches.
     pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
         self.parts.searcher.search(request).await.during("search")
+    }
+
+    /// Searches, and answers as soon as the results are there; the summary follows.
+    pub async fn search_begin(&self, request: &SearchRequest) -> Result<Begun> {
+        self.parts.searcher.begin(request).await.during("search")
     }
 
     /// How many tasks wait or are under work.

@@ -39,7 +39,7 @@ pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submissi
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
-    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
+    Begun, CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
     SearchRequest, SearchResponse, SearchResult, Searched,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
@@ -50,7 +50,8 @@ pub use open::{OpenOptions, open_state};
 pub mod ports {
     pub use lkr_catalog::Outbox;
     pub use lkr_models::{
-        self as models, EmbedKind, Embedder, EmbedderProfile, Reranker, RerankerProfile, RerankerSource,
+        self as models, ChatModel, ChatModelSource, ChatPurpose, EmbedKind, Embedder, EmbedderProfile,
+        Reranker, RerankerProfile, RerankerSource,
     };
     pub use lkr_parsers::{self as parsers, Parser};
     pub use lkr_state::{self as state, StateStore, TaskQueue};

@@ -1,18 +1,24 @@
 use std::time::Instant;
 
-use actix_web::http::{
-    Method,
-    header::{HeaderName, HeaderValue},
+use actix_web::{
+    http::{
+        Method,
+        header::{HeaderName, HeaderValue},
+    },
+    web::Bytes,
 };
-use futures_util::stream;
-use lkr::CacheStatus;
+use futures_util::{StreamExt, stream};
+use lkr::{CacheStatus, retrieval::SummaryPart};
 use serde_json::json;
 
 use crate::{
     error::{ApiError, Failing},
     http::{self, Answer, Cx, Endpoint, Reader, Reply, event},
     openapi::{Doc, Shape, schema},
-    wire::{search::SearchAnswer, search_input::SearchInput},
+    wire::{
+        search::{SearchAnswer, SummaryDone},
+        search_input::SearchInput,
+    },
 };
 
 /// More than the longest query and filters can need, every character an escape.
@@ -55,43 +61,43 @@ async fn search(_: Reader, mut cx: Cx) -> Answer {
 
 /// The answer in parts. A refusal comes before the first part, and is a plain envelope.
 async fn stream(_: Reader, mut cx: Cx) -> Answer {
-    let (mut answer, cache) = answer(&mut cx).await?;
-    let summary = answer.take_summary();
-    let mut events = vec![event("results", &answer)?];
-    if let Some(summary) = summary {
-        for delta in deltas(&summary.text) {
-            events.push(event("summary.delta", &json!({ "text": delta }))?);
+    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+    let started = Instant::now();
+    let begun = cx.services()?.kb.search_begin(&request).await.reading()?;
+    let cache = noted(&cx, begun.cache, started);
+    let results = event("results", &SearchAnswer::from(&*begun.response))?;
+    let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());
+    let summary = summary.map(|part| told(&part).unwrap_or_else(|error| failed(&error)));
+    let events = stream::iter([results]).chain(summary).map(Ok);
+    Ok(http::events(events).header(X_CACHE, cache))
+}
+
+/// An event of a part of a summary.
+fn told(part: &SummaryPart) -> Result<Bytes, ApiError> {
+    match part {
+        SummaryPart::Text(text) => event("summary.delta", &json!({ "text": text })),
+        SummaryPart::End(summary, warnings) => {
+            event("summary.done", &SummaryDone { summary: summary.into(), warnings })
         }
-        events.push(event("summary.done", &summary)?);
     }
-    Ok(http::events(stream::iter(events.into_iter().map(Ok))).header(X_CACHE, cache))
+}
+
+/// The event of a failure.
+fn failed(error: &ApiError) -> Bytes {
+    let said = json!({ "code": error.code.number(), "message": error.message });
+    event("error", &said).unwrap_or_default()
 }
 
 async fn answer(cx: &mut Cx) -> Result<(SearchAnswer, HeaderValue), ApiError> {
-    let input: SearchInput = cx.json(BODY_BYTES).await?;
-    let request = input.check()?;
+    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
     let started = Instant::now();
     let found = cx.services()?.kb.search(&request).await.reading()?;
-    let hit = found.cache == CacheStatus::Hit;
+    Ok((SearchAnswer::from(&*found.response), noted(cx, found.cache, started)))
+}
+
+/// Counts a search, and answers what its header says.
+fn noted(cx: &Cx, cache: CacheStatus, started: Instant) -> HeaderValue {
+    let hit = cache == CacheStatus::Hit;
     cx.state().metrics.search(hit, started.elapsed());
-    let cache = HeaderValue::from_static(if hit { "hit" } else { "miss" });
-    Ok((SearchAnswer::from(&*found.response), cache))
-}
-
-/// A text in pieces that make it up again: line by line, and one piece at the least.
-fn deltas(text: &str) -> Vec<&str> {
-    if text.is_empty() { vec![""] } else { text.split_inclusive('\n').collect() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::deltas;
-
-    #[test]
-    fn pieces_make_the_text() {
-        for text in ["", "one", "one\ntwo\n", "\n"] {
-            assert_eq!(deltas(text).concat(), text);
-            assert!(!deltas(text).is_empty());
-        }
-    }
+    HeaderValue::from_static(if hit { "hit" } else { "miss" })
 }

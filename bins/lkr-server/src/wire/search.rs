@@ -39,13 +39,6 @@ impl From<&SearchResponse> for SearchAnswer {
     }
 }
 
-impl SearchAnswer {
-    /// Takes the summary away.
-    pub(crate) fn take_summary(&mut self) -> Option<SummaryItem> {
-        self.summary.take()
-    }
-}
-
 /// A chunk that was found.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SearchResultItem)]
@@ -163,6 +156,20 @@ pub(crate) struct SummaryItem {
     model: Option<String>,
     /// generated or extractive
     kind: &'static str,
+}
+
+/// The end of a summary that came in parts: the summary, and what there is to say of it that could not be said before.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryDone<'a> {
+    #[serde(flatten)]
+    pub(crate) summary: SummaryItem,
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) warnings: &'a [String],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
+const fn is_empty(warnings: &&[String]) -> bool {
+    warnings.is_empty()
 }
 
 /// What a marker stands for.

@@ -16,3 +16,4 @@ mod rerank;
 mod results;
 #[cfg(test)]
 mod rounds;
+mod summaries;

@@ -23,7 +23,7 @@ pub(crate) fn extractive(query: &str, results: &[SearchResult]) -> Summary {
 }
 
 /// The marker of a result, which is cited with it from now on.
-fn marker(citations: &mut Vec<Citation>, result: &SearchResult) -> String {
+pub(super) fn marker(citations: &mut Vec<Citation>, result: &SearchResult) -> String {
     if let Some(citation) = citations.iter().find(|citation| citation.chunk_id == result.chunk_id) {
         return citation.marker.clone();
     }
@@ -59,13 +59,13 @@ fn without_markers(sentence: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use lkr_domain::{DocId, PointId};
 
     use super::*;
     use crate::Scores;
 
-    fn result(n: u8, text: &str) -> SearchResult {
+    pub(crate) fn result(n: u8, text: &str) -> SearchResult {
         SearchResult {
             chunk_id: PointId::from_bytes([n; 16]),
             doc_id: DocId::from_bytes([n; 16]),
