@@ -126,6 +126,8 @@ pub enum Stage {
     Parse,
     /// Making nodes and chunks of it.
     Layer,
+    /// Having a language model describe it, section by section.
+    Describe,
     /// Making vectors and storing points, batch by batch.
     Embed,
     /// Choosing categories, document by document.
@@ -144,6 +146,7 @@ impl Stage {
             Self::Queued => "queued",
             Self::Parse => "parse",
             Self::Layer => "layer",
+            Self::Describe => "describe",
             Self::Embed => "embed",
             Self::Classify => "classify",
             Self::Evaluate => "evaluate",

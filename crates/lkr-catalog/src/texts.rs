@@ -113,7 +113,7 @@ impl Texts {
     /// All texts that are stored, and all blocks, by document and revision.
     pub async fn stored(&self) -> Result<BTreeSet<(DocId, u64)>> {
         let mut stored = BTreeSet::new();
-        for kind in ["texts", "blocks"] {
+        for kind in ["texts", "blocks", "notes"] {
             let prefix = Path::from(kind);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
@@ -128,10 +128,27 @@ impl Texts {
         Ok(self.blobs.head(&path(doc_id, revision)).await?.size)
     }
 
-    /// The blobs that a revision may have, by their paths: its text and, where it came as a file, its blocks.
+    /// The blobs that a revision may have, by their paths: its text, where it came as a file its blocks, and where a
+    /// language model described it what that said.
     #[must_use]
-    pub fn paths(doc_id: DocId, revision: u64) -> [String; 2] {
-        [path(doc_id, revision), blocks_path(doc_id, revision)].map(String::from)
+    pub fn paths(doc_id: DocId, revision: u64) -> [String; 3] {
+        [path(doc_id, revision), blocks_path(doc_id, revision), notes_path(doc_id, revision)]
+            .map(String::from)
+    }
+
+    /// What was noted beside a text; `None` where nothing was.
+    pub async fn notes(&self, doc_id: DocId, revision: u64) -> Result<Option<Bytes>> {
+        match self.blobs.get(&notes_path(doc_id, revision)).await {
+            Ok(got) => Ok(Some(got.bytes().await?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Notes something beside a text, in the place of what was noted before; durable when it answers. It goes with the
+    /// text.
+    pub async fn put_notes(&self, doc_id: DocId, revision: u64, notes: impl Into<Bytes>) -> Result<()> {
+        put(&self.blobs, &notes_path(doc_id, revision), notes.into()).await
     }
 
     /// A blob that [`paths`](Self::paths) named: its length, and its content as it is read. `None` where there is none.
@@ -151,22 +168,25 @@ impl Texts {
         delete(&self.blobs, &blocks_path(doc_id, revision)).await
     }
 
-    /// Removes a text and its blocks; nothing where there is none.
+    /// Removes a text, its blocks and its notes; nothing where there is none.
     pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
+        delete(&self.blobs, &notes_path(doc_id, revision)).await?;
         delete(&self.blobs, &blocks_path(doc_id, revision)).await?;
         delete(&self.blobs, &path(doc_id, revision)).await
     }
 
-    /// The texts that were written before `time`, by document and revision.
+    /// The revisions of which a text or notes were written before `time`, by document.
     pub async fn written_before(&self, time: OffsetDateTime) -> Result<Vec<(DocId, u64)>> {
-        let prefix = Path::from("texts");
-        let mut texts = Vec::new();
-        let mut list = self.blobs.list(Some(&prefix));
-        while let Some(meta) = list.try_next().await? {
-            let named = meta.location.filename().and_then(parse);
-            texts.extend(named.filter(|_| latest_nanos(&meta) < time.unix_timestamp_nanos()));
+        let mut written = BTreeSet::new();
+        for kind in ["texts", "notes"] {
+            let prefix = Path::from(kind);
+            let mut list = self.blobs.list(Some(&prefix));
+            while let Some(meta) = list.try_next().await? {
+                let named = meta.location.filename().and_then(parse);
+                written.extend(named.filter(|_| latest_nanos(&meta) < time.unix_timestamp_nanos()));
+            }
         }
-        Ok(texts)
+        Ok(written.into_iter().collect())
     }
 
     /// Whether the blob store answers.
@@ -191,6 +211,10 @@ fn path(doc_id: DocId, revision: u64) -> Path {
 
 fn blocks_path(doc_id: DocId, revision: u64) -> Path {
     named("blocks", doc_id, revision)
+}
+
+fn notes_path(doc_id: DocId, revision: u64) -> Path {
+    named("notes", doc_id, revision)
 }
 
 /// `<kind>/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, l1_id};
+use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, Usage, l1_id};
 use lkr_domain::{DocId, Document, Layer};
-use lkr_taxonomy::Digest;
+use lkr_taxonomy::{Classified, Digest};
 use lkr_vectors::With;
 
 use crate::{Error, ErrorKind, Result, change, ingestor::Inner, pipeline::Report, shelves::Shelves};
@@ -15,28 +15,37 @@ const PAGE: usize = 100;
 /// What a task says where categories could not be asked for.
 const NO_CATEGORY: &str = "the category could not be found out";
 
-/// The category of a document with this vector; empty for none. A classifier that fails leaves the document without,
-/// and a warning: that is no reason to refuse it.
-pub(crate) async fn category_of(
-    inner: &Inner,
-    document: &Document,
-    vector: Option<&[f32]>,
-) -> (String, Option<String>) {
+/// The category of a document; an empty name for none.
+#[derive(Debug, Default)]
+pub(crate) struct Category {
+    pub(crate) name: String,
+    /// What a language model was asked for it.
+    pub(crate) usage: Usage,
+    pub(crate) warning: Option<String>,
+}
+
+/// The category of a document with this vector. A classifier that fails leaves the document without, and a warning: that
+/// is no reason to refuse it.
+pub(crate) async fn category_of(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Category {
     match ask(inner, document, vector).await {
-        Ok(category) => (category, None),
+        Ok(found) => Category {
+            usage: Usage { calls: found.calls, tokens: found.tokens },
+            warning: found.warning,
+            name: found.verdict.map(|verdict| verdict.name).unwrap_or_default(),
+        },
         Err(error) => {
             tracing::warn!(doc_id = %document.doc_id, %error, "a document could not be classified");
-            (String::new(), Some(format!("{NO_CATEGORY}: {error}")))
+            Category { warning: Some(format!("{NO_CATEGORY}: {error}")), ..Category::default() }
         }
     }
 }
 
-async fn ask(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<String> {
-    let Some(classifier) = &inner.ports.classifier else { return Ok(String::new()) };
+async fn ask(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<Classified> {
+    let blind = Classified { blind: true, ..Classified::default() };
+    let Some(classifier) = &inner.ports.classifier else { return Ok(blind) };
     let digest =
         Digest { title: &document.title, summary: &document.summary, keywords: &document.keywords, vector };
-    let verdict = classifier.classify(&digest).await?;
-    Ok(verdict.map(|verdict| verdict.name).unwrap_or_default())
+    Ok(classifier.classify(&digest).await?)
 }
 
 /// Gives a document that has got its vectors the category that it could not have without.
@@ -44,7 +53,7 @@ pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<
     if document.category_by_hand || !document.category.is_empty() {
         return Ok(());
     }
-    let (category, _) = category_of(inner, document, vector).await;
+    let category = category_of(inner, document, vector).await.name;
     if !category.is_empty() {
         change::categorise(inner, document.doc_id, &category).await?;
     }
@@ -58,10 +67,11 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
     report.send_replace((Stage::Classify, Progress { done: 0, total }));
     let mut result = ReclassifyResult::default();
     let mut after: Option<DocId> = None;
+    let mut blind = false;
     loop {
         let page = inner.ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
         for document in &page.items {
-            classify_again(inner, document, &mut result).await?;
+            blind |= classify_again(inner, document, &mut result).await?;
             let progress = Progress { done: result.documents, total: total.max(result.documents) };
             report.send_replace((Stage::Classify, progress));
         }
@@ -70,7 +80,7 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
             break;
         }
     }
-    if inner.ports.embedder.is_none() {
+    if blind && inner.ports.embedder.is_none() {
         result.warnings.push("no embedding model: no category can be found until there is one".to_owned());
     }
     result.elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -78,28 +88,36 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
     Ok(inner.ports.catalog.end(active, &done).await?)
 }
 
-async fn classify_again(inner: &Inner, document: &Document, result: &mut ReclassifyResult) -> Result<()> {
+/// Classifies a document again, and answers whether that could not be done for want of a vector.
+async fn classify_again(inner: &Inner, document: &Document, result: &mut ReclassifyResult) -> Result<bool> {
     result.documents += 1;
     if document.category_by_hand {
         result.by_hand += 1;
-        return Ok(());
+        return Ok(false);
     }
-    let Some(vector) = vector_of(inner, document).await? else {
-        // What has no vector yet is classified when it gets one; what it has until then stays.
-        result.uncategorized += u64::from(document.category.is_empty());
-        return Ok(());
-    };
-    let category = match ask(inner, document, Some(&vector)).await {
+    let vector = vector_of(inner, document).await?;
+    let found = match ask(inner, document, vector.as_deref()).await {
         Err(error) if !error.is_retryable() => {
             result.uncategorized += u64::from(document.category.is_empty());
             result.warn(format!("{}: {NO_CATEGORY}: {error}", document.doc_id));
-            return Ok(());
+            return Ok(false);
         }
         asked => asked?,
     };
+    result.usage.calls += found.calls;
+    result.usage.tokens += found.tokens;
+    if let Some(warning) = found.warning {
+        result.warn(format!("{}: {warning}", document.doc_id));
+    }
+    if found.blind {
+        // What has no vector yet is classified when it gets one; what it has until then stays.
+        result.uncategorized += u64::from(document.category.is_empty());
+        return Ok(true);
+    }
+    let category = found.verdict.map(|verdict| verdict.name).unwrap_or_default();
     result.uncategorized += u64::from(category.is_empty());
     result.changed += u64::from(change::categorise(inner, document.doc_id, &category).await?);
-    Ok(())
+    Ok(false)
 }
 
 /// The document's own vector, where it has one of the embedder in use.

@@ -10,14 +10,19 @@ use lkr_domain::{
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
-use lkr_text::Language;
+use lkr_text::{Language, estimate_tokens};
 use lkr_vectors::{Point, Tags};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, ErrorKind, Result, dense::passage, fingerprint::fingerprint, ingestor::Inner, long_texts::Share,
+    Error, ErrorKind, Result,
+    dense::passage,
+    describe::{Described, Part, Section},
+    fingerprint::fingerprint,
+    ingestor::Inner,
+    long_texts::Share,
 };
 
 /// A document on its way: its record to be, and its layers, of which points are made batch by batch: all at once they
@@ -172,6 +177,44 @@ impl Draft {
         Ok(tokio::task::spawn_blocking(move || body.points(layer, ordinals)).await?)
     }
 
+    /// A section, for somebody to describe.
+    pub(crate) async fn section(&self, ordinal: u32) -> Result<Section> {
+        let body = Arc::clone(&self.body);
+        Ok(tokio::task::spawn_blocking(move || body.section(ordinal)).await?)
+    }
+
+    /// The document as a whole, for somebody to describe: what its sections say, or their summaries where that is much.
+    pub(crate) async fn whole_document(&self) -> Result<Section> {
+        let body = Arc::clone(&self.body);
+        Ok(tokio::task::spawn_blocking(move || body.whole()).await?)
+    }
+
+    /// Takes over what was said of sections, of what lies in them, and of the document.
+    pub(crate) fn describe(&mut self, all: Vec<Described>) -> Result<()> {
+        let lost = || Error::new(ErrorKind::Internal, "describe", "points are being made already");
+        let Body { layered, .. } = Arc::get_mut(&mut self.body).ok_or_else(lost)?;
+        for Described { layer, ordinal, said, parts } in all {
+            if layer == Layer::L1 {
+                layered.root.summary.clone_from(&said.summary);
+                self.document.summary = said.summary;
+                if !said.keywords.is_empty() {
+                    layered.root.keywords.clone_from(&said.keywords);
+                    self.document.keywords = said.keywords;
+                }
+                continue;
+            }
+            if let Some(node) = layered.l2.get_mut(ordinal as usize) {
+                node.summary = said.summary;
+            }
+            for (ordinal, summary) in parts.into_iter().zip(said.parts).filter(|(_, said)| !said.is_empty()) {
+                if let Some(node) = layered.l3.get_mut(ordinal as usize) {
+                    node.summary = summary;
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn categorise(&mut self, category: String) {
         self.document.category = category;
         self.tags = tags_of(&self.document);
@@ -183,7 +226,42 @@ impl Draft {
     }
 }
 
+/// Up to so many tokens a document is shown as it is, and beyond as the summaries of its sections; of these so many are
+/// shown at the most.
+const WHOLE_TOKENS: usize = 3_000;
+const WHOLE_SECTIONS: usize = 60;
+
 impl Body {
+    fn section(&self, ordinal: u32) -> Section {
+        let Layered { root, l2, l3, .. } = &self.layered;
+        let node = l2.get(ordinal as usize);
+        let headings = node.into_iter().flat_map(|node| node.path.iter().map(String::as_str));
+        let titles: Vec<&str> = std::iter::once(root.title.as_str()).chain(headings).collect();
+        let first = l3.partition_point(|node| node.parent < Some(ordinal));
+        let own = l3.iter().skip(first).take_while(|node| node.parent == Some(ordinal));
+        let part = |node: &Node| Part {
+            ordinal: node.ordinal,
+            title: node.title.clone(),
+            text: self.bounds.cut(&self.text, node.span).to_owned(),
+        };
+        Section { layer: Layer::L2, ordinal, heading: titles.join(" > "), parts: own.map(part).collect() }
+    }
+
+    fn whole(&self) -> Section {
+        let Layered { root, l2, .. } = &self.layered;
+        let cut = |node: &Node| self.bounds.cut(&self.text, node.span);
+        let is_short = l2.iter().map(|node| node.span.len()).sum::<u32>() as usize <= 4 * WHOLE_TOKENS
+            && l2.iter().map(|node| estimate_tokens(cut(node))).sum::<usize>() <= WHOLE_TOKENS;
+        let step = if is_short { 1 } else { l2.len().div_ceil(WHOLE_SECTIONS).max(1) };
+        let said = l2.iter().step_by(step).map(|node| match is_short {
+            true => cut(node).to_owned(),
+            false => format!("{}: {}", node.title, node.summary),
+        });
+        let text = said.collect::<Vec<_>>().join("\n\n");
+        let parts = vec![Part { ordinal: 0, title: String::new(), text }];
+        Section { layer: Layer::L1, ordinal: 0, heading: root.title.clone(), parts }
+    }
+
     fn points(&self, layer: Layer, ordinals: Range<u32>) -> Vec<Drafted> {
         let sources = points_in(self.doc_id, self.revision, &self.layered, layer, ordinals);
         sources.into_iter().map(|source| self.drafted(source)).collect()

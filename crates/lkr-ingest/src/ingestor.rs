@@ -10,7 +10,7 @@ use lkr_catalog::{
     Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, Texts, Trash,
 };
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
-use lkr_models::{Embedder, SparseEncoder};
+use lkr_models::{ChatModelSource, Embedder, SparseEncoder};
 use lkr_parsers::Parser;
 use lkr_state::{TaskQueue, Turns, Write};
 use lkr_taxonomy::Classifier;
@@ -53,6 +53,8 @@ pub struct Ports {
     pub parser: Arc<dyn Parser>,
     /// What finds the category of a document; without one, only people choose categories.
     pub classifier: Option<Arc<dyn Classifier>>,
+    /// What names the language model that writes summaries; without one they are picked from the texts.
+    pub chat_models: Option<Arc<dyn ChatModelSource>>,
     /// What judges searches; without it, tasks that ask for it fail.
     pub evaluator: Option<Arc<dyn Evaluator>>,
 }

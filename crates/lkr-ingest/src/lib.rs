@@ -4,6 +4,7 @@ mod change;
 mod classify;
 mod dedup;
 mod dense;
+mod describe;
 mod draft;
 mod error;
 mod evaluate;

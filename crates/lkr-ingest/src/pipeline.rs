@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::{
     Error, ErrorKind, Result,
     dedup::{Claim, Decision, decide},
+    describe::describe,
     draft::{Text, draft, parse},
     ingestor::{CONTENDED_TRIES, Inner},
     long_texts::Share,
@@ -36,11 +37,12 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     };
     report.send_replace((Stage::Layer, Progress::default()));
     let (mut draft, mut warnings) = draft(inner, task, parsed, fingerprint.clone(), share).await?;
+    let told = describe(inner, &mut draft, task, report).await?;
     let shelf = inner.shelves.enter().await;
     let earlier = earlier(inner, task).await?;
-    let (embedded, warning) = store(inner, &shelf, &mut draft, &earlier, report).await?;
+    let (embedded, category) = store(inner, &shelf, &mut draft, &earlier, report).await?;
     report.send_replace((Stage::Publish, Progress::default()));
-    warnings.extend(warning);
+    warnings.extend(told.warnings.into_iter().chain(category.warning));
     warnings.extend(inner.ports.embedder.is_none().then(|| NO_MODEL.to_owned()));
     let result = DocumentResult {
         title: draft.document.title.clone(),
@@ -49,7 +51,7 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
         language: draft.document.language.clone(),
         counts: draft.document.counts,
         embedded,
-        usage: Usage::default(),
+        usage: sum(told.usage, category.usage),
         warnings,
         elapsed_ms: elapsed_ms(begun),
     };
@@ -62,6 +64,10 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
         (claim, free) = decided;
     }
     Ok(())
+}
+
+const fn sum(one: Usage, other: Usage) -> Usage {
+    Usage { calls: one.calls + other.calls, tokens: one.tokens + other.tokens }
 }
 
 /// The right to make a document of a text, and what the step that publishes it has to expect.

@@ -7,7 +7,8 @@ use lkr_domain::{Layer, PointId};
 use lkr_vectors::{Condition, Filter, Point, With};
 
 use crate::{
-    Error, ErrorKind, Result, classify,
+    Error, ErrorKind, Result,
+    classify::{self, Category},
     dense::{Means, batches, embed},
     draft::{Draft, Drafted},
     ingestor::Inner,
@@ -18,19 +19,18 @@ use crate::{
 
 /// Embeds what has no vector yet and stores all points: chunks by batches, with each one the nodes above it that have
 /// no chunks to come, so that the store can write them at once and no more is in memory than a batch. With the last
-/// one the document has its vector, and with it its category. Answers how many texts were embedded, and what is to be
-/// said of the category.
+/// one the document has its vector, and with it its category. Answers how many texts were embedded, and the category.
 pub(crate) async fn store(
     inner: &Inner,
     shelf: &Shelf<'_>,
     draft: &mut Draft,
     earlier: &Earlier,
     report: &Report,
-) -> Result<(u64, Option<String>)> {
+) -> Result<(u64, Category)> {
     let total = draft.count(Layer::Chunks);
     let progress = |done: u32| (Stage::Embed, Progress { done: done.into(), total: total.into() });
     let (mut means, mut nodes) = (Means::default(), Nodes::default());
-    let (mut embedded, mut warning) = (0, None);
+    let (mut embedded, mut category) = (0, Category::default());
     report.send_replace(progress(0));
     for batch in batches(total, inner.options.batch) {
         let chunks = draft.points(Layer::Chunks, batch.clone()).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn store(
         }
         let chunks = chunks.into_iter().zip(vectors);
         if batch.end == total {
-            warning = store_last(inner, shelf, draft, batch.clone(), chunks, nodes, &mut means).await?;
+            category = store_last(inner, shelf, draft, batch.clone(), chunks, nodes, &mut means).await?;
         } else {
             let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
             let lost = || Error::new(ErrorKind::Internal, "store points", "a chunk lies in no node");
@@ -50,7 +50,7 @@ pub(crate) async fn store(
         }
         report.send_replace(progress(batch.end));
     }
-    Ok((embedded, warning))
+    Ok((embedded, category))
 }
 
 /// The first nodes that are not stored yet: their ordinals in L2 and L3.
@@ -81,10 +81,10 @@ async fn store_last(
     chunks: impl Iterator<Item = (Drafted, Option<Vec<f32>>)>,
     mut nodes: Nodes,
     means: &mut Means,
-) -> Result<Option<String>> {
+) -> Result<Category> {
     let own = means.take(&l1_id(draft.document.doc_id, draft.document.revision));
-    let (category, warning) = classify::category_of(inner, &draft.document, own.as_deref()).await;
-    draft.categorise(category);
+    let category = classify::category_of(inner, &draft.document, own.as_deref()).await;
+    draft.categorise(category.name.clone());
     let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
     let ready = nodes.up_to((draft.count(Layer::L2), draft.count(Layer::L3)));
     let root = draft.points(Layer::L1, 0..1).await?;
@@ -96,7 +96,7 @@ async fn store_last(
         let filter = Filter::only(Condition::Revision(draft.document.doc_id, draft.document.revision));
         set_tags_everywhere(&*inner.ports.vectors, &filter, &draft.tags).await?;
     }
-    Ok(warning)
+    Ok(category)
 }
 
 /// Stores chunks, and the nodes that are ready.

@@ -11,6 +11,7 @@ mod paced;
 mod reranker;
 mod scripted_chat;
 mod sparse;
+mod structured;
 
 pub use chat::{
     AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
@@ -24,3 +25,4 @@ pub use paced::{PaceOptions, Paced};
 pub use reranker::{Reranker, RerankerProfile, RerankerSource};
 pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
+pub use structured::{Structured, ask_structured};

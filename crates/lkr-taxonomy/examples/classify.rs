@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
         let Some(vector) = vector(&*embedder, &entry).await? else { continue };
         let best = classifier.rank(&vector).await?;
         let digest = Digest { title: &entry.title, summary: "", keywords: &[], vector: Some(&vector) };
-        let verdict = classifier.classify(&digest).await?;
+        let verdict = classifier.classify(&digest).await?.verdict;
         count += 1;
         found += usize::from(verdict.is_some());
         let best: Vec<_> =

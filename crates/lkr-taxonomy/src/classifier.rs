@@ -27,6 +27,27 @@ pub struct Verdict {
     pub score: f32,
 }
 
+/// What a classifier made of a document.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Classified {
+    /// The category that fits, if one does.
+    pub verdict: Option<Verdict>,
+    /// Whether it could tell nothing for want of a vector.
+    pub blind: bool,
+    /// What a language model was asked for it: requests, and tokens in and out.
+    pub calls: u64,
+    /// See [`calls`](Self::calls).
+    pub tokens: u64,
+    /// What whoever sent the document should know.
+    pub warning: Option<String>,
+}
+
+impl From<Option<Verdict>> for Classified {
+    fn from(verdict: Option<Verdict>) -> Self {
+        Self { verdict, ..Self::default() }
+    }
+}
+
 /// Finds the category of a document.
 #[async_trait]
 pub trait Classifier: Debug + Send + Sync + 'static {
@@ -34,5 +55,5 @@ pub trait Classifier: Debug + Send + Sync + 'static {
     fn id(&self) -> String;
 
     /// The category of a document, if one fits.
-    async fn classify(&self, digest: &Digest<'_>) -> Result<Option<Verdict>>;
+    async fn classify(&self, digest: &Digest<'_>) -> Result<Classified>;
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod category;
+mod chat;
 mod classifier;
 mod error;
 mod json;
@@ -11,7 +12,8 @@ mod taxonomy;
 mod yaml;
 
 pub use category::Category;
-pub use classifier::{Classifier, Digest, Verdict};
+pub use chat::ChatClassifier;
+pub use classifier::{Classified, Classifier, Digest, Verdict};
 pub use error::{Error, ErrorKind, Result};
 pub use similarity::{SimilarityClassifier, SimilarityOptions};
 pub use taxonomy::Taxonomy;

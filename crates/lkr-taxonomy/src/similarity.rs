@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lkr_models::{EmbedKind, Embedder};
 use tokio::sync::OnceCell;
 
-use crate::{Category, Classifier, Digest, Error, ErrorKind, Result, Taxonomy, Verdict};
+use crate::{Category, Classified, Classifier, Digest, Error, ErrorKind, Result, Taxonomy, Verdict};
 
 /// Changes with the method, its reference included, so that answers of an older one are known as such.
 const METHOD: &str = "similarity-1";
@@ -108,11 +108,13 @@ impl Classifier for SimilarityClassifier {
         format!("{METHOD} {model} {taxonomy} {}", self.options.threshold)
     }
 
-    /// None for a document without a vector.
-    async fn classify(&self, digest: &Digest<'_>) -> Result<Option<Verdict>> {
-        let Some(vector) = digest.vector else { return Ok(None) };
+    /// Blind to a document without a vector.
+    async fn classify(&self, digest: &Digest<'_>) -> Result<Classified> {
+        let Some(vector) = digest.vector else {
+            return Ok(Classified { blind: true, ..Classified::default() });
+        };
         let best = self.rank(vector).await?.into_iter().next();
-        Ok(best.filter(|best| best.score >= self.options.threshold))
+        Ok(best.filter(|best| best.score >= self.options.threshold).into())
     }
 }
 

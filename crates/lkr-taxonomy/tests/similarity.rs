@@ -65,7 +65,7 @@ fn digest(vector: Option<&[f32]>) -> Digest<'_> {
 
 async fn name(classifier: &SimilarityClassifier, text: &str) -> Option<String> {
     let vector = vector(text).await;
-    classifier.classify(&digest(Some(&vector))).await.unwrap().map(|verdict| verdict.name)
+    classifier.classify(&digest(Some(&vector))).await.unwrap().verdict.map(|verdict| verdict.name)
 }
 
 #[tokio::test]
@@ -74,7 +74,8 @@ async fn takes_the_nearest_or_none() {
     assert_eq!(name(&classifier, "a kitten with whiskers and mice").await.as_deref(), Some("Cats"));
     assert_eq!(name(&classifier, "a puppy on a leash fetch sticks").await.as_deref(), Some("Dogs"));
     assert_eq!(name(&classifier, "quartz basalt granite feldspar").await, None);
-    assert_eq!(classifier.classify(&digest(None)).await.unwrap(), None);
+    let blind = classifier.classify(&digest(None)).await.unwrap();
+    assert!(blind.blind && blind.verdict.is_none());
 }
 
 #[tokio::test]
@@ -82,8 +83,8 @@ async fn the_threshold_decides() {
     let vector = vector("a kitten among many other words").await;
     let best = classifier(ANIMALS, SimilarityOptions::default()).rank(&vector).await.unwrap().remove(0);
     let at = |threshold| classifier(ANIMALS, SimilarityOptions::default().with_threshold(threshold));
-    assert_eq!(at(best.score).classify(&digest(Some(&vector))).await.unwrap(), Some(best.clone()));
-    assert_eq!(at(best.score + 1e-4).classify(&digest(Some(&vector))).await.unwrap(), None);
+    assert_eq!(at(best.score).classify(&digest(Some(&vector))).await.unwrap().verdict, Some(best.clone()));
+    assert_eq!(at(best.score + 1e-4).classify(&digest(Some(&vector))).await.unwrap().verdict, None);
 }
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn categories_are_embedded_once_and_failures_are_not_kept() {
     let error = classifier.classify(&digest(Some(&vector))).await.unwrap_err();
     assert!(error.kind() == ErrorKind::ModelAway && error.is_retryable(), "{error}");
     for _ in 0..3 {
-        let found = classifier.classify(&digest(Some(&vector))).await.unwrap();
+        let found = classifier.classify(&digest(Some(&vector))).await.unwrap().verdict;
         assert!(matches!(found, Some(Verdict { name, .. }) if name == "Cats"));
     }
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 2);
@@ -130,7 +131,7 @@ async fn the_built_in_taxonomy_is_embedded_once() {
     let classifier =
         SimilarityClassifier::new(Taxonomy::built_in(), embedder.clone(), SimilarityOptions::default());
     let vector = vector("salary bands, bonuses, equity and stock options, insurance, pension").await;
-    let found = classifier.classify(&digest(Some(&vector))).await.unwrap().unwrap();
+    let found = classifier.classify(&digest(Some(&vector))).await.unwrap().verdict.unwrap();
     assert_eq!(found.name, "Compensation and Benefits");
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 1);
 }

@@ -4,9 +4,6 @@ use std::collections::HashSet;
 
 use crate::{detect, overlap, query_terms};
 
-/// What share of a sentence's words has to stand in its sources.
-const BORNE_OUT: f64 = 0.5;
-
 /// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where it has no words.
 #[must_use]
 pub fn support(sentence: &str, sources: &[&str]) -> f64 {
@@ -14,13 +11,13 @@ pub fn support(sentence: &str, sources: &[&str]) -> f64 {
     overlap(&query_terms(sentence), &sources, detect(&sources)).of_query
 }
 
-/// Whether `sources` bear a sentence out: half of its words at least, and all of its numbers, stand in them.
+/// Whether `sources` bear a sentence out: such a share of its words at least, and all of its numbers, stand in them.
 ///
 /// Words alone do not tell what a sentence says of what; what has hardly a word of its sources was made up, though.
 #[must_use]
-pub fn is_borne_out(sentence: &str, sources: &[&str]) -> bool {
+pub fn is_borne_out(sentence: &str, sources: &[&str], share: f64) -> bool {
     let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
-    numbers(sentence).is_subset(&known) && support(sentence, sources) >= BORNE_OUT
+    numbers(sentence).is_subset(&known) && support(sentence, sources) >= share
 }
 
 /// The numbers of a text, without what parts their thousands.
@@ -135,6 +132,7 @@ mod tests {
     #[test]
     fn a_sentence_is_borne_out_by_its_words_and_numbers() {
         let ice = "The ice of Europa is about 20 kilometres thick; below it lies an ocean of 1,000,000 km³.";
+        let is_borne_out = |sentence: &str, sources: &[&str]| is_borne_out(sentence, sources, 0.5);
         assert!(is_borne_out("Europa's ice is 20 kilometres thick.", &[ice]));
         assert!(is_borne_out("An ocean of 1000000 km³ lies below the ice.", &["nothing", ice]));
         assert!(!is_borne_out("Europa's ice is 30 kilometres thick.", &[ice]), "another number");

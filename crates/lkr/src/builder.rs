@@ -9,7 +9,7 @@ use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy};
+use lkr_taxonomy::{ChatClassifier, Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
@@ -119,8 +119,8 @@ impl Builder {
         self
     }
 
-    /// What finds the category of a document; unless one is given, its nearness to the categories' descriptions, where
-    /// there is an embedding model.
+    /// What finds the category of a document; unless one is given, the language model where there is one, else its
+    /// nearness to the categories' descriptions, where there is an embedding model.
     #[must_use]
     pub fn classifier(mut self, classifier: Arc<dyn Classifier>) -> Self {
         self.classifier = Some(classifier);
@@ -176,7 +176,16 @@ impl Builder {
             let (taxonomy, embedder) = (taxonomy.clone(), Arc::clone(embedder));
             Arc::new(SimilarityClassifier::new(taxonomy, embedder, SimilarityOptions::default()))
         };
-        let classifier = self.classifier.or_else(|| self.embedder.as_ref().map(similarity));
+        let classifier = self.classifier.or_else(|| {
+            let similar = self.embedder.as_ref().map(similarity);
+            match &self.chat_models {
+                Some(models) => {
+                    let (taxonomy, models) = (taxonomy.clone(), Arc::clone(models));
+                    Some(Arc::new(ChatClassifier::new(taxonomy, models, similar)))
+                }
+                None => similar,
+            }
+        });
         let originals = self.originals.unwrap_or_else(|| Originals::on(Arc::clone(&blobs)));
         let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
         let catalog = match self.outbox {
@@ -206,6 +215,7 @@ impl Builder {
             embedder: self.embedder.clone(),
             parser,
             classifier,
+            chat_models: self.chat_models.clone(),
             evaluator: Some(Arc::new(evaluator)),
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;

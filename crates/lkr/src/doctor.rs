@@ -120,6 +120,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         embedder: None,
         parser: Arc::new(Markdown),
         classifier: None,
+        chat_models: None,
         evaluator: None,
     };
     Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")

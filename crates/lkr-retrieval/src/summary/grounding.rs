@@ -12,6 +12,8 @@ use crate::{
 /// How many sentences a summary may have, and how long it may be in bytes: what goes on beyond is not read.
 const MOST_SENTENCES: usize = 12;
 const MOST_BYTES: usize = 8_000;
+/// What share of a sentence's words has to stand in what it cites.
+const BORNE_OUT: f64 = 0.5;
 /// A source that has so little of a sentence's words beside others that bear it out vouches for nothing.
 const VOUCHES: f64 = 0.25;
 
@@ -94,7 +96,7 @@ impl Grounding {
             .collect();
         let sources: Vec<&str> = cited.iter().map(|(_, source)| source.as_str()).collect();
         let words = plain(&without_foreign_links(&words, &sources));
-        if !is_borne_out(&words, &sources) {
+        if !is_borne_out(&words, &sources, BORNE_OUT) {
             return None;
         }
         let vouches = |source: &str| support(&words, &[source]) >= VOUCHES || sources.len() == 1;

@@ -200,9 +200,10 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
 
     /// The blobs and the original of a revision.
     async fn kept(&mut self, kept: &Kept) -> Result<()> {
-        let [text, blocks] = Texts::paths(kept.doc_id, kept.revision);
+        let [text, blocks, notes] = Texts::paths(kept.doc_id, kept.revision);
         self.stored(&Source::Blob(text), kept.text_sha256.as_deref(), true).await?;
         self.stored(&Source::Blob(blocks), kept.blocks_sha256.as_deref(), false).await?;
+        self.stored(&Source::Blob(notes), None, false).await?;
         match kept.original.clone() {
             Some(path) => self.stored(&Source::Original(path), kept.original_sha256.as_deref(), true).await,
             None => Ok(()),

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use lkr::{IngestOptions, KnowledgeBase, NewDocument, Task, TaskId};
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{Classifier, Digest, Verdict};
+use lkr_taxonomy::{Classified, Classifier, Digest, Verdict};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio::sync::Semaphore;
@@ -94,7 +94,7 @@ impl Classifier for ByTitle {
         "by title".to_owned()
     }
 
-    async fn classify(&self, digest: &Digest<'_>) -> lkr_taxonomy::Result<Option<Verdict>> {
+    async fn classify(&self, digest: &Digest<'_>) -> lkr_taxonomy::Result<Classified> {
         if self.fails.load(Ordering::SeqCst) {
             return Err(lkr_taxonomy::Error::new(
                 lkr_taxonomy::ErrorKind::ModelAway,
@@ -104,7 +104,8 @@ impl Classifier for ByTitle {
         }
         let known = self.known.lock().unwrap();
         let name = digest.vector.and_then(|_| known.get(digest.title).cloned());
-        Ok(name.map(|name| Verdict { name, score: 1.0 }))
+        let blind = digest.vector.is_none();
+        Ok(Classified { blind, ..name.map(|name| Verdict { name, score: 1.0 }).into() })
     }
 }
 
