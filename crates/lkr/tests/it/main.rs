@@ -12,6 +12,7 @@
 mod backup;
 mod changes;
 mod common;
+mod describe;
 mod doctor;
 #[cfg(feature = "files")]
 mod files;
