@@ -55,7 +55,10 @@ impl Metrics {
             "lkr_model_calls_total",
             "Calls of models on other machines, each try counted, by what came of them",
         );
-        let tokens = Opts::new("lkr_model_tokens_total", "Tokens as the providers of models count them");
+        let tokens = Opts::new(
+            "lkr_model_tokens_total",
+            "Tokens of calls of models, as their providers count them, of embedding models as they are estimated",
+        );
         let model_durations =
             HistogramOpts::new("lkr_model_call_duration_seconds", "Time of calls of models")
                 .buckets(MODEL_BUCKETS.to_vec());

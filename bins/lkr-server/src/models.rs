@@ -30,7 +30,7 @@ const PASSAGES: [&str; 2] = ["Jupiter has many moons.", "Knead the dough for ten
 const GREETING: &str = "Say hello in one word.";
 const AS_JSON: &str = "Which is the largest planet? Answer as JSON: {\"planet\": \"…\"}";
 /// How long its answers may be: some think before they answer.
-const ANSWER_TOKENS: u32 = 256;
+const ANSWER_TOKENS: u32 = 1024;
 /// How much of an answer is shown, in characters.
 const SHOWN_CHARS: usize = 80;
 
@@ -98,6 +98,9 @@ async fn try_chat(services: &Services, entry: &ModelEntry) -> Result<String, Str
     let model = chat_models::remote(entry, &services.outgoing).map_err(|error| error.to_string())?;
     let begun = Instant::now();
     let answer = model.complete(&asking(GREETING)).await.map_err(|error| error.to_string())?;
+    if answer.text.trim().is_empty() {
+        return Err(format!("{} said nothing within {ANSWER_TOKENS} tokens", model.profile().name));
+    }
     let (took, usage) = (begun.elapsed().as_millis(), answer.usage);
     let as_json = say_json(&model).await.map_err(|error| format!("it answers, but not as JSON: {error}"))?;
     let in_parts = stream(&model).await.map_err(|error| format!("it answers, but not in parts: {error}"))?;

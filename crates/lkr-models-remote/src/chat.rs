@@ -12,7 +12,7 @@ use crate::{
     manner::Uses,
     provider::{Failure, Provider},
     stream::in_parts,
-    wire::{Ask, Said},
+    wire::{Answer, Ask},
 };
 
 const PATH: &str = "/chat/completions";
@@ -95,16 +95,14 @@ impl ChatModel for HttpChat {
         let uses = Uses { schema: request.schema.is_some(), stream: false };
         let send = |manner| async move {
             let ask = Ask::new(self.model(), request, manner, false);
-            self.provider.post::<Said>(PATH, &ask).await
+            self.provider.post::<Answer>(PATH, &ask, answer_bytes(request)).await
         };
         whole(self.ask(uses, send).await?, &self.provider)
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
         let uses = Uses { schema: request.schema.is_some(), stream: true };
-        let tokens = usize::try_from(request.max_tokens).unwrap_or(usize::MAX);
-        let limits = self.provider.limits(tokens.saturating_mul(TOKEN_BYTES).min(LARGEST_BYTES));
-        let limits = Limits { idle: self.idle, ..limits };
+        let limits = Limits { idle: self.idle, ..self.provider.limits(answer_bytes(request)) };
         let send = |manner| async move {
             let ask = Ask::new(self.model(), request, manner, true);
             let body = serde_json::to_vec(&ask).map_err(error::wrong_answer)?;
@@ -115,13 +113,19 @@ impl ChatModel for HttpChat {
     }
 }
 
+/// What an answer may have, in bytes.
+fn answer_bytes(request: &ChatRequest) -> usize {
+    let tokens = usize::try_from(request.max_tokens).unwrap_or(usize::MAX);
+    tokens.saturating_mul(TOKEN_BYTES).min(LARGEST_BYTES)
+}
+
 /// The answer that came at once.
-pub(crate) fn whole(said: Said, provider: &Provider) -> Result<ChatAnswer> {
-    if let Some(error) = said.error.filter(|error| !error.is_null()) {
+pub(crate) fn whole(answer: Answer, provider: &Provider) -> Result<ChatAnswer> {
+    if let Some(error) = answer.error.filter(|error| !error.is_null()) {
         return Err(provider.refused_within(&error));
     }
-    let first = said.choices.into_iter().next();
+    let first = answer.choices.into_iter().next();
     let mut first = first.ok_or_else(|| error::wrong_answer("it holds no choice"))?;
-    let usage = said.usage.as_ref().map(Into::into).unwrap_or_default();
+    let usage = answer.usage.as_ref().map(Into::into).unwrap_or_default();
     Ok(ChatAnswer { text: first.text(), end: first.end().unwrap_or(AnswerEnd::Whole), usage })
 }

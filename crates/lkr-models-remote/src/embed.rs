@@ -17,6 +17,10 @@ const PATH: &str = "/embeddings";
 
 /// What is embedded to find out how many dimensions there are.
 const PROBE: &str = "a short text to embed";
+/// As many dimensions as no model has.
+const MOST_DIMS: usize = 65_536;
+/// What a number of a vector takes at the most, in bytes.
+const NUMBER_BYTES: usize = 32;
 /// How often a text that is still too long is cut in half.
 const CUTS: u32 = 4;
 
@@ -136,8 +140,10 @@ impl HttpEmbedder {
 
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         let model = self.provider.options().model.as_str();
+        let dims = if self.profile.dims == 0 { MOST_DIMS } else { self.profile.dims };
+        let bytes = texts.len().saturating_mul(dims).saturating_mul(NUMBER_BYTES);
         let ask = Ask { model, input: texts, encoding_format: "float" };
-        let answer: Answer = self.provider.post(PATH, &ask).await.map_err(|failure| failure.error)?;
+        let answer: Answer = self.provider.post(PATH, &ask, bytes).await.map_err(|failure| failure.error)?;
         match answer {
             Answer::Rows { data } => in_order(data, texts.len(), self.profile.dims),
             Answer::Failed { error } => Err(self.provider.refused_within(&error)),

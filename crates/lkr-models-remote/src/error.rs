@@ -29,10 +29,12 @@ pub(crate) fn refused(
     said: &Said,
     asked: &RemoteOptions,
 ) -> Error {
+    let elsewhere = status.is_redirection();
+    let key = !elsewhere && (matches!(status.as_u16(), 401 | 403) || said.wrong_key());
     let (kind, what) = match status.as_u16() {
-        300..=399 => (ErrorKind::Config, "it leads elsewhere, which is not followed".to_owned()),
-        401 | 403 if asked.api_key.is_none() => (ErrorKind::Config, "it wants a key".to_owned()),
-        401 | 403 => (ErrorKind::Config, "it refuses the key".to_owned()),
+        _ if elsewhere => (ErrorKind::Config, "it leads elsewhere, which is not followed".to_owned()),
+        _ if key && asked.api_key.is_none() => (ErrorKind::Config, "it wants a key".to_owned()),
+        _ if key => (ErrorKind::Config, "it refuses the key".to_owned()),
         402 => (ErrorKind::Config, "its quota is used up".to_owned()),
         _ if said.no_quota() => (ErrorKind::Config, "its quota is used up".to_owned()),
         429 => return throttled(retry_after),
@@ -46,11 +48,7 @@ pub(crate) fn refused(
         _ => (ErrorKind::Config, "it refuses the request".to_owned()),
     };
     // Who refuses a key is too likely to repeat it.
-    let shown = if matches!(status.as_u16(), 300..=399 | 401 | 403) {
-        String::new()
-    } else {
-        said.shown(asked.api_key.as_ref())
-    };
+    let shown = if elsewhere || key { String::new() } else { said.shown(asked.api_key.as_ref()) };
     let shown = if shown.is_empty() { shown } else { format!("; it says: {shown}") };
     Error::new(kind, OPERATION, format!("{what} (status {}){shown}", status.as_u16()))
 }

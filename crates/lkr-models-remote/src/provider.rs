@@ -17,7 +17,7 @@ use crate::{RemoteOptions, error, said::Said};
 
 /// The longest that a provider is left alone for.
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
-/// What an answer may have besides what was sent, in bytes.
+/// What any answer may have besides, in bytes.
 const ANSWER_BYTES: usize = 1024 * 1024;
 /// How much is read of what is said of an error.
 const SAID_BYTES: usize = 16 * 1024;
@@ -75,14 +75,16 @@ impl Provider {
         Limits { connect, whole, idle: whole, body: body.saturating_add(ANSWER_BYTES) }
     }
 
-    /// Posts `body` as JSON to `path` behind the base address, unless that ends with it already.
+    /// Posts `body` as JSON to `path` behind the base address, unless that ends with it already. The answer may have so
+    /// many bytes, and some more.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
+        answer_bytes: usize,
     ) -> Result<T, Failure> {
         let body = serde_json::to_vec(body).map_err(error::wrong_answer)?;
-        let limits = self.limits(body.len().saturating_mul(4));
+        let limits = self.limits(answer_bytes);
         let answer = self.open(path, body, limits).await?;
         let bytes = answer.bytes().await.map_err(error::unanswered)?;
         let wrong = || error::wrong_answer("it is none of the JSON that is expected");

@@ -21,12 +21,13 @@ pub(crate) struct Said {
 
 impl Said {
     /// Reads what the providers write: `{"error": {"message", "type", "param", "code"}}` (OpenAI and most),
-    /// `{"error": "…"}` (Ollama, TEI), `{"message", "type", "param", "code"}` (vLLM), `{"detail": …}` (FastAPI), or
-    /// plain text.
+    /// `{"error": "…"}` (Ollama, TEI), `{"message", "type", "param", "code"}` (vLLM), `{"detail": …}` (FastAPI), the
+    /// first of these in a list (Google), or plain text.
     pub(crate) fn read(body: &[u8]) -> Self {
         let value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
-        Self::of(value.get("error").or_else(|| value.get("detail")).unwrap_or(&value))
+        let value = value.get(0).unwrap_or(&value);
+        Self::of(value.get("error").or_else(|| value.get("detail")).unwrap_or(value))
     }
 
     /// Reads what stands under `error`.
@@ -49,6 +50,11 @@ impl Said {
         any.iter().any(|part| self.all.contains(part))
     }
 
+    /// That the key is wrong.
+    pub(crate) fn wrong_key(&self) -> bool {
+        self.mentions(&["invalid_api_key", "api key not valid", "incorrect api key", "invalid api key"])
+    }
+
     /// That the model is not known.
     pub(crate) fn no_model(&self) -> bool {
         let missing = ["not found", "does not exist", "not exist", "unknown model", "not loaded"];
@@ -59,26 +65,27 @@ impl Said {
     /// That a text is longer than the model takes, or that it is too many texts: of OpenAI, vLLM, llama.cpp, Ollama,
     /// TEI and their like.
     pub(crate) fn too_much(&self) -> bool {
-        self.mentions(&[
-            "context_length_exceeded",
-            "exceed_context_size",
-            "maximum context length",
-            "context length",
-            "context size",
-            "context window",
-            "maximum model length",
-            "maximum input length",
-            "maximum allowed batch size",
-            "max allowed tokens",
-            "physical batch size",
-            "must have less than",
-            "input is too long",
-            "input too long",
-            "too many inputs",
-            "too many tokens",
-            "array_above_max_length",
-            "string_above_max_length",
-        ])
+        let tokens = self.mentions(&["must have less than"]) && self.mentions(&["token"]);
+        tokens
+            || self.mentions(&[
+                "context_length_exceeded",
+                "exceed_context_size",
+                "maximum context length",
+                "context length",
+                "context size",
+                "context window",
+                "maximum model length",
+                "maximum input length",
+                "maximum allowed batch size",
+                "max allowed tokens",
+                "physical batch size",
+                "input is too long",
+                "input too long",
+                "too many inputs",
+                "too many tokens",
+                "array_above_max_length",
+                "string_above_max_length",
+            ])
     }
 
     /// That what was paid for is used up.
@@ -132,6 +139,7 @@ mod tests {
             (r#"{"error": "no"}"#, "no"),
             (r#"{"object": "error", "message": "no", "code": 400}"#, "no"),
             (r#"{"detail": "no"}"#, "no"),
+            (r#"[{"error": {"message": "no", "code": 400}}]"#, "no"),
             (r#"{"detail": [{"loc": ["x"]}]}"#, r#"[{"loc":["x"]}]"#),
             ("no\r\n\u{1b}[31m way", "no [31m way"),
             ("", ""),
@@ -165,6 +173,7 @@ mod tests {
             assert!(said(text).no_model() && !said(text).too_much(), "{text}");
         }
         assert!(said(r#"{"error": {"code": "insufficient_quota"}}"#).no_quota());
+        assert!(!said("a name must have less than 64 letters").too_much());
         assert!(!said("slow down").no_quota() && !said("not found").no_model() && !said("").too_much());
     }
 

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use lkr_models::{AnswerEnd, ChatAnswer, ChatPart, ChatStream, Error, Result, TokenUsage};
 use lkr_outgoing::{Response, header::CONTENT_TYPE};
 
-use crate::{chat::whole, error, provider::Provider, sse::Events, wire::Said};
+use crate::{chat::whole, error, provider::Provider, sse::Events, wire::Answer};
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
@@ -94,14 +94,14 @@ impl Parts {
         Ok(())
     }
 
-    fn add(&mut self, said: Said) -> Result<()> {
-        if let Some(error) = said.error.filter(|error| !error.is_null()) {
+    fn add(&mut self, answer: Answer) -> Result<()> {
+        if let Some(error) = answer.error.filter(|error| !error.is_null()) {
             return Err(self.provider.refused_within(&error));
         }
-        if let Some(usage) = &said.usage {
+        if let Some(usage) = &answer.usage {
             self.usage = usage.into();
         }
-        let Some(mut first) = said.choices.into_iter().next() else { return Ok(()) };
+        let Some(mut first) = answer.choices.into_iter().next() else { return Ok(()) };
         let text = first.text();
         if !text.is_empty() {
             self.text.push_str(&text);
@@ -118,6 +118,6 @@ impl Parts {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Said> {
+fn read(bytes: &[u8]) -> Result<Answer> {
     serde_json::from_slice(bytes).map_err(|_| error::wrong_answer("it is none of the JSON that is expected"))
 }

@@ -96,7 +96,7 @@ const fn role(role: Role) -> &'static str {
 
 /// An answer, or a part of one.
 #[derive(Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct Answer {
     #[serde(default)]
     pub(crate) choices: Vec<Choice>,
     #[serde(default)]

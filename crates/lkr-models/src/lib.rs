@@ -17,6 +17,8 @@ mod reranker;
 mod retried;
 mod scripted_chat;
 mod sparse;
+#[cfg(test)]
+mod stacked;
 
 pub use breaker::{Breaker, BreakerOptions};
 pub use chat::{

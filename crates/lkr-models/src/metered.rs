@@ -4,6 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use lkr_text::estimate_tokens;
 use tokio::time::Instant;
 
 use crate::{
@@ -24,7 +25,7 @@ pub struct ModelCall {
     pub operation: Operation,
     /// How long it took, to the last part of an answer in parts.
     pub took: Duration,
-    /// What it cost as far as the model told; of embedders nothing is known.
+    /// What it cost: as far as a language model told, and for an embedder as it is estimated.
     pub usage: TokenUsage,
     /// What came of it.
     pub outcome: CallOutcome,
@@ -173,7 +174,10 @@ impl Embedder for Metered<dyn Embedder> {
         });
         let vectors = self.inner.embed(kind, texts).await;
         match &vectors {
-            Ok(_) => running.answered(TokenUsage::default()),
+            Ok(_) => {
+                let prompt = texts.iter().map(|text| estimate_tokens(text) as u64).sum();
+                running.answered(TokenUsage { prompt, answer: 0 });
+            }
             Err(error) => running.failed(error),
         }
         vectors
@@ -216,7 +220,7 @@ mod tests {
         model.complete(&request()).await.unwrap_err();
         assert!(tokio::time::timeout(SECOND / 2, model.complete(&request())).await.is_err());
         let embedder = Metered::new(Arc::clone(&faulty) as Arc<dyn Embedder>, observer);
-        embedder.embed(EmbedKind::Passage, &[]).await.unwrap();
+        embedder.embed(EmbedKind::Passage, &["cat".to_owned()]).await.unwrap();
         faulty.fail(ErrorKind::Unavailable);
         embedder.embed(EmbedKind::Query, &[]).await.unwrap_err();
         let told: Vec<_> = kept
@@ -234,7 +238,7 @@ mod tests {
             ("stream", "given_up", 0, 2),
             ("complete", "config", 0, 2),
             ("complete", "given_up", 0, 1),
-            ("embed_passages", "answered", 0, 2),
+            ("embed_passages", "answered", 1, 2),
             ("embed_queries", "unavailable", 0, 2),
         ];
         assert_eq!(told, expected);

@@ -179,6 +179,13 @@ async fn an_entry_is_tried_out() {
             assert!(detail.contains(part), "{part} is not in {detail}");
         }
     }
+    provider.next([Fault::Answer {
+        status: 200,
+        headers: Vec::new(),
+        body: r#"{"choices": [{"message": {"content": ""}, "finish_reason": "length"}]}"#.to_owned(),
+    }]);
+    let (ok, detail) = test("summarize", &entry(&provider, "large", KEY)).await;
+    assert!(!ok && detail.contains("said nothing"), "{detail}");
     let (ok, detail) = test("embed", &entry(&provider, "large", KEY)).await;
     assert_eq!((ok, detail.as_str()), (true, "large, 48 dimensions"));
     for name in ["summarize", "embed"] {

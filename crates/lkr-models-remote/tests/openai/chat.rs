@@ -174,6 +174,19 @@ async fn answers_that_are_none() {
 }
 
 #[tokio::test]
+async fn answers_may_be_far_larger_than_what_was_asked() {
+    let provider = TestProvider::start();
+    provider.script(|_| "\u{1}".repeat(400_000));
+    let model = chat(&provider);
+    let request = ChatRequest { max_tokens: 100_000, ..request("x") };
+    assert_eq!(model.complete(&request).await.unwrap().text.len(), 400_000);
+    assert_eq!(
+        model.complete(&ChatRequest { max_tokens: 10, ..request }).await.unwrap_err().kind(),
+        ErrorKind::Internal
+    );
+}
+
+#[tokio::test]
 async fn without_a_key_none_is_sent() {
     let provider = TestProvider::start();
     let keyless =

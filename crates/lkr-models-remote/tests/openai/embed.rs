@@ -1,8 +1,15 @@
 //! Vectors.
 
-use std::sync::Arc;
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use lkr_models::{EmbedKind, Embedder, ErrorKind};
+use lkr_models::{
+    Breaker, BreakerOptions, EmbedKind, Embedder, ErrorKind, Limited, PaceOptions, Paced, Retried,
+    RetryOptions,
+};
 use lkr_models_remote::{EmbedOptions, HttpEmbedder, RemoteOptions};
 use lkr_test_provider::{Fault, Quirks, TestProvider};
 use serde_json::{Value, json};
@@ -94,6 +101,31 @@ async fn lesson_04_what_is_too_much_is_split() {
 }
 
 #[tokio::test]
+async fn lesson_04_passages_have_their_vectors_in_the_end() {
+    let provider = TestProvider::with(Quirks { most_texts: 20, ..Quirks::default() });
+    let vectors: Arc<dyn Embedder> = Arc::new(embedder(&provider, EmbedOptions::default()).await);
+    let expected = vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap();
+    let vectors: Arc<dyn Embedder> = Arc::new(Limited::new(vectors, NonZeroUsize::MIN));
+    let vectors: Arc<dyn Embedder> = Arc::new(Breaker::new(vectors, BreakerOptions::default()));
+    let vectors: Arc<dyn Embedder> = Arc::new(Retried::new(vectors, RetryOptions::default()));
+    let pause = Duration::from_millis(10);
+    let vectors = Paced::new(vectors, PaceOptions { pause, ..PaceOptions::default() });
+    provider.next([
+        Fault::status(500),
+        Fault::status(429).header("Retry-After: 1"),
+        Fault::HangUp,
+        Fault::CutAfter(100),
+        Fault::status(413),
+    ]);
+    let (before, begun) = (provider.seen().len(), Instant::now());
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap(), expected);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "it was left alone for as long as it asked");
+    let found = provider.seen().len() - before;
+    assert!(found < 100, "it was asked {found} times, as if for each text alone");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
 async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
     let provider = TestProvider::with(Quirks { most_text_tokens: 20, ..Quirks::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
@@ -152,6 +184,13 @@ async fn answers_that_do_not_fit_are_errors() {
     let connected = HttpEmbedder::connect(outgoing(), remote(&provider), EmbedOptions::default()).await;
     assert_eq!(connected.unwrap_err().kind(), ErrorKind::Internal);
     provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn answers_may_be_far_larger_than_what_was_asked() {
+    let provider = TestProvider::with(Quirks { dims: 4096, ..Quirks::default() });
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(64)).await.unwrap().len(), 64);
 }
 
 #[tokio::test]

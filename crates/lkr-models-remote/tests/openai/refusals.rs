@@ -18,6 +18,7 @@ async fn what_refusals_mean_and_no_key_in_any_of_it() {
     for (fault, kind, told) in [
         (Fault::status(401), ErrorKind::Config, "refuses the key (status 401)"),
         (Fault::status(403), ErrorKind::Config, "refuses the key"),
+        (Fault::error(400, "API key not valid.", ""), ErrorKind::Config, "refuses the key (status 400)"),
         (Fault::status(404), ErrorKind::Config, "no such model or path"),
         (
             Fault::error(404, "The model does not exist", "model_not_found"),
