@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod app;
+mod chat_models;
 pub mod config;
 mod error;
 mod first_admin;
@@ -10,6 +11,7 @@ mod models;
 mod openapi;
 mod plugins;
 mod private_file;
+mod remote;
 mod rerankers;
 mod routes;
 mod run;
@@ -19,6 +21,7 @@ mod webhooks;
 mod wire;
 
 pub use app::create_app;
+pub use chat_models::ChatModels;
 pub use error::Code;
 pub use first_admin::reset as reset_admin;
 pub use http::{Access, Endpoint};

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use lkr::ports::models::{CallObserver, ModelCall};
 use lkr_webhooks::Outcome;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
@@ -11,6 +12,9 @@ use crate::error::ApiError;
 
 /// Bounds of the durations' buckets in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+/// The same of calls of models, which take longer.
+const MODEL_BUCKETS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
 
 /// What is counted. A metric that cannot be registered is left out, and said so in the log.
 #[derive(Debug)]
@@ -22,6 +26,18 @@ pub(crate) struct Metrics {
     cache: Option<IntCounterVec>,
     deliveries: Option<IntCounterVec>,
     queued: Option<IntGauge>,
+    model_calls: Option<IntCounterVec>,
+    model_tokens: Option<IntCounterVec>,
+    model_durations: Option<HistogramVec>,
+}
+
+/// Counts the calls of the models that have a purpose.
+#[derive(Debug)]
+struct CallsFor {
+    purpose: &'static str,
+    calls: Option<IntCounterVec>,
+    tokens: Option<IntCounterVec>,
+    durations: Option<HistogramVec>,
 }
 
 impl Metrics {
@@ -35,7 +51,24 @@ impl Metrics {
         let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
         let cache = Opts::new("lkr_search_cache_total", "Searches by what the cache had");
         let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by what came of them");
+        let calls = Opts::new(
+            "lkr_model_calls_total",
+            "Calls of models on other machines, each try counted, by what came of them",
+        );
+        let tokens = Opts::new(
+            "lkr_model_tokens_total",
+            "Tokens of calls of models, as their providers count them, of embedding models as they are estimated",
+        );
+        let model_durations =
+            HistogramOpts::new("lkr_model_call_duration_seconds", "Time of calls of models")
+                .buckets(MODEL_BUCKETS.to_vec());
         Self {
+            model_calls: register(&registry, IntCounterVec::new(calls, &["purpose", "operation", "outcome"])),
+            model_tokens: register(&registry, IntCounterVec::new(tokens, &["purpose", "side"])),
+            model_durations: register(
+                &registry,
+                HistogramVec::new(model_durations, &["purpose", "operation"]),
+            ),
             requests: register(&registry, IntCounterVec::new(requests, &["method", "route", "status"])),
             durations: register(&registry, HistogramVec::new(durations, &["route"])),
             searches: register(&registry, Histogram::with_opts(searches)),
@@ -81,6 +114,16 @@ impl Metrics {
         })
     }
 
+    /// What counts the calls of the models that have a purpose.
+    pub(crate) fn model_calls(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
+        Arc::new(CallsFor {
+            purpose,
+            calls: self.model_calls.clone(),
+            tokens: self.model_tokens.clone(),
+            durations: self.model_durations.clone(),
+        })
+    }
+
     /// Sets how many tasks wait or are under work.
     pub(crate) fn queued(&self, tasks: u64) {
         if let Some(queued) = &self.queued {
@@ -95,6 +138,22 @@ impl Metrics {
             .encode_utf8(&self.registry.gather(), &mut text)
             .map_err(|error| ApiError::internal(&error))?;
         Ok(text)
+    }
+}
+
+impl CallObserver for CallsFor {
+    fn ended(&self, call: &ModelCall) {
+        let operation = call.operation.name();
+        if let Some(calls) = &self.calls {
+            calls.with_label_values(&[self.purpose, operation, call.outcome.name()]).inc();
+        }
+        if let Some(tokens) = &self.tokens {
+            tokens.with_label_values(&[self.purpose, "prompt"]).inc_by(call.usage.prompt);
+            tokens.with_label_values(&[self.purpose, "answer"]).inc_by(call.usage.answer);
+        }
+        if let Some(durations) = &self.durations {
+            durations.with_label_values(&[self.purpose, operation]).observe(call.took.as_secs_f64());
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use lkr_settings::Settings;
 
 use crate::{
     app::create_app,
+    chat_models::ChatModels,
     config::Config,
     first_admin,
     plugins::{find_tools, plugins},
@@ -122,7 +123,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.model_dir = config.model_dir();
     options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
-    let rerankers = Rerankers::default();
+    let (rerankers, chat_models) = (Rerankers::default(), ChatModels::default());
     options.rerankers = Some(Arc::new(rerankers.clone()));
     options.search.second_round = config.second_round;
     let outbox = outbox();
@@ -149,8 +150,9 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     let files = open_reader(config, tools)?;
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
     rerankers.follow(&settings, outgoing.clone());
+    chat_models.follow(&settings, outgoing.clone(), state);
     let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, state).await?;
-    Ok(Services { kb, files, auth, settings, webhooks, outgoing })
+    Ok(Services { kb, files, auth, settings, webhooks, chat_models, outgoing })
 }
 
 /// What is told to be a PDF, and refused by all who can read one.

@@ -17,6 +17,7 @@ use lkr_webhooks::Webhooks;
 use tokio::sync::Semaphore;
 
 use crate::{
+    chat_models::ChatModels,
     error::{ApiError, Code},
     http::{AnswerRoom, BodyBudget, InFlight},
     metrics::Metrics,
@@ -44,6 +45,8 @@ pub struct Services {
     pub settings: Settings,
     /// Who is told of what happens.
     pub webhooks: Webhooks,
+    /// The language models that the settings name.
+    pub chat_models: ChatModels,
     /// What calls models on other machines.
     pub outgoing: Outgoing,
 }

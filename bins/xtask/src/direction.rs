@@ -61,6 +61,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-state", &["lkr-domain"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),
+    ("lkr-test-provider", &["lkr-domain", "lkr-models", "lkr-text"]),
     ("lkr-text", &[]),
     ("lkr-vectors", &["lkr-domain"]),
     (

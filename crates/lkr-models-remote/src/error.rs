@@ -3,6 +3,8 @@ use std::{fmt::Display, time::Duration};
 use lkr_models::{Error, ErrorKind};
 use lkr_outgoing::StatusCode;
 
+use crate::{RemoteOptions, said::Said};
+
 const OPERATION: &str = "ask the provider";
 
 /// The settings are not usable; `what` says why.
@@ -20,23 +22,35 @@ pub(crate) fn throttled(retry_after: Option<Duration>) -> Error {
     Error::new(ErrorKind::Throttled { retry_after }, OPERATION, "it asks to be asked less")
 }
 
-/// What a status that is no success means. Its text is not repeated.
-pub(crate) fn refused(status: StatusCode, retry_after: Option<Duration>) -> Error {
-    let kind = match status.as_u16() {
+/// What a refusal means: by its status, and by what is said of it.
+pub(crate) fn refused(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    said: &Said,
+    asked: &RemoteOptions,
+) -> Error {
+    let elsewhere = status.is_redirection();
+    let key = !elsewhere && (matches!(status.as_u16(), 401 | 403) || said.wrong_key());
+    let (kind, what) = match status.as_u16() {
+        _ if elsewhere => (ErrorKind::Config, "it leads elsewhere, which is not followed".to_owned()),
+        _ if key && asked.api_key.is_none() => (ErrorKind::Config, "it wants a key".to_owned()),
+        _ if key => (ErrorKind::Config, "it refuses the key".to_owned()),
+        402 => (ErrorKind::Config, "its quota is used up".to_owned()),
+        _ if said.no_quota() => (ErrorKind::Config, "its quota is used up".to_owned()),
         429 => return throttled(retry_after),
         503 if retry_after.is_some() => return throttled(retry_after),
-        413 => ErrorKind::TooLarge,
-        408 | 425 | 500..=599 => ErrorKind::Unavailable,
-        400 | 422 => ErrorKind::Input,
-        _ => ErrorKind::Config,
+        _ if said.too_much() => (ErrorKind::TooLarge, "the request is longer than it takes".to_owned()),
+        413 => (ErrorKind::TooLarge, "it takes less at a time".to_owned()),
+        400..=499 if said.no_model() => (ErrorKind::Config, format!("it has no model {:?}", asked.model)),
+        404 | 405 => (ErrorKind::Config, "it has no such model or path".to_owned()),
+        408 | 425 | 500..=599 => (ErrorKind::Unavailable, "it fails".to_owned()),
+        400 | 422 => (ErrorKind::Input, "it refuses the request".to_owned()),
+        _ => (ErrorKind::Config, "it refuses the request".to_owned()),
     };
-    let said = match status.as_u16() {
-        401 | 403 => "it refuses the key",
-        404 | 405 => "it has no such model or path",
-        300..=399 => "it leads elsewhere, which is not followed",
-        _ => "it refuses the request",
-    };
-    Error::new(kind, OPERATION, format!("{said} (status {})", status.as_u16()))
+    // Who refuses a key is too likely to repeat it.
+    let shown = if elsewhere || key { String::new() } else { said.shown(asked.api_key.as_ref()) };
+    let shown = if shown.is_empty() { shown } else { format!("; it says: {shown}") };
+    Error::new(kind, OPERATION, format!("{what} (status {}){shown}", status.as_u16()))
 }
 
 /// What kept a request from being answered.

@@ -81,14 +81,18 @@ impl HttpReranker {
             Form::Documents => {
                 let top_n = passages.len();
                 let ask = AskDocuments { model, query, documents: passages, top_n, return_documents: false };
-                self.provider.post(PATH, &ask).await?
+                self.post(&ask, passages).await?
             }
-            Form::Texts => {
-                self.provider.post(PATH, &AskTexts { query, texts: passages, truncate: true }).await?
-            }
+            Form::Texts => self.post(&AskTexts { query, texts: passages, truncate: true }, passages).await?,
         };
         let (Answer::Named { results: rows } | Answer::Bare(rows)) = answer;
         in_order(&rows, passages.len())
+    }
+
+    async fn post(&self, ask: &(impl Serialize + Sync), passages: &[String]) -> Result<Answer> {
+        // Some repeat the passages.
+        let bytes = passages.iter().map(|passage| passage.len().saturating_mul(4)).sum();
+        self.provider.post(PATH, ask, bytes).await.map_err(|failure| failure.error)
     }
 }
 

@@ -24,6 +24,21 @@ pub enum ErrorKind {
     Internal,
 }
 
+impl ErrorKind {
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Unavailable => "unavailable",
+            Self::Throttled { .. } => "throttled",
+            Self::TooLarge => "too_large",
+            Self::Input => "input",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 lkr_domain::declare_error! {
     /// A failure of a model: its kind, the operation, and the source.
     retryable: ErrorKind::Unavailable | ErrorKind::Throttled { .. }

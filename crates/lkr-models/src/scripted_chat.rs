@@ -81,6 +81,12 @@ mod tests {
     use super::*;
     use crate::{ChatMessage, Error, ErrorKind};
 
+    async fn parrot() -> (Arc<dyn ChatModel>, ()) {
+        (Arc::new(ScriptedChat::new(|request| Ok(request.messages.last().unwrap().text.clone()))), ())
+    }
+
+    crate::chat_suite!(parrot());
+
     fn request(text: &str, max_tokens: u32) -> ChatRequest {
         ChatRequest { messages: vec![ChatMessage::user(text)], max_tokens, temperature: 0.0, schema: None }
     }

@@ -80,7 +80,7 @@ async fn exchange(
     request: Request,
     deadline: Instant,
 ) -> Result<Response> {
-    let left = request.limits.body;
+    let (left, idle) = (request.limits.body, request.limits.idle);
     let mut builder = http1::Builder::new();
     let handshake = builder.max_buf_size(HEAD_BYTES).handshake(TokioIo::new(stream));
     let (mut sender, connection) = handshake.await?;
@@ -91,7 +91,7 @@ async fn exchange(
     let answer = sender.send_request(framed(target, request)?).await?;
     let (head, body) = answer.into_parts();
     let (status, headers) = (head.status, head.headers);
-    Ok(Response { status, headers, body, left, deadline, _connection: connection })
+    Ok(Response { status, headers, body, left, deadline, idle, _connection: connection })
 }
 
 /// The request as it stands on the wire.

@@ -25,13 +25,16 @@ pub struct Limits {
     pub connect: Duration,
     /// All of it, to the last byte of the answer.
     pub whole: Duration,
+    /// From one part of the answer's body to the next.
+    pub idle: Duration,
     /// The body of the answer, in bytes.
     pub body: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), whole: Duration::from_secs(60), body: 16 * 1024 * 1024 }
+        let (connect, whole) = (Duration::from_secs(10), Duration::from_secs(60));
+        Self { connect, whole, idle: whole, body: 16 * 1024 * 1024 }
     }
 }
 

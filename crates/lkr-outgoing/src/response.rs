@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode, body::Incoming};
@@ -17,6 +19,8 @@ pub struct Response {
     /// How many more bytes the caller takes.
     pub(crate) left: usize,
     pub(crate) deadline: Instant,
+    /// How long the next part may take.
+    pub(crate) idle: Duration,
     pub(crate) _connection: AbortOnDropHandle<()>,
 }
 
@@ -26,8 +30,10 @@ impl Response {
     /// # Errors
     /// `TooLarge` where it is longer than was asked for, `TimedOut`, and `Broken` where it breaks off.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
+        let deadline =
+            Instant::now().checked_add(self.idle).map_or(self.deadline, |idle| idle.min(self.deadline));
         loop {
-            let frame = timeout_at(self.deadline, self.body.frame()).await;
+            let frame = timeout_at(deadline, self.body.frame()).await;
             let Some(frame) = frame.map_err(|_| Error::timed_out("read answer"))? else { return Ok(None) };
             // What stands behind a body is of no interest.
             let Ok(data) = frame?.into_data() else { continue };

@@ -279,6 +279,14 @@ async fn what_takes_too_long_ends() {
     let answer = outgoing.send(Request { limits, ..get(&half.url("127.0.0.1")) }).await.unwrap();
     assert_eq!(kind(answer.bytes().await), ErrorKind::TimedOut);
     half.hung_up.notified().await;
+    // One goes on for a while, and has no more to say.
+    let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
+    let still = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let mut answer = outgoing.send(Request { limits, ..get(&still.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "hel");
+    assert_eq!(kind(answer.chunk().await), ErrorKind::TimedOut);
+    drop(answer);
+    still.hung_up.notified().await;
 }
 
 #[tokio::test]

@@ -33,9 +33,15 @@ fn models(defaults: &Models) -> Value {
 
 fn model_purpose(name: &str) -> &'static str {
     match name {
-        "embed" => "The model that makes vectors. Without a provider it is the one in the process.",
-        "summarize" => "The model that writes summaries.",
-        "classify" => "The model that finds categories.",
+        "embed" => {
+            "The model that makes vectors. Its provider answers POST {base_url}/embeddings, as OpenAI, Ollama, \
+             llama.cpp and vLLM do. Without a provider it is the one in the process."
+        }
+        "summarize" => {
+            "The model that writes summaries. Its provider answers POST {base_url}/chat/completions, as OpenAI, Ollama, \
+             llama.cpp and vLLM do."
+        }
+        "classify" => "The model that finds categories. Its provider answers as that of summarize.",
         "rerank" => {
             "The model that ranks results again. Its provider answers POST {base_url}/rerank, as vLLM, TEI and Jina \
              do. Without a provider it is the one in the process, where there is one."

@@ -82,7 +82,7 @@ async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {
         headers: HeaderMap::from_iter([(CONTENT_TYPE, json), (SIGNATURE, signed), (DELIVERY, id)]),
         body: body.clone().into(),
         // What a receiver has to say besides its status is not read.
-        limits: Limits { connect: options.connect, whole: options.timeout, body: 0 },
+        limits: Limits { connect: options.connect, whole: options.timeout, idle: options.timeout, body: 0 },
         ..Request::new(Method::POST, &hook.url)
     };
     match inner.parts.outgoing.send(request).await {

@@ -13,6 +13,7 @@ mod evaluation;
 mod files;
 mod full_disk;
 mod kill9;
+mod language_models;
 mod lesson_01_every_task_ends;
 mod lesson_02_the_queue_survives;
 mod lesson_05_deletes_leave_nothing;

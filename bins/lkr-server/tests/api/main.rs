@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
 
 mod accounts;
+mod chat_models;
 mod documents;
 mod envelope;
 mod eval;

@@ -202,8 +202,8 @@ async fn a_model_is_tried_out_honestly() {
         (json!({ "embed": {} }), "no embedding model"),
         (json!({ "summarize": {} }), "provider is null"),
         (
-            json!({ "summarize": { "provider": "remote_compatible", "base_url": "http://x", "api_key": SECRET } }),
-            "no client",
+            json!({ "summarize": { "provider": "remote_compatible", "base_url": "http://127.0.0.1:1", "api_key": SECRET } }),
+            "connect",
         ),
         (json!({ "rerank": {} }), "no rerank model"),
         (json!({ "rerank": { "provider": "local_llm" } }), "base_url is empty"),

@@ -19,7 +19,8 @@ use lkr::{
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
-    AppOptions, AppState, Rerankers, Services, address_check, create_app, open_webhooks, outbox, plugins,
+    AppOptions, AppState, ChatModels, Rerankers, Services, address_check, create_app, open_webhooks, outbox,
+    plugins,
 };
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
@@ -110,6 +111,7 @@ pub(crate) struct Api<S> {
     pub(crate) kb: KnowledgeBase,
     pub(crate) auth: Auth,
     pub(crate) settings: Settings,
+    pub(crate) chat_models: ChatModels,
     pub(crate) app_state: Data<AppState>,
     pub(crate) faults: Faults,
     _spool: tempfile::TempDir,
@@ -131,7 +133,7 @@ pub(crate) async fn api() -> Api<impl App> {
 
 pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let faults = Faults::default();
-    let (outbox, rerankers) = (outbox(), Rerankers::default());
+    let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
     let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone()).await;
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
@@ -155,11 +157,13 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
         let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
         rerankers.follow(&settings, outgoing.clone());
+        chat_models.follow(&settings, outgoing.clone(), &app_state);
+        let chat_models = chat_models.clone();
         let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
-        app_state.open(Services { kb, files, auth, settings, webhooks, outgoing });
+        app_state.open(Services { kb, files, auth, settings, webhooks, chat_models, outgoing });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
-    Api { app, kb, auth, settings, app_state, faults, _spool: spool }
+    Api { app, kb, auth, settings, chat_models, app_state, faults, _spool: spool }
 }
 
 async fn knowledge_base(

@@ -1,5 +1,6 @@
 //! What every implementation of the ports is held to: one function for each case, and macros that make tests of them.
-//! See [`embedder_suite!`](crate::embedder_suite) and [`reranker_suite!`](crate::reranker_suite).
+//! See [`chat_suite!`](crate::chat_suite), [`embedder_suite!`](crate::embedder_suite) and
+//! [`reranker_suite!`](crate::reranker_suite).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -7,9 +8,11 @@
     reason = "the cases are tests"
 )]
 
+mod chat;
 mod embedder;
 mod reranker;
 
+pub use chat::*;
 pub use embedder::*;
 pub use reranker::*;
 

@@ -1,0 +1,82 @@
+//! The language models that the settings name.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, OnceLock},
+};
+
+use async_trait::async_trait;
+use lkr::ports::models::{
+    Breaker, BreakerOptions, CallObserver, ChatModel, ChatModelSource, ChatPurpose, Error, ErrorKind,
+    Limited, Metered, Result, Retried, RetryOptions,
+};
+use lkr_models_remote::{ChatOptions, HttpChat};
+use lkr_outgoing::Outgoing;
+use lkr_settings::{Derived, ModelEntry, RuntimeSettings, Settings};
+
+use crate::{
+    remote::{Built, OPERATION, kept, remote_options, told},
+    state::AppState,
+};
+
+/// How many calls of a model run at once: as many as a server of one's own answers at once by default.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+
+/// Names the language models of the settings in force. Cheap to clone; before it follows settings, it names none.
+#[derive(Debug, Clone, Default)]
+pub struct ChatModels(Arc<OnceLock<Derived<ByPurpose>>>);
+
+#[derive(Debug)]
+struct ByPurpose {
+    summarize: Named,
+    classify: Named,
+}
+
+type Named = Built<Option<Arc<dyn ChatModel>>>;
+
+impl ChatModels {
+    /// From now on `settings` count, `outgoing` calls whom they name, and `app` counts the calls. The first ones stay.
+    pub fn follow(&self, settings: &Settings, outgoing: Outgoing, app: &AppState) {
+        let summarize = app.metrics.model_calls("summarize");
+        let classify = app.metrics.model_calls("classify");
+        let build = move |settings: &RuntimeSettings| ByPurpose {
+            summarize: named(&settings.models.summarize, &outgoing, &summarize),
+            classify: named(&settings.models.classify, &outgoing, &classify),
+        };
+        if self.0.set(settings.derive(build)).is_err() {
+            tracing::error!("language models were to follow settings twice");
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModelSource for ChatModels {
+    async fn chat_model(&self, purpose: ChatPurpose) -> Result<Option<Arc<dyn ChatModel>>> {
+        let Some(derived) = self.0.get() else { return Ok(None) };
+        let settings = |error| Error::new(ErrorKind::Unavailable, OPERATION, error);
+        let named = derived.get().await.map_err(settings)?;
+        told(match purpose {
+            ChatPurpose::Summarize => &named.summarize,
+            ChatPurpose::Classify => &named.classify,
+        })
+    }
+}
+
+/// The language model of an entry, as it stands.
+pub(crate) fn remote(entry: &ModelEntry, outgoing: &Outgoing) -> Result<HttpChat> {
+    HttpChat::new(outgoing.clone(), remote_options(entry)?, &ChatOptions::default())
+}
+
+fn named(entry: &ModelEntry, outgoing: &Outgoing, observer: &Arc<dyn CallObserver>) -> Named {
+    let named = entry.provider.map(|_| Ok(guarded(remote(entry, outgoing)?, observer)));
+    kept(named.transpose())
+}
+
+/// The model asked for no more than it bears, and each call of it counted.
+fn guarded(model: HttpChat, observer: &Arc<dyn CallObserver>) -> Arc<dyn ChatModel> {
+    let model: Arc<dyn ChatModel> = Arc::new(model);
+    let model: Arc<dyn ChatModel> = Arc::new(Metered::new(model, Arc::clone(observer)));
+    let model: Arc<dyn ChatModel> = Arc::new(Limited::new(model, AT_ONCE));
+    let model: Arc<dyn ChatModel> = Arc::new(Breaker::new(model, BreakerOptions::default()));
+    Arc::new(Retried::new(model, RetryOptions::default()))
+}

@@ -1,0 +1,202 @@
+//! Vectors.
+
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use lkr_models::{
+    Breaker, BreakerOptions, EmbedKind, Embedder, ErrorKind, Limited, PaceOptions, Paced, Retried,
+    RetryOptions,
+};
+use lkr_models_remote::{EmbedOptions, HttpEmbedder, RemoteOptions};
+use lkr_test_provider::{Fault, Quirks, TestProvider};
+use serde_json::{Value, json};
+
+use crate::support::{KEY, embedder, outgoing, remote};
+
+async fn subject() -> (Arc<dyn Embedder>, TestProvider) {
+    let provider = TestProvider::start();
+    (Arc::new(embedder(&provider, EmbedOptions::default()).await), provider)
+}
+
+mod conformance {
+    lkr_models::embedder_suite!(super::subject());
+}
+
+/// Shorter texts, fewer at a time, than lkr takes it for.
+async fn narrow() -> (Arc<dyn Embedder>, TestProvider) {
+    let provider =
+        TestProvider::with(Quirks { most_texts: 3, most_text_tokens: 100, dims: 48, ..Quirks::default() });
+    (Arc::new(embedder(&provider, EmbedOptions::default()).await), provider)
+}
+
+mod conformance_of_a_narrow_one {
+    lkr_models::embedder_suite!(super::narrow());
+}
+
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("text {n}")).collect()
+}
+
+/// How many texts were sent at a time, after the probe.
+fn sizes(provider: &TestProvider) -> Vec<usize> {
+    provider.seen()[1..].iter().map(|seen| seen.body["input"].as_array().unwrap().len()).collect()
+}
+
+#[tokio::test]
+async fn what_is_sent_and_who_it_is() {
+    let provider = TestProvider::with(Quirks { dims: 48, ..Quirks::default() });
+    let options = EmbedOptions { query_prefix: "query: ".to_owned(), ..EmbedOptions::default() };
+    let vectors = embedder(&provider, options.clone()).await;
+    vectors.embed(EmbedKind::Query, &["a".to_owned(), String::new()]).await.unwrap();
+    vectors.embed(EmbedKind::Passage, &["a".to_owned(), String::new()]).await.unwrap();
+    let seen = provider.seen();
+    assert_eq!(seen[1].line, "POST /v1/embeddings");
+    assert_eq!(seen[1].authorization, Some(format!("Bearer {KEY}")));
+    let body = |input: Value| json!({ "model": "thinker", "input": input, "encoding_format": "float" });
+    assert_eq!(seen[1].body, body(json!(["query: a", "query: "])));
+    assert_eq!(seen[2].body, body(json!(["a", " "])));
+    let profile = vectors.profile().clone();
+    assert_eq!((profile.dims, profile.name.as_str(), profile.cosine_scale), (48, "thinker", 30.5));
+    // The same after a restart, also where the provider is not asked, and another of another model.
+    assert_eq!(embedder(&provider, options.clone()).await.profile(), &profile);
+    let known = HttpEmbedder::with_dims(outgoing(), remote(&provider), options.clone(), 48).unwrap();
+    assert_eq!(known.profile(), &profile);
+    let slash = RemoteOptions { base_url: format!("{}/", provider.base_url()), ..remote(&provider) };
+    assert_eq!(HttpEmbedder::with_dims(outgoing(), slash, options.clone(), 48).unwrap().profile(), &profile);
+    let other = RemoteOptions { model: "dreamer".to_owned(), ..remote(&provider) };
+    assert_ne!(HttpEmbedder::with_dims(outgoing(), other, options, 48).unwrap().profile().id, profile.id);
+    assert!(!profile.id.contains(KEY));
+    let plain = embedder(&provider, EmbedOptions::default()).await;
+    assert_ne!(plain.profile().id, profile.id, "other prefixes make other vectors");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn texts_are_sent_by_number_and_by_length() {
+    let provider = TestProvider::start();
+    let options = EmbedOptions { batch_texts: 4, batch_tokens: 100, ..EmbedOptions::default() };
+    let vectors = embedder(&provider, options).await;
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap().len(), 10);
+    assert_eq!(sizes(&provider), [4, 4, 2]);
+    // 90 tokens and 3, then what is too long for that, then Chinese: 60 characters are 90 tokens.
+    let long = vec!["abc".repeat(90), "a".to_owned(), "abc".repeat(200), "木".repeat(60), "木".repeat(60)];
+    assert_eq!(vectors.embed(EmbedKind::Passage, &long).await.unwrap().len(), 5);
+    assert_eq!(sizes(&provider)[3..], [2, 1, 1, 1]);
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn lesson_04_what_is_too_much_is_split() {
+    let provider = TestProvider::with(Quirks { most_texts: 5, ..Quirks::default() });
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    let expected = embedder(&TestProvider::start(), EmbedOptions::default()).await;
+    let expected = expected.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap(), expected);
+    assert_eq!(sizes(&provider), [10, 5, 5]);
+    vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
+    assert_eq!(sizes(&provider)[3..], [5, 5], "it was remembered");
+}
+
+#[tokio::test]
+async fn lesson_04_passages_have_their_vectors_in_the_end() {
+    let provider = TestProvider::with(Quirks { most_texts: 20, ..Quirks::default() });
+    let vectors: Arc<dyn Embedder> = Arc::new(embedder(&provider, EmbedOptions::default()).await);
+    let expected = vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap();
+    let vectors: Arc<dyn Embedder> = Arc::new(Limited::new(vectors, NonZeroUsize::MIN));
+    let vectors: Arc<dyn Embedder> = Arc::new(Breaker::new(vectors, BreakerOptions::default()));
+    let vectors: Arc<dyn Embedder> = Arc::new(Retried::new(vectors, RetryOptions::default()));
+    let pause = Duration::from_millis(10);
+    let vectors = Paced::new(vectors, PaceOptions { pause, ..PaceOptions::default() });
+    provider.next([
+        Fault::status(500),
+        Fault::status(429).header("Retry-After: 1"),
+        Fault::HangUp,
+        Fault::CutAfter(100),
+        Fault::status(413),
+    ]);
+    let (before, begun) = (provider.seen().len(), Instant::now());
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap(), expected);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "it was left alone for as long as it asked");
+    let found = provider.seen().len() - before;
+    assert!(found < 100, "it was asked {found} times, as if for each text alone");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
+    let provider = TestProvider::with(Quirks { most_text_tokens: 20, ..Quirks::default() });
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    let of = ["before".to_owned(), "word ".repeat(70), "behind".to_owned()];
+    let together = vectors.embed(EmbedKind::Passage, &of).await.unwrap();
+    for (text, vector) in of.iter().zip(&together) {
+        let alone = vectors.embed(EmbedKind::Passage, std::slice::from_ref(text)).await.unwrap();
+        assert_eq!(&alone[0], vector, "alone as in company");
+    }
+    let before = provider.seen().len();
+    vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
+    assert_eq!(provider.seen().len(), before + 1, "long texts say nothing of how many may be sent");
+    // One that takes nothing at all.
+    let provider = TestProvider::with(Quirks { most_text_tokens: 20, ..Quirks::default() });
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    provider.always(Some(Fault::status(413)));
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(1)).await.unwrap_err().kind(), ErrorKind::Input);
+    let long = ["x".repeat(100_000)];
+    provider.always(None);
+    vectors.embed(EmbedKind::Passage, &long).await.unwrap();
+    let sent = provider.seen().pop().unwrap().body["input"][0].as_str().unwrap().len();
+    assert_eq!(sent, 512 * 3, "three letters a token");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn answers_that_do_not_fit_are_errors() {
+    let provider = TestProvider::start();
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    for (fault, kind) in [
+        (Fault::WrongDims(63), ErrorKind::Internal),
+        (Fault::WrongDims(128), ErrorKind::Internal),
+        (Fault::MissingVector, ErrorKind::Internal),
+        (Fault::RepeatedIndex, ErrorKind::Internal),
+        (Fault::NotFinite, ErrorKind::Internal),
+        (Fault::Zero, ErrorKind::Internal),
+        (Fault::InvalidJson, ErrorKind::Internal),
+        (Fault::CutAfter(100), ErrorKind::Unavailable),
+        (Fault::HangUp, ErrorKind::Unavailable),
+        (Fault::ErrorWithin("no memory".to_owned()), ErrorKind::Unavailable),
+        (Fault::status(500), ErrorKind::Unavailable),
+        (Fault::status(401), ErrorKind::Config),
+    ] {
+        provider.next([fault.clone()]);
+        let error = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{fault:?}: {error}");
+    }
+    let well = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
+    provider.next([Fault::Shuffled]);
+    assert_eq!(
+        vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap(),
+        well,
+        "places are told by indices"
+    );
+    provider.next([Fault::Zero]);
+    let connected = HttpEmbedder::connect(outgoing(), remote(&provider), EmbedOptions::default()).await;
+    assert_eq!(connected.unwrap_err().kind(), ErrorKind::Internal);
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn answers_may_be_far_larger_than_what_was_asked() {
+    let provider = TestProvider::with(Quirks { dims: 4096, ..Quirks::default() });
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    assert_eq!(vectors.embed(EmbedKind::Passage, &texts(64)).await.unwrap().len(), 64);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_for_nothing() {
+    let provider = TestProvider::start();
+    let vectors = embedder(&provider, EmbedOptions::default()).await;
+    assert_eq!(vectors.embed(EmbedKind::Passage, &[]).await.unwrap(), Vec::<Vec<f32>>::new());
+    assert!(sizes(&provider).is_empty());
+}

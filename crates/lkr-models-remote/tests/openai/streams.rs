@@ -1,0 +1,97 @@
+//! Answers in parts, and how they break off.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt};
+use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, TokenUsage};
+use lkr_models_remote::{ChatOptions, HttpChat};
+use lkr_test_provider::{Fault, Quirks, TestProvider};
+
+use crate::support::{chat, outgoing, remote, request};
+
+const TEXT: &str = "one two three";
+
+/// The parts that came, and what came instead of the rest.
+async fn parts(model: &HttpChat) -> (Vec<ChatPart>, Option<Error>) {
+    let mut parts = Vec::new();
+    let mut stream = match model.stream(&request(TEXT)).await {
+        Ok(stream) => stream,
+        Err(error) => return (parts, Some(error)),
+    };
+    while let Some(part) = stream.next().await {
+        match part {
+            Ok(part) => parts.push(part),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "nothing follows an error");
+                return (parts, Some(error));
+            }
+        }
+    }
+    (parts, None)
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<ChatPart> {
+    texts.map(|text| ChatPart::Text(text.to_owned())).to_vec()
+}
+
+#[tokio::test]
+async fn parts_come_one_by_one_with_what_they_cost() {
+    let provider = TestProvider::start();
+    let (mut found, error) = parts(&chat(&provider)).await;
+    assert!(error.is_none(), "{error:?}");
+    let usage = TokenUsage { prompt: 5, answer: 3 };
+    let end = ChatAnswer { text: TEXT.to_owned(), end: AnswerEnd::Whole, usage };
+    assert_eq!(found.pop(), Some(ChatPart::End(end)));
+    assert_eq!(found, texts(["one ", "two ", "three"]));
+    let body = &provider.seen()[0].body;
+    assert_eq!((&body["stream"], &body["stream_options"]["include_usage"]), (&true.into(), &true.into()));
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn what_it_cost_is_not_asked_for_where_that_is_refused() {
+    let provider = TestProvider::with(Quirks { no_stream_options: true, ..Quirks::default() });
+    let model = chat(&provider);
+    for _ in 0..2 {
+        let all: Vec<_> = model.stream(&request(TEXT)).await.unwrap().try_collect().await.unwrap();
+        let Some(ChatPart::End(answer)) = all.last() else { panic!("{all:?}") };
+        assert_eq!((answer.text.as_str(), answer.usage), (TEXT, TokenUsage::default()));
+    }
+    assert!(!model.manner().stream_usage);
+    assert_eq!(provider.seen().len(), 3, "it was remembered");
+    provider.assert_well_asked();
+}
+
+#[tokio::test]
+async fn streams_that_break_off_are_errors() {
+    let provider = TestProvider::start();
+    let quick = ChatOptions { idle: Duration::from_millis(300), ..ChatOptions::default() };
+    let model = HttpChat::new(outgoing(), remote(&provider), &quick).unwrap();
+    // The first event says who speaks, the next three what; the fifth says that it is all.
+    for (fault, kind) in [
+        (Fault::CutAfter(3), ErrorKind::Unavailable),
+        (Fault::HangAfter(3), ErrorKind::Unavailable),
+        (Fault::EndAfter(3), ErrorKind::Internal),
+    ] {
+        provider.next([fault.clone()]);
+        let (found, error) = parts(&model).await;
+        assert_eq!(found, texts(["one ", "two "]), "{fault:?}");
+        assert_eq!(error.map(|error| error.kind()), Some(kind), "{fault:?}");
+    }
+    provider.next([Fault::InvalidJson, Fault::ErrorWithin("out of memory".to_owned()), Fault::CutAfter(0)]);
+    let (found, error) = parts(&model).await;
+    assert_eq!((found, error.unwrap().kind()), (Vec::new(), ErrorKind::Internal));
+    let (found, error) = parts(&model).await;
+    let error = error.unwrap();
+    assert_eq!((found, error.kind()), (texts(["one "]), ErrorKind::Unavailable));
+    assert!(error.to_string().contains("out of memory"), "{error}");
+    assert_eq!(parts(&model).await.1.unwrap().kind(), ErrorKind::Unavailable);
+    // Once it has said that it is all, nothing is missing but what it cost.
+    for fault in [Fault::CutAfter(5), Fault::HangAfter(5), Fault::EndAfter(5)] {
+        provider.next([fault]);
+        let (found, error) = parts(&model).await;
+        assert_eq!(found.len(), 4, "{error:?}");
+    }
+    assert_eq!(parts(&model).await.0.len(), 4, "and then all is well");
+    provider.assert_well_asked();
+}
