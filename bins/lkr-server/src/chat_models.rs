@@ -1,9 +1,6 @@
 //! The language models that the settings name.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, OnceLock},
-};
+use std::{num::NonZeroUsize, sync::Arc};
 
 use async_trait::async_trait;
 use lkr::ports::models::{
@@ -13,6 +10,7 @@ use lkr::ports::models::{
 use lkr_models_remote::{ChatOptions, HttpChat};
 use lkr_outgoing::Outgoing;
 use lkr_settings::{Derived, ModelEntry, RuntimeSettings, Settings};
+use tokio::sync::SetOnce;
 
 use crate::{
     remote::{Built, OPERATION, kept, remote_options, told},
@@ -22,9 +20,10 @@ use crate::{
 /// How many calls of a model run at once: as many as a server of one's own answers at once by default.
 const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
-/// Names the language models of the settings in force. Cheap to clone; before it follows settings, it names none.
+/// Names the language models of the settings in force. Cheap to clone; whoever asks before it follows settings waits:
+/// documents that an earlier process left are taken up before these are read.
 #[derive(Debug, Clone, Default)]
-pub struct ChatModels(Arc<OnceLock<Derived<ByPurpose>>>);
+pub struct ChatModels(Arc<SetOnce<Derived<ByPurpose>>>);
 
 #[derive(Debug)]
 struct ByPurpose {
@@ -52,7 +51,7 @@ impl ChatModels {
 #[async_trait]
 impl ChatModelSource for ChatModels {
     async fn chat_model(&self, purpose: ChatPurpose) -> Result<Option<Arc<dyn ChatModel>>> {
-        let Some(derived) = self.0.get() else { return Ok(None) };
+        let derived = self.0.wait().await;
         let settings = |error| Error::new(ErrorKind::Unavailable, OPERATION, error);
         let named = derived.get().await.map_err(settings)?;
         told(match purpose {

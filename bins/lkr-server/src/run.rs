@@ -125,6 +125,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.taxonomy = taxonomy;
     let (rerankers, chat_models) = (Rerankers::default(), ChatModels::default());
     options.rerankers = Some(Arc::new(rerankers.clone()));
+    options.chat_models = Some(Arc::new(chat_models.clone()));
     options.search.second_round = config.second_round;
     let outbox = outbox();
     options.outbox = Some(Arc::new(outbox.clone()));

@@ -40,7 +40,7 @@ impl Default for SearchOptions {
             cache_wait: Duration::from_millis(50),
             rerank_wait: Duration::from_secs(5),
             rerank_pause: Duration::from_secs(15),
-            summary_wait: Duration::from_secs(60),
+            summary_wait: Duration::from_secs(30),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lkr_catalog::{Originals, Outbox};
-use lkr_models::{Embedder, Reranker, RerankerSource};
+use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_taxonomy::Taxonomy;
@@ -33,6 +33,8 @@ pub struct OpenOptions {
     pub rerank_model_dir: PathBuf,
     /// What names a reranker anew at each search, above the one in the folder.
     pub rerankers: Option<Arc<dyn RerankerSource>>,
+    /// What names the language models anew whenever one is asked; none unless given.
+    pub chat_models: Option<Arc<dyn ChatModelSource>>,
     /// The categories that documents are classified into.
     pub taxonomy: Taxonomy,
     /// What is told of tasks that ended and documents that were deleted.
@@ -53,6 +55,7 @@ impl OpenOptions {
             model_dir: data_dir.join("models").join("default"),
             rerank_model_dir: data_dir.join("models").join("reranker"),
             rerankers: None,
+            chat_models: None,
             data_dir,
             taxonomy: Taxonomy::built_in(),
             outbox: None,
@@ -102,6 +105,7 @@ impl KnowledgeBase {
         let builder = given(builder, embedder, Builder::embedder);
         let builder = given(builder, reranker, Builder::reranker);
         let builder = given(builder, options.rerankers, Builder::reranker_source);
+        let builder = given(builder, options.chat_models, Builder::chat_models);
         given(builder, options.outbox, Builder::outbox).build().await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, TEXT, api};
+use crate::support::{Answer, Api, App, TEXT, api, events};
 
 const SEARCH: &str = "/api/v1/search";
 
@@ -152,16 +152,6 @@ async fn without_a_model_the_answer_says_so() {
     let api = api().await;
     let answer = search(&api, json!({ "query": "anything" })).await.data();
     assert!(answer["warnings"].to_string().contains("embedding model"), "{answer}");
-}
-
-fn events(answer: &Answer) -> Vec<(String, Value)> {
-    let text = String::from_utf8(answer.body.clone()).unwrap();
-    let parse = |event: &str| {
-        let (name, data) = event.split_once('\n').unwrap();
-        let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
-        (name.strip_prefix("event: ").unwrap().to_owned(), data)
-    };
-    text.split_terminator("\n\n").map(parse).collect()
 }
 
 #[actix_web::test]

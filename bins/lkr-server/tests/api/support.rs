@@ -134,7 +134,7 @@ pub(crate) async fn api() -> Api<impl App> {
 pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
     let faults = Faults::default();
     let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
-    let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone()).await;
+    let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone(), chat_models.clone()).await;
     let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &options).unwrap();
     auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
@@ -170,6 +170,7 @@ async fn knowledge_base(
     faults: &Faults,
     outbox: EventOutbox,
     rerankers: Rerankers,
+    chat_models: ChatModels,
 ) -> (KnowledgeBase, Arc<dyn StateStore>) {
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
@@ -185,7 +186,10 @@ async fn knowledge_base(
     });
     let builder =
         KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
-    let builder = builder.outbox(Arc::new(outbox)).reranker_source(Arc::new(rerankers));
+    let builder = builder
+        .outbox(Arc::new(outbox))
+        .reranker_source(Arc::new(rerankers))
+        .chat_models(Arc::new(chat_models));
     (builder.build().await.unwrap(), state)
 }
 
@@ -270,4 +274,15 @@ impl<S: App> Api<S> {
         }
         self.call(Method::GET, &format!("/api/v1/documents/tasks/{task_id}"), token, None).await.data()
     }
+}
+
+/// The events of an answer that came as a stream of them: names and data.
+pub(crate) fn events(answer: &Answer) -> Vec<(String, Value)> {
+    let text = String::from_utf8(answer.body.clone()).unwrap();
+    let parse = |event: &str| {
+        let (name, data) = event.split_once('\n').unwrap();
+        let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        (name.strip_prefix("event: ").unwrap().to_owned(), data)
+    };
+    text.split_terminator("\n\n").map(parse).collect()
 }

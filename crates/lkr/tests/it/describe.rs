@@ -7,7 +7,8 @@ use std::sync::{
 
 use futures_util::StreamExt as _;
 use lkr::{
-    Detail, DocumentResult, IngestOptions, KnowledgeBase, NewDocument, Submission, Task, TaskResult, TaskStatus,
+    Detail, DocumentResult, IngestOptions, KnowledgeBase, NewDocument, Submission, Task, TaskResult,
+    TaskStatus,
     ports::{ChatModel, Embedder, ObjectStore},
 };
 use lkr_models::{ChatRequest, Error, ErrorKind, ScriptedChat};
@@ -17,7 +18,8 @@ use crate::common::{Ground, Scripted, ended};
 /// A text of sections, each about a stone, long enough to be worth asking about.
 fn text(stones: &[&str]) -> String {
     let section = |stone: &&str| {
-        let sentences: String = (1..12).map(|n| format!("The {stone} number {n} rests in its bed of sand. ")).collect();
+        let sentences: String =
+            (1..12).map(|n| format!("The {stone} number {n} rests in its bed of sand. ")).collect();
         format!("## About {stone}\n\n{sentences}\n")
     };
     format!("# Stones\n\n{}", stones.iter().map(section).collect::<Vec<_>>().join("\n"))
@@ -55,7 +57,10 @@ async fn open(ground: &Ground, model: &ScriptedChat, embedder: Option<Arc<Script
         .state(Arc::clone(&ground.state))
         .blobs(Arc::clone(&ground.blobs))
         .chat_models(Arc::new(model))
-        .ingest_options(IngestOptions { backoff: std::time::Duration::from_millis(1), ..IngestOptions::default() });
+        .ingest_options(IngestOptions {
+            backoff: std::time::Duration::from_millis(1),
+            ..IngestOptions::default()
+        });
     let builder = match embedder {
         Some(embedder) => builder.embedder(embedder as Arc<dyn Embedder>),
         None => builder,
@@ -76,7 +81,8 @@ async fn add(kb: &KnowledgeBase, document: NewDocument) -> (lkr::DocId, Document
 /// How many requests were for descriptions, and how many for categories.
 fn asked(model: &ScriptedChat) -> (usize, usize) {
     let asked = model.asked();
-    let categories = asked.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
+    let categories =
+        asked.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
     (asked.len() - categories, categories)
 }
 
@@ -108,7 +114,11 @@ async fn lesson_06_unchanged_sections_are_never_asked_about_again() {
     let kb = open(&ground, &model, Some(Scripted::free())).await;
     let (doc_id, _) = add(&kb, document(&["basalt", "gneiss", "marble"])).await;
     let before = asked(&model).0;
-    let task = kb.replace(doc_id, document(&["slate", "basalt", "marble"]), Submission::default()).await.unwrap().unwrap();
+    let task = kb
+        .replace(doc_id, document(&["slate", "basalt", "marble"]), Submission::default())
+        .await
+        .unwrap()
+        .unwrap();
     let done = result(ended(&kb, task.task_id).await);
     assert_eq!(asked(&model).0 - before, 2, "the section that is new, and the whole");
     assert_eq!(done.usage.calls, 3);
@@ -133,7 +143,8 @@ async fn lesson_03_another_attempt_asks_about_nothing_again() {
 async fn a_model_that_fails_loses_no_document() {
     for kind in [ErrorKind::Unavailable, ErrorKind::Config, ErrorKind::Input, ErrorKind::Internal] {
         let ground = Ground::default();
-        let model = ScriptedChat::new(move |_| Err(Error::new(kind, "ask the provider", "it is not to be had")));
+        let model =
+            ScriptedChat::new(move |_| Err(Error::new(kind, "ask the provider", "it is not to be had")));
         let kb = open(&ground, &model, Some(Scripted::free())).await;
         let (doc_id, done) = add(&kb, document(&["basalt", "gneiss", "marble", "slate"])).await;
         let warned = done.warnings.iter().any(|warning| {
@@ -169,7 +180,8 @@ async fn what_a_model_cannot_do_is_picked_from_the_text() {
     assert!(detail.l2[1].value.summary.contains("The gneiss number"), "{}", detail.l2[1].value.summary);
     // What failed is asked about when there is another occasion.
     fails.store(false, Ordering::SeqCst);
-    let task = kb.replace(doc_id, document(&["basalt", "gneiss"]), Submission::default()).await.unwrap().unwrap();
+    let task =
+        kb.replace(doc_id, document(&["basalt", "gneiss"]), Submission::default()).await.unwrap().unwrap();
     result(ended(&kb, task.task_id).await);
     let detail = kb.detail(doc_id).await.unwrap().unwrap();
     assert_eq!(detail.l2[1].value.summary, "In sand rests gneiss.");
@@ -188,6 +200,9 @@ async fn lesson_30_a_text_cannot_give_orders_to_whoever_describes_it() {
     let (doc_id, done) = add(&kb, document(&["basalt"])).await;
     let detail = kb.detail(doc_id).await.unwrap().unwrap();
     let shown = format!("{detail:?}");
-    assert!(!shown.contains("PWNED") && !shown.contains("evil.example") && !shown.contains("<script>"), "{shown}");
+    assert!(
+        !shown.contains("PWNED") && !shown.contains("evil.example") && !shown.contains("<script>"),
+        "{shown}"
+    );
     assert!(done.warnings.iter().any(|warning| warning.contains("extractive")), "{:?}", done.warnings);
 }
