@@ -58,20 +58,21 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
         server.stop();
         let (points, trash) = stored(&server.data_dir());
         let blobs = server.data_dir().join("blobs");
-        let (texts, blocks) = (files(&blobs.join("texts")), files(&blobs.join("blocks")));
+        let [texts, blocks, notes] = ["texts", "blocks", "notes"].map(|kind| files(&blobs.join(kind)));
         let uploads = server.data_dir().join("uploads");
         let mut stored: Vec<_> = files(&uploads);
         stored.sort();
         let named: Vec<_> = originals.iter().map(|path| uploads.join(path)).collect();
         // A file may have come when there was room for its text and not for itself: then it has blocks and no original.
-        let blocks_fit = blocks.len() >= originals.len() && names(&blocks).is_subset(&names(&texts));
+        let names_fit = names(&blocks).is_subset(&names(&texts)) && names(&notes).is_subset(&names(&texts));
+        let blocks_fit = blocks.len() >= originals.len() && names_fit;
         // A task that was overtaken amid a write is tidied up after by its worker, at the next start if need be.
         let whole = texts.len() as u64 == shown["l1"] && blocks_fit && stored == named;
         if trash == 0 && whole && points == *shown {
             return;
         }
         left = format!(
-            "{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, \
+            "{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
              originals {stored:?} of {originals:?}"
         );
         server.restart();

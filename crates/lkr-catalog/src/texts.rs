@@ -40,6 +40,9 @@ pub struct Digests {
 }
 
 impl Texts {
+    /// The folders that its blobs lie in.
+    pub const KINDS: [&str; 3] = [TEXTS, BLOCKS, NOTES];
+
     /// The texts on `blobs`.
     #[must_use]
     pub fn new(blobs: Arc<dyn ObjectStore>) -> Self {
@@ -113,7 +116,7 @@ impl Texts {
     /// All texts that are stored, and all blocks, by document and revision.
     pub async fn stored(&self) -> Result<BTreeSet<(DocId, u64)>> {
         let mut stored = BTreeSet::new();
-        for kind in ["texts", "blocks", "notes"] {
+        for kind in Self::KINDS {
             let prefix = Path::from(kind);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
@@ -178,7 +181,7 @@ impl Texts {
     /// The revisions of which a text or notes were written before `time`, by document.
     pub async fn written_before(&self, time: OffsetDateTime) -> Result<Vec<(DocId, u64)>> {
         let mut written = BTreeSet::new();
-        for kind in ["texts", "notes"] {
+        for kind in [TEXTS, NOTES] {
             let prefix = Path::from(kind);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
@@ -198,6 +201,10 @@ impl Texts {
     }
 }
 
+const TEXTS: &str = "texts";
+const BLOCKS: &str = "blocks";
+const NOTES: &str = "notes";
+
 /// A text of so many bytes is read before any of it is handed out.
 const READ_WHOLE: u64 = 1 << 20;
 
@@ -206,15 +213,15 @@ fn described(doc_id: DocId) -> String {
 }
 
 fn path(doc_id: DocId, revision: u64) -> Path {
-    named("texts", doc_id, revision)
+    named(TEXTS, doc_id, revision)
 }
 
 fn blocks_path(doc_id: DocId, revision: u64) -> Path {
-    named("blocks", doc_id, revision)
+    named(BLOCKS, doc_id, revision)
 }
 
 fn notes_path(doc_id: DocId, revision: u64) -> Path {
-    named("notes", doc_id, revision)
+    named(NOTES, doc_id, revision)
 }
 
 /// `<kind>/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.

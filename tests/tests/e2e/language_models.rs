@@ -1,5 +1,16 @@
 //! Language models on another machine, as the settings name them.
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
 use lkr_test_provider::{Fault, Quirks, TestProvider};
 use lkr_tests::Server;
 use serde_json::{Value, json};
@@ -43,4 +54,67 @@ fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
     for provider in [provider, elsewhere] {
         provider.assert_well_asked();
     }
+}
+
+/// A text of three sections, each about a stone, which are worth describing.
+fn stones() -> String {
+    let section = |stone: &str| {
+        let sentences: String =
+            (1..12).map(|n| format!("The {stone} number {n} rests in its bed of sand. ")).collect();
+        format!("## About {stone}\n\n{sentences}\n\n")
+    };
+    format!("# Stones\n\n{}", ["basalt", "gneiss", "marble"].map(section).concat())
+}
+
+#[test]
+fn lesson_03_what_was_described_before_a_kill_is_not_asked_about_again() {
+    let provider = TestProvider::start();
+    let hanging = Arc::new(AtomicBool::new(true));
+    let hangs = Arc::clone(&hanging);
+    provider.script(move |body| {
+        let shown = body["messages"][1]["content"].as_str().unwrap().to_owned();
+        while shown.contains("marble") && hangs.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        json!({ "summary": "A stone rests in its bed of sand.", "parts": [], "keywords": [] }).to_string()
+    });
+    let server = Server::start();
+    let named = json!({ "provider": "local_llm", "model": "thinker", "base_url": provider.base_url() });
+    let saved = json!({ "models": { "summarize": named } });
+    assert_eq!(server.call("PUT", "/settings", Some(&saved), Some(server.admin())).status, 200);
+    let task = server.submit(&json!({ "text": stones() }));
+    let task_id = task["task_id"].as_str().unwrap();
+    let notes = server.data_dir().join("blobs/notes");
+    server.until(|| {
+        let kept = walk(&notes).into_iter().filter_map(|path| fs::read_to_string(path).ok());
+        kept.map(|kept| kept.matches("summary").count()).find(|&count| count >= 2)
+    });
+    server.kill();
+    hanging.store(false, Ordering::SeqCst);
+    server.restart();
+    let task = server.ended(task_id);
+    assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
+    assert_eq!(task["result"]["usage"]["calls"], 2, "the section that was open, and the whole: {task}");
+    let warnings = task["result"]["warnings"].to_string();
+    assert!(!warnings.contains("extractive"), "{task}");
+    let asked = |stone: &str| {
+        let shown = |body: &Value| {
+            body["messages"][1]["content"].as_str().unwrap().contains(&format!("> About {stone}"))
+        };
+        provider.seen().iter().filter(|seen| shown(&seen.body)).count()
+    };
+    assert_eq!((asked("basalt"), asked("gneiss"), asked("marble")), (1, 1, 2));
+    provider.assert_well_asked();
+    let doc_id = task["doc_id"].as_str().unwrap();
+    assert_eq!(
+        server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin())).status,
+        200
+    );
+    server.until(|| walk(&notes).is_empty().then_some(()));
+}
+
+/// The files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }

@@ -24,8 +24,6 @@ use crate::{Result, draft::Draft, ingestor::Inner, pipeline::Report};
 
 /// How many sections of a document are asked about at once.
 const AT_ONCE: usize = 4;
-/// How many answers may be lost where the process ends.
-const UNKEPT: usize = 8;
 /// After so many failures in a row nothing more of a document is asked.
 const PATIENCE: u32 = 3;
 
@@ -58,7 +56,7 @@ pub(crate) async fn describe(inner: &Inner, draft: &mut Draft, task: &Task, repo
     let work = Work::new(inner, &*model, notes);
     work.sections(draft, task, report).await?;
     work.whole(draft).await?;
-    work.keep(task, 1).await?;
+    work.keep_all(task).await?;
     Ok(work.told())
 }
 
@@ -110,7 +108,7 @@ impl<'a> Work<'a> {
                 described.extend(answer?);
                 done += 1;
                 report.send_replace(progress(done));
-                self.keep(task, UNKEPT).await?;
+                self.keep(task).await?;
             }
         }
         draft.describe(described)
@@ -165,10 +163,20 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Keeps what was said, once there is so much that is not kept yet.
-    async fn keep(&self, task: &Task, least: usize) -> Result<()> {
-        let unkept = self.notes().take_unkept(least);
-        match unkept {
+    /// Keeps what was said, once there is enough that is not kept yet.
+    async fn keep(&self, task: &Task) -> Result<()> {
+        let unkept = self.notes().take_unkept(false);
+        self.put(task, unkept).await
+    }
+
+    /// Keeps all that was said.
+    async fn keep_all(&self, task: &Task) -> Result<()> {
+        let unkept = self.notes().take_unkept(true);
+        self.put(task, unkept).await
+    }
+
+    async fn put(&self, task: &Task, notes: Option<Vec<u8>>) -> Result<()> {
+        match notes {
             Some(notes) => notes::keep(self.inner, task.doc_id, task.input.revision, notes).await,
             None => Ok(()),
         }

@@ -50,8 +50,10 @@ impl Notes {
         self.unkept += 1;
     }
 
-    /// All that are to be kept, where so many are not yet. From now on they are.
-    pub(super) fn take_unkept(&mut self, least: usize) -> Option<Vec<u8>> {
+    /// All that are to be kept, where some are not yet: one, or more where many are kept, because they are written
+    /// together. From now on they are.
+    pub(super) fn take_unkept(&mut self, all: bool) -> Option<Vec<u8>> {
+        let least = if all { 1 } else { 1 + self.own.len() / 32 };
         if self.unkept < least {
             return None;
         }
@@ -79,10 +81,17 @@ mod tests {
         let mut notes = Notes::default();
         notes.join(earlier);
         assert_eq!((notes.get("a"), notes.get("c")), (Some(said("one")), None));
-        assert!(notes.take_unkept(2).is_none());
         notes.add("c".to_owned(), said("three"));
-        let kept = String::from_utf8(notes.take_unkept(2).unwrap()).unwrap();
+        let kept = String::from_utf8(notes.take_unkept(false).unwrap()).unwrap();
         assert!(kept.contains("one") && kept.contains("three") && !kept.contains("two"), "{kept}");
-        assert!(notes.take_unkept(1).is_none() && notes.get("a").is_some() && notes.take_unkept(1).is_none());
+        assert!(
+            notes.take_unkept(true).is_none()
+                && notes.get("a").is_some()
+                && notes.take_unkept(true).is_none()
+        );
+        (0..40).for_each(|n| notes.add(n.to_string(), said("more")));
+        assert!(notes.take_unkept(false).is_some());
+        notes.add("d".to_owned(), said("four"));
+        assert!(notes.take_unkept(false).is_none() && notes.take_unkept(true).is_some());
     }
 }
