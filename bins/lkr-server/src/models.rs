@@ -127,7 +127,8 @@ async fn say_json(model: &HttpChat) -> Result<String, lkr::ports::models::Error>
         Held::Json => "it takes no schema, but holds to JSON",
         Held::Nothing => "it is asked for in words",
     };
-    let fits = serde_json::from_str::<Value>(&answer.text).is_ok_and(|value| value["planet"].is_string());
+    let fits = serde_json::from_str::<Value>(&answer.text)
+        .is_ok_and(|value| value.get("planet").is_some_and(Value::is_string));
     Ok(if fits { held.to_owned() } else { format!("{held}, and said {:?}", short(&answer.text)) })
 }
 

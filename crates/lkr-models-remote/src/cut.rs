@@ -52,7 +52,7 @@ mod tests {
         fn what_is_left_is_the_beginning_and_no_longer(text: String, most in 0_usize..50) {
             let left = cut(&text, most);
             prop_assert!(text.starts_with(left) && tokens(left) <= most);
-            let next = text[left.len()..].chars().next();
+            let next = text.strip_prefix(left).and_then(|rest| rest.chars().next());
             let longer = |next| tokens(&[left, &String::from(next)].concat());
             prop_assert!(next.is_none_or(|next| longer(next) > most));
         }

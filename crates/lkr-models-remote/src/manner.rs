@@ -15,6 +15,10 @@ pub struct Manner {
     pub temperature: bool,
 }
 
+/// How providers say that they do not know a field.
+const UNKNOWN: [&str; 6] =
+    ["unsupported", "not supported", "unrecognized", "unknown", "not permitted", "not allowed"];
+
 /// To what an answer is held by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
@@ -53,7 +57,9 @@ impl Manner {
         {
             return held;
         }
-        if said.mentions(&["max_tokens", "max_completion_tokens"]) && !self.completion_tokens {
+        // Not where the number is what is refused: who does not know the other name would set no bound at all.
+        let named = said.mentions(&["max_tokens", "max_completion_tokens"]) && said.mentions(&UNKNOWN);
+        if named && !self.completion_tokens {
             return Some(Self { completion_tokens: true, ..self });
         }
         if said.mentions(&["temperature"]) && self.temperature {
@@ -108,6 +114,7 @@ mod tests {
         let uses = Uses { schema: true, stream: true };
         let after = |text: &str| Manner::default().after(&Said::read(text.as_bytes()), uses).unwrap();
         assert!(after("Unsupported parameter: 'max_tokens'").completion_tokens);
+        assert!(!after("max_tokens is too large: 99999").completion_tokens);
         assert!(!after("temperature does not support 0.2").temperature);
         assert_eq!(after("response_format is unknown").held, Held::Json);
         assert!(!after("no").stream_usage && after("no").held == Held::Schema);

@@ -183,9 +183,10 @@ mod tests {
         fn no_part_of_a_key_is_shown(
             before in "\\PC{0,30}", key in "sk-[a-zA-Z0-9]{20,40}", after in "\\PC{0,30}", from in 0_usize..10,
         ) {
-            let message = format!("{before}{}{after}", &key[from..]);
+            let part = key.split_at(from).1;
+            let message = format!("{before}{part}{after}");
             let shown = Said::read(message.as_bytes()).shown(Some(&Secret::new(key.as_str())));
-            for part in key.as_bytes()[from..].windows(KEY_PART) {
+            for part in part.as_bytes().windows(KEY_PART) {
                 prop_assert!(!shown.contains(std::str::from_utf8(part).unwrap()), "{}", shown);
             }
         }

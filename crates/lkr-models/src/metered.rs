@@ -232,13 +232,14 @@ mod tests {
                 (call.operation.name(), call.outcome.name(), call.usage.total(), call.took.as_millis() / 500)
             })
             .collect();
+        let tokens = estimate_tokens("cat") as u64;
         let expected = [
             ("complete", "answered", 4, 2),
             ("stream", "answered", 4, 2),
             ("stream", "given_up", 0, 2),
             ("complete", "config", 0, 2),
             ("complete", "given_up", 0, 1),
-            ("embed_passages", "answered", 1, 2),
+            ("embed_passages", "answered", tokens, 2),
             ("embed_queries", "unavailable", 0, 2),
         ];
         assert_eq!(told, expected);

@@ -17,7 +17,7 @@ pub(crate) fn check_chat(body: &Value) -> Checked {
             "messages" => check_messages(value)?,
             "temperature" => number(value, name, 0.0, 2.0)?,
             "max_tokens" | "max_completion_tokens" => {
-                number(value, name, 1.0, f64::from(u32::MAX)).and(whole(value, name))?
+                whole(value, name).and(number(value, name, 1.0, f64::from(u32::MAX)))?;
             }
             "stream" => boolean(value, name)?,
             "stream_options" => check_stream_options(value, fields)?,

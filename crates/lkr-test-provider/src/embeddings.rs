@@ -33,7 +33,7 @@ pub(crate) fn answer(body: &Value, fault: Option<&Fault>, quirks: &Quirks) -> An
     match fault {
         Some(Fault::MissingVector) => drop(rows.pop()),
         Some(Fault::RepeatedIndex) => {
-            rows.iter_mut().next_back().into_iter().for_each(|row| row["index"] = json!(0))
+            rows.iter_mut().next_back().into_iter().for_each(|row| row["index"] = json!(0));
         }
         Some(Fault::NotFinite) => rows.iter_mut().for_each(|row| row["embedding"][0] = json!(1e300)),
         Some(Fault::Zero) => rows.iter_mut().for_each(|row| row["embedding"] = json!(vec![0; dims])),

@@ -65,7 +65,7 @@ async fn what_it_cost_is_not_asked_for_where_that_is_refused() {
 #[tokio::test]
 async fn streams_that_break_off_are_errors() {
     let provider = TestProvider::start();
-    let quick = ChatOptions { idle: Duration::from_millis(300), ..ChatOptions::default() };
+    let quick = ChatOptions { idle: Duration::from_secs(1), ..ChatOptions::default() };
     let model = HttpChat::new(outgoing(), remote(&provider), &quick).unwrap();
     // The first event says who speaks, the next three what; the fifth says that it is all.
     for (fault, kind) in [
