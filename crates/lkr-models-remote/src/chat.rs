@@ -12,6 +12,7 @@ use crate::{
     manner::Uses,
     provider::{Failure, Provider},
     stream::in_parts,
+    thoughts::without_thoughts,
     wire::{Answer, Ask},
 };
 
@@ -127,5 +128,9 @@ pub(crate) fn whole(answer: Answer, provider: &Provider) -> Result<ChatAnswer> {
     let first = answer.choices.into_iter().next();
     let mut first = first.ok_or_else(|| error::wrong_answer("it holds no choice"))?;
     let usage = answer.usage.as_ref().map(Into::into).unwrap_or_default();
-    Ok(ChatAnswer { text: first.text(), end: first.end().unwrap_or(AnswerEnd::Whole), usage })
+    Ok(ChatAnswer {
+        text: without_thoughts(&first.text()),
+        end: first.end().unwrap_or(AnswerEnd::Whole),
+        usage,
+    })
 }

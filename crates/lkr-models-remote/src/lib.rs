@@ -11,6 +11,7 @@ mod rerank;
 mod said;
 mod sse;
 mod stream;
+mod thoughts;
 mod wire;
 
 pub use chat::HttpChat;

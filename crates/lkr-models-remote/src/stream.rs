@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use lkr_models::{AnswerEnd, ChatAnswer, ChatPart, ChatStream, Error, Result, TokenUsage};
 use lkr_outgoing::{Response, header::CONTENT_TYPE};
 
-use crate::{chat::whole, error, provider::Provider, sse::Events, wire::Answer};
+use crate::{chat::whole, error, provider::Provider, sse::Events, thoughts::Thoughts, wire::Answer};
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
@@ -26,6 +26,7 @@ pub(crate) async fn in_parts(response: Response, provider: Arc<Provider>) -> Res
         events: Events::default(),
         ready: VecDeque::new(),
         failure: None,
+        thoughts: Thoughts::default(),
         text: String::new(),
         end: None,
         usage: TokenUsage::default(),
@@ -42,6 +43,7 @@ struct Parts {
     ready: VecDeque<ChatPart>,
     /// What happened after it.
     failure: Option<Error>,
+    thoughts: Thoughts,
     text: String,
     end: Option<AnswerEnd>,
     usage: TokenUsage,
@@ -102,7 +104,7 @@ impl Parts {
             self.usage = usage.into();
         }
         let Some(mut first) = answer.choices.into_iter().next() else { return Ok(()) };
-        let text = first.text();
+        let text = self.thoughts.push(&first.text());
         if !text.is_empty() {
             self.text.push_str(&text);
             self.ready.push_back(ChatPart::Text(text));
@@ -113,6 +115,11 @@ impl Parts {
 
     fn finish(&mut self) {
         self.done = true;
+        let rest = self.thoughts.rest();
+        if !rest.is_empty() {
+            self.text.push_str(&rest);
+            self.ready.push_back(ChatPart::Text(rest));
+        }
         let (text, end) = (std::mem::take(&mut self.text), self.end.unwrap_or(AnswerEnd::Whole));
         self.ready.push_back(ChatPart::End(ChatAnswer { text, end, usage: self.usage }));
     }

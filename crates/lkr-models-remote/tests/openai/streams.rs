@@ -95,3 +95,15 @@ async fn streams_that_break_off_are_errors() {
     assert_eq!(parts(&model).await.0.len(), 4, "and then all is well");
     provider.assert_well_asked();
 }
+
+#[tokio::test]
+async fn what_a_model_thinks_first_is_not_what_it_says() {
+    let provider = TestProvider::start();
+    provider.script(|_| "<think>\nOne or two? </think>\n\none two".to_owned());
+    let model = chat(&provider);
+    let (mut found, error) = parts(&model).await;
+    assert!(error.is_none(), "{error:?}");
+    let Some(ChatPart::End(answer)) = found.pop() else { panic!("{found:?}") };
+    assert_eq!((answer.text.as_str(), found), ("one two", texts(["one ", "two"])));
+    assert_eq!(model.complete(&request(TEXT)).await.unwrap().text, "one two");
+}
