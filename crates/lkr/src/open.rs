@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use lkr_catalog::{Originals, Outbox};
+use lkr_catalog::{Originals, Outbox, Texts};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_state::StateStore;
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
