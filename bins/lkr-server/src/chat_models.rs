@@ -63,7 +63,9 @@ impl ChatModelSource for ChatModels {
 
 /// The language model of an entry, as it stands.
 pub(crate) fn remote(entry: &ModelEntry, outgoing: &Outgoing) -> Result<HttpChat> {
-    HttpChat::new(outgoing.clone(), remote_options(entry)?, &ChatOptions::default())
+    let context_tokens = usize::try_from(entry.context_tokens).unwrap_or(usize::MAX);
+    let options = ChatOptions { context_tokens, ..ChatOptions::default() };
+    HttpChat::new(outgoing.clone(), remote_options(entry)?, &options)
 }
 
 fn named(entry: &ModelEntry, outgoing: &Outgoing, observer: &Arc<dyn CallObserver>) -> Named {

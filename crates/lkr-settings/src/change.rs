@@ -27,6 +27,8 @@ pub struct ModelEntryChange {
     pub api_key: KeyChange,
     /// How long one call may take, in seconds.
     pub timeout_s: Option<u32>,
+    /// How many tokens a language model takes at a time.
+    pub context_tokens: Option<u32>,
 }
 
 /// What becomes of a stored key.
@@ -123,6 +125,7 @@ impl ModelEntryChange {
                 ("base_url", self.base_url.is_some()),
                 ("api_key", self.api_key != KeyChange::Keep),
                 ("timeout_s", self.timeout_s.is_some()),
+                ("context_tokens", self.context_tokens.is_some()),
             ],
         )
     }
@@ -193,6 +196,7 @@ mod tests {
             base_url: Some("http://h".to_owned()),
             api_key: KeyChange::Set(Secret::new("sk-planted")),
             timeout_s: Some(1),
+            context_tokens: Some(1_000),
         };
         let clear = ModelEntryChange { api_key: KeyChange::Clear, ..ModelEntryChange::default() };
         let plugin = Some(PluginChange { plugin: Some("p".to_owned()) });
@@ -208,7 +212,7 @@ mod tests {
         };
         assert!(!change.is_empty());
         let expected = "models.summarize.provider models.summarize.model models.summarize.base_url \
-            models.summarize.api_key models.summarize.timeout_s models.rerank.api_key parsers.pdf.plugin \
+            models.summarize.api_key models.summarize.timeout_s models.summarize.context_tokens models.rerank.api_key parsers.pdf.plugin \
             parsers.docx.plugin parsers.html.plugin parsers.ocr.plugin parsers.ocr.languages dedup.strategy \
             dedup.simhash_threshold";
         assert_eq!(change.paths().join(" "), expected);

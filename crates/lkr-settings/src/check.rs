@@ -13,6 +13,7 @@ pub(crate) const MODEL_CHARS: usize = 200;
 pub(crate) const BASE_URL_CHARS: usize = 2048;
 pub(crate) const API_KEY_CHARS: usize = 4096;
 pub(crate) const TIMEOUT_S: RangeInclusive<u32> = 1..=600;
+pub(crate) const CONTEXT_TOKENS: RangeInclusive<u32> = 1_000..=1_000_000;
 pub(crate) const LANGUAGES: RangeInclusive<usize> = 1..=10;
 pub(crate) const SIMHASH_THRESHOLD: RangeInclusive<u8> = 0..=64;
 
@@ -45,12 +46,13 @@ pub(crate) fn check_model(name: &str, change: &ModelEntryChange, addresses: &Add
     if let KeyChange::Set(key) = &change.api_key {
         check_api_key(key).map_err(|reason| refuse("api_key", reason))?;
     }
-    match change.timeout_s {
-        Some(timeout) if !TIMEOUT_S.contains(&timeout) => {
-            Err(refuse("timeout_s", format!("is {timeout}; allowed is 1 to 600")))
-        }
-        _ => Ok(()),
+    if let Some(timeout) = change.timeout_s.filter(|timeout| !TIMEOUT_S.contains(timeout)) {
+        return Err(refuse("timeout_s", format!("is {timeout}; allowed is 1 to 600")));
     }
+    if let Some(tokens) = change.context_tokens.filter(|tokens| !CONTEXT_TOKENS.contains(tokens)) {
+        return Err(refuse("context_tokens", format!("is {tokens}; allowed is 1000 to 1000000")));
+    }
+    Ok(())
 }
 
 fn check_parser(change: ParserChange<'_>, plugins: &Plugins) -> Result<()> {

@@ -51,6 +51,7 @@ pub(crate) fn merge_model(
     replace(&mut stored.model, change.model.clone());
     replace(&mut stored.base_url, base_url.map(str::to_owned));
     replace(&mut stored.timeout_s, change.timeout_s);
+    replace(&mut stored.context_tokens, change.context_tokens);
     Ok(stored)
 }
 

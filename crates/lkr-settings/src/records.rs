@@ -34,6 +34,8 @@ pub(crate) struct ModelV1 {
     pub(crate) api_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_s: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) context_tokens: Option<u32>,
 }
 
 /// Version 1 of the choice of a parser plugin.

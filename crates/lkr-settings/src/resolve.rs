@@ -13,6 +13,7 @@ use crate::{
 };
 
 const TIMEOUT_S: u32 = 60;
+const CONTEXT_TOKENS: u32 = 8_192;
 const SIMHASH_THRESHOLD: u8 = 3;
 const LANGUAGE: &str = "en";
 
@@ -52,6 +53,7 @@ impl Resolver {
             base_url: stored.base_url.clone().unwrap_or_default(),
             api_key: stored.api_key.as_deref().map_or(ApiKey::None, |sealed| self.api_key(name, sealed)),
             timeout_s: stored.timeout_s.unwrap_or(TIMEOUT_S),
+            context_tokens: stored.context_tokens.unwrap_or(CONTEXT_TOKENS),
         }
     }
 

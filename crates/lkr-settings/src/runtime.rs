@@ -42,6 +42,8 @@ pub struct ModelEntry {
     pub api_key: ApiKey,
     /// How long one call may take, in seconds: 1 to 600.
     pub timeout_s: u32,
+    /// How many tokens a language model takes at a time, those of its answer included: 1,000 to 1,000,000.
+    pub context_tokens: u32,
 }
 
 /// The key of a model entry.

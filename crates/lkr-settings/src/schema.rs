@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     DedupStrategy, ModelEntry, Models, Plugins, Provider, RuntimeSettings,
-    check::{API_KEY_CHARS, BASE_URL_CHARS, LANGUAGES, MODEL_CHARS, SIMHASH_THRESHOLD, TIMEOUT_S},
+    check::{
+        API_KEY_CHARS, BASE_URL_CHARS, CONTEXT_TOKENS, LANGUAGES, MODEL_CHARS, SIMHASH_THRESHOLD, TIMEOUT_S,
+    },
     languages,
     plugins::ParserKind,
 };
@@ -105,6 +107,17 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
                     "minimum": TIMEOUT_S.start(),
                     "maximum": TIMEOUT_S.end(),
                     "default": defaults.timeout_s,
+                }),
+            ),
+            (
+                "context_tokens",
+                json!({
+                    "description": "How many tokens a language model takes at a time, those of its answer included. \
+                        What it is shown is cut to fit; a server that is started with less cuts it unasked.",
+                    "type": "integer",
+                    "minimum": CONTEXT_TOKENS.start(),
+                    "maximum": CONTEXT_TOKENS.end(),
+                    "default": defaults.context_tokens,
                 }),
             ),
         ],

@@ -35,6 +35,8 @@ pub(crate) struct ModelItem {
     api_key: Option<&'static str>,
     /// How long a call may take, in seconds.
     timeout_s: u32,
+    /// How many tokens a language model takes at a time, those of its answer included.
+    context_tokens: u32,
 }
 
 /// The plugins that read files, by kind.
@@ -103,6 +105,7 @@ impl From<&ModelEntry> for ModelItem {
             base_url: entry.base_url.clone(),
             api_key: entry.api_key.is_stored().then_some(MASK),
             timeout_s: entry.timeout_s,
+            context_tokens: entry.context_tokens,
         }
     }
 }

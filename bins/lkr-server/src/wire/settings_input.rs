@@ -50,6 +50,9 @@ pub(crate) struct ModelInput {
     /// 1 to 600.
     #[schema(minimum = 1, maximum = 600)]
     timeout_s: Option<u32>,
+    /// 1,000 to 1,000,000.
+    #[schema(minimum = 1_000, maximum = 1_000_000)]
+    context_tokens: Option<u32>,
 }
 
 /// Who serves a model.
@@ -153,6 +156,7 @@ impl From<ModelInput> for ModelEntryChange {
             base_url: input.base_url,
             api_key: input.api_key,
             timeout_s: input.timeout_s,
+            context_tokens: input.context_tokens,
         }
     }
 }

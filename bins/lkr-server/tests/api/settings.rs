@@ -28,7 +28,8 @@ async fn put_if<S: App>(api: &Api<S>, token: &str, tag: &str, body: Value) -> An
 async fn the_defaults() {
     let api = api().await;
     let eva = api.user("eva").await;
-    let model = json!({ "provider": null, "model": "", "base_url": "", "api_key": null, "timeout_s": 60 });
+    let model = json!({ "provider": null, "model": "", "base_url": "", "api_key": null, "timeout_s": 60,
+        "context_tokens": 8192 });
     let parsers = json!({
         "pdf": { "plugin": "pdf_oxide" },
         "docx": { "plugin": "zip_xml" },
@@ -53,7 +54,8 @@ async fn an_update_keeps_what_it_does_not_name() {
     let after =
         put(&api, &admin, json!({ "models": { "summarize": summarize }, "dedup": null })).await.data();
     let entry = json!({ "provider": "remote_compatible", "model": "m", "base_url": "https://models.example/v1",
-        "api_key": "********", "timeout_s": 60 });
+        "api_key": "********", "timeout_s": 60,
+        "context_tokens": 8192 });
     let mut expected = before.clone();
     expected["models"]["summarize"] = entry;
     assert_eq!(after, expected);
@@ -110,6 +112,7 @@ async fn what_is_wrong_changes_nothing() {
         (json!({ "models": { "embed": { "api_key": 4711 } } }), "api_key"),
         (json!({ "models": { "embed": { "api_key": "" } } }), "models.embed.api_key"),
         (json!({ "models": { "embed": { "timeout_s": 0 } } }), "models.embed.timeout_s"),
+        (json!({ "models": { "classify": { "context_tokens": 999 } } }), "models.classify.context_tokens"),
         (json!({ "parsers": { "pdf": { "plugin": "nonsense" } } }), "parsers.pdf.plugin"),
         (json!({ "parsers": { "ocr": { "plugin": "tesseract" } } }), "parsers.ocr.plugin"),
         (json!({ "parsers": { "ocr": { "languages": ["eng"] } } }), "parsers.ocr.languages"),

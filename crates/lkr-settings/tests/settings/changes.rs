@@ -47,6 +47,7 @@ async fn a_change_is_merged_at_every_depth() {
         base_url: Some("http://localhost:11434/v1".to_owned()),
         api_key: KeyChange::Set("sk-one".into()),
         timeout_s: Some(5),
+        context_tokens: Some(32_000),
     });
     let mut expected = apply(&settings, &first).await.settings.clone();
     assert_eq!(expected.models.summarize.provider, Some(Provider::LocalLlm));

@@ -71,6 +71,12 @@ async fn numbers() {
     let expected = "models.summarize.timeout_s is 0; allowed is 1 to 600";
     assert_eq!(refusal(timeout(0)).await, expected);
     assert_eq!(refusal(timeout(601)).await, expected.replace("is 0", "is 601"));
+    let context =
+        |tokens| of_summarize(ModelEntryChange { context_tokens: Some(tokens), ..Default::default() });
+    let expected = "models.summarize.context_tokens is 999; allowed is 1000 to 1000000";
+    assert_eq!(refusal(context(999)).await, expected);
+    assert_eq!(refusal(context(1_000_001)).await, expected.replace("999;", "1000001;"));
+    is_allowed(context(1_000_000)).await;
     for allowed in [of_threshold(0), of_threshold(64), timeout(1), timeout(600)] {
         is_allowed(allowed).await;
     }

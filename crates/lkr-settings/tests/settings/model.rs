@@ -44,13 +44,15 @@ fn entry() -> impl Strategy<Value = ModelEntryChange> {
         option::of(text(&["", "http://a", " http://a ", "https://b/v1", "ftp://no"])),
         key,
         option::of(select(vec![0, 1, 60, 600])),
+        option::of(select(vec![999, 1_000, 8_192, 1_000_000])),
     )
-        .prop_map(|(provider, model, base_url, api_key, timeout_s)| ModelEntryChange {
+        .prop_map(|(provider, model, base_url, api_key, timeout_s, context_tokens)| ModelEntryChange {
             provider,
             model,
             base_url,
             api_key,
             timeout_s,
+            context_tokens,
         })
 }
 
@@ -93,11 +95,13 @@ fn table(settings: &RuntimeSettings) -> Table {
         ("embed.base_url", models.embed.base_url.clone()),
         ("embed.api_key", key(&models.embed.api_key)),
         ("embed.timeout_s", models.embed.timeout_s.to_string()),
+        ("embed.context_tokens", models.embed.context_tokens.to_string()),
         ("rerank.provider", models.rerank.provider.map_or("", Provider::name).to_owned()),
         ("rerank.model", models.rerank.model.clone()),
         ("rerank.base_url", models.rerank.base_url.clone()),
         ("rerank.api_key", key(&models.rerank.api_key)),
         ("rerank.timeout_s", models.rerank.timeout_s.to_string()),
+        ("rerank.context_tokens", models.rerank.context_tokens.to_string()),
         ("html", parsers.html.plugin.clone()),
         ("ocr", parsers.ocr.plugin.clone()),
         ("languages", parsers.ocr.languages.join(" ")),
@@ -110,8 +114,22 @@ fn table(settings: &RuntimeSettings) -> Table {
 fn after(before: &Table, change: &SettingsChange) -> Option<Table> {
     let mut table = before.clone();
     let models = change.models.clone().unwrap_or_default();
-    let embed = ["embed.provider", "embed.model", "embed.base_url", "embed.api_key", "embed.timeout_s"];
-    let rerank = ["rerank.provider", "rerank.model", "rerank.base_url", "rerank.api_key", "rerank.timeout_s"];
+    let embed = [
+        "embed.provider",
+        "embed.model",
+        "embed.base_url",
+        "embed.api_key",
+        "embed.timeout_s",
+        "embed.context_tokens",
+    ];
+    let rerank = [
+        "rerank.provider",
+        "rerank.model",
+        "rerank.base_url",
+        "rerank.api_key",
+        "rerank.timeout_s",
+        "rerank.context_tokens",
+    ];
     for (entry, paths) in [(models.embed, embed), (models.rerank, rerank)] {
         entry_after(&mut table, paths, &entry.unwrap_or_default())?;
     }
@@ -136,11 +154,12 @@ fn after(before: &Table, change: &SettingsChange) -> Option<Table> {
     Some(table)
 }
 
-fn entry_after(table: &mut Table, paths: [&'static str; 5], change: &ModelEntryChange) -> Option<()> {
-    let [provider, model, base_url, api_key, timeout_s] = paths;
+fn entry_after(table: &mut Table, paths: [&'static str; 6], change: &ModelEntryChange) -> Option<()> {
+    let [provider, model, base_url, api_key, timeout_s, context_tokens] = paths;
     if change.base_url.as_deref() == Some("ftp://no")
         || change.api_key == KeyChange::Set("not allowed".into())
         || change.timeout_s == Some(0)
+        || change.context_tokens == Some(999)
     {
         return None;
     }
@@ -157,6 +176,7 @@ fn entry_after(table: &mut Table, paths: [&'static str; 5], change: &ModelEntryC
     put(table, provider, change.provider.map(|set| set.map_or("", Provider::name).to_owned()));
     put(table, model, change.model.clone());
     put(table, timeout_s, change.timeout_s.map(|timeout| timeout.to_string()));
+    put(table, context_tokens, change.context_tokens.map(|tokens| tokens.to_string()));
     Some(())
 }
 

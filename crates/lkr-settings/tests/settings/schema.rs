@@ -19,12 +19,13 @@ fn leaves(settings: &RuntimeSettings) -> BTreeMap<String, Value> {
     for (name, entry) in
         [("embed", embed), ("summarize", summarize), ("classify", classify), ("rerank", rerank)]
     {
-        let ModelEntry { provider, model, base_url, api_key, timeout_s } = entry;
+        let ModelEntry { provider, model, base_url, api_key, timeout_s, context_tokens } = entry;
         leaf(format!("models.{name}.provider"), json!(provider));
         leaf(format!("models.{name}.model"), json!(model));
         leaf(format!("models.{name}.base_url"), json!(base_url));
         leaf(format!("models.{name}.api_key"), json!(api_key.is_stored().then_some("********")));
         leaf(format!("models.{name}.timeout_s"), json!(timeout_s));
+        leaf(format!("models.{name}.context_tokens"), json!(context_tokens));
     }
     for (name, PluginChoice { plugin }) in [("pdf", pdf), ("docx", docx), ("html", html)] {
         leaf(format!("parsers.{name}.plugin"), json!(plugin));
