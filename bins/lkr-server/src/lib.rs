@@ -2,6 +2,7 @@
 
 mod app;
 pub mod config;
+mod embedders;
 mod error;
 mod first_admin;
 mod http;
@@ -19,6 +20,7 @@ mod webhooks;
 mod wire;
 
 pub use app::create_app;
+pub use embedders::{Connect, Embedders, connect};
 pub use error::Code;
 pub use first_admin::reset as reset_admin;
 pub use http::{Access, Endpoint};

@@ -15,6 +15,7 @@ use lkr_settings::Settings;
 use crate::{
     app::create_app,
     config::Config,
+    embedders::{Embedders, connect},
     first_admin,
     plugins::{find_tools, plugins},
     rerankers::Rerankers,
@@ -122,6 +123,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.model_dir = config.model_dir();
     options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
+    options.embedder_is_named_later = true;
     let rerankers = Rerankers::default();
     options.rerankers = Some(Arc::new(rerankers.clone()));
     options.search.second_round = config.second_round;
@@ -150,7 +152,9 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
     rerankers.follow(&settings, outgoing.clone());
     let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, state).await?;
-    Ok(Services { kb, files, auth, settings, webhooks, outgoing })
+    let (own, named) = (kb.clone(), settings.clone());
+    let embedders = Embedders::follow(own, named, outgoing.clone(), config.model_dir(), connect()).await;
+    Ok(Services { kb, files, auth, settings, embedders, webhooks, outgoing })
 }
 
 /// What is told to be a PDF, and refused by all who can read one.

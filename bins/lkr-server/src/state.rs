@@ -17,6 +17,7 @@ use lkr_webhooks::Webhooks;
 use tokio::sync::Semaphore;
 
 use crate::{
+    embedders::Embedders,
     error::{ApiError, Code},
     http::{AnswerRoom, BodyBudget, InFlight},
     metrics::Metrics,
@@ -42,6 +43,8 @@ pub struct Services {
     pub auth: Auth,
     /// What can be changed while the service runs.
     pub settings: Settings,
+    /// The embedding model that the settings name.
+    pub embedders: Embedders,
     /// Who is told of what happens.
     pub webhooks: Webhooks,
     /// What calls models on other machines.

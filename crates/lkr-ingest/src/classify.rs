@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, l1_id};
-use lkr_domain::{DocId, Document, Layer};
+use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult};
+use lkr_domain::{DocId, Document};
 use lkr_taxonomy::Digest;
-use lkr_vectors::With;
 
-use crate::{Error, ErrorKind, Result, change, ingestor::Inner, pipeline::Report, shelves::Shelves};
+use crate::{
+    Error, ErrorKind, Result, change, fill::own_vector, ingestor::Inner, pipeline::Report, shelves::Shelves,
+};
 
 /// How many documents are listed at a time.
 const PAGE: usize = 100;
@@ -15,12 +16,15 @@ const PAGE: usize = 100;
 /// What a task says where categories could not be asked for.
 const NO_CATEGORY: &str = "the category could not be found out";
 
+/// The vector of a document, and the id of the model that made it.
+pub(crate) type Vector<'a> = (&'a [f32], &'a str);
+
 /// The category of a document with this vector; empty for none. A classifier that fails leaves the document without,
 /// and a warning: that is no reason to refuse it.
 pub(crate) async fn category_of(
     inner: &Inner,
     document: &Document,
-    vector: Option<&[f32]>,
+    vector: Option<Vector<'_>>,
 ) -> (String, Option<String>) {
     match ask(inner, document, vector).await {
         Ok(category) => (category, None),
@@ -31,16 +35,17 @@ pub(crate) async fn category_of(
     }
 }
 
-async fn ask(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<String> {
+async fn ask(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Result<String> {
     let Some(classifier) = &inner.ports.classifier else { return Ok(String::new()) };
-    let digest =
-        Digest { title: &document.title, summary: &document.summary, keywords: &document.keywords, vector };
+    let Document { title, summary, keywords, .. } = document;
+    let (vector, model) = vector.unzip();
+    let digest = Digest { title, summary, keywords, vector, model };
     let verdict = classifier.classify(&digest).await?;
     Ok(verdict.map(|verdict| verdict.name).unwrap_or_default())
 }
 
 /// Gives a document that has got its vectors the category that it could not have without.
-pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<()> {
+pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Result<()> {
     if document.category_by_hand || !document.category.is_empty() {
         return Ok(());
     }
@@ -70,7 +75,7 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
             break;
         }
     }
-    if inner.ports.embedder.is_none() {
+    if inner.ports.embedders.embedders().is_empty() {
         result.warnings.push("no embedding model: no category can be found until there is one".to_owned());
     }
     result.elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -84,12 +89,12 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
         result.by_hand += 1;
         return Ok(());
     }
-    let Some(vector) = vector_of(inner, document).await? else {
+    let Some((vector, model)) = vector_of(inner, document).await? else {
         // What has no vector yet is classified when it gets one; what it has until then stays.
         result.uncategorized += u64::from(document.category.is_empty());
         return Ok(());
     };
-    let category = match ask(inner, document, Some(&vector)).await {
+    let category = match ask(inner, document, Some((&vector, &model))).await {
         Err(error) if !error.is_retryable() => {
             result.uncategorized += u64::from(document.category.is_empty());
             result.warn(format!("{}: {NO_CATEGORY}: {error}", document.doc_id));
@@ -102,15 +107,16 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
     Ok(())
 }
 
-/// The document's own vector, where it has one of the embedder in use.
-async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<Vec<f32>>> {
-    let Some(embedder) = &inner.ports.embedder else { return Ok(None) };
-    let model = embedder.profile().id.as_str();
-    if Shelves::live_model(&*inner.ports.vectors).await?.as_deref() != Some(model) {
+/// The document's own vector, where it has one, and the model that made it.
+async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<(Vec<f32>, String)>> {
+    let embedders = &inner.ports.embedders;
+    if embedders.embedders().is_empty() {
+        return Ok(None);
+    }
+    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    let Some(model) = live.filter(|live| embedders.embedder_of(live).is_some()) else {
         let reason = "documents are being embedded anew; their categories can be found when that is done";
         return Err(Error::new(ErrorKind::ModelAway, "reclassify", reason));
-    }
-    let id = l1_id(document.doc_id, document.revision);
-    let points = inner.ports.vectors.get(&Layer::L1.into(), &[id], With::All).await?;
-    Ok(points.into_iter().flatten().next().and_then(|point| point.dense))
+    };
+    Ok(own_vector(inner, &model, document).await?.map(|vector| (vector, model)))
 }

@@ -11,12 +11,13 @@ mod paced;
 mod reranker;
 mod scripted_chat;
 mod sparse;
+mod spread;
 
 pub use chat::{
     AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
     ChatPurpose, ChatRequest, ChatStream, Role, TokenUsage,
 };
-pub use embedder::{EmbedKind, Embedder, EmbedderProfile};
+pub use embedder::{EmbedKind, Embedder, EmbedderProfile, EmbedderSource};
 pub use error::{Error, ErrorKind, Result};
 pub use memory::MemoryEmbedder;
 pub use memory_reranker::MemoryReranker;
@@ -24,3 +25,4 @@ pub use paced::{PaceOptions, Paced};
 pub use reranker::{Reranker, RerankerProfile, RerankerSource};
 pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
+pub use spread::{SPREAD_SAMPLE, cosine_scale, spread};

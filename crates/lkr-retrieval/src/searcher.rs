@@ -4,7 +4,8 @@ use std::{
 };
 
 use lkr_catalog::Catalog;
-use lkr_models::{Embedder, RerankerSource, SparseEncoder};
+use lkr_domain::Layer;
+use lkr_models::{Embedder, EmbedderSource, RerankerSource, SparseEncoder};
 use lkr_text::{Literals, QueryTerm, query_terms};
 use lkr_vectors::VectorStore;
 use tokio::{
@@ -19,14 +20,18 @@ use crate::{
     assemble::{Asked, assemble},
     find::{Found, Stores, find},
     look::{Look, Reranked, Reranking},
-    voice::{Voice, voice},
+    voice::{Speaker, Voice, voice},
     warning,
 };
+
+/// How often a search begins anew because its model is not that of the documents any more, before it goes by words.
+const SWITCHES: usize = 3;
 
 /// Searches. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
     inner: Arc<Inner>,
+    embedders: Option<Arc<dyn EmbedderSource>>,
     rerankers: Option<Arc<dyn RerankerSource>>,
 }
 
@@ -34,7 +39,6 @@ pub struct Searcher {
 struct Inner {
     vectors: Arc<dyn VectorStore>,
     catalog: Catalog,
-    embedder: Option<Arc<dyn Embedder>>,
     cache: Arc<dyn SearchCache>,
     options: SearchOptions,
     turns: Semaphore,
@@ -51,7 +55,7 @@ pub struct Searched {
 }
 
 impl Searcher {
-    /// A searcher over these stores. Without an embedder it searches by keyword alone.
+    /// A searcher over these stores. Without an embedder it searches by keyword alone, as over vectors of another.
     #[must_use]
     pub fn new(
         vectors: Arc<dyn VectorStore>,
@@ -62,8 +66,16 @@ impl Searcher {
     ) -> Self {
         let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
         let too_slow = Mutex::default();
-        let inner = Inner { vectors, catalog, embedder, cache, options, turns, too_slow };
-        Self { inner: Arc::new(inner), rerankers: None }
+        let inner = Inner { vectors, catalog, cache, options, turns, too_slow };
+        let embedders = embedder.map(|embedder| Arc::new(embedder) as Arc<dyn EmbedderSource>);
+        Self { inner: Arc::new(inner), embedders, rerankers: None }
+    }
+
+    /// The same searcher with embedders that are named anew at each search: of them, the one is asked that made the
+    /// stored vectors.
+    #[must_use]
+    pub fn embedding(self, embedders: Arc<dyn EmbedderSource>) -> Self {
+        Self { embedders: Some(embedders), ..self }
     }
 
     /// The same searcher with a reranker, which is asked for anew at each search.
@@ -85,20 +97,42 @@ impl Searcher {
         request.validate()?;
         let request = request.normalised();
         let reranking = self.reranker_for(&request).await;
+        let mut tries = SWITCHES;
+        loop {
+            let speaker = match tries {
+                0 => Speaker::Stranger,
+                _ => self.inner.speaker(self.embedders.as_deref()).await?,
+            };
+            if let Some(searched) = self.try_search(&request, &speaker, &reranking, started).await? {
+                return Ok(searched);
+            }
+            tries = tries.saturating_sub(1);
+        }
+    }
+
+    /// Answers a request in its normal form; `None` where documents got vectors of another model meanwhile.
+    async fn try_search(
+        &self,
+        request: &SearchRequest,
+        speaker: &Speaker,
+        reranking: &Reranking,
+        started: Instant,
+    ) -> Result<Option<Searched>> {
         // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
-        let key = self.inner.key(request.clone(), &reranking).await?;
+        let key = self.inner.key(request.clone(), speaker, reranking).await?;
         if let Some(response) = self.inner.cached(&key).await {
-            return Ok(Searched { response, cache: CacheStatus::Hit });
+            return Ok(Some(Searched { response, cache: CacheStatus::Hit }));
         }
         let turn = self.inner.turn().await?;
-        let (mut response, lasting) = self.inner.answer(request, reranking).await?;
+        let answer = self.inner.answer(request.clone(), speaker, reranking.clone()).await?;
         drop(turn);
+        let Some((mut response, lasting)) = answer else { return Ok(None) };
         response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let response = Arc::new(response);
         if lasting {
             self.inner.keep(&key, &response).await;
         }
-        Ok(Searched { response, cache: CacheStatus::Miss })
+        Ok(Some(Searched { response, cache: CacheStatus::Miss }))
     }
 
     /// The reranker in force, where one is wanted.
@@ -119,11 +153,31 @@ impl Searcher {
 }
 
 impl Inner {
-    async fn key(&self, request: SearchRequest, reranking: &Reranking) -> Result<CacheKey> {
+    /// What makes vectors like those that are stored. It is asked as it is named here to the end of the search.
+    async fn speaker(&self, embedders: Option<&dyn EmbedderSource>) -> Result<Speaker> {
+        let Some(embedders) = embedders.filter(|embedders| !embedders.embedders().is_empty()) else {
+            return Ok(Speaker::Nobody);
+        };
+        let stored = self.vectors.describe(&Layer::Chunks.into()).await?;
+        let model = stored.and_then(|stored| stored.dense).map(|dense| dense.model);
+        let Some(embedder) = model.and_then(|model| embedders.embedder_of(&model)) else {
+            return Ok(Speaker::Stranger);
+        };
+        let profile = embedder.profile();
+        let scale = self.catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale);
+        Ok(Speaker::Model(embedder, scale))
+    }
+
+    async fn key(
+        &self,
+        request: SearchRequest,
+        speaker: &Speaker,
+        reranking: &Reranking,
+    ) -> Result<CacheKey> {
         Ok(CacheKey {
             request,
             generation: self.catalog.generation().await?,
-            model: self.embedder.as_ref().map(|embedder| embedder.profile().id.clone()),
+            model: speaker.id().map(str::to_owned),
             reranker: reranking.profile().map(|profile| profile.id.clone()),
             candidates: self.options.candidates,
             second_round: self.options.second_round,
@@ -170,35 +224,40 @@ impl Inner {
         }
     }
 
-    /// Answers a request in its normal form. The flag tells whether the answer will be the same until something
-    /// changes.
-    async fn answer(&self, request: SearchRequest, reranking: Reranking) -> Result<(SearchResponse, bool)> {
+    /// Answers a request in its normal form; `None` where the stored vectors are of another model now. The flag tells
+    /// whether the answer will be the same until something changes.
+    async fn answer(
+        &self,
+        request: SearchRequest,
+        speaker: &Speaker,
+        reranking: Reranking,
+    ) -> Result<Option<(SearchResponse, bool)>> {
         let literals = Arc::new(Literals::of(&request.query));
         let words: Arc<[QueryTerm]> = query_terms(&request.query).into();
         let asked = Asked { words: Arc::clone(&words), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
-        let voice = voice(&request.query, sparse, self.embedder.as_deref(), self.options.only).await;
+        let voice = voice(&request.query, sparse, speaker, self.options.only).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let reranker = reranking.profile().map(|profile| profile.id.clone());
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
         let look = Look { literals, words: has_headings.then_some(words), reranking };
         let mut found = find(stores, &request, &voice, &look, &self.options).await?;
+        if found.legs.other_model {
+            return Ok(None);
+        }
         let reranked = matches!(found.reranked, Reranked::Not | Reranked::Done(_));
         if let (Reranked::TooSlow, Some(id)) = (&found.reranked, reranker) {
             *self.too_slow() = Some((id, Instant::now() + self.options.rerank_pause));
         }
-        let lasting = found.settled && reranked && !voice.passing && !found.legs.other_model;
+        let lasting = found.settled && reranked && !voice.passing;
         let warnings = warnings(&request, voice, &found);
         let response = spawn_blocking(move || assemble(request, &mut found, &asked, warnings)).await??;
-        Ok((response, lasting))
+        Ok(Some((response, lasting)))
     }
 }
 
 fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String> {
     let mut warnings = voice.warnings;
-    if found.legs.other_model {
-        warnings.push(warning::NOT_EMBEDDED.to_owned());
-    }
     if found.legs.all.iter().all(|leg| !leg.asked) {
         warnings.push(warning::NO_WORDS.to_owned());
     }
