@@ -40,14 +40,11 @@ const PAGE: usize = 100;
 /// How many documents are embedded at a time: small ones share what a model takes at once.
 const AT_ONCE: usize = 4;
 
-/// How often documents that arrive are caught up with, before they have to wait for those before them.
-const ROUNDS: usize = 10;
-
 /// How often it is looked whether a model can be had.
 const NO_MODEL_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest pause while a model is away.
-const MAX_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Accepts that all documents get vectors of `model`; an unfinished change to another ends as cancelled. Answers the
 /// task that does it, `None` where nothing is to be done.
@@ -216,22 +213,27 @@ impl Work<'_> {
         }
     }
 
-    /// Embeds what arrived meanwhile, until nothing more does. What arrives faster than that has to wait at the end.
+    /// Embeds what arrived meanwhile, until nothing more does. Where that does not become less, what is written has to
+    /// wait for the rest.
     async fn arrived(&self, filling: &Filling) -> Result<(Stillness<'_>, u64)> {
         let shelves = &self.inner.shelves;
-        let mut embedded = 0;
-        for _ in 0..ROUNDS {
+        let (mut embedded, mut before) = (0, usize::MAX);
+        loop {
             let arrived = filling.arrived();
             if arrived.is_empty()
                 && let Some(stillness) = shelves.still(filling).await
             {
                 return Ok((stillness, embedded));
             }
+            if arrived.len() >= before {
+                let stillness = shelves.hold().await;
+                embedded += self.catch_up(&arrived).await?;
+                embedded += self.catch_up(&filling.arrived()).await?;
+                return Ok((stillness, embedded));
+            }
+            before = arrived.len();
             embedded += self.catch_up(&arrived).await?;
         }
-        let stillness = shelves.hold().await;
-        embedded += self.catch_up(&filling.arrived()).await?;
-        Ok((stillness, embedded))
     }
 
     async fn catch_up(&self, arrived: &BTreeSet<DocId>) -> Result<u64> {

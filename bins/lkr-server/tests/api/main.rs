@@ -11,6 +11,7 @@ mod keys;
 mod knowledge;
 mod openapi;
 mod operations;
+mod reembed;
 mod rerank;
 mod rights;
 mod search;
