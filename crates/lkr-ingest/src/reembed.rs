@@ -81,7 +81,8 @@ async fn try_accept(inner: &Inner, model: Option<&ModelName>, asked: &Asked) -> 
         }
         return Ok(None);
     };
-    if let Some(same) = under_way.filter(|unfinished| unfinished.task.input.model.as_ref() == Some(model)) {
+    let is_same = |named: &ModelName| named.id == model.id;
+    if let Some(same) = under_way.filter(|now| now.task.input.model.as_ref().is_some_and(is_same)) {
         return Ok(Some(same.task.clone()));
     }
     let live = Shelves::live_model(&*inner.ports.vectors).await?;
@@ -243,6 +244,9 @@ impl Work<'_> {
 
     /// Embeds some documents; `tell` hears how many of them are done.
     async fn some(&self, documents: &[DocId], tell: impl Fn(u64) + Send + Sync) -> Result<u64> {
+        if documents.is_empty() {
+            return Ok(0);
+        }
         // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
         self.inner.ports.catalog.embedding(documents).await?;
         let fills = documents.iter().map(|&doc_id| fill(self.inner, &**self.embedder, doc_id).boxed());

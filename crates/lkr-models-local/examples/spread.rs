@@ -1,6 +1,9 @@
 //! Measures how far a model's cosines spread: `spread MODEL_DIR TEXT_FILE [LINES]`, a text a line.
 
-use std::path::Path;
+use std::{
+    io::{Write, stdout},
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use lkr_models::{EmbedKind, Embedder, cosine_scale, spread};
@@ -20,9 +23,10 @@ async fn main() -> Result<()> {
     let vectors = embedder.embed(EmbedKind::Passage, &sample).await?;
     match spread(&vectors) {
         Some(spread) => {
-            println!("{} texts: spread {spread:.3}, scale {:.1}", sample.len(), cosine_scale(spread));
+            let scale = cosine_scale(spread);
+            writeln!(stdout(), "{} texts: spread {spread:.3}, scale {scale:.1}", sample.len())?;
         }
-        None => println!("{} texts are too few", sample.len()),
+        None => writeln!(stdout(), "{} texts are too few", sample.len())?,
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ impl Searcher {
         let mut tries = SWITCHES;
         loop {
             let speaker = match tries {
-                0 => Speaker::Stranger,
+                0 => Speaker::Stranger(String::new()),
                 _ => self.inner.speaker(self.embedders.as_deref()).await?,
             };
             if let Some(searched) = self.try_search(&request, &speaker, &reranking, started).await? {
@@ -155,13 +155,12 @@ impl Searcher {
 impl Inner {
     /// What makes vectors like those that are stored. It is asked as it is named here to the end of the search.
     async fn speaker(&self, embedders: Option<&dyn EmbedderSource>) -> Result<Speaker> {
-        let Some(embedders) = embedders.filter(|embedders| !embedders.embedders().is_empty()) else {
-            return Ok(Speaker::Nobody);
-        };
+        let Some(embedders) = embedders else { return Ok(Speaker::Nobody) };
+        let Some(wanted) = embedders.embedders().into_iter().next() else { return Ok(Speaker::Nobody) };
         let stored = self.vectors.describe(&Layer::Chunks.into()).await?;
         let model = stored.and_then(|stored| stored.dense).map(|dense| dense.model);
         let Some(embedder) = model.and_then(|model| embedders.embedder_of(&model)) else {
-            return Ok(Speaker::Stranger);
+            return Ok(Speaker::Stranger(wanted.profile().id.clone()));
         };
         let profile = embedder.profile();
         let scale = self.catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale);

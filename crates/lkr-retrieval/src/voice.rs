@@ -40,8 +40,8 @@ pub(crate) struct Dense {
 pub(crate) enum Speaker {
     /// There are no models.
     Nobody,
-    /// There is none for the vectors that are stored.
-    Stranger,
+    /// There is none for the vectors that are stored; the id of another.
+    Stranger(String),
     /// The model of the vectors that are stored, and how far its cosines spread.
     Model(Arc<dyn Embedder>, f32),
 }
@@ -51,7 +51,8 @@ impl Speaker {
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Model(embedder, _) => Some(&embedder.profile().id),
-            Self::Nobody | Self::Stranger => None,
+            Self::Stranger(id) => Some(id),
+            Self::Nobody => None,
         }
     }
 }
@@ -70,7 +71,7 @@ pub(crate) async fn voice(
     }
     let (embedder, cosine_scale) = match speaker {
         Speaker::Model(embedder, cosine_scale) => (&**embedder, *cosine_scale),
-        Speaker::Stranger => {
+        Speaker::Stranger(_) => {
             return Voice { warnings: vec![warning::NOT_EMBEDDED.to_owned()], passing: true, ..silent };
         }
         Speaker::Nobody => return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent },

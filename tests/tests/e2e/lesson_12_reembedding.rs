@@ -84,6 +84,8 @@ fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() 
         }
         amid += usize::from(change(&server).is_some_and(|task| task["status"] != "done"));
         server.kill();
+        // What is half done is nothing that has to be mended.
+        assert_healthy(&server);
     }
     server.restart();
     let late = server.add(&json!({"text": "# Late\n\nA pebble came late to the river.\n"}));

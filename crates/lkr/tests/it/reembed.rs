@@ -33,6 +33,8 @@ struct Salted {
     /// How many calls for passages are answered.
     permits: Semaphore,
     away: AtomicBool,
+    /// Whether it is set up wrongly, so that another try is of no use.
+    broken: AtomicBool,
 }
 
 impl Salted {
@@ -52,6 +54,7 @@ impl Salted {
             common,
             permits: Semaphore::new(permits),
             away: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
         })
     }
 
@@ -71,6 +74,9 @@ impl Embedder for Salted {
             self.permits.acquire().await.unwrap().forget();
             if self.away.load(Ordering::SeqCst) {
                 return Err(Error::new(ErrorKind::Unavailable, "embed", "told to be away"));
+            }
+            if self.broken.load(Ordering::SeqCst) {
+                return Err(Error::new(ErrorKind::Config, "embed", "told to be broken"));
             }
         }
         let salted: Vec<String> = texts.iter().map(|text| self.salt(text)).collect();
@@ -137,7 +143,7 @@ async fn assert_embedded(ground: &Ground, model: &str, documents: &[Document]) {
     let collections = ground.vectors.collections().await.unwrap();
     assert!(collections.iter().all(|spec| spec.dense.as_ref().unwrap().model == model), "{collections:?}");
     for layer in Layer::ALL {
-        let stored: u64 = documents.iter().map(|document| document.counts.of(layer) as u64).sum();
+        let stored: u64 = documents.iter().map(|document| document.counts.of(layer)).sum();
         assert_eq!(ground.vectors.count(&layer.into(), &Filter::all()).await.unwrap(), stored, "{layer}");
         let page =
             ground.vectors.scroll(&layer.into(), &Filter::all(), None, 1_000, With::All).await.unwrap();
@@ -231,7 +237,7 @@ async fn what_comes_changes_and_goes_meanwhile_is_right_in_both() {
         })
         .await;
         until("only the present revision is there", async || {
-            let chunks = documents.iter().map(|document| document.counts.chunks as u64).sum::<u64>();
+            let chunks = documents.iter().map(|document| document.counts.chunks).sum::<u64>();
             ground.vectors.count(&Layer::Chunks.into(), &Filter::all()).await.unwrap() == chunks
         })
         .await;
@@ -354,6 +360,27 @@ async fn a_model_that_is_away_is_waited_for() {
     assert!(!results(&kb, "marl").await.is_empty());
     second.away.store(false, Ordering::SeqCst);
     assert_eq!(ended(&kb, task.task_id).await.status, TaskStatus::Done);
+    assert_embedded(&ground, "second", &documents).await;
+}
+
+#[tokio::test]
+async fn a_change_that_failed_goes_on_when_it_is_tried_again() {
+    let ground = Ground::default();
+    let kb = open(&ground, &Salted::free("first")).await;
+    let documents = add_some(&kb, &NAMES).await;
+    let second = Salted::new("second", 3);
+    let task = change(&kb, &second).await.unwrap();
+    until("it is at work", async || second.permits.available_permits() == 0).await;
+    second.broken.store(true, Ordering::SeqCst);
+    second.permits.add_permits(1_000);
+    let failed = ended(&kb, task.task_id).await;
+    let error = failed.error.expect("it failed");
+    assert!(error.message.contains("told to be broken") && !error.is_cancelled(), "{error:?}");
+    assert_eq!((live(&kb).await.as_str(), error.stage), ("first", Stage::Embed));
+    second.broken.store(false, Ordering::SeqCst);
+    kb.retry(task.task_id).await.unwrap().expect("it is known");
+    let Some(TaskResult::Reembedded(result)) = ended(&kb, task.task_id).await.result else { panic!() };
+    assert!(result.embedded < 10, "what was done is not done again: {result:?}");
     assert_embedded(&ground, "second", &documents).await;
 }
 
