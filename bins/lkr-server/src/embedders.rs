@@ -84,7 +84,8 @@ impl Embedders {
     /// Has a change of the entry looked at that somebody made, and waits a little for what comes of it.
     pub(crate) async fn changed(&self, by: Creator) {
         let (seen, done) = oneshot::channel();
-        if self.following.asks.send(Ask { by, seen }).await.is_ok() {
+        // Where there is no room, the settings are about to be looked at anyway.
+        if self.following.asks.try_send(Ask { by, seen }).is_ok() {
             // Where it takes longer, it goes on all the same.
             let _ = timeout(ANSWER_WAIT, done).await;
         }
@@ -122,18 +123,31 @@ impl fmt::Debug for Follower {
 }
 
 impl Follower {
+    /// Whoever changes the settings while a model is waited for has the next one looked at.
     async fn run(mut self, mut asks: mpsc::Receiver<Ask>, first: oneshot::Sender<()>) {
         let mut asked: Option<Creator> = None;
         let mut waiting = vec![first];
         let mut pause = PAUSE;
         loop {
-            let next = match self.look(asked.as_ref()).await {
-                Ok(()) => {
+            let looked = tokio::select! {
+                looked = self.look(asked.as_ref()) => Some(looked),
+                Some(Ask { by, seen }) = asks.recv() => {
+                    asked = Some(by);
+                    waiting.push(seen);
+                    None
+                }
+            };
+            let next = match looked {
+                None => continue,
+                Some(Ok(())) => {
                     (asked, pause) = (None, PAUSE);
                     ROUND
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the embedding model that the settings name cannot be had; the earlier one stays");
+                Some(Err(error)) => {
+                    tracing::warn!(
+                        %error,
+                        "the embedding model that the settings name cannot be had; the earlier one stays"
+                    );
                     let longer = (2 * pause).min(MAX_PAUSE);
                     std::mem::replace(&mut pause, longer)
                 }
