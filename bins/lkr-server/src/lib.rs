@@ -3,6 +3,7 @@
 mod app;
 mod chat_models;
 pub mod config;
+mod embedders;
 mod error;
 mod first_admin;
 mod http;
@@ -22,6 +23,7 @@ mod wire;
 
 pub use app::create_app;
 pub use chat_models::ChatModels;
+pub use embedders::{Connect, Embedders, connect};
 pub use error::Code;
 pub use first_admin::reset as reset_admin;
 pub use http::{Access, Endpoint};

@@ -16,6 +16,7 @@ use crate::{
     app::create_app,
     chat_models::ChatModels,
     config::Config,
+    embedders::{Embedders, connect},
     first_admin,
     plugins::{find_tools, plugins},
     rerankers::Rerankers,
@@ -123,6 +124,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.model_dir = config.model_dir();
     options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
+    options.embedder_is_named_later = true;
     let (rerankers, chat_models) = (Rerankers::default(), ChatModels::default());
     options.rerankers = Some(Arc::new(rerankers.clone()));
     options.chat_models = Some(Arc::new(chat_models.clone()));
@@ -153,7 +155,9 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     rerankers.follow(&settings, outgoing.clone());
     chat_models.follow(&settings, outgoing.clone(), state);
     let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, state).await?;
-    Ok(Services { kb, files, auth, settings, webhooks, chat_models, outgoing })
+    let (own, named) = (kb.clone(), settings.clone());
+    let embedders = Embedders::follow(own, named, outgoing.clone(), config.model_dir(), connect()).await;
+    Ok(Services { kb, files, auth, settings, embedders, webhooks, chat_models, outgoing })
 }
 
 /// What is told to be a PDF, and refused by all who can read one.

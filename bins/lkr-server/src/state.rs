@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     chat_models::ChatModels,
+    embedders::Embedders,
     error::{ApiError, Code},
     http::{AnswerRoom, BodyBudget, InFlight},
     metrics::Metrics,
@@ -43,6 +44,8 @@ pub struct Services {
     pub auth: Auth,
     /// What can be changed while the service runs.
     pub settings: Settings,
+    /// The embedding model that the settings name.
+    pub embedders: Embedders,
     /// Who is told of what happens.
     pub webhooks: Webhooks,
     /// The language models that the settings name.

@@ -8,8 +8,10 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, Error, Present, Progress, Result, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskStatus,
+    Catalog, Error, ModelName, Present, Progress, Result, Stage, Task, TaskFailure, TaskInput, TaskKind,
+    TaskStatus,
     catalog::{key, write_task},
+    embedding::REEMBEDDING,
     task::CODE_CONFLICT,
 };
 
@@ -163,6 +165,14 @@ impl Task {
     #[must_use]
     pub fn reclassify(created_by: Creator) -> Self {
         Self::pending(TaskKind::Reclassify, DocId::new(), created_by, TaskInput::default())
+    }
+
+    /// A pending embedding of all documents by another model. There is one at a time: all of them are about the same id,
+    /// so that a new one takes the place of the unfinished one.
+    #[must_use]
+    pub fn reembed(created_by: Creator, model: ModelName) -> Self {
+        let input = TaskInput { model: Some(model), ..TaskInput::default() };
+        Self::pending(TaskKind::Reembed, REEMBEDDING, created_by, input)
     }
 
     /// A pending judgement of searches.

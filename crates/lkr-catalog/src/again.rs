@@ -111,7 +111,11 @@ fn retryable<'a>(task: &Task, present: &'a Present) -> Result<Option<&'a Held>> 
         (status, _) => return Err(refused(operation, &format!("the task is {}", status.name()))),
     }
     if !task.kind.is_about_a_document() {
-        return Ok(None);
+        // Of those that are about all documents, only changes of the model exclude each other.
+        return match present.unfinished {
+            Some(_) => Err(refused(operation, "a later change took its place")),
+            None => Ok(None),
+        };
     }
     let Some(held) = present.held.iter().find(|held| held.task_id == task.task_id) else {
         return Err(refused(operation, "nothing of the task is kept any more"));

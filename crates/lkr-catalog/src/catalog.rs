@@ -102,6 +102,14 @@ pub(crate) mod key {
     pub(crate) const HELD: &str = "held/";
     pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
+    /// The model of a change of the model that was cancelled.
+    pub(crate) const DECLINED: &str = "declined-model";
+
+    /// How far a model's cosines spread.
+    pub(crate) fn spread(model: &str) -> String {
+        format!("spread/{}", hex(&Sha256::digest(model)))
+    }
+
     /// A live document without dense vectors.
     pub(crate) fn unembedded(id: DocId) -> String {
         format!("{UNEMBEDDED}{id}")

@@ -1,7 +1,7 @@
 //! The steps by which a task goes on and ends. Each is one step of the state store.
 
-use lkr_domain::{DocId, Document};
-use lkr_state::{Expect, Order, Write};
+use lkr_domain::Document;
+use lkr_state::{Expect, Write};
 use time::OffsetDateTime;
 
 use crate::{
@@ -75,26 +75,6 @@ impl Catalog {
         let there = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
         let writes = [active.end(), put, trash.put(), there].into_iter().chain(self.told_task(task));
         Ok(self.state.apply(writes.collect()).await?)
-    }
-
-    /// Notes that documents may lack dense vectors, or have points that nobody counts on, until
-    /// [`embedded`](Self::embedded) takes that back.
-    pub async fn embedding(&self, documents: &[DocId]) -> Result<()> {
-        let notes = documents.iter().map(|&id| Write::put(key::unembedded(id), Expect::Any, Vec::new()));
-        Ok(self.state.apply(notes.collect()).await?)
-    }
-
-    /// Up to `limit` documents beyond `after` that lack dense vectors. They may be gone by now.
-    pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<DocId>> {
-        let after = after.map(key::unembedded);
-        let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), Order::Ascending, limit).await?;
-        Ok(records.iter().filter_map(|(key, _)| key.strip_prefix(key::UNEMBEDDED)?.parse().ok()).collect())
-    }
-
-    /// Notes that documents have dense vectors now, and that searches may show it.
-    pub async fn embedded(&self, documents: &[DocId]) -> Result<()> {
-        let notes = documents.iter().map(|&id| Write::delete(key::unembedded(id), Expect::Any));
-        Ok(self.state.apply(notes.chain([Write::increment(key::GENERATION)]).collect()).await?)
     }
 
     /// Ends a task that is about no document as done.

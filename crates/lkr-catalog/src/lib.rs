@@ -7,6 +7,7 @@ mod blob;
 mod catalog;
 mod change;
 mod document;
+mod embedding;
 mod error;
 mod finish;
 mod index;
@@ -48,8 +49,8 @@ pub use stats::{Stats, UNCATEGORIZED};
 pub use survey::{Entry, Surveyed};
 pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{
-    DocumentResult, Duplicate, EvaluateResult, Figures, Progress, ReclassifyResult, Stage, Task, TaskFailure,
-    TaskInput, TaskKind, TaskResult, TaskStatus, Usage,
+    DocumentResult, Duplicate, EvaluateResult, Figures, ModelName, Progress, ReclassifyResult, ReembedResult,
+    Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, Usage,
 };
 pub use texts::{Digests, ExtractedText, Texts};
 pub use trash::Trash;

@@ -8,6 +8,7 @@ use crate::{
     accept::RememberedV1,
     catalog::{key, read_task},
     document,
+    embedding::is_spread,
     present::{HeldV1, read_held},
     trash,
     uploads::UploadV1,
@@ -137,7 +138,7 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
     let text = || str::from_utf8(value).ok();
     let of_document = |prefix: &str| key.strip_prefix(prefix)?.parse::<DocId>().ok();
     let Some((kind, rest)) = key.split_once('/') else {
-        let own = [key::GENERATION, key::VERSION, key::UNPRINTED].contains(&key);
+        let own = [key::GENERATION, key::VERSION, key::UNPRINTED, key::DECLINED].contains(&key);
         return Some(if own { Entry::Alone } else { Entry::Foreign(record) });
     };
     match kind {
@@ -179,6 +180,7 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
         }
         "unembedded" => of_document(key::UNEMBEDDED).map(Entry::Unembedded),
         "content-guard" => Some(Entry::Alone),
+        "spread" => is_spread(value).then_some(Entry::Alone),
         _ => Some(Entry::Foreign(record)),
     }
 }

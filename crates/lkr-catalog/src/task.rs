@@ -47,6 +47,8 @@ pub enum TaskKind {
     Ingest,
     /// Replaces a document.
     Replace,
+    /// Gives all documents vectors of another model.
+    Reembed,
     /// Classifies all documents again.
     Reclassify,
     /// Judges searches by a gold set.
@@ -60,6 +62,7 @@ impl TaskKind {
         match self {
             Self::Ingest => "ingest",
             Self::Replace => "replace",
+            Self::Reembed => "reembed",
             Self::Reclassify => "reclassify",
             Self::Evaluate => "evaluate",
         }
@@ -193,6 +196,18 @@ pub struct TaskInput {
     /// When it is a duplicate of another, and then nothing new.
     #[serde(default)]
     pub dedup: Dedup,
+    /// The model that documents are to have vectors of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+}
+
+/// An embedding model, as tasks tell of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelName {
+    /// What tells its vectors apart from any other model's.
+    pub id: String,
+    /// Its name, for people.
+    pub name: String,
 }
 
 /// What came of a task.
@@ -203,6 +218,8 @@ pub enum TaskResult {
     Document(DocumentResult),
     /// All documents were classified.
     Reclassified(ReclassifyResult),
+    /// All documents have vectors of another model.
+    Reembedded(ReembedResult),
     /// Searches were judged.
     Evaluated(EvaluateResult),
 }
@@ -213,7 +230,7 @@ impl TaskResult {
     pub fn document(self) -> Option<DocumentResult> {
         match self {
             Self::Document(result) => Some(result),
-            Self::Reclassified(_) | Self::Evaluated(_) => None,
+            Self::Reclassified(_) | Self::Reembedded(_) | Self::Evaluated(_) => None,
         }
     }
 }
@@ -266,6 +283,21 @@ pub struct ReclassifyResult {
     pub usage: Usage,
     /// What the person who asked for it should know.
     pub warnings: Vec<String>,
+    /// What the last attempt took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What came of giving all documents vectors of another model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReembedResult {
+    /// The name of the model whose vectors searches use now.
+    pub model: String,
+    /// How many documents have its vectors.
+    pub reembedded: u64,
+    /// How many texts the last attempt embedded; what earlier ones did is not done again.
+    pub embedded: u64,
+    /// How many graded ranks a cosine counts with this model.
+    pub cosine_scale: f32,
     /// What the last attempt took, in milliseconds.
     pub elapsed_ms: u64,
 }

@@ -2,18 +2,22 @@
 
 use std::time::Instant;
 
-use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, Usage, l1_id};
-use lkr_domain::{DocId, Document, Layer};
+use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, Usage};
+use lkr_domain::{DocId, Document};
 use lkr_taxonomy::{Classified, Digest};
-use lkr_vectors::With;
 
-use crate::{Error, ErrorKind, Result, change, ingestor::Inner, pipeline::Report, shelves::Shelves};
+use crate::{
+    Error, ErrorKind, Result, change, fill::own_vector, ingestor::Inner, pipeline::Report, shelves::Shelves,
+};
 
 /// How many documents are listed at a time.
 const PAGE: usize = 100;
 
 /// What a task says where categories could not be asked for.
 const NO_CATEGORY: &str = "the category could not be found out";
+
+/// The vector of a document, and the id of the model that made it.
+pub(crate) type Vector<'a> = (&'a [f32], &'a str);
 
 /// The category of a document; an empty name for none.
 #[derive(Debug, Default)]
@@ -26,7 +30,7 @@ pub(crate) struct Category {
 
 /// The category of a document with this vector. A classifier that fails leaves the document without, and a warning: that
 /// is no reason to refuse it.
-pub(crate) async fn category_of(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Category {
+pub(crate) async fn category_of(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Category {
     match ask(inner, document, vector).await {
         Ok(found) => Category {
             usage: Usage { calls: found.calls, tokens: found.tokens },
@@ -40,16 +44,17 @@ pub(crate) async fn category_of(inner: &Inner, document: &Document, vector: Opti
     }
 }
 
-async fn ask(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<Classified> {
+async fn ask(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Result<Classified> {
     let blind = Classified { blind: true, ..Classified::default() };
     let Some(classifier) = &inner.ports.classifier else { return Ok(blind) };
-    let digest =
-        Digest { title: &document.title, summary: &document.summary, keywords: &document.keywords, vector };
+    let Document { title, summary, keywords, .. } = document;
+    let (vector, model) = vector.unzip();
+    let digest = Digest { title, summary, keywords, vector, model };
     Ok(classifier.classify(&digest).await?)
 }
 
 /// Gives a document that has got its vectors the category that it could not have without.
-pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<&[f32]>) -> Result<()> {
+pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Result<()> {
     if document.category_by_hand || !document.category.is_empty() {
         return Ok(());
     }
@@ -80,7 +85,7 @@ pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, repor
             break;
         }
     }
-    if blind && inner.ports.embedder.is_none() {
+    if blind && inner.ports.embedders.embedders().is_empty() {
         result.warnings.push("no embedding model: no category can be found until there is one".to_owned());
     }
     result.elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -96,7 +101,8 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
         return Ok(false);
     }
     let vector = vector_of(inner, document).await?;
-    let found = match ask(inner, document, vector.as_deref()).await {
+    let vector = vector.as_ref().map(|(vector, model)| (vector.as_slice(), model.as_str()));
+    let found = match ask(inner, document, vector).await {
         Err(error) if !error.is_retryable() => {
             result.uncategorized += u64::from(document.category.is_empty());
             result.warn(format!("{}: {NO_CATEGORY}: {error}", document.doc_id));
@@ -120,15 +126,16 @@ async fn classify_again(inner: &Inner, document: &Document, result: &mut Reclass
     Ok(false)
 }
 
-/// The document's own vector, where it has one of the embedder in use.
-async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<Vec<f32>>> {
-    let Some(embedder) = &inner.ports.embedder else { return Ok(None) };
-    let model = embedder.profile().id.as_str();
-    if Shelves::live_model(&*inner.ports.vectors).await?.as_deref() != Some(model) {
+/// The document's own vector, where it has one, and the model that made it.
+async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<(Vec<f32>, String)>> {
+    let embedders = &inner.ports.embedders;
+    if embedders.embedders().is_empty() {
+        return Ok(None);
+    }
+    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    let Some(model) = live.filter(|live| embedders.embedder_of(live).is_some()) else {
         let reason = "documents are being embedded anew; their categories can be found when that is done";
         return Err(Error::new(ErrorKind::ModelAway, "reclassify", reason));
-    }
-    let id = l1_id(document.doc_id, document.revision);
-    let points = inner.ports.vectors.get(&Layer::L1.into(), &[id], With::All).await?;
-    Ok(points.into_iter().flatten().next().and_then(|point| point.dense))
+    };
+    Ok(own_vector(inner, &model, document).await?.map(|vector| (vector, model)))
 }

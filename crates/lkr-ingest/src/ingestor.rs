@@ -1,28 +1,30 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use lkr_catalog::{
-    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, Texts, Trash,
+    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, TaskKind,
+    Texts, Trash,
 };
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
-use lkr_models::{ChatModelSource, Embedder, SparseEncoder};
+use lkr_models::{ChatModelSource, EmbedderProfile, EmbedderSource, SparseEncoder};
 use lkr_parsers::Parser;
 use lkr_state::{TaskQueue, Turns, Write};
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
-use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{Mutex, Notify, OwnedRwLockWriteGuard, RwLock};
 
 use crate::{
-    Error, ErrorKind, Evaluator, IngestOptions, NewFile, Result, Submission, Workers,
+    Asked, Error, ErrorKind, Evaluator, IngestOptions, NewFile, Result, Submission, Workers,
     change::{self, Changes},
     dedup::Twins,
     long_texts::LongTexts,
+    reembed,
     shelves::Shelves,
     submit::{self, Item},
     worker,
@@ -47,8 +49,8 @@ pub struct Ports {
     pub texts: Texts,
     /// The files as they were sent.
     pub originals: Originals,
-    /// The embedding model; without one, points have no dense vectors until there is one.
-    pub embedder: Option<Arc<dyn Embedder>>,
+    /// The embedding models; without one, points have no dense vectors until there is one.
+    pub embedders: Arc<dyn EmbedderSource>,
     /// What reads structure out of a text that was sent as JSON.
     pub parser: Arc<dyn Parser>,
     /// What finds the category of a document; without one, only people choose categories.
@@ -74,6 +76,12 @@ pub(crate) struct Inner {
     pub(crate) twins: Twins,
     /// Those who accept the same document go one after another.
     pub(crate) accepting: Turns,
+    /// Changes of the embedding model are decided upon one after another.
+    pub(crate) deciding: Mutex<()>,
+    /// How often in a row a model was away that documents are embedded by anew.
+    pub(crate) stalled: AtomicU32,
+    /// Wakes who gives vectors to documents that lack them.
+    pub(crate) noted: Notify,
     /// Wakes the janitor.
     pub(crate) trash: Notify,
     /// Whether a task was accepted and may not stand in the queue.
@@ -113,7 +121,8 @@ impl Ingestor {
         if let Some(earlier) = ports.catalog.upgrade().await? {
             tracing::debug!(from = earlier, to = STORE_VERSION, "the store is of this version now");
         }
-        let shelves = Shelves::open(&*ports.vectors, ports.embedder.as_deref()).await?;
+        let wanted = ports.embedders.embedders().into_iter().next();
+        let shelves = Shelves::open(&*ports.vectors, wanted.as_deref()).await?;
         Ok(Self::over(ports, options, shelves))
     }
 
@@ -142,6 +151,9 @@ impl Ingestor {
             changes: Changes::default(),
             twins: Twins::default(),
             accepting: Turns::default(),
+            deciding: Mutex::default(),
+            stalled: AtomicU32::new(0),
+            noted: Notify::new(),
             trash: Notify::new(),
             unqueued: AtomicBool::new(false),
             collecting: Arc::default(),
@@ -292,6 +304,21 @@ impl Ingestor {
         self.accept_alone("reclassify", Task::reclassify(created_by.clone()), Vec::new()).await
     }
 
+    /// Accepts that all documents get vectors of `model`, which is to be among the embedders: searches use the earlier
+    /// model until all of them have. Answers the task that does it, or `None` where searches use that model already, or
+    /// there is to be none. An unfinished change to another model ends as cancelled.
+    ///
+    /// This is asked again at each start: a task that waits for a model to be named goes on.
+    pub async fn embed_by(&self, model: Option<&EmbedderProfile>, asked: Asked) -> Result<Option<Task>> {
+        let (inner, model) = (Arc::clone(&self.inner), model.cloned());
+        tokio::spawn(async move { reembed::accept(&inner, model.as_ref(), &asked).await }).await?
+    }
+
+    /// The id of the model whose vectors searches use; `None` where they go by words alone.
+    pub async fn live_model(&self) -> Result<Option<String>> {
+        Shelves::live_model(&*self.inner.ports.vectors).await
+    }
+
     /// Accepts that searches be judged by a gold set, which is what the evaluator understands.
     pub async fn evaluate(&self, gold: Vec<u8>, created_by: &Creator) -> Result<Task> {
         let task = Task::evaluate(created_by.clone());
@@ -347,6 +374,9 @@ impl Inner {
     }
 
     async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
+        if !Catalog::may_be_a_document(doc_id) {
+            return Ok(Deleted::default());
+        }
         for _ in 0..CONTENDED_TRIES {
             match self.try_delete(doc_id, alongside.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Overtaken => {}
@@ -386,6 +416,11 @@ impl Inner {
     async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
         for _ in 0..CONTENDED_TRIES {
             let Some(task) = self.ports.catalog.task(task_id).await? else { return Ok(None) };
+            // The change of the model is not half-way when it is cancelled.
+            let _deciding = match task.kind {
+                TaskKind::Reembed => Some(self.deciding.lock().await),
+                _ => None,
+            };
             if task.status.has_ended() {
                 return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
             }
@@ -393,7 +428,7 @@ impl Inner {
             let Some(unfinished) = present.unfinished.filter(|now| now.task.task_id == task_id) else {
                 continue;
             };
-            match self.ports.catalog.cancel(&unfinished, Vec::new()).await {
+            match self.ports.catalog.cancel(&unfinished, reembed::alongside_cancel(&task)).await {
                 Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
                 cancelled => {
                     let cancelled = cancelled?;
@@ -424,7 +459,7 @@ impl Inner {
     }
 }
 
-fn contended() -> Error {
+pub(crate) fn contended() -> Error {
     Error::new(ErrorKind::StoreAway, "write record", "it kept changing meanwhile")
 }
 

@@ -6,11 +6,13 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use lkr_catalog::{Task, Trash};
+use lkr_catalog::{Task, TaskKind, Trash};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
-use crate::{Error, ErrorKind, Result, change, ingestor::Inner, shelves::delete_everywhere, upgrade};
+use crate::{
+    Error, ErrorKind, Result, change, ingestor::Inner, reembed, shelves::delete_everywhere, upgrade,
+};
 
 /// How many records are handled at a time.
 const BATCH: usize = 100;
@@ -73,6 +75,9 @@ async fn sweep(inner: &Inner) {
 
 /// After a task that ended or was overtaken: what it stored goes, unless it is what is shown.
 pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
+    if task.kind == TaskKind::Reembed {
+        return reembed::tidy(inner).await;
+    }
     let trash = Trash::of_task(task);
     let is_own = task.kind.is_about_a_document() && task.result.is_none();
     if !is_own || inner.ports.catalog.knows(trash.doc_id, trash.revision).await? {

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod calibrate;
+mod catch_up;
 mod change;
 mod classify;
 mod dedup;
@@ -9,6 +11,7 @@ mod draft;
 mod error;
 mod evaluate;
 mod file;
+mod fill;
 mod fingerprint;
 mod ingestor;
 mod janitor;
@@ -34,5 +37,6 @@ pub use ingestor::{Hold, Ingestor, Ports};
 pub use lkr_catalog::DocumentChange;
 pub use near::Near;
 pub use options::IngestOptions;
+pub use reembed::Asked;
 pub use submit::{OnReplace, Submission, Upsert, drop_reserved};
 pub use worker::Workers;

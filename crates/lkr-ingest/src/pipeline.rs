@@ -19,6 +19,7 @@ use crate::{
     long_texts::Share,
     publish::publish,
     reuse::Earlier,
+    shelves::Shelf,
     store::store,
 };
 
@@ -38,12 +39,12 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     report.send_replace((Stage::Layer, Progress::default()));
     let (mut draft, mut warnings) = draft(inner, task, parsed, fingerprint.clone(), share).await?;
     let told = describe(inner, &mut draft, task, report).await?;
-    let shelf = inner.shelves.enter().await;
-    let earlier = earlier(inner, task).await?;
+    let shelf = inner.shelves.enter(&inner.ports, task.doc_id).await?;
+    let earlier = earlier(inner, &shelf, task).await?;
     let (embedded, category) = store(inner, &shelf, &mut draft, &earlier, report).await?;
     report.send_replace((Stage::Publish, Progress::default()));
     warnings.extend(told.warnings.into_iter().chain(category.warning));
-    warnings.extend(inner.ports.embedder.is_none().then(|| NO_MODEL.to_owned()));
+    warnings.extend(shelf.embedder().is_none().then(|| NO_MODEL.to_owned()));
     let result = DocumentResult {
         title: draft.document.title.clone(),
         duplicate_of: None,
@@ -56,7 +57,7 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
         elapsed_ms: elapsed_ms(begun),
     };
     let done = done(task, result);
-    let has_dense = shelf.shows_vectors(&inner.ports).await?;
+    let has_dense = shelf.embedder().is_some();
     while !publish(inner, &draft, &done, has_dense, &free).await? {
         // Another process may have made a document of this text.
         drop(claim);
@@ -110,13 +111,13 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 const MOST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a replacement can take over of the document that it replaces.
-async fn earlier(inner: &Inner, task: &Task) -> Result<Earlier> {
-    let (TaskKind::Replace, Some(embedder)) = (task.kind, &inner.ports.embedder) else {
+async fn earlier(inner: &Inner, shelf: &Shelf<'_>, task: &Task) -> Result<Earlier> {
+    let (TaskKind::Replace, Some(embedder)) = (task.kind, shelf.embedder()) else {
         return Ok(Earlier::default());
     };
     let live = inner.ports.catalog.document(task.doc_id).await?;
     let Some(live) = live else { return Ok(Earlier::default()) };
-    Earlier::of(inner, &**embedder, &live.value).await
+    Earlier::of(inner, embedder, &live.value).await
 }
 
 /// Ends the task of a document that is there already: nothing new is stored.

@@ -1,200 +1,281 @@
-//! Gives dense vectors to documents that came in without, or with another model's.
+//! The change of the embedding model: the collections of the new one are filled beside those that answer, and take over
+//! in one step.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
-use lkr_catalog::{Stored, l1_id};
-use lkr_domain::{DocId, Document, Layer, PointId};
-use lkr_models::Embedder;
-use lkr_vectors::{Collection, Condition, Filter, Point, With};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use lkr_catalog::{
+    Acceptance, Active, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult,
+    TaskStatus,
+};
+use lkr_domain::{Creator, DocId};
+use lkr_models::{Embedder, EmbedderProfile};
+use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Result,
-    change::Pending,
-    classify,
-    dense::{Means, batches, embed, passage},
-    ingestor::Inner,
-    shelves::{Shelves, collection, delete_everywhere},
+    calibrate::calibrate,
+    fill::{fill, lacking},
+    ingestor::{CONTENDED_TRIES, Inner, contended},
+    pipeline::Report,
+    shelves::{Filling, Shelves, Stillness, drop_leftovers},
 };
+
+/// Who asks for a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// Nobody: it is what the service was started with. A change that a person cancelled is not begun anew.
+    AtStart,
+    /// Somebody does.
+    By(Creator),
+}
 
 /// How many documents are listed at a time.
 const PAGE: usize = 100;
 
-/// The pause before what failed is tried again.
-const PAUSE: Duration = Duration::from_secs(10);
+/// How many documents are embedded at a time: small ones share what a model takes at once.
+const AT_ONCE: usize = 4;
 
-/// Works until every document has vectors of the embedder in use; at once where there is none.
-pub(crate) async fn run(inner: Arc<Inner>) {
-    let Some(embedder) = inner.ports.embedder.clone() else { return };
-    while let Err(error) = catch_up(&inner, &*embedder).await {
-        tracing::warn!(%error, "embedding what came in without a model failed; it will be tried again");
-        tokio::time::sleep(PAUSE).await;
-    }
-}
+/// How often it is looked whether a model can be had.
+const NO_MODEL_PAUSE: Duration = Duration::from_secs(2);
 
-async fn catch_up(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
-    let live = Shelves::live_model(&*inner.ports.vectors).await?;
-    if live.as_deref() != Some(embedder.profile().id.as_str()) {
-        tracing::info!(model = embedder.profile().name, "embedding every document anew");
-        refill(inner, embedder).await?;
-    }
-    let mut after = None;
-    loop {
-        let noted = inner.ports.catalog.unembedded(after, PAGE).await?;
-        let Some(last) = noted.last() else { return Ok(()) };
-        after = Some(*last);
-        let mut done = Vec::new();
-        for doc_id in noted {
-            match settle(inner, embedder, doc_id).await {
-                Ok(()) => done.push(doc_id),
-                Err(error) if error.is_retryable() => return Err(error),
-                // The next start tries again; until then it keeps no other from having vectors.
-                Err(error) => tracing::error!(%doc_id, %error, "a document stays without vectors"),
+/// The longest pause while a model is away.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// Accepts that all documents get vectors of `model`; an unfinished change to another ends as cancelled. Answers the
+/// task that does it, `None` where nothing is to be done.
+pub(crate) async fn accept(
+    inner: &Inner,
+    model: Option<&EmbedderProfile>,
+    asked: &Asked,
+) -> Result<Option<Task>> {
+    let model = model.map(|profile| ModelName { id: profile.id.clone(), name: profile.name.clone() });
+    let _deciding = inner.deciding.lock().await;
+    for _ in 0..CONTENDED_TRIES {
+        match try_accept(inner, model.as_ref(), asked).await {
+            Err(error) if error.kind() == ErrorKind::Overtaken => {}
+            accepted => {
+                // A step that failed may have been done all the same.
+                let accepted = accepted.inspect_err(|_| inner.requeue_soon())?;
+                inner.queue(accepted.as_slice()).await;
+                inner.noted.notify_one();
+                return Ok(accepted);
             }
         }
-        inner.ports.catalog.embedded(&done).await?;
     }
+    Err(contended())
 }
 
-/// Gives a document that was noted its vectors, or removes what is left of one that is gone.
-async fn settle(inner: &Inner, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
+async fn try_accept(inner: &Inner, model: Option<&ModelName>, asked: &Asked) -> Result<Option<Task>> {
     let catalog = &inner.ports.catalog;
-    if let Some(document) = catalog.document(doc_id).await? {
-        return embed_document(inner, embedder, &document.value).await;
-    }
-    if catalog.active(doc_id).await?.is_none() {
-        let filter = Filter::only(Condition::Docs(vec![doc_id]));
-        delete_everywhere(&*inner.ports.vectors, &filter).await?;
-    }
-    Ok(())
-}
-
-/// Fills the collections of the embedder beside the old ones, which answer searches until all is there.
-async fn refill(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
-    let vectors = &*inner.ports.vectors;
-    inner.shelves.begin_filling(vectors, embedder).await?;
-    let mut after: Option<DocId> = None;
-    loop {
-        let page = inner.ports.catalog.list(&Default::default(), after, PAGE).await?;
-        // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
-        let noted: Vec<DocId> = page.items.iter().map(|document| document.doc_id).collect();
-        inner.ports.catalog.embedding(&noted).await?;
-        for document in &page.items {
-            embed_document(inner, embedder, document).await?;
+    let present = catalog.reembedding().await?;
+    let under_way = present.unfinished.as_ref();
+    let Some(model) = model else {
+        // A start without a model says nothing of what is to come.
+        if let (Asked::By(_), Some(unfinished)) = (asked, under_way) {
+            catalog.cancel(unfinished, Vec::new()).await?;
         }
-        match page.next {
-            Some(next) => after = Some(next),
-            None => break,
-        }
-    }
-    inner.shelves.end_filling(vectors, embedder).await?;
-    // A search that was answered by the earlier collections may be asked again.
-    Ok(inner.ports.catalog.embedded(&[]).await?)
-}
-
-/// Writes a document's points with vectors into the embedder's collections, unless they are there. One that was
-/// deleted meanwhile leaves nothing behind.
-async fn embed_document(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<()> {
-    let written = match inner.ports.catalog.document(document.doc_id).await? {
-        Some(stored) if stored.value.revision == document.revision => {
-            write_document(inner, embedder, &stored).await
-        }
-        _ => Ok(()),
+        return Ok(None);
     };
-    remove_if_gone(inner, document).await?;
-    written
-}
-
-/// Writes L1 last: where that is, all are.
-async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<Document>) -> Result<()> {
-    let document = &stored.value;
-    let model = &embedder.profile().id;
-    let [l1] = &*points(inner, &collection(Layer::L1, Some(model))?, document, Layer::L1, 0..1).await? else {
-        return Err(internal("one L1 point was asked for"));
-    };
-    if let Some(own) = l1.as_ref().and_then(|point| point.dense.as_deref()) {
-        // The process may have ended before the category was found.
-        return classify::catch_up(inner, document, Some(own)).await;
+    let is_same = |named: &ModelName| named.id == model.id;
+    if let Some(same) = under_way.filter(|now| now.task.input.model.as_ref().is_some_and(is_same)) {
+        return Ok(Some(same.task.clone()));
     }
-    let pending = Pending::begin(inner, document.doc_id).await?;
-    let mut means = embed_chunks(inner, embedder, document).await?;
-    let own = means.take(&l1_id(document.doc_id, document.revision));
-    for layer in [Layer::L3, Layer::L2] {
-        embed_nodes(inner, model, document, layer, &mut means).await?;
-    }
-    let root = points(inner, &Layer::L1.into(), document, Layer::L1, 0..1).await?;
-    let root = root.into_iter().flatten().map(|point| Point { dense: own.clone(), ..point });
-    inner.ports.vectors.upsert(&collection(Layer::L1, Some(model))?, root.collect()).await?;
-    pending.confirm(stored).await?;
-    classify::catch_up(inner, document, own.as_deref()).await
-}
-
-/// Embeds the chunks by batches, and answers the vectors of the points above them.
-async fn embed_chunks(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<Means> {
-    let target = collection(Layer::Chunks, Some(&embedder.profile().id))?;
-    let mut means = Means::default();
-    for range in batches(count(document, Layer::Chunks), inner.options.batch) {
-        let stored = points(inner, &Layer::Chunks.into(), document, Layer::Chunks, range).await?;
-        let stored: Vec<Point> = stored.into_iter().flatten().collect();
-        let texts = stored
-            .iter()
-            .map(|point| Ok(passage(&document.title, &lkr_catalog::chunk_of(point.payload.clone())?)))
-            .collect::<Result<Vec<_>>>()?;
-        let (vectors, _) = embed(embedder, texts.iter().map(String::as_str)).await?;
-        for (point, vector) in stored.iter().zip(&vectors) {
-            means.add(&point.origin, vector);
+    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    if live.as_ref() == Some(&model.id) {
+        if let Some(unfinished) = under_way {
+            catalog.cancel(unfinished, vec![Catalog::undecline()]).await?;
         }
-        let renewed =
-            stored.into_iter().zip(vectors).map(|(point, dense)| Point { dense: Some(dense), ..point });
-        inner.ports.vectors.upsert(&target, renewed.collect()).await?;
+        return Ok(None);
     }
-    Ok(means)
+    let created_by = match asked {
+        Asked::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
+            tracing::warn!(
+                model = model.name,
+                "the change to this model was cancelled: searches use the earlier one"
+            );
+            return Ok(None);
+        }
+        Asked::AtStart => Creator::default(),
+        Asked::By(creator) => creator.clone(),
+    };
+    let task = Task::reembed(created_by, model.clone());
+    let accepted = Acceptance { task: task.clone(), over: Some(present) };
+    catalog.accept(&[accepted], vec![Catalog::undecline()]).await?;
+    tracing::info!(model = model.name, task = %task.task_id, "every document is embedded anew");
+    Ok(Some(task))
 }
 
-/// Writes the nodes of a layer with the means of their chunks' vectors, by batches.
-async fn embed_nodes(
-    inner: &Inner,
-    model: &str,
-    document: &Document,
-    layer: Layer,
-    means: &mut Means,
-) -> Result<()> {
-    let target = collection(layer, Some(model))?;
-    for range in batches(count(document, layer), inner.options.batch) {
-        let stored = points(inner, &layer.into(), document, layer, range).await?;
-        let renewed = stored.into_iter().flatten().map(|point| {
-            let dense = means.take(&point.id);
-            Point { dense, ..point }
+/// Drops the collections of changes that came to nothing.
+pub(crate) async fn tidy(inner: &Inner) -> Result<()> {
+    // Nobody asks for a model meanwhile whose collections were not to be used.
+    let _deciding = inner.deciding.lock().await;
+    let under_way = inner.ports.catalog.reembedding().await?.unfinished;
+    let model = under_way.and_then(|unfinished| unfinished.task.input.model);
+    let dropped = drop_leftovers(&*inner.ports.vectors, model.as_ref().map(|model| &*model.id)).await;
+    inner.noted.notify_one();
+    dropped
+}
+
+/// Embeds all documents by the model of the task, has searches use it, and ends the task. While the model is away, the
+/// task waits.
+pub(crate) async fn reembed(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+    let model = task.input.model.as_ref();
+    let model = model.ok_or_else(|| Error::new(ErrorKind::Internal, "reembed", "the task names no model"))?;
+    let Some(embedder) = inner.ports.embedders.embedder_of(&model.id) else {
+        tracing::debug!(model = model.name, "the model cannot be had for now");
+        return wait(inner, active, task, report, NO_MODEL_PAUSE).await;
+    };
+    let work = Work { inner, embedder: &embedder, report };
+    match work.run(active, task).await {
+        Err(error) if error.kind() == ErrorKind::ModelAway => {
+            let failures = inner.stalled.fetch_add(1, Ordering::Relaxed).min(16);
+            let pause = inner.options.backoff.saturating_mul(1 << failures).min(MAX_PAUSE);
+            tracing::warn!(model = model.name, %error, ?pause, "the model is away; documents are embedded later");
+            wait(inner, active, task, report, pause).await
+        }
+        done => done,
+    }
+}
+
+/// Has the task wait for so long, as one that is to be tried again.
+async fn wait(inner: &Inner, active: Active, task: &Task, report: &Report, pause: Duration) -> Result<()> {
+    let (stage, progress) = *report.borrow();
+    let updated_at = OffsetDateTime::now_utc();
+    let task = Task { status: TaskStatus::Pending, stage, progress, updated_at, ..task.clone() };
+    inner.ports.catalog.record_progress(active, &task).await?;
+    Err(Error::new(ErrorKind::Waiting(pause), "reembed", "the model is away"))
+}
+
+struct Work<'a> {
+    inner: &'a Inner,
+    embedder: &'a Arc<dyn Embedder>,
+    report: &'a Report,
+}
+
+impl Work<'_> {
+    async fn run(&self, active: Active, task: &Task) -> Result<()> {
+        let begun = Instant::now();
+        let (catalog, vectors) = (&self.inner.ports.catalog, &*self.inner.ports.vectors);
+        let profile = self.embedder.profile();
+        let (mut embedded, mut stillness) = (0, None);
+        // Otherwise the process ended after the step that had searches use it.
+        if Shelves::live_model(vectors).await?.as_ref() != Some(&profile.id) {
+            let filling = self.inner.shelves.begin_filling(vectors, &**self.embedder).await?;
+            embedded += self.all().await?;
+            calibrate(self.inner, &**self.embedder).await?;
+            let (nobody_writes, more) = self.arrived(&filling).await?;
+            embedded += more;
+            stillness = Some(nobody_writes);
+        }
+        let deciding = self.inner.deciding.lock().await;
+        if let Some(stillness) = stillness {
+            self.check_wanted(active).await?;
+            stillness.switch(vectors, &profile.id).await?;
+        }
+        let reembedded = catalog.stats().await?.counts.l1;
+        let result = TaskResult::Reembedded(ReembedResult {
+            model: profile.name.clone(),
+            reembedded,
+            embedded,
+            cosine_scale: catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale),
+            elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
-        inner.ports.vectors.upsert(&target, renewed.collect()).await?;
+        catalog.end_reembedding(active, &task.done(Stage::Embed, reembedded, result)).await?;
+        drop(deciding);
+        tracing::info!(model = profile.name, documents = reembedded, "searches use the new model");
+        if let Err(error) = tidy(self.inner).await {
+            tracing::warn!(%error, "the earlier model's collections could not be dropped; the next start does");
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-async fn remove_if_gone(inner: &Inner, document: &Document) -> Result<()> {
-    let live = inner.ports.catalog.document(document.doc_id).await?;
-    if live.is_some_and(|live| live.value.revision == document.revision) {
-        return Ok(());
+    /// Embeds every document that is there; those that lie in the model's collections already are done.
+    async fn all(&self) -> Result<u64> {
+        let catalog = &self.inner.ports.catalog;
+        let total = catalog.stats().await?.counts.l1;
+        let (mut done, mut embedded) = (0, 0);
+        let mut after: Option<DocId> = None;
+        loop {
+            let page = catalog.list(&lkr_catalog::ListFilter::default(), after, PAGE).await?;
+            let lacking = lacking(self.inner, &self.embedder.profile().id, &page.items).await?;
+            done += (page.items.len() - lacking.len()) as u64;
+            self.tell(done, total);
+            embedded += self.some(&lacking, |more| self.tell(done + more, total)).await?;
+            done += lacking.len() as u64;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(embedded),
+            }
+        }
     }
-    let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-    delete_everywhere(&*inner.ports.vectors, &filter).await
+
+    /// Embeds what arrived meanwhile, until nothing more does. Where that does not become less, what is written has to
+    /// wait for the rest.
+    async fn arrived(&self, filling: &Filling) -> Result<(Stillness<'_>, u64)> {
+        let shelves = &self.inner.shelves;
+        let (mut embedded, mut before) = (0, usize::MAX);
+        loop {
+            let arrived = filling.arrived();
+            if arrived.is_empty()
+                && let Some(stillness) = shelves.still(filling).await
+            {
+                return Ok((stillness, embedded));
+            }
+            if arrived.len() >= before {
+                let stillness = shelves.hold().await;
+                embedded += self.catch_up(&arrived).await?;
+                embedded += self.catch_up(&filling.arrived()).await?;
+                return Ok((stillness, embedded));
+            }
+            before = arrived.len();
+            embedded += self.catch_up(&arrived).await?;
+        }
+    }
+
+    async fn catch_up(&self, arrived: &BTreeSet<DocId>) -> Result<u64> {
+        let arrived: Vec<DocId> = arrived.iter().copied().collect();
+        self.some(&arrived, |_| {}).await
+    }
+
+    /// Embeds some documents; `tell` hears how many of them are done.
+    async fn some(&self, documents: &[DocId], tell: impl Fn(u64) + Send + Sync) -> Result<u64> {
+        if documents.is_empty() {
+            return Ok(0);
+        }
+        // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
+        self.inner.ports.catalog.embedding(documents).await?;
+        let fills = documents.iter().map(|&doc_id| fill(self.inner, &**self.embedder, doc_id).boxed());
+        let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
+        let (mut done, mut embedded) = (0, 0);
+        while let Some(fresh) = fills.try_next().await? {
+            self.inner.stalled.store(0, Ordering::Relaxed);
+            done += 1;
+            embedded += fresh;
+            tell(done);
+        }
+        Ok(embedded)
+    }
+
+    fn tell(&self, done: u64, total: u64) {
+        self.report.send_replace((Stage::Embed, Progress { done, total: total.max(done) }));
+    }
+
+    /// Refuses to go on where the change was cancelled, or another took its place.
+    async fn check_wanted(&self, active: Active) -> Result<()> {
+        if self.inner.ports.catalog.active(active.doc_id).await? == Some(active) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Overtaken, "reembed", "the change is not wanted any more"))
+    }
 }
 
-async fn points(
-    inner: &Inner,
-    collection: &Collection,
-    document: &Document,
-    layer: Layer,
-    ordinals: std::ops::Range<u32>,
-) -> Result<Vec<Option<Point>>> {
-    let id = |ordinal| PointId::derive(document.doc_id, document.revision, layer, ordinal);
-    let ids: Vec<PointId> = ordinals.map(id).collect();
-    Ok(inner.ports.vectors.get(collection, &ids, With::All).await?)
-}
-
-fn count(document: &Document, layer: Layer) -> u32 {
-    u32::try_from(document.counts.of(layer)).unwrap_or(u32::MAX)
-}
-
-fn internal(reason: &str) -> Error {
-    Error::new(ErrorKind::Internal, "embed document", reason)
+/// What is written in the step that cancels a task: that no start begins this change by itself again.
+pub(crate) fn alongside_cancel(task: &Task) -> Vec<lkr_state::Write> {
+    let model = task.input.model.as_ref().filter(|_| task.kind == TaskKind::Reembed);
+    model.map(|model| Catalog::decline(&model.id)).into_iter().collect()
 }

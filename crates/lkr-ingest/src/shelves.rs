@@ -1,27 +1,76 @@
 //! Which collections points are written to.
 
-use lkr_domain::{Layer, hex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lkr_domain::{DocId, Layer, hex};
 use lkr_models::Embedder;
 use lkr_vectors::{Collection, CollectionSpec, DenseSpec, Filter, Point, Tags, VectorStore};
 use sha2::{Digest, Sha256};
-use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::{Error, ErrorKind, Ports, Result};
 
-/// The collections of the four layers. Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`; while
-/// the collections of a new model are being filled, writes go there too.
+/// The collections of the four layers. Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`; while the
+/// collections of a new model are being filled, whoever fills them hears of each document that was written meanwhile.
 ///
-/// Whoever writes a document's points holds a [`Shelf`] until the document is published. Filling begins and ends
-/// only while nobody does, so that every document is either there when filling begins or written to both.
+/// Whoever writes a document's points holds a [`Shelf`] until the document is published. Filling begins and ends only
+/// while nobody does, so that every document is either there when filling begins or heard of before it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Shelves {
-    /// The model of the collections that are being filled.
-    filling: RwLock<Option<String>>,
+    /// Documents that were written since filling began; `None` while nothing is being filled. Writers share the lock.
+    filling: RwLock<Option<Arc<Arrivals>>>,
 }
 
-/// The right to write points.
+/// Documents that the collections being filled may lack; `None` when nobody fills them any more.
+#[derive(Debug)]
+struct Arrivals(Mutex<Option<BTreeSet<DocId>>>);
+
+impl Arrivals {
+    fn lock(&self) -> MutexGuard<'_, Option<BTreeSet<DocId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is heard of as long as collections are being filled.
+#[derive(Debug)]
+pub(crate) struct Filling(Arc<Arrivals>);
+
+impl Filling {
+    /// The documents that arrived since this was asked last.
+    pub(crate) fn arrived(&self) -> BTreeSet<DocId> {
+        self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// The right to write points of a document.
 pub(crate) struct Shelf<'a> {
-    filling: RwLockReadGuard<'a, Option<String>>,
+    filling: RwLockReadGuard<'a, Option<Arc<Arrivals>>>,
+    doc_id: DocId,
+    /// What makes the vectors that searches use; none where it cannot be had.
+    embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Drop for Shelf<'_> {
+    fn drop(&mut self) {
+        // While the lock is still held: whoever ends filling hears of it.
+        if let Some(arrivals) = &*self.filling {
+            arrivals.lock().as_mut().map(|arrivals| arrivals.insert(self.doc_id));
+        }
+    }
+}
+
+/// That nobody writes points, and nothing arrives.
+pub(crate) struct Stillness<'a> {
+    filling: RwLockWriteGuard<'a, Option<Arc<Arrivals>>>,
 }
 
 /// What the name of a collection without dense vectors ends with.
@@ -45,12 +94,11 @@ pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection
 }
 
 impl Shelves {
-    /// Makes the collections and aliases of a new knowledge base; leaves those of one that has them. Those that were
-    /// being filled for another model than this, or were about to be dropped, go.
+    /// Makes the collections and aliases of a new knowledge base, for vectors of `embedder`; leaves those of one that
+    /// has them.
     pub(crate) async fn open(vectors: &dyn VectorStore, embedder: Option<&dyn Embedder>) -> Result<Self> {
         let mut aliases = Vec::new();
         for layer in Layer::ALL {
-            drop_leftovers(vectors, layer, embedder).await?;
             if vectors.describe(&layer.into()).await?.is_none() {
                 let spec = spec(layer, embedder)?;
                 vectors.ensure(&spec).await?;
@@ -69,55 +117,62 @@ impl Shelves {
         Ok(spec.and_then(|spec| spec.dense).map(|dense| dense.model))
     }
 
-    /// From now on, writes go to the collections of `embedder` as well.
+    /// Makes the collections of `embedder` unless they are there. Answers where to hear of what is written from now on.
     pub(crate) async fn begin_filling(
         &self,
         vectors: &dyn VectorStore,
         embedder: &dyn Embedder,
-    ) -> Result<()> {
+    ) -> Result<Filling> {
         for layer in Layer::ALL {
             vectors.ensure(&spec(layer, Some(embedder))?).await?;
         }
-        *self.filling.write().await = Some(embedder.profile().id.clone());
-        Ok(())
+        let arrivals = Arc::new(Arrivals(Mutex::new(Some(BTreeSet::new()))));
+        *self.filling.write().await = Some(Arc::clone(&arrivals));
+        Ok(Filling(arrivals))
     }
 
-    /// Searches and writes use the collections of `embedder`, and the earlier ones go.
-    pub(crate) async fn end_filling(&self, vectors: &dyn VectorStore, embedder: &dyn Embedder) -> Result<()> {
-        let mut filling = self.filling.write().await;
-        let model = &embedder.profile().id;
-        let old = Self::live_model(vectors).await?;
-        let aliases = Layer::ALL
-            .into_iter()
-            .map(|layer| Ok((layer.into(), collection(layer, Some(model))?)))
-            .collect::<Result<Vec<_>>>()?;
-        vectors.switch(&aliases).await?;
-        *filling = None;
-        drop(filling);
-        for layer in Layer::ALL {
-            vectors.drop_collection(&collection(layer, old.as_deref())?).await?;
-        }
-        Ok(())
+    /// Waits until nobody writes points; `None` where something arrived that was not heard of yet.
+    pub(crate) async fn still(&self, heard: &Filling) -> Option<Stillness<'_>> {
+        let filling = self.filling.write().await;
+        let nothing_more = heard.0.lock().as_ref().is_none_or(BTreeSet::is_empty);
+        nothing_more.then_some(Stillness { filling })
     }
 
-    /// Waits until points may be written.
-    pub(crate) async fn enter(&self) -> Shelf<'_> {
-        Shelf { filling: self.filling.read().await }
+    /// Waits until nobody writes points, whatever is still to be heard of.
+    pub(crate) async fn hold(&self) -> Stillness<'_> {
+        Stillness { filling: self.filling.write().await }
+    }
+
+    /// Waits until points of a document may be written.
+    pub(crate) async fn enter(&self, ports: &Ports, doc_id: DocId) -> Result<Shelf<'_>> {
+        let filling = self.filling.read().await;
+        let live = Self::live_model(&*ports.vectors).await?;
+        let embedder = live.and_then(|live| ports.embedders.embedder_of(&live));
+        Ok(Shelf { filling, doc_id, embedder })
     }
 }
 
-/// Drops the collections of a layer that neither answer nor are the embedder's.
-async fn drop_leftovers(
-    vectors: &dyn VectorStore,
-    layer: Layer,
-    embedder: Option<&dyn Embedder>,
-) -> Result<()> {
-    let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
-    let own = collection(layer, embedder.map(|embedder| embedder.profile().id.as_str()))?;
-    for CollectionSpec { collection, .. } in vectors.collections().await? {
-        if is_of_layer(&collection, layer) && live.as_ref() != Some(&collection) && collection != own {
-            tracing::info!(%collection, "dropping a collection that is not in use");
-            vectors.drop_collection(&collection).await?;
+impl Stillness<'_> {
+    /// From now on searches and writes use the collections of `model`, in one step.
+    pub(crate) async fn switch(mut self, vectors: &dyn VectorStore, model: &str) -> Result<()> {
+        let aliases = Layer::ALL.map(|layer| Ok((layer.into(), collection(layer, Some(model))?)));
+        vectors.switch(&aliases.into_iter().collect::<Result<Vec<_>>>()?).await?;
+        *self.filling = None;
+        Ok(())
+    }
+}
+
+/// Drops the collections that neither answer nor are of the model that they are being filled for.
+pub(crate) async fn drop_leftovers(vectors: &dyn VectorStore, filling: Option<&str>) -> Result<()> {
+    for layer in Layer::ALL {
+        let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
+        let next = filling.map(|model| collection(layer, Some(model))).transpose()?;
+        for CollectionSpec { collection, .. } in vectors.collections().await? {
+            let used = [&live, &next].into_iter().flatten().any(|used| *used == collection);
+            if is_of_layer(&collection, layer) && !used {
+                tracing::info!(%collection, "dropping a collection that is not in use");
+                vectors.drop_collection(&collection).await?;
+            }
         }
     }
     Ok(())
@@ -172,25 +227,14 @@ fn is_of_layer(collection: &Collection, layer: Layer) -> bool {
 }
 
 impl Shelf<'_> {
-    /// Stores points whose dense vectors, if any, are of the embedder in use. Collections of another model get
-    /// them without.
-    pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
-        let vectors = &ports.vectors;
-        if let Some(filling) = &*self.filling {
-            vectors.upsert(&collection(layer, Some(filling))?, points.clone()).await?;
-        }
-        let points = match self.shows_vectors(ports).await? {
-            true => points,
-            false => points.into_iter().map(without_dense).collect(),
-        };
-        Ok(vectors.upsert(&layer.into(), points).await?)
+    /// What makes the vectors that searches use; none where they use none, or it cannot be had.
+    pub(crate) fn embedder(&self) -> Option<&dyn Embedder> {
+        self.embedder.as_deref()
     }
 
-    /// Whether searches find points by the vectors of the embedder in use, rather than by another model's or none.
-    pub(crate) async fn shows_vectors(&self, ports: &Ports) -> Result<bool> {
-        let Some(embedder) = &ports.embedder else { return Ok(false) };
-        let live = Shelves::live_model(&*ports.vectors).await?;
-        Ok(live.as_deref() == Some(embedder.profile().id.as_str()))
+    /// Stores points whose dense vectors, if any, are of this shelf's embedder.
+    pub(crate) async fn upsert(&self, ports: &Ports, layer: Layer, points: Vec<Point>) -> Result<()> {
+        Ok(ports.vectors.upsert(&layer.into(), points).await?)
     }
 }
 
@@ -200,8 +244,4 @@ fn spec(layer: Layer, embedder: Option<&dyn Embedder>) -> Result<CollectionSpec>
         collection: collection(layer, profile.map(|profile| profile.id.as_str()))?,
         dense: profile.map(|profile| DenseSpec { model: profile.id.clone(), dims: profile.dims }),
     })
-}
-
-fn without_dense(point: Point) -> Point {
-    Point { dense: None, ..point }
 }

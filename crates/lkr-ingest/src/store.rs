@@ -34,7 +34,7 @@ pub(crate) async fn store(
     report.send_replace(progress(0));
     for batch in batches(total, inner.options.batch) {
         let chunks = draft.points(Layer::Chunks, batch.clone()).await?;
-        let (vectors, fresh) = batch_vectors(inner, total, &chunks, earlier).await?;
+        let (vectors, fresh) = batch_vectors(inner, shelf, total, &chunks, earlier).await?;
         embedded += fresh;
         for (chunk, vector) in chunks.iter().zip(&vectors) {
             vector.iter().for_each(|vector| means.add(&chunk.source.origin, vector));
@@ -83,7 +83,9 @@ async fn store_last(
     means: &mut Means,
 ) -> Result<Category> {
     let own = means.take(&l1_id(draft.document.doc_id, draft.document.revision));
-    let category = classify::category_of(inner, &draft.document, own.as_deref()).await;
+    let model = shelf.embedder().map(|embedder| embedder.profile().id.as_str());
+    let vector = own.as_deref().zip(model);
+    let category = classify::category_of(inner, &draft.document, vector).await;
     draft.categorise(category.name.clone());
     let chunks = chunks.map(|(chunk, vector)| draft.whole(chunk, vector)).collect();
     let ready = nodes.up_to((draft.count(Layer::L2), draft.count(Layer::L3)));
@@ -141,11 +143,12 @@ async fn nodes(
 /// revision that is replaced, else fresh ones, and how many these are.
 async fn batch_vectors(
     inner: &Inner,
+    shelf: &Shelf<'_>,
     total: u32,
     batch: &[Drafted],
     earlier: &Earlier,
 ) -> Result<(Vec<Option<Vec<f32>>>, u64)> {
-    let Some(embedder) = &inner.ports.embedder else { return Ok((vec![None; batch.len()], 0)) };
+    let Some(embedder) = shelf.embedder() else { return Ok((vec![None; batch.len()], 0)) };
     // Only a document of several batches can have some behind it.
     if total as usize > inner.options.batch
         && let Some(stored) = stored_vectors(inner, &embedder.profile().id, batch).await?
@@ -158,7 +161,7 @@ async fn batch_vectors(
     if missing.is_empty() {
         return Ok((vectors, 0));
     }
-    let (embedded, fresh) = embed(&**embedder, missing.into_iter()).await?;
+    let (embedded, fresh) = embed(embedder, missing.into_iter()).await?;
     vectors.iter_mut().filter(|vector| vector.is_none()).zip(embedded).for_each(|(at, new)| *at = Some(new));
     Ok((vectors, fresh))
 }

@@ -276,6 +276,7 @@ impl Draft {
             text_sha256: digests.map(|digests| digests.text.clone()),
             blocks_sha256: digests.and_then(|digests| digests.blocks.clone()),
             dedup: self.submission.dedup,
+            model: None,
         }
     }
 

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    Error, ErrorKind, Result, classify, evaluate,
+    Error, ErrorKind, Result, catch_up, classify, evaluate,
     ingestor::Inner,
     janitor,
     pipeline::{self, Report},
@@ -56,6 +56,9 @@ impl Workers {
 }
 
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<Workers> {
+    if let Err(error) = reembed::tidy(inner).await {
+        tracing::warn!(%error, "collections that are not in use could not be dropped; the next start does");
+    }
     match janitor::requeue(inner).await {
         // The janitor tries it again; a full disk keeps nobody from reading.
         Err(error) if error.kind() == ErrorKind::StoreAway => {
@@ -70,7 +73,7 @@ pub(crate) async fn start(inner: &Arc<Inner>) -> Result<Workers> {
         tasks.spawn(work(Arc::clone(inner), stopped.clone()));
     }
     tasks.spawn(until(stopped.clone(), janitor::run(Arc::clone(inner))));
-    tasks.spawn(until(stopped, reembed::run(Arc::clone(inner))));
+    tasks.spawn(until(stopped, catch_up::run(Arc::clone(inner))));
     Ok(Workers { stop, tasks })
 }
 
@@ -203,6 +206,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
     task.status = TaskStatus::Running;
     task.stage = match task.kind {
         TaskKind::Ingest | TaskKind::Replace => Stage::Parse,
+        TaskKind::Reembed => Stage::Embed,
         TaskKind::Reclassify => Stage::Classify,
         TaskKind::Evaluate => Stage::Evaluate,
     };
@@ -226,6 +230,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
 async fn perform(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
     match task.kind {
         TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(inner, active, task, report).await,
+        TaskKind::Reembed => reembed::reembed(inner, active, task, report).await,
         TaskKind::Reclassify => classify::reclassify(inner, active, task, report).await,
         TaskKind::Evaluate => evaluate::evaluate(inner, active, task, report).await,
     }

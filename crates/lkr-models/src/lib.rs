@@ -17,6 +17,7 @@ mod reranker;
 mod retried;
 mod scripted_chat;
 mod sparse;
+mod spread;
 #[cfg(test)]
 mod stacked;
 mod structured;
@@ -26,7 +27,7 @@ pub use chat::{
     AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
     ChatPurpose, ChatRequest, ChatStream, Role, TokenUsage,
 };
-pub use embedder::{EmbedKind, Embedder, EmbedderProfile};
+pub use embedder::{EmbedKind, Embedder, EmbedderProfile, EmbedderSource};
 pub use error::{Error, ErrorKind, Result};
 pub use limited::Limited;
 pub use memory::MemoryEmbedder;
@@ -37,4 +38,5 @@ pub use reranker::{Reranker, RerankerProfile, RerankerSource};
 pub use retried::{Retried, RetryOptions};
 pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
+pub use spread::{SPREAD_SAMPLE, cosine_scale, spread};
 pub use structured::{Structured, ask_structured};

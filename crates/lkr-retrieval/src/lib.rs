@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod answering;
 mod assemble;
 mod cache;
 mod error;

@@ -1,47 +1,33 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
 use futures_util::StreamExt;
 use lkr_catalog::Catalog;
-use lkr_models::{ChatModelSource, ChatPurpose, Embedder, RerankerSource, SparseEncoder};
-use lkr_text::{Literals, QueryTerm, query_terms};
+use lkr_models::{ChatModelSource, ChatPurpose, Embedder, EmbedderSource, RerankerSource};
 use lkr_vectors::VectorStore;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    task::spawn_blocking,
-    time::timeout,
-};
+use tokio::sync::Semaphore;
 
 use crate::{
-    CacheKey, CacheStatus, Error, Fusion, Mode, Result, SearchCache, SearchOptions, SearchRequest,
-    SearchResponse, SummaryPart, SummaryStream,
-    assemble::{Asked, assemble},
-    find::{Found, Stores, find},
-    look::{Look, Reranked, Reranking},
+    CacheKey, CacheStatus, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse, SummaryPart,
+    SummaryStream,
+    answering::Inner,
+    look::Reranking,
     summary::{Outcome, Part, Writer, replay},
-    voice::{Voice, voice},
-    warning,
+    voice::Speaker,
 };
+
+/// How often a search begins anew because its model is not that of the documents any more, before it goes by words.
+const SWITCHES: usize = 3;
 
 /// Searches. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
     inner: Arc<Inner>,
+    embedders: Option<Arc<dyn EmbedderSource>>,
     rerankers: Option<Arc<dyn RerankerSource>>,
     chat_models: Option<Arc<dyn ChatModelSource>>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    vectors: Arc<dyn VectorStore>,
-    catalog: Catalog,
-    embedder: Option<Arc<dyn Embedder>>,
-    cache: Arc<dyn SearchCache>,
-    options: SearchOptions,
-    turns: Semaphore,
-    too_slow: Mutex<Option<(String, Instant)>>,
 }
 
 /// A response and where it came from.
@@ -64,8 +50,16 @@ pub struct Begun {
     pub summary: Option<SummaryStream>,
 }
 
+/// What came of a request before its summary.
+enum Responded {
+    /// The response as it is kept.
+    Kept(Arc<SearchResponse>),
+    /// A new one.
+    New(Box<Response>),
+}
+
 /// A response on its way.
-struct Responded {
+struct Response {
     response: SearchResponse,
     key: CacheKey,
     /// Who writes its summary, where one is wanted.
@@ -75,7 +69,7 @@ struct Responded {
 }
 
 impl Searcher {
-    /// A searcher over these stores. Without an embedder it searches by keyword alone.
+    /// A searcher over these stores. Without an embedder it searches by keyword alone, as over vectors of another.
     #[must_use]
     pub fn new(
         vectors: Arc<dyn VectorStore>,
@@ -86,8 +80,16 @@ impl Searcher {
     ) -> Self {
         let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
         let too_slow = Mutex::default();
-        let inner = Inner { vectors, catalog, embedder, cache, options, turns, too_slow };
-        Self { inner: Arc::new(inner), rerankers: None, chat_models: None }
+        let inner = Inner { vectors, catalog, cache, options, turns, too_slow };
+        let embedders = embedder.map(|embedder| Arc::new(embedder) as Arc<dyn EmbedderSource>);
+        Self { inner: Arc::new(inner), embedders, rerankers: None, chat_models: None }
+    }
+
+    /// The same searcher with embedders that are named anew at each search: of them, the one is asked that made the
+    /// stored vectors.
+    #[must_use]
+    pub fn embedding(self, embedders: Arc<dyn EmbedderSource>) -> Self {
+        Self { embedders: Some(embedders), ..self }
     }
 
     /// The same searcher with a reranker, which is asked for anew at each search.
@@ -112,9 +114,9 @@ impl Searcher {
     /// with. A cache or a model that fails is no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
         let started = Instant::now();
-        let Responded { mut response, key, writer, mut lasting } = match self.respond(request).await? {
-            Ok(response) => return Ok(Searched { response, cache: CacheStatus::Hit }),
-            Err(responded) => *responded,
+        let Response { mut response, key, writer, mut lasting } = match self.respond(request).await? {
+            Responded::Kept(response) => return Ok(Searched { response, cache: CacheStatus::Hit }),
+            Responded::New(response) => *response,
         };
         if let Some(writer) = writer {
             let found = Arc::new(response);
@@ -137,13 +139,13 @@ impl Searcher {
     /// Those of [`search`](Self::search).
     pub async fn begin(&self, request: &SearchRequest) -> Result<Begun> {
         let started = Instant::now();
-        let Responded { mut response, key, writer, lasting } = match self.respond(request).await? {
-            Ok(kept) => {
+        let Response { mut response, key, writer, lasting } = match self.respond(request).await? {
+            Responded::Kept(kept) => {
                 let mut response = SearchResponse::clone(&kept);
                 let summary = response.summary.take().map(replay);
                 return Ok(Begun { response: Arc::new(response), cache: CacheStatus::Hit, summary });
             }
-            Err(responded) => *responded,
+            Responded::New(response) => *response,
         };
         let known = writer.as_ref().and_then(Writer::warning);
         response.warnings.extend(known.map(str::to_owned));
@@ -177,24 +179,44 @@ impl Searcher {
     }
 
     /// The response as it is kept, or else a new one, without its summary.
-    async fn respond(
-        &self,
-        request: &SearchRequest,
-    ) -> Result<std::result::Result<Arc<SearchResponse>, Box<Responded>>> {
+    async fn respond(&self, request: &SearchRequest) -> Result<Responded> {
         request.validate()?;
         let request = request.normalised();
         let reranking = self.reranker_for(&request).await;
         let writer = if request.summarize { Some(self.writer().await) } else { None };
+        let mut tries = SWITCHES;
+        loop {
+            let speaker = match tries {
+                0 => Speaker::Stranger(String::new()),
+                _ => self.inner.speaker(self.embedders.as_deref()).await?,
+            };
+            if let Some(responded) = self.try_respond(&request, &speaker, &reranking, writer.as_ref()).await?
+            {
+                return Ok(responded);
+            }
+            tries = tries.saturating_sub(1);
+        }
+    }
+
+    /// Responds to a request in its normal form; `None` where documents got vectors of another model meanwhile.
+    async fn try_respond(
+        &self,
+        request: &SearchRequest,
+        speaker: &Speaker,
+        reranking: &Reranking,
+        writer: Option<&Writer>,
+    ) -> Result<Option<Responded>> {
         // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
-        let key = self.inner.key(request.clone(), &reranking, writer.as_ref()).await?;
+        let key = self.inner.key(request.clone(), speaker, reranking, writer).await?;
         if let Some(response) = self.inner.cached(&key).await {
-            return Ok(Ok(response));
+            return Ok(Some(Responded::Kept(response)));
         }
         let turn = self.inner.turn().await?;
-        let (response, lasting) = self.inner.answer(request, reranking).await?;
+        let answer = self.inner.answer(request.clone(), speaker, reranking.clone()).await?;
         // What a language model takes its time for keeps nobody else from searching.
         drop(turn);
-        Ok(Err(Box::new(Responded { response, key, writer, lasting })))
+        let Some((response, lasting)) = answer else { return Ok(None) };
+        Ok(Some(Responded::New(Box::new(Response { response, key, writer: writer.cloned(), lasting }))))
     }
 
     /// Who writes summaries now.
@@ -232,102 +254,4 @@ fn with_summary(response: Arc<SearchResponse>, outcome: &Outcome) -> SearchRespo
     response.summary = Some(outcome.summary.clone());
     response.warnings.extend_from_slice(&outcome.warnings);
     response
-}
-
-impl Inner {
-    async fn key(
-        &self,
-        request: SearchRequest,
-        reranking: &Reranking,
-        writer: Option<&Writer>,
-    ) -> Result<CacheKey> {
-        Ok(CacheKey {
-            request,
-            generation: self.catalog.generation().await?,
-            model: self.embedder.as_ref().map(|embedder| embedder.profile().id.clone()),
-            reranker: reranking.profile().map(|profile| profile.id.clone()),
-            summarizer: writer.and_then(Writer::name).map(str::to_owned),
-            candidates: self.options.candidates,
-            second_round: self.options.second_round,
-            only: self.options.only,
-        })
-    }
-
-    /// The reranker that was waited for in vain, and until when it is not asked again.
-    fn too_slow(&self) -> MutexGuard<'_, Option<(String, Instant)>> {
-        self.too_slow.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_left_alone(&self, reranker: &str) -> bool {
-        self.too_slow().as_ref().is_some_and(|(id, until)| id == reranker && Instant::now() < *until)
-    }
-
-    async fn cached(&self, key: &CacheKey) -> Option<Arc<SearchResponse>> {
-        match timeout(self.options.cache_wait, self.cache.get(key)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the search cache could not be read");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("the search cache did not answer in time");
-                None
-            }
-        }
-    }
-
-    async fn keep(&self, key: &CacheKey, response: &Arc<SearchResponse>) {
-        match timeout(self.options.cache_wait, self.cache.put(key, Arc::clone(response))).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the search cache could not be written"),
-            Err(_) => tracing::warn!("the search cache did not take an entry in time"),
-        }
-    }
-
-    async fn turn(&self) -> Result<SemaphorePermit<'_>> {
-        match timeout(self.options.admission_wait, self.turns.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
-            // The semaphore is never closed.
-            Ok(Err(_)) | Err(_) => Err(Error::overloaded(self.options.max_concurrent)),
-        }
-    }
-
-    /// Answers a request in its normal form. The flag tells whether the answer will be the same until something
-    /// changes.
-    async fn answer(&self, request: SearchRequest, reranking: Reranking) -> Result<(SearchResponse, bool)> {
-        let literals = Arc::new(Literals::of(&request.query));
-        let words: Arc<[QueryTerm]> = query_terms(&request.query).into();
-        let asked = Asked { words: Arc::clone(&words), literals: Arc::clone(&literals) };
-        let sparse = SparseEncoder::default().query(&request.query);
-        let voice = voice(&request.query, sparse, self.embedder.as_deref(), self.options.only).await;
-        let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
-        let reranker = reranking.profile().map(|profile| profile.id.clone());
-        let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
-        let look = Look { literals, words: has_headings.then_some(words), reranking };
-        let mut found = find(stores, &request, &voice, &look, &self.options).await?;
-        let reranked = matches!(found.reranked, Reranked::Not | Reranked::Done(_));
-        if let (Reranked::TooSlow, Some(id)) = (&found.reranked, reranker) {
-            *self.too_slow() = Some((id, Instant::now() + self.options.rerank_pause));
-        }
-        let lasting = found.settled && reranked && !voice.passing && !found.legs.other_model;
-        let warnings = warnings(&request, voice, &found);
-        let response = spawn_blocking(move || assemble(request, &mut found, &asked, warnings)).await??;
-        Ok((response, lasting))
-    }
-}
-
-fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String> {
-    let mut warnings = voice.warnings;
-    if found.legs.other_model {
-        warnings.push(warning::NOT_EMBEDDED.to_owned());
-    }
-    if found.legs.all.iter().all(|leg| !leg.asked) {
-        warnings.push(warning::NO_WORDS.to_owned());
-    }
-    match found.reranked {
-        Reranked::Failed | Reranked::TooSlow => warnings.push(warning::RERANK_FAILED.to_owned()),
-        Reranked::Not if request.rerank == Some(true) => warnings.push(warning::NO_RERANKER.to_owned()),
-        Reranked::Not | Reranked::Done(_) => {}
-    }
-    warnings
 }

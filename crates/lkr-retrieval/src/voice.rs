@@ -1,5 +1,7 @@
 //! What a query says to the legs: its vector and its terms.
 
+use std::sync::Arc;
+
 use lkr_domain::SparseVector;
 use lkr_models::{EmbedKind, Embedder};
 
@@ -33,11 +35,33 @@ pub(crate) struct Dense {
     pub(crate) cosine_scale: f32,
 }
 
+/// Who makes a query's vector.
+#[derive(Debug, Clone)]
+pub(crate) enum Speaker {
+    /// There are no models.
+    Nobody,
+    /// There is none for the vectors that are stored; the id of another.
+    Stranger(String),
+    /// The model of the vectors that are stored, and how far its cosines spread.
+    Model(Arc<dyn Embedder>, f32),
+}
+
+impl Speaker {
+    /// The id of the model.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match self {
+            Self::Model(embedder, _) => Some(&embedder.profile().id),
+            Self::Stranger(id) => Some(id),
+            Self::Nobody => None,
+        }
+    }
+}
+
 /// Gives `query` its voice, or the one half of it that is wanted. A model that fails leaves the keywords.
 pub(crate) async fn voice(
     query: &str,
     sparse: SparseVector,
-    embedder: Option<&dyn Embedder>,
+    speaker: &Speaker,
     only: Option<LegKind>,
 ) -> Voice {
     let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
@@ -45,13 +69,17 @@ pub(crate) async fn voice(
     if only == Some(LegKind::Sparse) {
         return silent;
     }
-    let Some(embedder) = embedder else {
-        return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent };
+    let (embedder, cosine_scale) = match speaker {
+        Speaker::Model(embedder, cosine_scale) => (&**embedder, *cosine_scale),
+        Speaker::Stranger(_) => {
+            return Voice { warnings: vec![warning::NOT_EMBEDDED.to_owned()], passing: true, ..silent };
+        }
+        Speaker::Nobody => return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent },
     };
     if only.is_none() && !speaks(embedder, query) {
         return silent;
     }
-    match embed(embedder, query).await {
+    match embed(embedder, query, cosine_scale).await {
         Ok(dense) => Voice { dense: Some(dense), ..silent },
         Err(error) => {
             tracing::warn!(%error, "the query could not be embedded");
@@ -64,12 +92,12 @@ fn speaks(embedder: &dyn Embedder, query: &str) -> bool {
     embedder.letters_per_piece(query).is_none_or(|letters| letters >= MIN_LETTERS_PER_PIECE)
 }
 
-async fn embed(embedder: &dyn Embedder, query: &str) -> lkr_models::Result<Dense> {
+async fn embed(embedder: &dyn Embedder, query: &str, cosine_scale: f32) -> lkr_models::Result<Dense> {
     let profile = embedder.profile();
     let mut vectors = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?;
     let vector = vectors.pop().filter(|vector| vector.len() == profile.dims).ok_or_else(|| {
         let reason = format!("the model answered no vector of {} dimensions", profile.dims);
         lkr_models::Error::new(lkr_models::ErrorKind::Internal, "embed query", reason)
     })?;
-    Ok(Dense { vector, model: profile.id.clone(), cosine_scale: profile.cosine_scale })
+    Ok(Dense { vector, model: profile.id.clone(), cosine_scale })
 }

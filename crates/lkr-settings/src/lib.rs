@@ -4,6 +4,7 @@ mod change;
 mod check;
 mod derived;
 mod error;
+mod kept;
 mod languages;
 mod matching;
 mod merge;
@@ -20,6 +21,7 @@ pub use change::{
 };
 pub use derived::Derived;
 pub use error::{Error, ErrorKind, Result};
+pub use kept::KeptEmbedder;
 pub use lkr_sealing::{MASK, SealingKey, Secret};
 pub use matching::Match;
 pub use plugins::Plugins;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupStrategy, Error, ErrorKind, Provider, Result};
+use crate::{DedupStrategy, Error, ErrorKind, Provider, Result, kept};
 
 /// The one record.
 pub(crate) const KEY: &str = "settings";
@@ -71,7 +71,11 @@ pub(crate) fn key_place(name: &str) -> String {
 /// Whether a record can be read, but for the secrets in it, which are sealed; `None` where it is none of this crate's.
 #[must_use]
 pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
-    (key == KEY).then(|| decode(value).is_ok())
+    match key {
+        KEY => Some(decode(value).is_ok()),
+        kept::KEY => Some(kept::is_readable(value)),
+        _ => None,
+    }
 }
 
 pub(crate) fn encode(settings: &SettingsV1) -> Result<Vec<u8>> {

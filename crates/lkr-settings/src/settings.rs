@@ -55,7 +55,7 @@ pub struct Snapshot {
     /// That of the record; 0 where there is none.
     pub(crate) version: u64,
     etag: String,
-    stored: SettingsV1,
+    pub(crate) stored: SettingsV1,
 }
 
 /// Something that holds what was built from settings.
@@ -196,6 +196,14 @@ impl Settings {
     #[must_use]
     pub fn plugins(&self) -> &Plugins {
         &self.inner.resolver.plugins
+    }
+
+    pub(crate) fn state(&self) -> &dyn StateStore {
+        &*self.inner.state
+    }
+
+    pub(crate) fn resolver(&self) -> &Resolver {
+        &self.inner.resolver
     }
 
     /// Puts what `next` makes of the record in its place.

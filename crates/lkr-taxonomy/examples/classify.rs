@@ -42,7 +42,8 @@ async fn main() -> Result<()> {
     for entry in documents(Path::new(path))?.into_iter().take(limit) {
         let Some(vector) = vector(&*embedder, &entry).await? else { continue };
         let best = classifier.rank(&vector).await?;
-        let digest = Digest { title: &entry.title, summary: "", keywords: &[], vector: Some(&vector) };
+        let digest =
+            Digest { title: &entry.title, summary: "", keywords: &[], vector: Some(&vector), model: None };
         let verdict = classifier.classify(&digest).await?.verdict;
         count += 1;
         found += usize::from(verdict.is_some());

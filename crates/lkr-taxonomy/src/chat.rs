@@ -144,6 +144,7 @@ mod tests {
         summary: "Who works at night rests by day.",
         keywords: &[],
         vector: None,
+        model: None,
     };
 
     /// Finds the same whatever comes.

@@ -13,9 +13,10 @@ pub struct Digest<'a> {
     pub summary: &'a str,
     /// Its keywords.
     pub keywords: &'a [String],
-    /// Its own dense vector, where it has one: the mean of its chunks' vectors, scaled to length 1, by the embedder
-    /// in use.
+    /// Its own dense vector, where it has one: the mean of its chunks' vectors, scaled to length 1.
     pub vector: Option<&'a [f32]>,
+    /// The id of the model that made the vector.
+    pub model: Option<&'a str>,
 }
 
 /// A category for a document.

@@ -60,7 +60,7 @@ async fn vector(text: &str) -> Vec<f32> {
 }
 
 fn digest(vector: Option<&[f32]>) -> Digest<'_> {
-    Digest { title: "", summary: "", keywords: &[], vector }
+    Digest { title: "", summary: "", keywords: &[], vector, model: None }
 }
 
 async fn name(classifier: &SimilarityClassifier, text: &str) -> Option<String> {

@@ -4,17 +4,18 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
-use lkr_ingest::{IngestOptions, Ingestor, Ports};
-use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
+use lkr_ingest::{Asked, IngestOptions, Ingestor, Ports};
+use lkr_models::{ChatModelSource, Embedder, EmbedderSource, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{ChatClassifier, Classifier, SimilarityClassifier, SimilarityOptions, Taxonomy};
+use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 
 use crate::{
-    KnowledgeBase, Result, error::During, evaluate::SearchEvaluator, kb::Parts, rerankers::Rerankers,
+    KnowledgeBase, Result, categories::NearCategories, embedders::Embedders, error::During,
+    evaluate::SearchEvaluator, kb::Parts, rerankers::Rerankers,
 };
 
 /// Puts a knowledge base together. What is not given lies in memory, and there are no models.
@@ -26,6 +27,7 @@ pub struct Builder {
     blobs: Option<Arc<dyn ObjectStore>>,
     originals: Option<Originals>,
     embedder: Option<Arc<dyn Embedder>>,
+    embedder_is_named_later: bool,
     rerankers: Rerankers,
     chat_models: Option<Arc<dyn ChatModelSource>>,
     parser: Option<Arc<dyn Parser>>,
@@ -75,10 +77,18 @@ impl Builder {
         self
     }
 
-    /// The embedding model.
+    /// The embedding model. Where documents have vectors of another, a task embeds them anew.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
+        self
+    }
+
+    /// The embedding model that all documents are to have vectors of is named later, by
+    /// [`start_embedder`](KnowledgeBase::start_embedder); the one that is given is merely there.
+    #[must_use]
+    pub fn embedder_is_named_later(mut self, later: bool) -> Self {
+        self.embedder_is_named_later = later;
         self
     }
 
@@ -172,18 +182,19 @@ impl Builder {
         let parser = self.parser.unwrap_or_else(|| Arc::new(Markdown));
         let cache = self.cache.unwrap_or_else(|| Arc::new(MemoryCache::default()));
         let taxonomy = self.taxonomy.unwrap_or_else(Taxonomy::built_in);
-        let similarity = |embedder: &Arc<dyn Embedder>| -> Arc<dyn Classifier> {
-            let (taxonomy, embedder) = (taxonomy.clone(), Arc::clone(embedder));
-            Arc::new(SimilarityClassifier::new(taxonomy, embedder, SimilarityOptions::default()))
-        };
-        let classifier = self.classifier.or_else(|| {
-            let similar = self.embedder.as_ref().map(similarity);
+        let (own, later) = (self.embedder, self.embedder_is_named_later);
+        let embedders = Arc::new(Embedders::new(own.clone().filter(|_| !later)));
+        own.iter().for_each(|own| embedders.know(Arc::clone(own)));
+        let source: Arc<dyn EmbedderSource> = Arc::<Embedders>::clone(&embedders);
+        let classifier = self.classifier.unwrap_or_else(|| {
+            let near: Arc<dyn Classifier> =
+                Arc::new(NearCategories::new(taxonomy.clone(), Arc::clone(&source)));
             match &self.chat_models {
                 Some(models) => {
                     let (taxonomy, models) = (taxonomy.clone(), Arc::clone(models));
-                    Some(Arc::new(ChatClassifier::new(taxonomy, models, similar)))
+                    Arc::new(ChatClassifier::new(taxonomy, models, Some(near)))
                 }
-                None => similar,
+                None => near,
             }
         });
         let originals = self.originals.unwrap_or_else(|| Originals::on(Arc::clone(&blobs)));
@@ -194,8 +205,8 @@ impl Builder {
         };
         let (reranker, rerankers) = (self.rerankers.own.clone(), Arc::new(self.rerankers));
         let searcher = |cache: Arc<dyn SearchCache>, search| {
-            let (vectors, embedder) = (Arc::clone(&vectors), self.embedder.clone());
-            let searcher = Searcher::new(vectors, catalog.clone(), embedder, cache, search)
+            let searcher = Searcher::new(Arc::clone(&vectors), catalog.clone(), None, cache, search)
+                .embedding(Arc::clone(&source))
                 .reranking(Arc::clone(&rerankers) as Arc<dyn RerankerSource>);
             match &self.chat_models {
                 Some(source) => searcher.summarizing(Arc::clone(source)),
@@ -212,15 +223,19 @@ impl Builder {
             queue: Arc::clone(&queue),
             texts: texts.clone(),
             originals: originals.clone(),
-            embedder: self.embedder.clone(),
+            embedders: Arc::clone(&source),
             parser,
-            classifier,
+            classifier: Some(classifier),
             chat_models: self.chat_models.clone(),
             evaluator: Some(Arc::new(evaluator)),
         };
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
+        if !later {
+            let profile = own.as_ref().map(|own| own.profile());
+            ingestor.embed_by(profile, Asked::AtStart).await.during("open knowledge base")?;
+        }
         let workers = ingestor.start().await.during("start workers")?;
-        let (embedder, workers) = (self.embedder, Mutex::new(Some(workers)));
+        let workers = Mutex::new(Some(workers));
         let parts = Parts {
             vectors,
             state,
@@ -228,7 +243,8 @@ impl Builder {
             catalog,
             texts,
             originals,
-            embedder,
+            embedder: own,
+            embedders,
             reranker,
             taxonomy,
             ingestor,

@@ -17,6 +17,7 @@ use time::OffsetDateTime;
 use crate::{
     Error, ErrorKind, Folders, Result,
     blocking::blocking,
+    embedders::Embedders,
     error::During,
     open::{half_written, not_opened, open_blobs},
 };
@@ -117,7 +118,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         queue: Arc::new(store.queue()),
         texts: ports.texts.clone(),
         originals: ports.originals.clone(),
-        embedder: None,
+        embedders: Arc::new(Embedders::default()),
         parser: Arc::new(Markdown),
         classifier: None,
         chat_models: None,

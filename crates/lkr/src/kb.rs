@@ -17,7 +17,7 @@ use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
 
-use crate::{Builder, Error, ErrorKind, Health, Result, error::During};
+use crate::{Builder, Embedding, Error, ErrorKind, Health, Result, embedders::Embedders, error::During};
 
 /// A knowledge base: what goes in is found. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
@@ -34,6 +34,7 @@ pub(crate) struct Parts {
     pub(crate) texts: Texts,
     pub(crate) originals: Originals,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) embedders: Arc<Embedders>,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) taxonomy: Taxonomy,
     pub(crate) ingestor: Ingestor,
@@ -211,7 +212,7 @@ impl KnowledgeBase {
         &self.parts.taxonomy
     }
 
-    /// The embedding model in use.
+    /// The embedding model of its own, which it was opened with; [`embedding`](Self::embedding) tells which is in use.
     #[must_use]
     pub fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
         self.parts.embedder.as_ref()
@@ -246,13 +247,24 @@ impl KnowledgeBase {
     /// How the parts are.
     pub async fn health(&self) -> Health {
         let said = |error: &dyn std::fmt::Display| error.to_string();
-        let no_model = || "no embedding model: keyword search only".to_owned();
         Health {
             vectors: self.parts.vectors.health().await.map_err(|e| said(&e)),
             state: self.parts.state.health().await.map_err(|e| said(&e)),
             queue: self.parts.queue.health().await.map_err(|e| said(&e)),
             blobs: self.parts.texts.health().await.map_err(|e| said(&e)),
-            embedder: self.parts.embedder.as_ref().map(|_| ()).ok_or_else(no_model),
+            embedder: self.embedder_health().await,
+        }
+    }
+
+    async fn embedder_health(&self) -> Result<(), String> {
+        let Embedding { wanted, speaks, .. } = self.embedding().await.map_err(|error| error.to_string())?;
+        match (speaks, wanted) {
+            (true, _) => Ok(()),
+            (false, None) => Err("no embedding model: keyword search only".to_owned()),
+            (false, Some(wanted)) => {
+                let name = &wanted.profile().name;
+                Err(format!("documents are being embedded by {name}: keyword search only until that is done"))
+            }
         }
     }
 

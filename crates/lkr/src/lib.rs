@@ -5,8 +5,10 @@ pub mod backup;
 #[cfg(feature = "lmdb")]
 mod blocking;
 mod builder;
+mod categories;
 #[cfg(feature = "lmdb")]
 pub mod doctor;
+mod embedders;
 mod error;
 mod evaluate;
 #[cfg(feature = "files")]
@@ -21,6 +23,7 @@ mod rerankers;
 mod submit;
 
 pub use builder::Builder;
+pub use embedders::Embedding;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "lmdb")]
 pub use folders::Folders;
@@ -28,9 +31,9 @@ pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
     Catalog, DocumentResult, Duplicate, EvaluateResult, Excess, ExtractedText, Figures, Idempotency,
-    ListFilter, NodeRecord, Page, Progress, ReclassifyResult, Stage, Stats, StoredOriginal, Task,
-    TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage, check_properties,
-    stored_name,
+    ListFilter, ModelName, NodeRecord, Page, Progress, ReclassifyResult, ReembedResult, Stage, Stats,
+    StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage,
+    check_properties, stored_name,
 };
 pub use lkr_domain::*;
 /// Measures of rankings, and gold sets.
@@ -44,14 +47,14 @@ pub use lkr_retrieval::{
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 #[cfg(feature = "lmdb")]
-pub use open::{OpenOptions, open_state};
+pub use open::{OpenOptions, open_embedder, open_state};
 
 /// The ports, for those who bring their own stores and models, and the crates that hold all that they speak of.
 pub mod ports {
     pub use lkr_catalog::Outbox;
     pub use lkr_models::{
         self as models, ChatModel, ChatModelSource, ChatPurpose, EmbedKind, Embedder, EmbedderProfile,
-        Reranker, RerankerProfile, RerankerSource,
+        EmbedderSource, Reranker, RerankerProfile, RerankerSource,
     };
     pub use lkr_parsers::{self as parsers, Parser};
     pub use lkr_state::{self as state, StateStore, TaskQueue};

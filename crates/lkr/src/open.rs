@@ -29,6 +29,9 @@ pub struct OpenOptions {
     pub uploads_dir: PathBuf,
     /// The folder of the embedding model. Where it does not exist, searches go by words alone.
     pub model_dir: PathBuf,
+    /// Whether the embedding model that all documents are to have vectors of is named once it is open, by
+    /// [`start_embedder`](KnowledgeBase::start_embedder), rather than being that of the folder.
+    pub embedder_is_named_later: bool,
     /// The folder of the reranker. Where it does not exist, nothing ranks results again, unless `rerankers` does.
     pub rerank_model_dir: PathBuf,
     /// What names a reranker anew at each search, above the one in the folder.
@@ -53,6 +56,7 @@ impl OpenOptions {
             blobs_dir: data_dir.join("blobs"),
             uploads_dir: data_dir.join("uploads"),
             model_dir: data_dir.join("models").join("default"),
+            embedder_is_named_later: false,
             rerank_model_dir: data_dir.join("models").join("reranker"),
             rerankers: None,
             chat_models: None,
@@ -101,6 +105,7 @@ impl KnowledgeBase {
             .taxonomy(options.taxonomy)
             .ingest_options(options.ingest)
             .search_options(options.search)
+            .embedder_is_named_later(options.embedder_is_named_later)
             .embedded(embedded);
         let builder = given(builder, embedder, Builder::embedder);
         let builder = given(builder, reranker, Builder::reranker);
@@ -116,6 +121,15 @@ fn given<T>(builder: Builder, part: Option<T>, with: fn(Builder, T) -> Builder) 
         Some(part) => with(builder, part),
         None => builder,
     }
+}
+
+/// Opens the embedding model in a folder; `None` where the folder does not exist.
+///
+/// # Errors
+/// `Invalid` where it holds no usable model.
+pub async fn open_embedder(dir: impl AsRef<Path>) -> Result<Option<Arc<dyn Embedder>>> {
+    let dir = dir.as_ref().to_path_buf();
+    blocking("open embedding model", move || if dir.exists() { open_model(&dir) } else { Ok(None) }).await
 }
 
 /// Opens the records of the knowledge base in a folder, and nothing else of it: for what is done while it is closed.

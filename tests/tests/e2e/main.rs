@@ -18,6 +18,7 @@ mod lesson_01_every_task_ends;
 mod lesson_02_the_queue_survives;
 mod lesson_05_deletes_leave_nothing;
 mod lesson_08_nothing_else_is_needed;
+mod lesson_12_reembedding;
 mod lesson_14_webhooks;
 mod lesson_26_outgoing_hosts;
 mod lesson_27_hostile_files;

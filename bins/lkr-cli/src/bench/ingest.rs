@@ -86,7 +86,7 @@ fn used() -> Duration {
     cpu_time().unwrap_or_default()
 }
 
-async fn bring_in(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<Vec<Document>> {
+pub(super) async fn bring_in(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<Vec<Document>> {
     let mut inputs = slice.into_iter();
     let mut adding = JoinSet::new();
     let mut added = Vec::new();

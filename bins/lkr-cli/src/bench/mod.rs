@@ -7,8 +7,10 @@ mod ingest;
 mod layers;
 mod logins;
 mod quiet;
+mod reembed;
 mod report;
 mod search;
+mod turned;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -34,6 +36,8 @@ enum Bench {
     /// Layered searches against flat ones, with and without a second round, as the knowledge base grows, in this
     /// process.
     Layers(layers::Args),
+    /// Searches before and while every document is embedded anew, in this process.
+    Reembed(reembed::Args),
     /// Looking for near texts among many, against bringing one in, in this process.
     Dedup(dedup::Args),
     /// Searches with and without logins beside them, of a running server.
@@ -61,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let report = match &args.bench {
         Bench::Speed(speed) => runtime()?.block_on(measure(speed))?.to_string(),
         Bench::Layers(args) => runtime()?.block_on(layers::measure(args))?.to_string(),
+        Bench::Reembed(args) => runtime()?.block_on(reembed::measure(args))?.to_string(),
         Bench::Dedup(args) => runtime()?.block_on(dedup::measure(args))?.to_string(),
         Bench::Logins(args) => logins::measure(args)?.to_string(),
     };

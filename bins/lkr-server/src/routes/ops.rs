@@ -5,7 +5,7 @@ use crate::{
     error::{ApiError, Code},
     http::{Answer, Cx, Endpoint, Open, Reply, Unlisted},
     openapi::{self, Doc, Shape, schema},
-    wire::ops::{Alive, Readiness},
+    wire::ops::{Alive, EmbeddingItem, Readiness},
 };
 
 pub(super) fn rows() -> Vec<Endpoint> {
@@ -73,7 +73,8 @@ async fn readyz(_: Open, cx: Cx) -> Answer {
         _ => return Reply::not_ready("starting or stopping", &Readiness::closed()),
     };
     let health = services.kb.health().await;
-    let readiness = Readiness::from(&health);
+    let embedding = services.kb.embedding().await.ok().map(EmbeddingItem::from);
+    let readiness = Readiness { embedding, ..Readiness::from(&health) };
     if readiness.is_down() {
         tracing::warn!(?health, "a store is down");
         return Reply::not_ready("a store is down", &readiness);

@@ -78,14 +78,22 @@ async fn put(Admin(caller): Admin, mut cx: Cx) -> Answer {
     let detail = Map::from_iter([("changed".to_owned(), json!(change.paths()))]);
     let entry = AuditLog::entry(caller.by(), AuditAction::SettingsChange, "settings", detail)?;
     let alongside = vec![entry, Catalog::stale_answers()];
-    answer(&*cx.services()?.settings.update(&change, &if_match(&cx), alongside).await?)
+    let services = cx.services()?;
+    let snapshot = services.settings.update(&change, &if_match(&cx), alongside).await?;
+    if change.models.is_some_and(|models| models.embed.is_some()) {
+        services.embedders.changed(caller.creator()).await;
+    }
+    answer(&snapshot)
 }
 
 async fn reset(Admin(caller): Admin, mut cx: Cx) -> Answer {
     cx.no_body().await?;
     let entry = AuditLog::entry(caller.by(), AuditAction::SettingsReset, "settings", Map::new())?;
     let alongside = vec![entry, Catalog::stale_answers()];
-    answer(&*cx.services()?.settings.reset(&if_match(&cx), alongside).await?)
+    let services = cx.services()?;
+    let snapshot = services.settings.reset(&if_match(&cx), alongside).await?;
+    services.embedders.changed(caller.creator()).await;
+    answer(&snapshot)
 }
 
 async fn get_schema(_: Member, cx: Cx) -> Answer {

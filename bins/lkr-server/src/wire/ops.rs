@@ -1,4 +1,4 @@
-use lkr::Health;
+use lkr::{Embedding, Health};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,6 +15,27 @@ pub(crate) struct Readiness {
     /// The service: down where it cannot serve.
     pub(crate) status: &'static str,
     pub(crate) dependencies: Dependencies,
+    /// Null where that cannot be told.
+    #[schema(required)]
+    pub(crate) embedding: Option<EmbeddingItem>,
+}
+
+/// The embedding models in force; they differ while documents are embedded anew, and after that was cancelled.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EmbeddingItem {
+    /// The model whose vectors searches use; null where they go by keywords alone.
+    #[schema(required)]
+    in_use: Option<String>,
+    /// The model that all documents are to have vectors of; null where there is to be none.
+    #[schema(required)]
+    wanted: Option<String>,
+}
+
+impl From<Embedding> for EmbeddingItem {
+    fn from(embedding: Embedding) -> Self {
+        let wanted = embedding.wanted.map(|wanted| wanted.profile().name.clone());
+        Self { in_use: embedding.live_name, wanted }
+    }
 }
 
 /// What the service depends on.
@@ -41,7 +62,7 @@ impl Readiness {
     pub(crate) const fn closed() -> Self {
         let dependencies =
             Dependencies { vectors: DOWN, state: DOWN, blobs: DOWN, embedder: DOWN, queue: DOWN };
-        Self { status: DOWN, dependencies }
+        Self { status: DOWN, dependencies, embedding: None }
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -66,7 +87,7 @@ impl From<&Health> for Readiness {
             (OK, OK) => DEGRADED,
             _ => DOWN,
         };
-        Self { status, dependencies }
+        Self { status, dependencies, embedding: None }
     }
 }
 

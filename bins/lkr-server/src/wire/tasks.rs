@@ -1,5 +1,6 @@
 use lkr::{
-    DocId, DocumentResult, ReclassifyResult, Task, TaskFailure, TaskId, TaskResult, TaskStatus, Usage,
+    DocId, DocumentResult, ReclassifyResult, ReembedResult, Task, TaskFailure, TaskId, TaskResult,
+    TaskStatus, Usage,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,7 +30,7 @@ pub(crate) struct TaskItem {
     /// The document it makes or changes; null where it is about all documents.
     #[schema(required, value_type = Option<String>)]
     doc_id: Option<DocId>,
-    /// ingest, replace, reclassify or evaluate
+    /// ingest, replace, reembed, reclassify or evaluate
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
@@ -67,6 +68,7 @@ pub(crate) struct ProgressItem {
 pub(crate) enum ResultItem {
     Document(DocumentResultItem),
     Reclassified(ReclassifyResultItem),
+    Reembedded(ReembedResultItem),
     Evaluated(EvaluateResultItem),
 }
 
@@ -102,6 +104,20 @@ pub(crate) struct ReclassifyResultItem {
     uncategorized: u64,
     usage: UsageItem,
     warnings: Vec<String>,
+    elapsed_ms: u64,
+}
+
+/// What came of embedding all documents by another model.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReembedResultItem {
+    /// The model that searches use now.
+    model: String,
+    /// How many documents have its vectors.
+    reembedded: u64,
+    /// How many texts the last attempt embedded; what earlier ones did is not done again.
+    embedded: u64,
+    /// How many ranks a cosine counts in the fusion with this model.
+    cosine_scale: f32,
     elapsed_ms: u64,
 }
 
@@ -157,6 +173,7 @@ impl ResultItem {
         match result {
             TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id, result)),
             TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
+            TaskResult::Reembedded(result) => Self::Reembedded(result.into()),
             TaskResult::Evaluated(result) => Self::Evaluated(result.into()),
         }
     }
@@ -171,6 +188,18 @@ impl From<ReclassifyResult> for ReclassifyResultItem {
             uncategorized: result.uncategorized,
             usage: result.usage.into(),
             warnings: result.warnings,
+            elapsed_ms: result.elapsed_ms,
+        }
+    }
+}
+
+impl From<ReembedResult> for ReembedResultItem {
+    fn from(result: ReembedResult) -> Self {
+        Self {
+            model: result.model,
+            reembedded: result.reembedded,
+            embedded: result.embedded,
+            cosine_scale: result.cosine_scale,
             elapsed_ms: result.elapsed_ms,
         }
     }

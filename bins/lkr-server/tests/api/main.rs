@@ -13,6 +13,7 @@ mod keys;
 mod knowledge;
 mod openapi;
 mod operations;
+mod reembed;
 mod rerank;
 mod rights;
 mod search;

@@ -12,7 +12,9 @@ async fn alive_and_ready() {
     let ready = api.get("/readyz").await.data();
     let dependencies =
         json!({ "vectors": "ok", "state": "ok", "blobs": "ok", "embedder": "degraded", "queue": "ok" });
-    assert_eq!(ready, json!({ "status": "degraded", "dependencies": dependencies }));
+    let embedding = json!({ "in_use": null, "wanted": null });
+    let expected = json!({ "status": "degraded", "dependencies": dependencies, "embedding": embedding });
+    assert_eq!(ready, expected);
 }
 
 #[actix_web::test]

@@ -1,6 +1,7 @@
 //! An application on stores in memory, and a client for it.
 
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,12 +16,16 @@ use actix_web::{
 use lkr::{
     KnowledgeBase, TaskStatus,
     files::{FileReader, FileTools, Format},
+    ports::{
+        Embedder,
+        models::{self, MemoryEmbedder},
+    },
 };
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
-    AppOptions, AppState, ChatModels, Rerankers, Services, address_check, create_app, open_webhooks, outbox,
-    plugins,
+    AppOptions, AppState, ChatModels, Connect, Embedders, Rerankers, Services, address_check, create_app,
+    open_webhooks, outbox, plugins,
 };
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
@@ -160,7 +165,9 @@ pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
         chat_models.follow(&settings, outgoing.clone(), &app_state);
         let chat_models = chat_models.clone();
         let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
-        app_state.open(Services { kb, files, auth, settings, webhooks, chat_models, outgoing });
+        let (own, named, folder) = (kb.clone(), settings.clone(), PathBuf::from("no-model"));
+        let embedders = Embedders::follow(own, named, outgoing.clone(), folder, connect_by_name()).await;
+        app_state.open(Services { kb, files, auth, settings, embedders, webhooks, chat_models, outgoing });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
     Api { app, kb, auth, settings, chat_models, app_state, faults, _spool: spool }
@@ -191,6 +198,16 @@ async fn knowledge_base(
         .reranker_source(Arc::new(rerankers))
         .chat_models(Arc::new(chat_models));
     (builder.build().await.unwrap(), state)
+}
+
+/// Answers embedders by their dimensions: those of `memory-32` have 32. Others are away.
+fn connect_by_name() -> Connect {
+    Arc::new(|entry, _| {
+        let dims = entry.model.strip_prefix("memory-").and_then(|dims| dims.parse().ok());
+        let away = || models::Error::new(models::ErrorKind::Unavailable, "connect", "told to be away");
+        let made = dims.map(|dims| Arc::new(MemoryEmbedder::with_dims(dims)) as Arc<dyn Embedder>);
+        Box::pin(std::future::ready(made.ok_or_else(away)))
+    })
 }
 
 fn state_error(retryable: bool) -> lkr_state::ErrorKind {

@@ -11,13 +11,14 @@ use std::{
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use lkr_domain::{DocId, Layer, PointId};
+use lkr_models::{Embedder, EmbedderSource};
 use lkr_retrieval::{CacheStatus, SearchRequest};
 use lkr_vectors::{
-    Collection, CollectionSpec, Condition, Filter, Hit, Page, Point, Query, Result, ScrollCursor, Tags,
-    VectorStore, With,
+    Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Page, Point, Query, Result, ScrollCursor,
+    Tags, VectorStore, With,
 };
 
-use crate::base::{Base, Given, respond, titles};
+use crate::base::{Base, Given, WordEmbedder, respond, titles};
 
 fn moons(text: &str) -> Given<'_> {
     Given { title: "Moons", text, ..Given::default() }
@@ -276,12 +277,10 @@ async fn what_is_published_during_a_search_is_shown_by_the_next() {
     assert_eq!(titles(&*respond(&searcher, &request()).await), ["Moons"]);
 }
 
-#[tokio::test]
-async fn a_search_goes_on_while_collections_are_switched_and_dropped() {
-    let base = Base::embedded().await;
-    base.add(moons(OLD)).await;
+/// Before the first batch of queries, collections of a model take the place of those that are there.
+fn switching(base: &Base, model: &'static str) -> Arc<Interrupted> {
     let inside = base.clone();
-    let store = Interrupted::new(base.vectors.clone(), move |moment| {
+    Interrupted::new(base.vectors.clone(), move |moment| {
         let base = inside.clone();
         Box::pin(async move {
             if moment != Moment::Before(0) {
@@ -291,19 +290,50 @@ async fn a_search_goes_on_while_collections_are_switched_and_dropped() {
                 let alias = Collection::from(layer);
                 let spec = base.vectors.describe(&alias).await.unwrap().unwrap();
                 let new = Collection::new(format!("{layer}.second")).unwrap();
-                base.vectors
-                    .ensure(&CollectionSpec { collection: new.clone(), ..spec.clone() })
-                    .await
-                    .unwrap();
+                let dense = spec.dense.map(|dense| DenseSpec { model: model.to_owned(), ..dense });
+                base.vectors.ensure(&CollectionSpec { collection: new.clone(), dense }).await.unwrap();
                 let all = base.vectors.scroll(&alias, &Filter::all(), None, 1_000, With::All).await.unwrap();
                 base.vectors.upsert(&new, all.points).await.unwrap();
                 base.vectors.switch(&[(alias, new)]).await.unwrap();
                 base.vectors.drop_collection(&spec.collection).await.unwrap();
             }
         })
-    });
-    let searcher = base.searcher_over(store);
+    })
+}
+
+#[tokio::test]
+async fn a_search_goes_on_while_collections_are_switched_and_dropped() {
+    let base = Base::embedded().await;
+    base.add(moons(OLD)).await;
+    let searcher = base.searcher_over(switching(&base, "words"));
     for query in ["the ocean of Europa", "the ice of Europa"] {
         assert_eq!(titles(&*respond(&searcher, &SearchRequest::new(query)).await), ["Moons"]);
     }
+}
+
+#[derive(Debug)]
+struct Both([Arc<dyn Embedder>; 2]);
+
+impl EmbedderSource for Both {
+    fn embedders(&self) -> Vec<Arc<dyn Embedder>> {
+        self.0.to_vec()
+    }
+}
+
+/// A search that began with one model ends with the other, whole: not by words, and not by vectors of both.
+#[tokio::test]
+async fn lesson_12_a_search_begins_anew_where_its_model_is_switched_away() {
+    let base = Base::embedded().await;
+    base.add(moons(OLD)).await;
+    let both = [WordEmbedder::new("others"), WordEmbedder::new("words")];
+    let source = Arc::new(Both(both.map(|embedder| embedder as Arc<dyn Embedder>)));
+    let searcher = base.searcher_over(switching(&base, "others")).embedding(source);
+    let before = searcher.search(&request()).await.unwrap();
+    assert_eq!((before.cache, titles(&before.response)), (CacheStatus::Miss, vec!["Moons"]));
+    assert_eq!(before.response.warnings, Vec::<String>::new());
+    assert!(before.response.results[0].scores.dense.is_some());
+    let spec = base.vectors.describe(&Layer::Chunks.into()).await.unwrap().unwrap();
+    assert_eq!(spec.dense.unwrap().model, "others", "it was switched");
+    // What was found is kept for those who ask the new model.
+    assert_eq!(searcher.search(&request()).await.unwrap().cache, CacheStatus::Hit);
 }

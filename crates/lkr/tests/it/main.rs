@@ -18,5 +18,6 @@ mod doctor;
 mod files;
 mod ingest;
 mod outbox;
+mod reembed;
 mod replace;
 mod rerank;

@@ -1,0 +1,73 @@
+//! A change of the embedding model through the settings.
+
+use actix_web::http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, App, api};
+
+async fn set_model(api: &Api<impl App>, admin: &str, provider: &str, model: &str) {
+    let embed = json!({ "provider": provider, "model": model, "base_url": "http://127.0.0.1:1" });
+    let body = Some(json!({ "models": { "embed": embed } }));
+    api.call(Method::PUT, "/api/v1/settings", admin, body).await.data();
+}
+
+/// The tasks that change the model, the newest first.
+async fn changes(api: &Api<impl App>) -> Vec<Value> {
+    let tasks = api.get("/api/v1/documents/tasks").await.data();
+    let tasks = tasks["items"].as_array().unwrap().clone();
+    tasks.into_iter().filter(|task| task["kind"] == "reembed").collect()
+}
+
+async fn search(api: &Api<impl App>) -> Value {
+    api.post("/api/v1/search", "", json!({ "query": "volcanoes" })).await.data()
+}
+
+async fn embedding(api: &Api<impl App>) -> Value {
+    api.get("/readyz").await.data()["embedding"].clone()
+}
+
+#[actix_web::test]
+async fn a_change_of_the_model_in_the_settings_embeds_all_documents_by_it() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let doc_id = api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
+    assert_eq!(embedding(&api).await, json!({ "in_use": null, "wanted": null }));
+    for dims in [32, 48] {
+        let model = format!("memory-{dims}");
+        set_model(&api, &admin, "local_llm", &model).await;
+        let tasks = changes(&api).await;
+        let task = api.ended("", tasks[0]["task_id"].as_str().unwrap()).await;
+        assert_eq!((task["status"].as_str(), task["created_by"].as_str()), (Some("done"), Some("admin")));
+        assert_eq!(task["doc_id"], Value::Null);
+        let result = &task["result"];
+        assert_eq!((&result["reembedded"], &result["embedded"]), (&json!(1), &json!(1)));
+        assert_eq!(result["model"], "hashed words");
+        assert_eq!(embedding(&api).await["in_use"], "hashed words");
+        let found = search(&api).await;
+        assert_eq!((&found["results"][0]["doc_id"], &found["warnings"]), (&json!(doc_id), &json!([])));
+        assert!(found["results"][0]["scores"]["dense"].is_number());
+    }
+    let count = changes(&api).await.len();
+    assert_eq!(count, 2);
+    set_model(&api, &admin, "local_llm", "memory-48").await;
+    assert_eq!(changes(&api).await.len(), count, "its vectors are the same");
+}
+
+#[actix_web::test]
+async fn a_model_that_cannot_be_reached_changes_nothing() {
+    let api = api().await;
+    let admin = api.admin().await;
+    api.add(&admin, json!({ "text": "Io has volcanoes." })).await;
+    set_model(&api, &admin, "local_llm", "memory-32").await;
+    let first = changes(&api).await;
+    api.ended("", first[0]["task_id"].as_str().unwrap()).await;
+    set_model(&api, &admin, "remote_compatible", "nowhere").await;
+    assert_eq!(changes(&api).await.len(), 1);
+    let found = search(&api).await;
+    assert_eq!(found["warnings"], json!([]));
+    // Without a provider there is no model here: searches go by words.
+    api.post("/api/v1/settings/reset", &admin, json!({})).await.data();
+    let found = search(&api).await;
+    assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(changes(&api).await.len(), 1);
+}

@@ -1,0 +1,134 @@
+//! Lesson 12: another embedding model while people search, through the real server and real kills.
+
+use std::time::Duration;
+
+use lkr_tests::{Seed, Server, assert_consistent, assert_nothing_left, workspace};
+use serde_json::{Value, json};
+
+use crate::doctor::assert_healthy;
+
+/// How many documents there are.
+const DOCUMENTS: usize = 600;
+
+/// How many are sent at a time.
+const BATCH: usize = 100;
+
+/// How often the server is killed while it embeds them anew.
+const KILLS: u64 = 4;
+
+fn model(name: &str) -> String {
+    let folder = workspace().join("crates/lkr-models-local/tests/fixtures").join(name);
+    folder.display().to_string()
+}
+
+fn document(n: usize) -> Value {
+    json!({"text": format!("# Stone {n}\n\nThe stone number {n} lies in the river. It is grey.\n")})
+}
+
+fn add_all(server: &Server) {
+    for first in (0..DOCUMENTS).step_by(BATCH) {
+        let documents: Vec<Value> = (first..first + BATCH).map(document).collect();
+        let body = json!({"documents": documents});
+        let accepted = server.call("POST", "/documents/batch", Some(&body), Some(server.admin()));
+        for task in accepted.data()["tasks"].as_array().unwrap() {
+            assert_eq!(server.ended(task["task_id"].as_str().unwrap())["status"], "done");
+        }
+    }
+}
+
+/// The task that changes the model; there is one.
+fn change(server: &Server) -> Option<Value> {
+    let tasks = server.all("/documents/tasks");
+    let mut changes = tasks.into_iter().filter(|task| task["kind"] == "reembed");
+    let change = changes.next();
+    assert!(changes.next().is_none(), "one alone");
+    change
+}
+
+/// A search by meaning and by words; neither fails, whatever model is in use.
+fn search(server: &Server, n: usize) {
+    let found =
+        server.search(&json!({"query": format!("stone number {n} in the river"), "top_k": 3 + n % 20}));
+    assert_eq!(found["warnings"], json!([]), "{found}");
+    assert!(!found["results"].as_array().unwrap().is_empty());
+}
+
+fn embedding(server: &Server) -> Value {
+    server.try_call("GET", "/readyz", None, None).unwrap().data()["embedding"].clone()
+}
+
+#[test]
+fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() {
+    let mut server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
+        ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
+    ]);
+    // A change from words alone to the first model, over nothing, is none.
+    assert_eq!(change(&server), None);
+    add_all(&server);
+    let before = embedding(&server);
+    assert_eq!(before["in_use"], before["wanted"]);
+    server.stop();
+
+    server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
+    let mut seed =
+        Seed::announce("lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search");
+    let (mut searches, mut amid) = (0, 0);
+    for _ in 0..KILLS {
+        server.restart();
+        let begun = std::time::Instant::now();
+        let life = Duration::from_millis(300 + seed.below(700));
+        while begun.elapsed() < life {
+            search(&server, searches);
+            searches += 1;
+        }
+        amid += usize::from(change(&server).is_some_and(|task| task["status"] != "done"));
+        server.kill();
+        // What is half done is nothing that has to be mended.
+        assert_healthy(&server);
+    }
+    server.restart();
+    let late = server.add(&json!({"text": "# Late\n\nA pebble came late to the river.\n"}));
+    let found = server.search(&json!({"query": "a pebble came late"}));
+    assert_eq!(found["results"][0]["doc_id"], late, "{found}");
+    let done = server.until(|| {
+        search(&server, searches);
+        change(&server).filter(|task| task["status"] == "done")
+    });
+    eprintln!("{amid} kills of {KILLS} came amid the change, after {searches} searches: {}", done["result"]);
+    assert!(amid > 0, "it was done before it was killed");
+    assert_eq!(done["result"]["reembedded"], DOCUMENTS + 1);
+    let after = embedding(&server);
+    assert_eq!(after["in_use"], after["wanted"]);
+    search(&server, 1);
+    let shown = assert_consistent(&server);
+    assert_nothing_left(&server, &shown);
+    assert_healthy(&server);
+}
+
+#[test]
+fn lesson_12_a_change_that_is_cancelled_leaves_the_earlier_model() {
+    let mut server = Server::start_with(&[
+        ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
+        ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
+    ]);
+    add_all(&server);
+    let before = embedding(&server);
+    server.stop();
+    server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
+    server.restart();
+    let task = server.until(|| change(&server));
+    let path = format!("/documents/tasks/{}", task["task_id"].as_str().unwrap());
+    let cancelled = server.call("POST", &format!("{path}/cancel"), None, Some(server.admin()));
+    assert_eq!(cancelled.status, 202, "{:?}", cancelled.data());
+    assert_eq!(server.ended(task["task_id"].as_str().unwrap())["error"]["message"], "cancelled");
+    for _ in 0..2 {
+        let now = embedding(&server);
+        assert_eq!(now["in_use"], before["in_use"]);
+        assert_ne!(now["wanted"], before["wanted"]);
+        search(&server, 7);
+        server.stop();
+        server.restart();
+    }
+    assert_eq!(change(&server).unwrap()["status"], "failed", "no start begins it again");
+}
