@@ -1,22 +1,28 @@
 //! The embedding model that the settings name: a change of it has all documents embedded anew.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lkr::{
     Creator, KnowledgeBase,
     ports::{
         Embedder,
-        models::{Error, ErrorKind, Result},
+        models::{
+            Breaker, BreakerOptions, CallObserver, Limited, Metered, PaceOptions, Paced, Result, Retried,
+            RetryOptions,
+        },
     },
 };
+use lkr_models_remote::{EmbedOptions, HttpEmbedder};
 use lkr_outgoing::Outgoing;
-use lkr_settings::{KeptEmbedder, ModelEntry, Provider, Settings, Snapshot};
+use lkr_settings::{KeptEmbedder, ModelEntry, Settings, Snapshot};
 use tokio::{
     sync::{mpsc, oneshot},
     task::AbortHandle,
     time::{sleep, timeout},
 };
+
+use crate::remote::remote_options;
 
 /// What makes an embedder of an entry that names a provider.
 pub type Connect =
@@ -92,18 +98,29 @@ impl Embedders {
     }
 }
 
-/// What connects to the providers that this build knows.
+/// What connects to providers; `observer` is told of the calls of their models.
 #[must_use]
-pub fn connect() -> Connect {
-    Arc::new(|entry, outgoing| remote(entry, outgoing).boxed())
+pub fn connect(observer: Arc<dyn CallObserver>) -> Connect {
+    Arc::new(move |entry, outgoing| remote(entry, outgoing, Arc::clone(&observer)).boxed())
 }
 
-/// The embedder of an entry that names a provider. This is the one place where such an entry becomes an embedder: it is
-/// to ask the provider for the number of dimensions, and to be paced.
-async fn remote(entry: ModelEntry, _: Outgoing) -> Result<Arc<dyn Embedder>> {
-    let provider = entry.provider.map_or("null", Provider::name);
-    let reason = format!("this build has no client for provider {provider}");
-    Err(Error::new(ErrorKind::Config, "settings of the embedding model", reason))
+/// How many calls of an embedding model run at once: as many as a server of one's own answers at once by default.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+
+/// The embedder of an entry that names a provider, which is asked for the number of dimensions, and from then on for no
+/// more than it bears, each call counted.
+async fn remote(
+    entry: ModelEntry,
+    outgoing: Outgoing,
+    observer: Arc<dyn CallObserver>,
+) -> Result<Arc<dyn Embedder>> {
+    let model = HttpEmbedder::connect(outgoing, remote_options(&entry)?, EmbedOptions::default()).await?;
+    let model: Arc<dyn Embedder> = Arc::new(model);
+    let model: Arc<dyn Embedder> = Arc::new(Metered::new(model, observer));
+    let model: Arc<dyn Embedder> = Arc::new(Limited::new(model, AT_ONCE));
+    let model: Arc<dyn Embedder> = Arc::new(Breaker::new(model, BreakerOptions::default()));
+    let model: Arc<dyn Embedder> = Arc::new(Retried::new(model, RetryOptions::default()));
+    Ok(Arc::new(Paced::new(model, PaceOptions::default())))
 }
 
 struct Follower {

@@ -156,7 +156,8 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     chat_models.follow(&settings, outgoing.clone(), state);
     let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, state).await?;
     let (own, named) = (kb.clone(), settings.clone());
-    let embedders = Embedders::follow(own, named, outgoing.clone(), config.model_dir(), connect()).await;
+    let connect = connect(state.metrics.model_calls("embed"));
+    let embedders = Embedders::follow(own, named, outgoing.clone(), config.model_dir(), connect).await;
     Ok(Services { kb, files, auth, settings, embedders, webhooks, chat_models, outgoing })
 }
 

@@ -122,7 +122,7 @@ impl Inner {
         let words: Arc<[QueryTerm]> = query_terms(&request.query).into();
         let asked = Asked { words: Arc::clone(&words), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
-        let voice = voice(&request.query, sparse, speaker, self.options.only).await;
+        let voice = voice(&request.query, sparse, speaker, &self.options).await;
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let reranker = reranking.profile().map(|profile| profile.id.clone());
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;

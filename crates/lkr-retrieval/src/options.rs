@@ -19,6 +19,8 @@ pub struct SearchOptions {
     pub admission_wait: Duration,
     /// How long a search waits for the cache before it goes on without.
     pub cache_wait: Duration,
+    /// How long a search waits for its embedding model before it goes on by words alone.
+    pub embed_wait: Duration,
     /// How long a search waits for its reranker before it goes on without.
     pub rerank_wait: Duration,
     /// How long a reranker that was waited for in vain is not asked again: else all searches that are allowed at once
@@ -38,6 +40,7 @@ impl Default for SearchOptions {
             max_concurrent: 64,
             admission_wait: Duration::from_millis(500),
             cache_wait: Duration::from_millis(50),
+            embed_wait: Duration::from_secs(10),
             rerank_wait: Duration::from_secs(5),
             rerank_pause: Duration::from_secs(15),
             summary_wait: Duration::from_secs(30),

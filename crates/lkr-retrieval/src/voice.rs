@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use lkr_domain::SparseVector;
 use lkr_models::{EmbedKind, Embedder};
+use tokio::time::timeout;
 
-use crate::{LegKind, warning};
+use crate::{LegKind, SearchOptions, warning};
 
 /// Below so many letters a word piece, the model does not speak the query's language: English has 2.4 and more,
 /// medical English 1.6, Chinese and Japanese about 1.05 with an English model. Found by experiment, see docs.
@@ -62,8 +63,9 @@ pub(crate) async fn voice(
     query: &str,
     sparse: SparseVector,
     speaker: &Speaker,
-    only: Option<LegKind>,
+    SearchOptions { only, embed_wait, .. }: &SearchOptions,
 ) -> Voice {
+    let only = *only;
     let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
     let silent = Voice { sparse, ..Voice::default() };
     if only == Some(LegKind::Sparse) {
@@ -79,13 +81,12 @@ pub(crate) async fn voice(
     if only.is_none() && !speaks(embedder, query) {
         return silent;
     }
-    match embed(embedder, query, cosine_scale).await {
-        Ok(dense) => Voice { dense: Some(dense), ..silent },
-        Err(error) => {
-            tracing::warn!(%error, "the query could not be embedded");
-            Voice { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
-        }
+    match timeout(*embed_wait, embed(embedder, query, cosine_scale)).await {
+        Ok(Ok(dense)) => return Voice { dense: Some(dense), ..silent },
+        Ok(Err(error)) => tracing::warn!(%error, "the query could not be embedded"),
+        Err(_) => tracing::warn!("the query was not embedded in time"),
     }
+    Voice { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
 }
 
 fn speaks(embedder: &dyn Embedder, query: &str) -> bool {

@@ -1,6 +1,7 @@
 //! A change of the embedding model through the settings.
 
 use actix_web::http::Method;
+use lkr_test_provider::{Fault, TestProvider};
 use serde_json::{Value, json};
 
 use crate::support::{Api, App, api};
@@ -70,4 +71,56 @@ async fn a_model_that_cannot_be_reached_changes_nothing() {
     let found = search(&api).await;
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
     assert_eq!(changes(&api).await.len(), 1);
+}
+
+#[actix_web::test]
+async fn a_provider_embeds_documents_and_queries_and_may_misbehave() {
+    let (api, provider) = (api().await, TestProvider::start());
+    let admin = api.admin().await;
+    let entry = json!({
+        "provider": "remote_compatible", "model": "vectors", "base_url": provider.base_url(), "api_key": "sk-planted",
+        "timeout_s": 1,
+    });
+    let body = Some(json!({ "models": { "embed": entry } }));
+    api.call(Method::PUT, "/api/v1/settings", &admin, body).await.data();
+    assert_eq!(embedding(&api).await["wanted"], "vectors");
+    let doc_id = api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
+    for task in changes(&api).await {
+        api.ended("", task["task_id"].as_str().unwrap()).await;
+    }
+    let found = search(&api).await;
+    assert_eq!((&found["results"][0]["doc_id"], &found["warnings"]), (&json!(doc_id), &json!([])));
+    assert!(found["results"][0]["scores"]["dense"].is_number());
+
+    let faults =
+        [Fault::WrongDims(3), Fault::NotFinite, Fault::MissingVector, Fault::status(401), Fault::InvalidJson];
+    for (n, fault) in faults.into_iter().enumerate() {
+        provider.always(Some(fault.clone()));
+        let text = format!("Etna is a volcano, number {n}.");
+        let accepted = api.post("/api/v1/documents", &admin, json!({ "text": text })).await.data();
+        let task = api.ended(&admin, accepted["task_id"].as_str().unwrap()).await;
+        assert_eq!(
+            (&task["status"], &task["error"]["retryable"]),
+            (&json!("failed"), &json!(false)),
+            "{fault:?}"
+        );
+        let reason = task["error"]["message"].as_str().unwrap();
+        assert!(reason.len() > 20 && !reason.contains("sk-planted"), "{fault:?}: {reason}");
+        let query = json!({ "query": format!("volcanoes {n}") });
+        let found = api.post("/api/v1/search", "", query).await.data();
+        assert_eq!(found["results"][0]["doc_id"], json!(doc_id), "{fault:?}: {found}");
+        assert!(found["warnings"].to_string().contains("keyword search only"), "{fault:?}: {found}");
+        provider.always(None);
+        let retry = format!("/api/v1/documents/tasks/{}/retry", task["task_id"].as_str().unwrap());
+        assert_eq!(api.post(&retry, &admin, json!({})).await.status, 202);
+        let task = api.ended(&admin, task["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "done", "{fault:?}: {task}");
+    }
+    // What may pass is waited for.
+    provider.next([Fault::status(429).header("Retry-After: 1"), Fault::status(500), Fault::HangUp]);
+    api.add(&admin, json!({ "text": "Stromboli has been a volcano for long." })).await;
+    provider.always(Some(Fault::Hang));
+    let found = api.post("/api/v1/search", "", json!({ "query": "what does a volcano do" })).await.data();
+    assert!(found["warnings"].to_string().contains("keyword search only"), "{found}");
+    provider.assert_well_asked();
 }

@@ -24,8 +24,8 @@ use lkr::{
 use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
-    AppOptions, AppState, ChatModels, Connect, Embedders, Rerankers, Services, address_check, create_app,
-    open_webhooks, outbox, plugins,
+    AppOptions, AppState, ChatModels, Connect, Embedders, Rerankers, Services, address_check, connect,
+    create_app, open_webhooks, outbox, plugins,
 };
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
@@ -202,12 +202,25 @@ async fn knowledge_base(
 
 /// Answers embedders by their dimensions: those of `memory-32` have 32. Others are away.
 fn connect_by_name() -> Connect {
-    Arc::new(|entry, _| {
+    let real = connect(Arc::new(NobodyCounts));
+    Arc::new(move |entry, outgoing| {
         let dims = entry.model.strip_prefix("memory-").and_then(|dims| dims.parse().ok());
-        let away = || models::Error::new(models::ErrorKind::Unavailable, "connect", "told to be away");
-        let made = dims.map(|dims| Arc::new(MemoryEmbedder::with_dims(dims)) as Arc<dyn Embedder>);
-        Box::pin(std::future::ready(made.ok_or_else(away)))
+        match dims {
+            Some(dims) => {
+                let made: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::with_dims(dims));
+                Box::pin(std::future::ready(Ok(made)))
+            }
+            None => real(entry, outgoing),
+        }
     })
+}
+
+/// Is told of calls, and forgets them.
+#[derive(Debug)]
+struct NobodyCounts;
+
+impl models::CallObserver for NobodyCounts {
+    fn ended(&self, _: &models::ModelCall) {}
 }
 
 fn state_error(retryable: bool) -> lkr_state::ErrorKind {
