@@ -42,6 +42,9 @@ pub(super) struct Args {
 /// How many queries run before it counts.
 const WARM: usize = 10;
 
+/// How often it has to look as if nothing was left to do in the background.
+const QUIET: usize = 20;
+
 /// The ways to search that take turns: a name, the mode, and whether there is a second round. All are compared with the
 /// first.
 const WAYS: [(&str, Mode, bool); 3] = [
@@ -82,7 +85,10 @@ async fn grow(base: &Base, inputs: &[Input], size: u64) -> Result<u64> {
     loop {
         let chunks = base.kb.stats().await?.counts.chunks;
         if chunks >= size {
-            quiet().await;
+            // Where the machine is busy with other things, what is left may look like nothing for a moment.
+            for _ in 0..QUIET {
+                quiet().await;
+            }
             return Ok(chunks);
         }
         let copies = inputs.iter().map(|input| copy_of(input, copy));
