@@ -12,6 +12,18 @@ pub fn estimate_tokens(text: &str) -> usize {
     token_costs(text).map(|(_, cost)| cost as usize).sum::<usize>().div_ceil(100)
 }
 
+/// As much of the beginning of `text` as has so many word pieces, by the estimate.
+#[must_use]
+pub fn first_tokens(text: &str, tokens: usize) -> &str {
+    let mut spent = 0;
+    let fits = token_costs(text).take_while(|(_, cost)| {
+        spent += *cost as usize;
+        spent <= tokens.saturating_mul(100)
+    });
+    let end = fits.last().map_or(0, |(range, _)| range.end);
+    text.get(..end).unwrap_or_default()
+}
+
 /// The parts of `text` that a tokenizer looks up one by one, in order, each with its range in bytes and its cost in
 /// hundredths of a word piece. The costs of two texts add up where white space stands between them.
 pub fn token_costs(text: &str) -> impl Iterator<Item = (Range<usize>, u32)> + '_ {
@@ -109,6 +121,19 @@ mod tests {
         let text = " Über 12 Vulkane, 東京!\u{301} ";
         let parts: Vec<_> = token_costs(text).map(|(range, _)| text.get(range).unwrap()).collect();
         assert_eq!(parts, ["Über", "12", "Vulkane", ",", "東", "京", "!", "\u{301}"]);
+    }
+
+    #[test]
+    fn the_beginning_has_no_more_than_it_may() {
+        let text = "the ice of 東京 is thick";
+        for tokens in 0..12 {
+            let first = first_tokens(text, tokens);
+            assert!(text.starts_with(first) && estimate_tokens(first) <= tokens, "{tokens}: {first}");
+        }
+        assert_eq!(
+            (first_tokens(text, 2), first_tokens(text, 100), first_tokens("", 3)),
+            ("the ice", text, "")
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod word;
 
 pub use analyze::{Analyzer, Token};
 pub use detect::detect;
-pub use estimate::{estimate_tokens, token_costs};
+pub use estimate::{estimate_tokens, first_tokens, token_costs};
 pub use grounded::{is_borne_out, support, without_foreign_links};
 pub use highlight::highlights;
 pub use language::Language;

@@ -4,7 +4,7 @@ use std::{fmt::Write, ops::Range};
 
 use lkr_domain::Layer;
 use lkr_models::{AnswerSchema, ChatMessage, ChatModel, ChatRequest, Result, ask_structured};
-use lkr_text::{estimate_tokens, token_costs};
+use lkr_text::{estimate_tokens, first_tokens};
 use serde_json::{Value, json};
 
 use super::section::{Part, Said, Section};
@@ -116,17 +116,10 @@ fn runs(parts: &[Part], room: usize) -> Vec<Range<usize>> {
 
 /// Parts of which none is longer than there is room: what is beyond is not shown.
 fn cut(parts: &[Part], room: usize) -> Vec<Part> {
-    parts.iter().map(|part| Part { text: beginning(&part.text, room).to_owned(), ..part.clone() }).collect()
-}
-
-fn beginning(text: &str, tokens: usize) -> &str {
-    let mut spent = 0;
-    let fits = token_costs(text).take_while(|(_, cost)| {
-        spent += *cost as usize;
-        spent <= tokens.saturating_mul(100)
-    });
-    let end = fits.last().map_or(0, |(range, _)| range.end);
-    text.get(..end).unwrap_or_default()
+    parts
+        .iter()
+        .map(|part| Part { text: first_tokens(&part.text, room).to_owned(), ..part.clone() })
+        .collect()
 }
 
 fn request(section: &Section) -> ChatRequest {

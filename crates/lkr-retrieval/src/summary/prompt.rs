@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lkr_models::{ChatMessage, ChatRequest};
-use lkr_text::estimate_tokens;
+use lkr_text::{estimate_tokens, first_tokens};
 use sha2::{Digest, Sha256};
 
 use crate::{SearchResult, summary::orders::without_orders};
@@ -46,7 +46,7 @@ pub(super) fn request(
             break;
         }
         let text = without_orders(&result.text);
-        let text = beginning(&text, room);
+        let text = first_tokens(&text, room);
         left = room.saturating_sub(estimate_tokens(text));
         // Writing to a string does not fail.
         let _ = write!(sources, "SOURCE {number} {code}\n{about}{text}\nEND {number} {code}\n\n");
@@ -77,20 +77,6 @@ fn code(query: &str, results: &[SearchResult]) -> String {
         digest.update(text);
     }
     lkr_domain::hex(&digest.finalize()).chars().take(16).collect()
-}
-
-/// As much of a text as so many tokens hold, about.
-fn beginning(text: &str, tokens: usize) -> &str {
-    if estimate_tokens(text) <= tokens {
-        return text;
-    }
-    let mut spent = 0;
-    let fits = lkr_text::token_costs(text).take_while(|(_, cost)| {
-        spent += *cost as usize;
-        spent <= tokens.saturating_mul(100)
-    });
-    let end = fits.last().map_or(0, |(range, _)| range.end);
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]
