@@ -102,6 +102,14 @@ fn a_collection_is_judged_in_its_own_process_and_kept() {
         said(&same)
     );
 
+    // Real collections have blank queries: they find nothing.
+    fs::write(Path::new(&dir).join("queries.jsonl"), json!({ "_id": "q", "text": " " }).to_string()).unwrap();
+    let blank = lkr(&["eval", "--data-dir", &kept, "--json", &json, &dir]);
+    assert!(blank.status.success(), "{}", said(&blank));
+    let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let first = &figures["results"][0];
+    assert_eq!((&first["queries"], &first["ndcg_at_10"]), (&json!(1), &json!(0.0)), "{figures}");
+
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     let other = collection(&other);

@@ -69,8 +69,11 @@ pub(super) fn systems(base: &Base, second_round: bool) -> Vec<System> {
 }
 
 impl System {
-    /// Asks for documents and for chunks.
+    /// Asks for documents and for chunks. A blank query, of which collections have some, finds nothing.
     pub(super) async fn find(&self, query: &str) -> Result<Found> {
+        if query.trim().is_empty() {
+            return Ok(Found { documents: Vec::new(), chunks: Vec::new(), took: Duration::ZERO });
+        }
         let documents = self.ask(query, GroupBy::Document).await?;
         let started = Instant::now();
         let chunks = self.ask(query, GroupBy::Chunk).await?;

@@ -108,7 +108,8 @@ async fn a_provider_embeds_documents_and_queries_and_may_misbehave() {
         assert!(reason.len() > 20 && !reason.contains("sk-planted"), "{fault:?}: {reason}");
         let query = json!({ "query": format!("volcanoes {n}") });
         let found = api.post("/api/v1/search", "", query).await.data();
-        assert_eq!(found["results"][0]["doc_id"], json!(doc_id), "{fault:?}: {found}");
+        let results = found["results"].as_array().unwrap();
+        assert!(results.iter().any(|result| result["doc_id"] == json!(doc_id)), "{fault:?}: {found}");
         assert!(found["warnings"].to_string().contains("keyword search only"), "{fault:?}: {found}");
         provider.always(None);
         let retry = format!("/api/v1/documents/tasks/{}/retry", task["task_id"].as_str().unwrap());
