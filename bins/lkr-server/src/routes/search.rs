@@ -77,6 +77,7 @@ fn told(part: &SummaryPart) -> Result<Bytes, ApiError> {
     match part {
         SummaryPart::Text(text) => event("summary.delta", &json!({ "text": text })),
         SummaryPart::End(summary, warnings) => {
+            let warnings = Some(warnings.as_slice()).filter(|warnings| !warnings.is_empty());
             event("summary.done", &SummaryDone { summary: summary.into(), warnings })
         }
     }

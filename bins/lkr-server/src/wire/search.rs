@@ -163,13 +163,8 @@ pub(crate) struct SummaryItem {
 pub(crate) struct SummaryDone<'a> {
     #[serde(flatten)]
     pub(crate) summary: SummaryItem,
-    #[serde(skip_serializing_if = "is_empty")]
-    pub(crate) warnings: &'a [String],
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
-const fn is_empty(warnings: &&[String]) -> bool {
-    warnings.is_empty()
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warnings: Option<&'a [String]>,
 }
 
 /// What a marker stands for.
