@@ -166,14 +166,10 @@ mod tests {
         #[test]
         fn no_address_stays_that_no_source_has(text in "([a-c .<>()\\[\\]!]|https://|www\\.x|\u{200b}){0,24}") {
             let kept = without_foreign_links(&text, &[]);
-            for beginning in ["https://", "www."] {
-                let mut at = 0;
-                while let Some(found) = kept[at..].find(beginning) {
-                    at += found;
-                    let before = kept[..at].chars().next_back();
-                    prop_assert!(bare_link(&kept[at..], before).is_none(), "{} of {}", kept, text);
-                    at += beginning.len();
-                }
+            let places: Vec<usize> = kept.char_indices().map(|(at, _)| at).collect();
+            for at in places {
+                let (before, after) = kept.split_at(at);
+                prop_assert!(bare_link(after, before.chars().next_back()).is_none(), "{} of {}", kept, text);
             }
             prop_assert!(!kept.chars().any(is_hidden));
         }

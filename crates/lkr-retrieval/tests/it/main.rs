@@ -16,4 +16,5 @@ mod rerank;
 mod results;
 #[cfg(test)]
 mod rounds;
+#[cfg(test)]
 mod summaries;
