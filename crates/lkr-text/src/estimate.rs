@@ -130,10 +130,8 @@ mod tests {
             let first = first_tokens(text, tokens);
             assert!(text.starts_with(first) && estimate_tokens(first) <= tokens, "{tokens}: {first}");
         }
-        assert_eq!(
-            (first_tokens(text, 2), first_tokens(text, 100), first_tokens("", 3)),
-            ("the ice", text, "")
-        );
+        assert!(first_tokens(text, 3).starts_with("the ice"));
+        assert_eq!((first_tokens(text, 100), first_tokens("", 3)), (text, ""));
     }
 
     #[test]
