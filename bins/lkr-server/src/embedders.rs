@@ -104,6 +104,11 @@ pub fn connect(observer: Arc<dyn CallObserver>) -> Connect {
     Arc::new(move |entry, outgoing| remote(entry, outgoing, Arc::clone(&observer)).boxed())
 }
 
+/// The embedding model of an entry, as it stands; it is asked for the number of dimensions.
+pub(crate) async fn reach(entry: &ModelEntry, outgoing: Outgoing) -> Result<HttpEmbedder> {
+    HttpEmbedder::connect(outgoing, remote_options(entry)?, EmbedOptions::default()).await
+}
+
 /// How many calls of an embedding model run at once: as many as a server of one's own answers at once by default.
 const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
@@ -114,8 +119,7 @@ async fn remote(
     outgoing: Outgoing,
     observer: Arc<dyn CallObserver>,
 ) -> Result<Arc<dyn Embedder>> {
-    let model = HttpEmbedder::connect(outgoing, remote_options(&entry)?, EmbedOptions::default()).await?;
-    let model: Arc<dyn Embedder> = Arc::new(model);
+    let model: Arc<dyn Embedder> = Arc::new(reach(&entry, outgoing).await?);
     let model: Arc<dyn Embedder> = Arc::new(Metered::new(model, observer));
     let model: Arc<dyn Embedder> = Arc::new(Limited::new(model, AT_ONCE));
     let model: Arc<dyn Embedder> = Arc::new(Breaker::new(model, BreakerOptions::default()));

@@ -7,11 +7,11 @@ use lkr::ports::{
     EmbedKind, Embedder, Reranker,
     models::{AnswerSchema, ChatMessage, ChatModel, ChatPart, ChatRequest},
 };
-use lkr_models_remote::{EmbedOptions, Held, HttpChat, HttpEmbedder};
+use lkr_models_remote::{Held, HttpChat};
 use lkr_settings::{MASK, ModelEntry, Secret};
 use serde_json::{Value, json};
 
-use crate::{chat_models, remote::remote_options, rerankers, state::Services};
+use crate::{chat_models, embedders, rerankers, state::Services};
 
 /// What came of trying a model out.
 #[derive(Debug)]
@@ -65,9 +65,8 @@ async fn try_embedder(services: &Services, patience: Duration) -> Result<String,
 }
 
 async fn try_remote_embedder(services: &Services, entry: &ModelEntry) -> Result<String, String> {
-    let options = remote_options(entry).map_err(|error| error.to_string())?;
-    let connected = HttpEmbedder::connect(services.outgoing.clone(), options, EmbedOptions::default()).await;
-    let embedder = connected.map_err(|error| error.to_string())?;
+    let reached = embedders::reach(entry, services.outgoing.clone()).await;
+    let embedder = reached.map_err(|error| error.to_string())?;
     Ok(format!("{}, {} dimensions", embedder.profile().name, embedder.profile().dims))
 }
 

@@ -116,11 +116,13 @@ impl<'a> Work<'a> {
 
     /// Describes the document as a whole.
     async fn whole(&self, draft: &mut Draft) -> Result<()> {
-        let whole = draft.whole_document().await?;
         // What is one section is described as one.
-        let section = if draft.count(Layer::L2) == 1 { draft.section(0).await? } else { whole.clone() };
+        let section = match draft.count(Layer::L2) {
+            1 => draft.section(0).await?,
+            _ => draft.whole_document().await?,
+        };
         if let Some(said) = self.said_of(&section).await {
-            draft.describe(vec![whole.described(said)])?;
+            draft.describe(vec![Described { layer: Layer::L1, ordinal: 0, said, parts: Vec::new() }])?;
         }
         Ok(())
     }
