@@ -288,16 +288,22 @@ pub struct ReclassifyResult {
 }
 
 /// What came of giving all documents vectors of another model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReembedResult {
     /// The name of the model whose vectors searches use now.
     pub model: String,
     /// How many documents have its vectors.
     pub reembedded: u64,
+    /// How many it has no vectors for: they are found by their words alone.
+    #[serde(default)]
+    pub left_out: u64,
     /// How many texts the last attempt embedded; what earlier ones did is not done again.
     pub embedded: u64,
     /// How many graded ranks a cosine counts with this model.
     pub cosine_scale: f32,
+    /// Why documents were left out.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What the last attempt took, in milliseconds.
     pub elapsed_ms: u64,
 }
@@ -329,12 +335,24 @@ pub struct Figures {
 impl ReclassifyResult {
     /// Adds a warning, as long as there are few: each may be about one of very many documents.
     pub fn warn(&mut self, warning: String) {
-        const MOST: usize = 20;
-        match self.warnings.len() {
-            0..MOST => self.warnings.push(warning),
-            MOST => self.warnings.push("and more".to_owned()),
-            _ => {}
-        }
+        warn(&mut self.warnings, warning);
+    }
+}
+
+impl ReembedResult {
+    /// Counts a document that is left out, and says why, as long as there are few.
+    pub fn leave_out(&mut self, warning: String) {
+        self.left_out += 1;
+        warn(&mut self.warnings, warning);
+    }
+}
+
+fn warn(warnings: &mut Vec<String>, warning: String) {
+    const MOST: usize = 20;
+    match warnings.len() {
+        0..MOST => warnings.push(warning),
+        MOST => warnings.push("and more".to_owned()),
+        _ => {}
     }
 }
 

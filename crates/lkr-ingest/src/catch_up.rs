@@ -1,7 +1,7 @@
 //! Gives dense vectors to documents that came in while the model was not there, and finds out how the model's cosines
 //! spread where nobody did yet.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use lkr_domain::DocId;
 use lkr_models::Embedder;
@@ -28,8 +28,9 @@ const ROUND: Duration = Duration::from_secs(60);
 /// Sees for ever to it that every document has vectors of the model that searches use. While a task changes the model,
 /// that does it.
 pub(crate) async fn run(inner: Arc<Inner>) {
+    let mut given_up = GivenUp::default();
     loop {
-        if let Err(error) = catch_up(&inner).await {
+        if let Err(error) = catch_up(&inner, &mut given_up).await {
             tracing::warn!(%error, "embedding what came in without a model failed; it will be tried again");
             tokio::time::sleep(PAUSE).await;
             continue;
@@ -38,10 +39,20 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     }
 }
 
-async fn catch_up(inner: &Inner) -> Result<()> {
+/// Documents that a model has no vectors for, which only the next start tries again.
+#[derive(Debug, Default)]
+struct GivenUp {
+    model: String,
+    documents: BTreeSet<DocId>,
+}
+
+async fn catch_up(inner: &Inner, given_up: &mut GivenUp) -> Result<()> {
     let catalog = &inner.ports.catalog;
     let Some(live) = Shelves::live_model(&*inner.ports.vectors).await? else { return Ok(()) };
     let Some(embedder) = inner.ports.embedders.embedder_of(&live) else { return Ok(()) };
+    if given_up.model != live {
+        *given_up = GivenUp { model: live, documents: BTreeSet::new() };
+    }
     let mut after = None;
     // Its notes are its own as long as it is under way.
     while !catalog.is_reembedding().await? {
@@ -50,14 +61,22 @@ async fn catch_up(inner: &Inner) -> Result<()> {
         after = Some(*last);
         let mut done = Vec::new();
         for doc_id in noted {
+            if given_up.documents.contains(&doc_id) {
+                continue;
+            }
             match settle(inner, &*embedder, doc_id).await {
                 Ok(()) => done.push(doc_id),
                 Err(error) if error.is_retryable() => return Err(error),
-                // The next start tries again; until then it keeps no other from having vectors.
-                Err(error) => tracing::error!(%doc_id, %error, "a document stays without vectors"),
+                // It keeps no other from having vectors.
+                Err(error) => {
+                    tracing::error!(%doc_id, %error, "a document stays without vectors");
+                    given_up.documents.insert(doc_id);
+                }
             }
         }
-        catalog.embedded(&done).await?;
+        if !done.is_empty() {
+            catalog.embedded(&done).await?;
+        }
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub(crate) async fn embed(
     let vectors = embedder.embed(EmbedKind::Passage, &unique).await?;
     if vectors.len() != unique.len() {
         let reason = format!("{} vectors came of {} texts", vectors.len(), unique.len());
-        return Err(Error::new(ErrorKind::Internal, "embed", reason));
+        return Err(Error::new(ErrorKind::Unembeddable, "embed", reason));
     }
     let ordered = wanted.into_iter().filter_map(|place| vectors.get(place).cloned()).collect();
     Ok((ordered, unique.len() as u64))

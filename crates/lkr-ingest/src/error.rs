@@ -21,6 +21,8 @@ pub enum ErrorKind {
     ModelAway,
     /// The text of this one document cannot be read; the same call may succeed later.
     Unreadable,
+    /// The embedding model has no vectors for a text of this one document.
+    Unembeddable,
     /// Anything else.
     Internal,
 }
@@ -62,7 +64,11 @@ impl From<lkr_state::Error> for Error {
 
 impl From<lkr_models::Error> for Error {
     fn from(error: lkr_models::Error) -> Self {
-        let kind = if error.is_retryable() { ErrorKind::ModelAway } else { ErrorKind::Internal };
+        let kind = match error.kind() {
+            _ if error.is_retryable() => ErrorKind::ModelAway,
+            lkr_models::ErrorKind::Config => ErrorKind::Internal,
+            _ => ErrorKind::Unembeddable,
+        };
         Self::new(kind, "embed", error)
     }
 }

@@ -22,14 +22,33 @@ pub(crate) async fn fill(inner: &Inner, embedder: &dyn Embedder, doc_id: DocId) 
     written
 }
 
+/// Writes a document's points without vectors into a model's collections, where its words find it.
+pub(crate) async fn fill_bare(inner: &Inner, model: &str, doc_id: DocId) -> Result<()> {
+    let Some(stored) = inner.ports.catalog.document(doc_id).await? else { return Ok(()) };
+    let written = write_bare(inner, model, &stored).await;
+    remove_if_gone(inner, &stored.value).await?;
+    written
+}
+
+async fn write_bare(inner: &Inner, model: &str, stored: &Stored<Document>) -> Result<()> {
+    let pending = Pending::begin(inner, stored.value.doc_id).await?;
+    for layer in [Layer::Chunks, Layer::L3, Layer::L2, Layer::L1] {
+        write_points(inner, model, &stored.value, layer, |_| None).await?;
+    }
+    pending.confirm(stored).await
+}
+
 /// Those of some documents whose points with vectors of `model` are not there.
 pub(crate) async fn lacking(inner: &Inner, model: &str, documents: &[Document]) -> Result<Vec<DocId>> {
     let ids: Vec<PointId> =
         documents.iter().map(|document| l1_id(document.doc_id, document.revision)).collect();
     let l1 = collection(Layer::L1, Some(model))?;
-    let stored = inner.ports.vectors.get(&l1, &ids, With::Payload).await?;
-    let lacking = documents.iter().zip(stored).filter(|(_, stored)| stored.is_none());
-    Ok(lacking.map(|(document, _)| document.doc_id).collect())
+    let stored = inner.ports.vectors.get(&l1, &ids, With::All).await?;
+    let has_vector = |stored: Option<Point>| stored.is_some_and(|point| point.dense.is_some());
+    let lacking = documents.iter().zip(stored).filter_map(|(document, stored)| {
+        (!has_vector(stored)).then_some(document.doc_id)
+    });
+    Ok(lacking.collect())
 }
 
 /// The document's own vector, where its points have vectors of `model`.
@@ -50,11 +69,9 @@ async fn write_document(inner: &Inner, embedder: &dyn Embedder, stored: &Stored<
     let (mut means, embedded) = embed_chunks(inner, embedder, document).await?;
     let own = means.take(&l1_id(document.doc_id, document.revision));
     for layer in [Layer::L3, Layer::L2] {
-        embed_nodes(inner, model, document, layer, &mut means).await?;
+        write_points(inner, model, document, layer, |point| means.take(point)).await?;
     }
-    let root = points(inner, &Layer::L1.into(), document, Layer::L1, 0..1).await?;
-    let root = root.into_iter().flatten().map(|point| Point { dense: own.clone(), ..point });
-    inner.ports.vectors.upsert(&collection(Layer::L1, Some(model))?, root.collect()).await?;
+    write_points(inner, model, document, Layer::L1, |_| own.clone()).await?;
     pending.confirm(stored).await?;
     Ok(embedded)
 }
@@ -107,19 +124,19 @@ async fn earlier(
     Ok(stored.into_iter().map(with_vector).collect())
 }
 
-/// Writes the nodes of a layer with the means of their chunks' vectors, by batches.
-async fn embed_nodes(
+/// Writes the points of a layer, each with the vector that it is to have, by batches.
+async fn write_points(
     inner: &Inner,
     model: &str,
     document: &Document,
     layer: Layer,
-    means: &mut Means,
+    mut vector: impl FnMut(&PointId) -> Option<Vec<f32>> + Send,
 ) -> Result<()> {
     let target = collection(layer, Some(model))?;
     for range in batches(count(document, layer), inner.options.batch) {
         let stored = points(inner, &layer.into(), document, layer, range).await?;
         let renewed = stored.into_iter().flatten().map(|point| {
-            let dense = means.take(&point.id);
+            let dense = vector(&point.id);
             Point { dense, ..point }
         });
         inner.ports.vectors.upsert(&target, renewed.collect()).await?;

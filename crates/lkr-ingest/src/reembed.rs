@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
     Acceptance, Active, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult,
     TaskStatus,
@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    fill::{fill, lacking},
+    fill::{fill, fill_bare, lacking},
     ingestor::{CONTENDED_TRIES, Inner, contended},
     pipeline::Report,
     shelves::{Filling, Shelves, Stillness, drop_leftovers},
@@ -39,6 +39,12 @@ const PAGE: usize = 100;
 
 /// How many documents are embedded at a time: small ones share what a model takes at once.
 const AT_ONCE: usize = 4;
+
+/// Of how many documents one may be left out because the model has no vectors for it.
+const LEFT_OUT_OF: u64 = 100;
+
+/// How many of fewer documents may be, unless that is more than half of them.
+const LEFT_OUT_OF_FEW: u64 = 10;
 
 /// How often it is looked whether a model can be had.
 const NO_MODEL_PAUSE: Duration = Duration::from_secs(2);
@@ -130,8 +136,7 @@ pub(crate) async fn reembed(inner: &Inner, active: Active, task: &Task, report: 
         tracing::debug!(model = model.name, "the model cannot be had for now");
         return wait(inner, active, task, report, NO_MODEL_PAUSE).await;
     };
-    let work = Work { inner, embedder: &embedder, report };
-    match work.run(active, task).await {
+    match Work::new(inner, &embedder, report).run(active, task).await {
         Err(error) if error.kind() == ErrorKind::ModelAway => {
             let failures = inner.stalled.fetch_add(1, Ordering::Relaxed).min(16);
             let pause = inner.options.backoff.saturating_mul(1 << failures).min(MAX_PAUSE);
@@ -155,39 +160,45 @@ struct Work<'a> {
     inner: &'a Inner,
     embedder: &'a Arc<dyn Embedder>,
     report: &'a Report,
+    progress: Progress,
+    result: ReembedResult,
 }
 
-impl Work<'_> {
-    async fn run(&self, active: Active, task: &Task) -> Result<()> {
+impl<'a> Work<'a> {
+    fn new(inner: &'a Inner, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
+        let model = embedder.profile().name.clone();
+        let result = ReembedResult { model, ..ReembedResult::default() };
+        Self { inner, embedder, report, progress: Progress::default(), result }
+    }
+
+    async fn run(mut self, active: Active, task: &Task) -> Result<()> {
         let begun = Instant::now();
         let (catalog, vectors) = (&self.inner.ports.catalog, &*self.inner.ports.vectors);
         let profile = self.embedder.profile();
-        let (mut embedded, mut stillness) = (0, None);
+        let mut stillness = None;
         // Otherwise the process ended after the step that had searches use it.
         if Shelves::live_model(vectors).await?.as_ref() != Some(&profile.id) {
             let filling = self.inner.shelves.begin_filling(vectors, &**self.embedder).await?;
-            embedded += self.all().await?;
+            self.all().await?;
             calibrate(self.inner, &**self.embedder).await?;
-            let (nobody_writes, more) = self.arrived(&filling).await?;
-            embedded += more;
-            stillness = Some(nobody_writes);
+            stillness = Some(self.arrived(&filling).await?);
         }
         let deciding = self.inner.deciding.lock().await;
         if let Some(stillness) = stillness {
             self.check_wanted(active).await?;
             stillness.switch(vectors, &profile.id).await?;
         }
-        let reembedded = catalog.stats().await?.counts.l1;
-        let result = TaskResult::Reembedded(ReembedResult {
-            model: profile.name.clone(),
-            reembedded,
-            embedded,
+        let documents = catalog.stats().await?.counts.l1;
+        let result = ReembedResult {
+            reembedded: documents.saturating_sub(self.result.left_out),
             cosine_scale: catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale),
             elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-        catalog.end_reembedding(active, &task.done(Stage::Embed, reembedded, result)).await?;
+            ..self.result
+        };
+        let done = task.done(Stage::Embed, documents, TaskResult::Reembedded(result));
+        catalog.end_reembedding(active, &done).await?;
         drop(deciding);
-        tracing::info!(model = profile.name, documents = reembedded, "searches use the new model");
+        tracing::info!(model = profile.name, documents, "searches use the new model");
         if let Err(error) = tidy(self.inner).await {
             tracing::warn!(%error, "the earlier model's collections could not be dropped; the next start does");
         }
@@ -195,74 +206,90 @@ impl Work<'_> {
     }
 
     /// Embeds every document that is there; those that lie in the model's collections already are done.
-    async fn all(&self) -> Result<u64> {
+    async fn all(&mut self) -> Result<()> {
         let catalog = &self.inner.ports.catalog;
-        let total = catalog.stats().await?.counts.l1;
-        let (mut done, mut embedded) = (0, 0);
+        self.progress.total = catalog.stats().await?.counts.l1;
         let mut after: Option<DocId> = None;
         loop {
             let page = catalog.list(&lkr_catalog::ListFilter::default(), after, PAGE).await?;
             let lacking = lacking(self.inner, &self.embedder.profile().id, &page.items).await?;
-            done += (page.items.len() - lacking.len()) as u64;
-            self.tell(done, total);
-            embedded += self.some(&lacking, |more| self.tell(done + more, total)).await?;
-            done += lacking.len() as u64;
+            self.tell((page.items.len() - lacking.len()) as u64);
+            self.some(&lacking).await?;
             match page.next {
                 Some(next) => after = Some(next),
-                None => return Ok(embedded),
+                None => return Ok(()),
             }
         }
     }
 
     /// Embeds what arrived meanwhile, until nothing more does. Where that does not become less, what is written has to
     /// wait for the rest.
-    async fn arrived(&self, filling: &Filling) -> Result<(Stillness<'_>, u64)> {
+    async fn arrived(&mut self, filling: &Filling) -> Result<Stillness<'a>> {
         let shelves = &self.inner.shelves;
-        let (mut embedded, mut before) = (0, usize::MAX);
+        let mut before = usize::MAX;
         loop {
             let arrived = filling.arrived();
             if arrived.is_empty()
                 && let Some(stillness) = shelves.still(filling).await
             {
-                return Ok((stillness, embedded));
+                return Ok(stillness);
             }
             if arrived.len() >= before {
                 let stillness = shelves.hold().await;
-                embedded += self.catch_up(&arrived).await?;
-                embedded += self.catch_up(&filling.arrived()).await?;
-                return Ok((stillness, embedded));
+                self.catch_up(&arrived).await?;
+                self.catch_up(&filling.arrived()).await?;
+                return Ok(stillness);
             }
             before = arrived.len();
-            embedded += self.catch_up(&arrived).await?;
+            self.catch_up(&arrived).await?;
         }
     }
 
-    async fn catch_up(&self, arrived: &BTreeSet<DocId>) -> Result<u64> {
+    async fn catch_up(&mut self, arrived: &BTreeSet<DocId>) -> Result<()> {
         let arrived: Vec<DocId> = arrived.iter().copied().collect();
-        self.some(&arrived, |_| {}).await
+        self.some(&arrived).await
     }
 
-    /// Embeds some documents; `tell` hears how many of them are done.
-    async fn some(&self, documents: &[DocId], tell: impl Fn(u64) + Send + Sync) -> Result<u64> {
+    /// Embeds some documents.
+    async fn some(&mut self, documents: &[DocId]) -> Result<()> {
         if documents.is_empty() {
-            return Ok(0);
+            return Ok(());
         }
+        let (inner, embedder) = (self.inner, &**self.embedder);
         // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
-        self.inner.ports.catalog.embedding(documents).await?;
-        let fills = documents.iter().map(|&doc_id| fill(self.inner, &**self.embedder, doc_id).boxed());
+        inner.ports.catalog.embedding(documents).await?;
+        let fills = documents.iter().map(|&doc_id| fill(inner, embedder, doc_id).map(move |done| (doc_id, done)).boxed());
         let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
-        let (mut done, mut embedded) = (0, 0);
-        while let Some(fresh) = fills.try_next().await? {
-            self.inner.stalled.store(0, Ordering::Relaxed);
-            done += 1;
-            embedded += fresh;
-            tell(done);
+        while let Some((doc_id, filled)) = fills.next().await {
+            match filled {
+                Ok(embedded) => self.result.embedded += embedded,
+                Err(error) if error.kind() == ErrorKind::Unembeddable => self.leave_out(doc_id, error).await?,
+                Err(error) => return Err(error),
+            }
+            inner.stalled.store(0, Ordering::Relaxed);
+            self.tell(1);
         }
-        Ok(embedded)
+        Ok(())
     }
 
-    fn tell(&self, done: u64, total: u64) {
-        self.report.send_replace((Stage::Embed, Progress { done, total: total.max(done) }));
+    /// Has a document found by its words alone that the model has no vectors for. A model that has none for many is
+    /// not one to search by.
+    async fn leave_out(&mut self, doc_id: DocId, error: Error) -> Result<()> {
+        let total = self.progress.total;
+        if self.result.left_out >= LEFT_OUT_OF_FEW.min(total / 2).max(total / LEFT_OUT_OF) {
+            return Err(error);
+        }
+        fill_bare(self.inner, &self.embedder.profile().id, doc_id).await?;
+        tracing::warn!(%doc_id, %error, "the model has no vectors for a document: it is found by its words alone");
+        self.result.leave_out(format!("document {doc_id} is found by its words alone: {error}"));
+        Ok(())
+    }
+
+    /// Tells that so many more are done.
+    fn tell(&mut self, more: u64) {
+        let done = self.progress.done + more;
+        self.progress = Progress { done, total: self.progress.total.max(done) };
+        self.report.send_replace((Stage::Embed, self.progress));
     }
 
     /// Refuses to go on where the change was cancelled, or another took its place.

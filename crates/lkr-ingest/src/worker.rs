@@ -85,13 +85,19 @@ async fn until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()
 }
 
 async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
+    // What is about all documents takes long. It goes on beside the documents that come, one such task a worker.
+    let mut beside = JoinSet::new();
     while !*stopped.borrow() {
         let claimed = tokio::select! {
             biased;
-            _ = stopped.wait_for(|stop| *stop) => return,
+            _ = stopped.wait_for(|stop| *stop) => break,
             claimed = inner.ports.queue.claim(inner.options.lease, CLAIM_WAIT) => claimed,
         };
+        while beside.try_join_next().is_some() {}
         match claimed {
+            Ok(Some(claim)) if beside.is_empty() && is_about_all(&inner, &claim).await => {
+                beside.spawn(attend_until(stopped.clone(), Arc::clone(&inner), claim));
+            }
             Ok(Some(claim)) => attend(&inner, &claim).await,
             Ok(None) => {}
             Err(error) => {
@@ -99,6 +105,24 @@ async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
                 tokio::time::sleep(inner.options.store_pause).await;
             }
         }
+    }
+    while beside.join_next().await.is_some() {}
+}
+
+/// Whether a task is about more than one document, as far as can be told.
+async fn is_about_all(inner: &Inner, claim: &Claim) -> bool {
+    let task = inner.ports.catalog.task(claim.task).await;
+    task.is_ok_and(|task| task.is_some_and(|task| !task.kind.is_about_a_document()))
+}
+
+/// Sees one claim to its end, or gives it back when the workers stop: the next start goes on with it.
+async fn attend_until(mut stopped: watch::Receiver<bool>, inner: Arc<Inner>, claim: Claim) {
+    tokio::select! {
+        () = attend(&inner, &claim) => return,
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+    if let Err(error) = inner.ports.queue.retry(&claim, Duration::ZERO).await {
+        tracing::warn!(task = %claim.task, %error, "a claim could not be given back");
     }
 }
 

@@ -114,10 +114,14 @@ pub(crate) struct ReembedResultItem {
     model: String,
     /// How many documents have its vectors.
     reembedded: u64,
+    /// How many documents it has no vectors for; they are found by their words alone.
+    left_out: u64,
     /// How many texts the last attempt embedded; what earlier ones did is not done again.
     embedded: u64,
     /// How many ranks a cosine counts in the fusion with this model.
     cosine_scale: f32,
+    /// Why documents were left out.
+    warnings: Vec<String>,
     elapsed_ms: u64,
 }
 
@@ -198,8 +202,10 @@ impl From<ReembedResult> for ReembedResultItem {
         Self {
             model: result.model,
             reembedded: result.reembedded,
+            left_out: result.left_out,
             embedded: result.embedded,
             cosine_scale: result.cosine_scale,
+            warnings: result.warnings,
             elapsed_ms: result.elapsed_ms,
         }
     }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
@@ -35,6 +35,8 @@ struct Salted {
     away: AtomicBool,
     /// Whether it is set up wrongly, so that another try is of no use.
     broken: AtomicBool,
+    /// It has no vectors for passages with this word.
+    refused: Mutex<Option<&'static str>>,
 }
 
 impl Salted {
@@ -55,6 +57,7 @@ impl Salted {
             permits: Semaphore::new(permits),
             away: AtomicBool::new(false),
             broken: AtomicBool::new(false),
+            refused: Mutex::default(),
         })
     }
 
@@ -77,6 +80,10 @@ impl Embedder for Salted {
             }
             if self.broken.load(Ordering::SeqCst) {
                 return Err(Error::new(ErrorKind::Config, "embed", "told to be broken"));
+            }
+            let refused = *self.refused.lock().unwrap();
+            if refused.is_some_and(|word| texts.iter().any(|text| text.contains(word))) {
+                return Err(Error::new(ErrorKind::Input, "embed", "told to refuse"));
             }
         }
         let salted: Vec<String> = texts.iter().map(|text| self.salt(text)).collect();
@@ -381,6 +388,72 @@ async fn a_change_that_failed_goes_on_when_it_is_tried_again() {
     kb.retry(task.task_id).await.unwrap().expect("it is known");
     let Some(TaskResult::Reembedded(result)) = ended(&kb, task.task_id).await.result else { panic!() };
     assert!(result.embedded < 10, "what was done is not done again: {result:?}");
+    assert_embedded(&ground, "second", &documents).await;
+}
+
+/// One document that a provider refuses keeps no other from the new model; that it refuses many keeps the earlier one.
+#[tokio::test]
+async fn lesson_12_a_document_that_the_model_refuses_is_left_to_its_words() {
+    for (ground, _folder) in grounds() {
+        let kb = open(&ground, &Salted::free("first")).await;
+        let documents = add_some(&kb, &NAMES).await;
+        let second = Salted::free("second");
+        let refuse = |word| *second.refused.lock().unwrap() = word;
+        refuse(Some("number"));
+        let task = change(&kb, &second).await.unwrap();
+        let error = ended(&kb, task.task_id).await.error.expect("all were refused");
+        assert!(error.message.contains("told to refuse"), "{error:?}");
+        assert_eq!(live(&kb).await, "first");
+
+        refuse(Some("talc"));
+        kb.retry(task.task_id).await.unwrap().expect("it is known");
+        let Some(TaskResult::Reembedded(result)) = ended(&kb, task.task_id).await.result else { panic!() };
+        assert_eq!((result.reembedded, result.left_out, result.warnings.len()), (4, 1, 1), "{result:?}");
+        let left_out = documents[3].doc_id;
+        assert!(result.warnings[0].contains(&left_out.to_string()), "{result:?}");
+        assert!(result.warnings[0].contains("told to refuse"), "{result:?}");
+        assert_eq!(live(&kb).await, "second");
+        assert_eq!(results(&kb, "talc").await[0].doc_id, left_out, "its words find it");
+        kb.close().await;
+
+        refuse(None);
+        let kb = open(&ground, &second).await;
+        let model = results(&kb, "marl").await[0].scores.dense.is_some();
+        assert!(model, "the others have vectors");
+        until("the next start tries it again", async || {
+            results(&kb, "talc").await[0].scores.dense.is_some()
+        })
+        .await;
+        assert_embedded(&ground, "second", &documents).await;
+        kb.close().await;
+    }
+}
+
+/// With one worker, documents come in while all of them are embedded anew; a stop waits for nothing.
+#[tokio::test]
+async fn a_change_keeps_no_worker_from_documents() {
+    let ground = Ground::default();
+    let open = async |embedder: Arc<Salted>| {
+        let options = IngestOptions { workers: 1, batch: 4, ..IngestOptions::default() };
+        let builder = KnowledgeBase::builder()
+            .vectors(Arc::clone(&ground.vectors))
+            .state(Arc::clone(&ground.state))
+            .blobs(Arc::clone(&ground.blobs))
+            .ingest_options(options);
+        builder.embedder(embedder).build().await.unwrap()
+    };
+    let kb = open(Salted::free("first")).await;
+    let mut documents = add_some(&kb, &NAMES).await;
+    let second = Salted::new("second", 2);
+    let task = change(&kb, &second).await.unwrap();
+    until("it is at work", async || second.permits.available_permits() == 0).await;
+    documents.extend(add_some(&kb, &["obsidian"]).await);
+    assert!(!kb.task(task.task_id).await.unwrap().unwrap().status.has_ended());
+    // It would wait for ever for the model.
+    kb.shutdown(Duration::MAX).await;
+    second.permits.add_permits(1_000);
+    let kb = open(second).await;
+    assert_eq!(ended(&kb, task.task_id).await.status, TaskStatus::Done);
     assert_embedded(&ground, "second", &documents).await;
 }
 
