@@ -1,6 +1,6 @@
 //! The language models that the settings name.
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use lkr::ports::models::{
@@ -13,12 +13,9 @@ use lkr_settings::{Derived, ModelEntry, RuntimeSettings, Settings};
 use tokio::sync::SetOnce;
 
 use crate::{
-    remote::{Built, OPERATION, kept, remote_options, told},
+    remote::{AT_ONCE, Built, OPERATION, kept, remote_options, told},
     state::AppState,
 };
-
-/// How many calls of a model run at once: as many as a server of one's own answers at once by default.
-const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 /// Names the language models of the settings in force. Cheap to clone; whoever asks before it follows settings waits:
 /// documents that an earlier process left are taken up before these are read.

@@ -1,6 +1,6 @@
 //! The embedding model that the settings name: a change of it has all documents embedded anew.
 
-use std::{fmt, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use lkr::{
@@ -22,7 +22,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::remote::remote_options;
+use crate::remote::{AT_ONCE, remote_options};
 
 /// What makes an embedder of an entry that names a provider.
 pub type Connect =
@@ -108,9 +108,6 @@ pub fn connect(observer: Arc<dyn CallObserver>) -> Connect {
 pub(crate) async fn reach(entry: &ModelEntry, outgoing: Outgoing) -> Result<HttpEmbedder> {
     HttpEmbedder::connect(outgoing, remote_options(entry)?, EmbedOptions::default()).await
 }
-
-/// How many calls of an embedding model run at once: as many as a server of one's own answers at once by default.
-const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 /// The embedder of an entry that names a provider, which is asked for the number of dimensions, and from then on for no
 /// more than it bears, each call counted.

@@ -1,6 +1,6 @@
 //! Models on other machines, as entries of the settings name them.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use lkr::ports::models::{Error, ErrorKind, Result};
 use lkr_models_remote::RemoteOptions;
@@ -8,6 +8,9 @@ use lkr_settings::ModelEntry;
 
 /// What failed where an entry's model cannot be had.
 pub(crate) const OPERATION: &str = "settings of the model";
+
+/// How many calls of a model run at once: as many as a server of one's own answers at once by default.
+pub(crate) const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 /// What was built from settings and is kept while they stay: an error is told as its kind and reason.
 pub(crate) type Built<T> = Result<T, (ErrorKind, String)>;

@@ -45,9 +45,10 @@ pub(crate) async fn lacking(inner: &Inner, model: &str, documents: &[Document]) 
     let l1 = collection(Layer::L1, Some(model))?;
     let stored = inner.ports.vectors.get(&l1, &ids, With::All).await?;
     let has_vector = |stored: Option<Point>| stored.is_some_and(|point| point.dense.is_some());
-    let lacking = documents.iter().zip(stored).filter_map(|(document, stored)| {
-        (!has_vector(stored)).then_some(document.doc_id)
-    });
+    let lacking = documents
+        .iter()
+        .zip(stored)
+        .filter_map(|(document, stored)| (!has_vector(stored)).then_some(document.doc_id));
     Ok(lacking.collect())
 }
 

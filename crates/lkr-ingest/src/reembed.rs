@@ -258,12 +258,16 @@ impl<'a> Work<'a> {
         let (inner, embedder) = (self.inner, &**self.embedder);
         // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
         inner.ports.catalog.embedding(documents).await?;
-        let fills = documents.iter().map(|&doc_id| fill(inner, embedder, doc_id).map(move |done| (doc_id, done)).boxed());
+        let fills = documents
+            .iter()
+            .map(|&doc_id| fill(inner, embedder, doc_id).map(move |done| (doc_id, done)).boxed());
         let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         while let Some((doc_id, filled)) = fills.next().await {
             match filled {
                 Ok(embedded) => self.result.embedded += embedded,
-                Err(error) if error.kind() == ErrorKind::Unembeddable => self.leave_out(doc_id, error).await?,
+                Err(error) if error.kind() == ErrorKind::Unembeddable => {
+                    self.leave_out(doc_id, error).await?
+                }
                 Err(error) => return Err(error),
             }
             inner.stalled.store(0, Ordering::Relaxed);

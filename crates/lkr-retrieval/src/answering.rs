@@ -47,9 +47,7 @@ impl Inner {
         let Some(embedder) = model.and_then(|model| embedders.embedder_of(&model)) else {
             return Ok(Speaker::Stranger(wanted.profile().id.clone()));
         };
-        let profile = embedder.profile();
-        let scale = self.catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale);
-        Ok(Speaker::Model(embedder, scale))
+        Ok(Speaker::Model(embedder))
     }
 
     pub(crate) async fn key(
@@ -122,7 +120,12 @@ impl Inner {
         let words: Arc<[QueryTerm]> = query_terms(&request.query).into();
         let asked = Asked { words: Arc::clone(&words), literals: Arc::clone(&literals) };
         let sparse = SparseEncoder::default().query(&request.query);
-        let voice = voice(&request.query, sparse, speaker, &self.options).await;
+        let mut voice = voice(&request.query, sparse, speaker, &self.options).await;
+        if let Some(dense) = &mut voice.dense
+            && let Some(found_out) = self.catalog.cosine_scale(&dense.model).await?
+        {
+            dense.cosine_scale = found_out;
+        }
         let stores = Stores { vectors: &*self.vectors, catalog: &self.catalog };
         let reranker = reranking.profile().map(|profile| profile.id.clone());
         let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;

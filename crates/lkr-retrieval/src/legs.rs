@@ -106,11 +106,13 @@ pub(crate) async fn ask<const N: usize>(
     filter: &Filter,
     questions: [Question<'_>; N],
 ) -> Result<[Legs; N]> {
-    let specs = try_join_all(questions.iter().map(|question| specs(store, question.mode))).await?;
+    let named =
+        Layer::ALL.into_iter().filter(|layer| questions.iter().any(|it| layers(it.mode).contains(layer)));
+    let specs = try_join_all(named.map(|layer| describe(store, layer))).await?;
     let mut queries = Vec::new();
     let mut asked = questions.map(|_| Legs::default());
-    for ((question, specs), legs) in questions.iter().zip(&specs).zip(&mut asked) {
-        put(question, filter, specs, &mut queries, legs);
+    for (question, legs) in questions.iter().zip(&mut asked) {
+        put(question, filter, &specs, &mut queries, legs);
     }
     let started = Instant::now();
     let lists = if queries.is_empty() { Vec::new() } else { store.query_batch(&queries).await? };
@@ -130,7 +132,7 @@ pub(crate) async fn ask<const N: usize>(
 fn put(
     question: &Question<'_>,
     filter: &Filter,
-    specs: &[CollectionSpec],
+    specs: &[(Layer, CollectionSpec)],
     queries: &mut Vec<Query>,
     legs: &mut Legs,
 ) {
@@ -138,11 +140,12 @@ fn put(
     let filter = reach.dead.iter().fold(filter.clone(), |filter, &(doc_id, revision)| {
         filter.and_not(Condition::Revision(doc_id, revision))
     });
-    for (&layer, spec) in layers(mode).iter().zip(specs) {
+    for (layer, spec) in specs.iter().filter(|(layer, _)| layers(mode).contains(layer)) {
+        legs.other_model |= voice.dense.is_some() && dense(voice, spec).is_none();
         for (kind, vector) in [(LegKind::Dense, dense(voice, spec)), (LegKind::Sparse, sparse(voice))] {
             let collection = spec.collection.clone();
             let asked = vector.is_some();
-            legs.all.push(Leg { layer, collection, kind, asked, full: false, hits: Vec::new() });
+            legs.all.push(Leg { layer: *layer, collection, kind, asked, full: false, hits: Vec::new() });
             queries.extend(vector.map(|vector| Query {
                 collection: spec.collection.clone(),
                 vector,
@@ -151,19 +154,13 @@ fn put(
             }));
         }
     }
-    legs.other_model = voice.dense.is_some() && specs.iter().any(|spec| dense(voice, spec).is_none());
 }
 
-/// The collections behind the names of the layers of a mode.
-async fn specs(store: &dyn VectorStore, mode: Mode) -> Result<Vec<CollectionSpec>> {
-    try_join_all(layers(mode).iter().map(|&layer| describe(store, layer))).await
-}
-
-async fn describe(store: &dyn VectorStore, layer: Layer) -> Result<CollectionSpec> {
+/// The collection behind the name of a layer.
+async fn describe(store: &dyn VectorStore, layer: Layer) -> Result<(Layer, CollectionSpec)> {
     let spec = store.describe(&Collection::from(layer)).await?;
-    spec.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "describe", format!("collection {layer} is not there"))
-    })
+    let missing = || Error::new(ErrorKind::NotFound, "describe", format!("collection {layer} is not there"));
+    Ok((layer, spec.ok_or_else(missing)?))
 }
 
 /// The dense query, where the collection holds vectors of the same model.

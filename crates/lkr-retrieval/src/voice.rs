@@ -32,7 +32,7 @@ pub(crate) struct Dense {
     pub(crate) vector: Vec<f32>,
     /// The id of the model that made it.
     pub(crate) model: String,
-    /// How far the model's cosines spread.
+    /// How far the model's cosines spread: what it states, until what was found out takes its place.
     pub(crate) cosine_scale: f32,
 }
 
@@ -43,15 +43,15 @@ pub(crate) enum Speaker {
     Nobody,
     /// There is none for the vectors that are stored; the id of another.
     Stranger(String),
-    /// The model of the vectors that are stored, and how far its cosines spread.
-    Model(Arc<dyn Embedder>, f32),
+    /// The model of the vectors that are stored.
+    Model(Arc<dyn Embedder>),
 }
 
 impl Speaker {
     /// The id of the model.
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
-            Self::Model(embedder, _) => Some(&embedder.profile().id),
+            Self::Model(embedder) => Some(&embedder.profile().id),
             Self::Stranger(id) => Some(id),
             Self::Nobody => None,
         }
@@ -71,8 +71,8 @@ pub(crate) async fn voice(
     if only == Some(LegKind::Sparse) {
         return silent;
     }
-    let (embedder, cosine_scale) = match speaker {
-        Speaker::Model(embedder, cosine_scale) => (&**embedder, *cosine_scale),
+    let embedder = match speaker {
+        Speaker::Model(embedder) => &**embedder,
         Speaker::Stranger(_) => {
             return Voice { warnings: vec![warning::NOT_EMBEDDED.to_owned()], passing: true, ..silent };
         }
@@ -81,7 +81,7 @@ pub(crate) async fn voice(
     if only.is_none() && !speaks(embedder, query) {
         return silent;
     }
-    match timeout(*embed_wait, embed(embedder, query, cosine_scale)).await {
+    match timeout(*embed_wait, embed(embedder, query)).await {
         Ok(Ok(dense)) => return Voice { dense: Some(dense), ..silent },
         Ok(Err(error)) => tracing::warn!(%error, "the query could not be embedded"),
         Err(_) => tracing::warn!("the query was not embedded in time"),
@@ -93,12 +93,12 @@ fn speaks(embedder: &dyn Embedder, query: &str) -> bool {
     embedder.letters_per_piece(query).is_none_or(|letters| letters >= MIN_LETTERS_PER_PIECE)
 }
 
-async fn embed(embedder: &dyn Embedder, query: &str, cosine_scale: f32) -> lkr_models::Result<Dense> {
+async fn embed(embedder: &dyn Embedder, query: &str) -> lkr_models::Result<Dense> {
     let profile = embedder.profile();
     let mut vectors = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?;
     let vector = vectors.pop().filter(|vector| vector.len() == profile.dims).ok_or_else(|| {
         let reason = format!("the model answered no vector of {} dimensions", profile.dims);
         lkr_models::Error::new(lkr_models::ErrorKind::Internal, "embed query", reason)
     })?;
-    Ok(Dense { vector, model: profile.id.clone(), cosine_scale })
+    Ok(Dense { vector, model: profile.id.clone(), cosine_scale: profile.cosine_scale })
 }
