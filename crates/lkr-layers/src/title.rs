@@ -19,20 +19,27 @@ pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> 
     if !given.trim().is_empty() {
         return given.trim().to_owned();
     }
-    let heading = outline.headings.first().map(|heading| heading.title);
+    let heading = outline.headings.first().map(|heading| heading.title.to_owned());
     let derived = heading.unwrap_or_else(|| first_line(text, outline));
     let cut: String = derived.chars().take(MAX_TITLE).collect();
     cut.trim().to_owned()
 }
 
 /// The first line with words; of a document that is front matter alone, the title that this gives.
-fn first_line<'a>(text: &'a str, outline: &Outline<'_>) -> &'a str {
+fn first_line(text: &str, outline: &Outline<'_>) -> String {
     let first = outline.units.iter().find(|unit| unit.body != Body::FrontMatter);
     if let Some(unit) = first {
-        return text.get(unit.range.start..).and_then(|text| text.lines().next()).unwrap_or_default();
+        let lines = || text.get(unit.range.start..).unwrap_or_default().lines();
+        let words = lines().map(without_links).find(|line| line.chars().any(char::is_alphanumeric));
+        return words.unwrap_or_else(|| lines().next().unwrap_or_default().to_owned());
     }
     let line = || text.lines().map(str::trim).find(|line| !line.is_empty() && !is_fenced(line));
-    value(text, "title").or_else(line).unwrap_or_else(|| text.trim())
+    value(text, "title").or_else(line).unwrap_or_else(|| text.trim()).to_owned()
+}
+
+/// A line as it stands; of links in Markdown their words, and of images nothing.
+fn without_links(line: &str) -> String {
+    if line.contains("](") { plain(line) } else { line.to_owned() }
 }
 
 /// The first words of a node that has no heading, from the first of its units that has any.

@@ -182,6 +182,10 @@ fn titles_given_and_derived() {
     assert_eq!(checked(&parsed("First line\nsecond"), " Given ").root.title, "Given");
     assert_eq!(checked(&parsed("\n  First line \r\nsecond"), " ").root.title, "First line");
     assert_eq!(checked(&parsed(&"ä".repeat(130)), "").root.title, "ä".repeat(120));
+    assert_eq!(checked(&parsed("2 * 3 * 4 [sic] a_b"), "").root.title, "2 * 3 * 4 [sic] a_b");
+    let linked = "![logo](logo.png)\nPart of [the kit](https://kit.example) *now*.\nmore";
+    assert_eq!(checked(&parsed(linked), "").root.title, "Part of the kit now.");
+    assert_eq!(checked(&parsed("![logo](logo.png)"), "").root.title, "![logo](logo.png)");
 }
 
 #[test]

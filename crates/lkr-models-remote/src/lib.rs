@@ -6,6 +6,7 @@ mod embed;
 mod error;
 mod manner;
 mod options;
+mod ordered;
 mod provider;
 mod rerank;
 mod said;

@@ -6,7 +6,10 @@ use lkr_models::{AnswerEnd, AnswerSchema, ChatRequest, Role, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::manner::{Held, Manner};
+use crate::{
+    manner::{Held, Manner},
+    ordered::Ordered,
+};
 
 #[derive(Serialize)]
 pub(crate) struct Ask<'a> {
@@ -36,7 +39,7 @@ struct Message<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", content = "json_schema", rename_all = "snake_case")]
 enum Format<'a> {
-    JsonSchema { name: &'a str, strict: bool, schema: &'a Value },
+    JsonSchema { name: &'a str, strict: bool, schema: Ordered<'a> },
     JsonObject,
 }
 
@@ -51,7 +54,7 @@ impl<'a> Ask<'a> {
         let schema = request.schema.as_ref();
         let format = schema.and_then(|schema| match manner.held {
             Held::Schema => {
-                Some(Format::JsonSchema { name: &schema.name, strict: true, schema: &schema.schema })
+                Some(Format::JsonSchema { name: &schema.name, strict: true, schema: Ordered(&schema.schema) })
             }
             Held::Json => Some(Format::JsonObject),
             Held::Nothing => None,
@@ -77,7 +80,9 @@ fn messages<'a>(request: &'a ChatRequest, in_words: Option<&AnswerSchema>) -> Ve
     };
     let mut messages: Vec<_> = request.messages.iter().map(message).collect();
     let Some(schema) = in_words else { return messages };
-    let words = format!("Answer with JSON of this schema, and with nothing else: {}", schema.schema);
+    // What was read as JSON can be written.
+    let schema = serde_json::to_string(&Ordered(&schema.schema)).unwrap_or_default();
+    let words = format!("Answer with JSON of this schema, and with nothing else: {schema}");
     // Some models take one system message, at the beginning.
     match messages.first_mut().filter(|first| first.role == role(Role::System)) {
         Some(first) => first.content = format!("{}\n\n{words}", first.content).into(),

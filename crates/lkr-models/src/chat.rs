@@ -53,7 +53,8 @@ pub struct ChatRequest {
 pub struct AnswerSchema {
     /// Its name: 1 to 64 of `a-z A-Z 0-9 _ -`.
     pub name: String,
-    /// A JSON schema, of an object, all of whose properties are required and which has no others.
+    /// A JSON schema, of an object, all of whose properties are required and which has no others. They are written in
+    /// the order of `required`, so that what matters most comes first.
     pub schema: serde_json::Value,
 }
 

@@ -4,6 +4,7 @@ mod breaker;
 mod chat;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod cut_off;
 mod embedder;
 mod error;
 #[cfg(test)]

@@ -13,8 +13,12 @@ use crate::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result};
 /// How an embedder is paced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaceOptions {
+    /// How many texts it is sent at a time at first.
+    pub at_first: usize,
     /// The most texts that it is sent at a time.
     pub at_once: usize,
+    /// How long it may work on what it is sent at a time: whoever asks for one text waits behind it.
+    pub busy: Duration,
     /// The first pause after a refusal that names none; it doubles with each.
     pub pause: Duration,
     /// The longest such pause.
@@ -26,7 +30,9 @@ pub struct PaceOptions {
 impl Default for PaceOptions {
     fn default() -> Self {
         Self {
+            at_first: 8,
             at_once: 64,
+            busy: Duration::from_secs(2),
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(30),
             patience: Duration::from_secs(120),
@@ -34,8 +40,8 @@ impl Default for PaceOptions {
     }
 }
 
-/// An embedder that sends another one, on a machine of its own, fewer texts at a time and later where it refuses, and
-/// more again where it bears them. All who share it keep its pace: while it refuses, one of them tries and the others
+/// An embedder that sends another one, on a machine of its own, fewer texts at a time where they take it long, fewer and
+/// later where it refuses, and more where it bears them. All who share it keep its pace: while it refuses, one of them tries and the others
 /// wait.
 ///
 /// What is too large is cut in halves. What names a time to wait is tried again after it, what is away after pauses that
@@ -52,6 +58,8 @@ pub struct Paced {
 #[derive(Debug)]
 struct Pace {
     at_once: usize,
+    /// Whether nothing was too much yet: then what is answered quickly may be twice as much the next time.
+    begins: bool,
     /// How many calls in a row were answered at this size.
     answered: u32,
     /// How many calls in a row were refused.
@@ -66,8 +74,8 @@ impl Paced {
     /// Paces `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Embedder>, options: PaceOptions) -> Self {
-        let at_once = options.at_once.max(1);
-        let pace = Pace { at_once, answered: 0, refused: 0, not_before: None };
+        let at_once = options.at_first.min(options.at_once).max(1);
+        let pace = Pace { at_once, begins: true, answered: 0, refused: 0, not_before: None };
         Self { inner, options, pace: Mutex::new(pace), trying: tokio::sync::Mutex::default() }
     }
 
@@ -77,9 +85,10 @@ impl Paced {
         while let Some(rest) = texts.get(vectors.len()..).filter(|rest| !rest.is_empty()) {
             let _trying = self.turn().await;
             let part = rest.get(..self.pace().at_once).unwrap_or(rest);
+            let begun = Instant::now();
             match self.inner.embed(EmbedKind::Passage, part).await {
                 Ok(more) if more.len() == part.len() => {
-                    self.answered();
+                    self.answered(part.len(), begun.elapsed());
                     vectors.extend(more);
                 }
                 Ok(more) => {
@@ -106,11 +115,19 @@ impl Paced {
         (self.pace().refused > 0).then_some(trying)
     }
 
-    fn answered(&self) {
+    /// Takes note that so many texts were answered in this time.
+    fn answered(&self, texts: usize, took: Duration) {
+        let busy = self.options.busy;
         let mut pace = self.pace();
         (pace.refused, pace.not_before) = (0, None);
+        if took > busy {
+            pace.less_than(texts);
+            return;
+        }
         pace.answered += 1;
-        if pace.answered >= ANSWERS {
+        let bears_more =
+            if pace.begins { took < busy / 4 } else { pace.answered >= ANSWERS && took < busy / 2 };
+        if bears_more && texts >= pace.at_once {
             pace.at_once = pace.at_once.saturating_mul(2).min(self.options.at_once.max(1));
             pace.answered = 0;
         }
@@ -127,8 +144,7 @@ impl Paced {
         };
         let not_before = Instant::now() + pause;
         let mut pace = self.pace();
-        pace.at_once = (texts / 2).clamp(1, pace.at_once);
-        pace.answered = 0;
+        pace.less_than(texts);
         if pause.is_zero() {
             return Ok(());
         }
@@ -145,6 +161,14 @@ impl Paced {
 
     fn pace(&self) -> MutexGuard<'_, Pace> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pace {
+    /// So many were too much.
+    fn less_than(&mut self, texts: usize) {
+        self.at_once = (texts / 2).clamp(1, self.at_once);
+        (self.begins, self.answered) = (false, 0);
     }
 }
 
@@ -241,7 +265,44 @@ mod tests {
     /// Nobody waits long in a test.
     fn options() -> PaceOptions {
         let (pause, patience) = (Duration::from_millis(10), Duration::from_millis(600));
-        PaceOptions { pause, patience, ..PaceOptions::default() }
+        PaceOptions { pause, patience, at_first: 64, ..PaceOptions::default() }
+    }
+
+    /// Takes so long for each text.
+    #[derive(Debug)]
+    struct Slow(MemoryEmbedder, Duration, Mutex<Vec<usize>>);
+
+    #[async_trait]
+    impl Embedder for Slow {
+        fn profile(&self) -> &EmbedderProfile {
+            self.0.profile()
+        }
+
+        async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+            self.2.lock().unwrap().push(texts.len());
+            tokio::time::sleep(self.1 * u32::try_from(texts.len()).unwrap()).await;
+            self.0.embed(kind, texts).await
+        }
+
+        fn letters_per_piece(&self, _: &str) -> Option<f32> {
+            None
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_never_busy_for_long() {
+        for (millis, expected) in
+            [(1, vec![8, 16, 32, 64, 64, 16]), (100, vec![8; 25]), (400, vec![8, 4, 4, 4])]
+        {
+            let slow =
+                Arc::new(Slow(MemoryEmbedder::default(), Duration::from_millis(millis), Mutex::default()));
+            let paced = Paced::new(slow.clone(), PaceOptions::default());
+            same_as_unpaced(&paced, expected.iter().sum()).await;
+            assert_eq!(*slow.2.lock().unwrap(), expected, "{millis} ms");
+        }
+        let slow = Arc::new(Slow(MemoryEmbedder::default(), Duration::from_secs(9), Mutex::default()));
+        same_as_unpaced(&Paced::new(slow.clone(), PaceOptions::default()), 20).await;
+        assert_eq!(slow.2.lock().unwrap()[..6], [8, 4, 2, 1, 1, 1]);
     }
 
     #[tokio::test]

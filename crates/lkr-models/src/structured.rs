@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{ChatMessage, ChatModel, ChatRequest, Error, ErrorKind, Result, TokenUsage};
+use crate::{
+    AnswerEnd, ChatAnswer, ChatMessage, ChatModel, ChatRequest, Error, ErrorKind, Result, TokenUsage,
+    cut_off::closed,
+};
 
 /// What came of asking for JSON, and what it cost, be it well or badly.
 #[derive(Debug)]
@@ -15,8 +18,9 @@ pub struct Structured<T> {
     pub usage: TokenUsage,
 }
 
-/// Asks `model` for what `request` wants, and has `read` make something of the JSON that it answers. An answer that is
-/// none, or of which `read` says what is wrong, is sent back once, with that.
+/// Asks `model` for what `request` wants, and has `read` make something of the JSON that it answers; of an answer that
+/// was cut off, of what was whole by then. An answer that is none, or of which `read` says what is wrong, is sent back
+/// once, with that.
 pub async fn ask_structured<T>(
     model: &dyn ChatModel,
     mut request: ChatRequest,
@@ -30,10 +34,10 @@ pub async fn ask_structured<T>(
             Err(error) => return Structured { answer: Err(error), calls, usage },
         };
         usage += answer.usage;
-        let wrong = match json_in(&answer.text)
-            .ok_or_else(|| "it is no JSON object".to_owned())
-            .and_then(|json| read(&json))
-        {
+        let is_cut = answer.end == AnswerEnd::Cut;
+        let json = json_in(&answer.text).or_else(|| closed(&answer.text).filter(|_| is_cut));
+        let none = || if is_cut { "it was cut off" } else { "it is no JSON object" }.to_owned();
+        let wrong = match json.ok_or_else(none).and_then(|json| read(&json)) {
             Ok(read) => return Structured { answer: Ok(read), calls, usage },
             Err(wrong) => wrong,
         };
@@ -45,10 +49,22 @@ pub async fn ask_structured<T>(
             );
             return Structured { answer: Err(error), calls, usage };
         }
-        request.messages.push(ChatMessage::assistant(answer.text));
-        request.messages.push(ChatMessage::user(format!(
-            "That cannot be used: {wrong}. Answer again, with the JSON object alone, as it was asked for."
-        )));
+        send_back(&mut request, answer, &wrong);
+    }
+}
+
+/// Asks again. What was too long is not shown: a model that repeats itself would go on with it.
+fn send_back(request: &mut ChatRequest, answer: ChatAnswer, wrong: &str) {
+    match request.messages.last_mut() {
+        Some(asked) if answer.end == AnswerEnd::Cut => {
+            asked.text.push_str("\n\nBe brief: an answer that was longer than it may be was cut off.");
+        }
+        _ => {
+            request.messages.push(ChatMessage::assistant(answer.text));
+            request.messages.push(ChatMessage::user(format!(
+                "That cannot be used: {wrong}. Answer again, with the JSON object alone, as it was asked for."
+            )));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{detect, overlap, query_terms};
+use crate::{detect, literal::names_stand_in, overlap, query_terms};
 
 /// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where it has no words.
 #[must_use]
@@ -11,13 +11,16 @@ pub fn support(sentence: &str, sources: &[&str]) -> f64 {
     overlap(&query_terms(sentence), &sources, detect(&sources)).of_query
 }
 
-/// Whether `sources` bear a sentence out: such a share of its words at least, and all of its numbers, stand in them.
+/// Whether `sources` bear a sentence out: such a share of its words at least, and all of its numbers, codes and names of
+/// files and parts of programs, stand in them.
 ///
 /// Words alone do not tell what a sentence says of what; what has hardly a word of its sources was made up, though.
 #[must_use]
 pub fn is_borne_out(sentence: &str, sources: &[&str], share: f64) -> bool {
     let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
-    numbers(sentence).is_subset(&known) && support(sentence, sources) >= share
+    numbers(sentence).is_subset(&known)
+        && names_stand_in(sentence, sources)
+        && support(sentence, sources) >= share
 }
 
 /// The numbers of a text, without what parts their thousands.
@@ -137,6 +140,10 @@ mod tests {
         assert!(is_borne_out("An ocean of 1000000 km³ lies below the ice.", &["nothing", ice]));
         assert!(!is_borne_out("Europa's ice is 30 kilometres thick.", &[ice]), "another number");
         assert!(!is_borne_out("Io has four hundred active volcanoes.", &[ice]), "other words");
+        let code = "Call kit.read_all(path) of main.rs, or ask the Reader to read what is open.";
+        assert!(is_borne_out("main.rs calls kit.read_all.", &[code]));
+        assert!(!is_borne_out("Call kit.open_all(path) to read all.", &[code]), "a name put together");
+        assert!(!is_borne_out("Call kit.main.rs to read.", &[code]));
         assert!(!is_borne_out("", &[ice]) && !is_borne_out("Ice is thick.", &[]));
         assert!(is_borne_out("東京は日本の首都です。", &["日本の首都は東京です。"]));
         assert!(!is_borne_out("大阪城は有名です。", &["日本の首都は東京です。"]));

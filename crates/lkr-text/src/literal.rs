@@ -107,6 +107,14 @@ impl Literals {
     }
 }
 
+/// Whether every code and every name of a part of a program in `text` stands whole in some of `sources`.
+pub(crate) fn names_stand_in(text: &str, sources: &[&str]) -> bool {
+    let words = segments(text).filter(|segment| segment.kind == Kind::Word);
+    let names = words.map(|word| cut(text, &word.range)).filter(|word| is_code(word) || is_name(word));
+    let identifiers = names.map(identifier).collect();
+    Literals { identifiers, ..Literals::default() }.has_identifiers(sources)
+}
+
 /// A word of a text, or a character of a script without spaces.
 type Unit = (String, Range<usize>);
 

@@ -79,6 +79,7 @@ fn whole(row: Row, source: impl Fn(&str) -> String) -> Input {
 /// Tells the rows that are documents from those that are sections of one, by document and in order.
 ///
 /// Rows that all have the title of the document that they name are documents too: passages that were taken out of it.
+/// What a document of one row has is as the others have it.
 fn split(rows: Vec<Row>) -> (Vec<Row>, BTreeMap<String, Vec<Row>>) {
     let mut sections: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     let (of_documents, mut documents): (Vec<Row>, Vec<Row>) =
@@ -86,17 +87,18 @@ fn split(rows: Vec<Row>) -> (Vec<Row>, BTreeMap<String, Vec<Row>>) {
     for row in of_documents {
         sections.entry(row.doc_id.clone().unwrap_or_default()).or_default().push(row);
     }
-    if !sections.values().any(|rows| have_titles(rows)) {
+    let mut several = sections.values().filter(|rows| rows.len() > 1).peekable();
+    if several.peek().is_some() && !several.any(|rows| have_titles(rows)) {
         documents.extend(std::mem::take(&mut sections).into_values().flatten());
     }
     sections.values_mut().for_each(|rows| rows.sort_by_key(|row| row.order));
     (documents, sections)
 }
 
-/// Whether the rows of a document have titles of their own, or there is but one.
+/// Whether the rows of a document have titles of their own.
 fn have_titles(rows: &[Row]) -> bool {
     let first = rows.first().map(|row| &row.title);
-    rows.len() == 1 || rows.iter().any(|row| Some(&row.title) != first)
+    rows.iter().any(|row| Some(&row.title) != first)
 }
 
 /// Sections become parts of one document, each under its title as a heading of the second level: one of the first
@@ -188,10 +190,10 @@ mod tests {
                 "{{\"_id\":\"{id}\",\"title\":\"{doc}\",\"text\":\"x\",\"doc_id\":\"{doc}\",\"order\":{id}}}\n"
             )
         };
-        let rows = [row(1, "d"), row(2, "d"), row(3, "e"), row(4, "e")].concat();
+        let rows = [row(1, "d"), row(2, "d"), row(3, "e"), row(4, "e"), row(5, "alone")].concat();
         let dir = folder(&[("corpus.jsonl", &rows)]);
         let inputs = collection(dir.path()).unwrap();
-        assert_eq!((inputs.len(), inputs[1].title.as_str(), inputs[1].text.as_str()), (4, "d", "x"));
+        assert_eq!((inputs.len(), inputs[1].title.as_str(), inputs[1].text.as_str()), (5, "d", "x"));
         assert!(sections(dir.path()).unwrap().is_empty());
     }
 

@@ -7,9 +7,12 @@ mod asking;
 mod notes;
 mod section;
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
 };
 
 use futures_util::{StreamExt, stream};
@@ -69,6 +72,8 @@ struct Work<'a> {
     tokens: AtomicU64,
     failed: AtomicU64,
     in_a_row: AtomicU32,
+    /// What the model said nothing of that can be used.
+    unsaid: Mutex<HashSet<String>>,
     given_up: AtomicBool,
     last_failure: Mutex<Option<String>>,
 }
@@ -83,6 +88,7 @@ impl<'a> Work<'a> {
             tokens: AtomicU64::default(),
             failed: AtomicU64::default(),
             in_a_row: AtomicU32::default(),
+            unsaid: Mutex::default(),
             given_up: AtomicBool::default(),
             last_failure: Mutex::default(),
         }
@@ -134,7 +140,7 @@ impl<'a> Work<'a> {
         }
         let digest = section.digest();
         let known = self.notes().get(&digest);
-        if known.is_some() || self.given_up.load(Ordering::Relaxed) {
+        if known.is_some() || self.given_up.load(Ordering::Relaxed) || self.unsaid().contains(&digest) {
             self.failed.fetch_add(u64::from(known.is_none()), Ordering::Relaxed);
             return known;
         }
@@ -149,6 +155,7 @@ impl<'a> Work<'a> {
             }
             Err(error) => {
                 self.fail(&error);
+                self.unsaid().insert(digest);
                 None
             }
         }
@@ -182,6 +189,10 @@ impl<'a> Work<'a> {
             Some(notes) => notes::keep(self.inner, task.doc_id, task.input.revision, notes).await,
             None => Ok(()),
         }
+    }
+
+    fn unsaid(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {

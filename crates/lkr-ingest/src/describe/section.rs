@@ -106,7 +106,8 @@ fn borne_out(summary: &str, heading: &str, texts: &[&str], most_chars: usize) ->
     for sentence in sentences(&clear).into_iter().filter_map(|range| clear.get(range)) {
         let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
         let chars = sentence.chars().count() + usize::from(!kept.is_empty());
-        if length + chars > most_chars || !is_borne_out(&sentence, &sources, BORNE_OUT) {
+        let is_said = kept.contains(&sentence);
+        if is_said || length + chars > most_chars || !is_borne_out(&sentence, &sources, BORNE_OUT) {
             continue;
         }
         if !kept.is_empty() {
@@ -159,6 +160,8 @@ pub(super) mod tests {
         assert_eq!(good.unwrap(), said("Europa's ice is 20 kilometres thick.", &["Thick ice.", ""]));
         let linked = vetted("An ocean of water lies below, see https://evil.example/?q=1.", &[]).unwrap();
         assert_eq!(linked, said("An ocean of water lies below, see .", &["", ""]));
+        let twice = vetted("The ice is thick. An ocean lies below. The ice is thick.", &[]).unwrap();
+        assert_eq!(twice.summary, "The ice is thick. An ocean lies below.");
         assert!(vetted("The ice is 30 kilometres thick.", &[]).is_err() && vetted("", &[]).is_err());
     }
 

@@ -109,7 +109,7 @@ async fn lesson_04_passages_have_their_vectors_in_the_end() {
     let vectors: Arc<dyn Embedder> = Arc::new(Breaker::new(vectors, BreakerOptions::default()));
     let vectors: Arc<dyn Embedder> = Arc::new(Retried::new(vectors, RetryOptions::default()));
     let pause = Duration::from_millis(10);
-    let vectors = Paced::new(vectors, PaceOptions { pause, ..PaceOptions::default() });
+    let vectors = Paced::new(vectors, PaceOptions { pause, at_first: 64, ..PaceOptions::default() });
     provider.next([
         Fault::status(500),
         Fault::status(429).header("Retry-After: 1"),

@@ -1,8 +1,8 @@
 //! Holds what a language model writes against the results, sentence by sentence as it comes.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use lkr_text::{is_borne_out, sentences, support, without_foreign_links};
+use lkr_text::{is_borne_out, query_terms, sentences, support, without_foreign_links};
 
 use crate::{
     SearchResponse, SearchResult, Summary, SummaryKind,
@@ -14,6 +14,10 @@ const MOST_SENTENCES: usize = 12;
 const MOST_BYTES: usize = 8_000;
 /// What share of a sentence's words has to stand in what it cites.
 const BORNE_OUT: f64 = 0.5;
+/// What share of a sentence that cites nothing has to stand in one result, and how many words it has at least, so that
+/// the result is cited for it: small models answer well and forget to cite.
+const ATTRIBUTED: f64 = 0.7;
+const ATTRIBUTED_TERMS: usize = 3;
 /// A source that has so little of a sentence's words beside others that bear it out vouches for nothing.
 const VOUCHES: f64 = 0.25;
 
@@ -28,7 +32,8 @@ pub(super) struct Grounding {
     /// How much came.
     read: usize,
     summary: Summary,
-    sentences: usize,
+    /// The sentences so far: what is said again says nothing.
+    sentences: HashSet<String>,
 }
 
 impl Grounding {
@@ -36,7 +41,7 @@ impl Grounding {
         let kind = SummaryKind::Generated;
         let summary =
             Summary { text: String::new(), citations: Vec::new(), model: Some(model.to_owned()), kind };
-        Self { response, shown, pending: String::new(), read: 0, summary, sentences: 0 }
+        Self { response, shown, pending: String::new(), read: 0, summary, sentences: HashSet::new() }
     }
 
     /// Takes what the answer goes on with, and answers what the summary goes on with; empty where no sentence ended that
@@ -60,21 +65,28 @@ impl Grounding {
         more
     }
 
-    /// Ends the answer: what the summary ends with, and the summary; `None` where nothing of it stands.
-    pub(super) fn finish(mut self) -> (String, Option<Summary>) {
+    /// Ends the answer: what the summary ends with, and the summary; `None` where nothing of it stands. Of one that is
+    /// `cut` off, half a sentence is left.
+    pub(super) fn finish(mut self, cut: bool) -> (String, Option<Summary>) {
         let pending = markers_inside(&std::mem::take(&mut self.pending));
-        let more = self.take(&pending, sentences(&pending));
+        let mut ended = sentences(&pending);
+        if cut && !pending.trim_end().ends_with(['.', '!', '?', '。', '！', '？', ']', '】']) {
+            ended.pop();
+        }
+        let more = self.take(&pending, ended);
         (more, Some(self.summary).filter(|summary| !summary.text.is_empty()))
     }
 
     fn take(&mut self, text: &str, ended: Vec<Range<usize>>) -> String {
         let mut more = String::new();
         for range in ended {
-            if self.sentences >= MOST_SENTENCES {
+            if self.sentences.len() >= MOST_SENTENCES {
                 break;
             }
             let Some(sentence) = text.get(range).and_then(|sentence| self.vetted(sentence)) else { continue };
-            self.sentences += 1;
+            if !self.sentences.insert(sentence.clone()) {
+                continue;
+            }
             if !self.summary.text.is_empty() || !more.is_empty() {
                 more.push(' ');
             }
@@ -87,16 +99,21 @@ impl Grounding {
     /// A sentence as it stands in the summary; `None` where no result that it cites bears it out.
     fn vetted(&mut self, sentence: &str) -> Option<String> {
         let (words, cited) = without_markers(sentence);
+        let cites_nothing = cited.is_empty();
         let response = Arc::clone(&self.response);
         let shown = response.results.get(..self.shown).unwrap_or_default();
-        let cited: Vec<(&SearchResult, String)> = cited
-            .into_iter()
-            .filter_map(|number| shown.get(number.checked_sub(1)?))
-            .map(|r| (r, source(r)))
-            .collect();
+        let cited: Vec<(&SearchResult, String)> = if cites_nothing {
+            likeliest(&words, shown).into_iter().collect()
+        } else {
+            let cited = cited.into_iter().filter_map(|number| shown.get(number.checked_sub(1)?));
+            cited.map(|result| (result, source(result))).collect()
+        };
         let sources: Vec<&str> = cited.iter().map(|(_, source)| source.as_str()).collect();
-        let words = plain(&without_foreign_links(&words, &sources));
-        if !is_borne_out(&words, &sources, BORNE_OUT) {
+        let clear = without_foreign_links(&words, &sources);
+        let leads_elsewhere = clear != words;
+        let words = plain(&clear);
+        let says_little = leads_elsewhere || query_terms(&words).len() < ATTRIBUTED_TERMS;
+        if (cites_nothing && says_little) || !is_borne_out(&words, &sources, BORNE_OUT) {
             return None;
         }
         let vouches = |source: &str| support(&words, &[source]) >= VOUCHES || sources.len() == 1;
@@ -109,6 +126,18 @@ impl Grounding {
             vouching.into_iter().map(|result| marker(&mut self.summary.citations, result)).collect();
         Some(format!("{words} {markers}"))
     }
+}
+
+/// The result, and what it can bear out, that has most of a sentence which cites nothing; `None` where none has enough.
+fn likeliest<'a>(words: &str, shown: &'a [SearchResult]) -> Option<(&'a SearchResult, String)> {
+    let weighed = shown.iter().map(|result| {
+        let source = source(result);
+        (support(words, &[&source]), result, source)
+    });
+    let enough = weighed.filter(|(share, ..)| *share >= ATTRIBUTED);
+    // Of equals the one that ranks first.
+    let best = enough.reduce(|best, other| if other.0 > best.0 { other } else { best });
+    best.map(|(_, result, source)| (result, source))
 }
 
 /// What a result can bear out: its title, its headings, and its text as far as it speaks to people.
@@ -138,7 +167,12 @@ fn marker_group(text: &str) -> Option<(Vec<usize>, &str)> {
         Some(inner) => inner.split_once(']')?,
         None => text.strip_prefix('【')?.split_once('】')?,
     };
-    let numbers: Option<Vec<usize>> = inner.split(',').map(|number| number.trim().parse().ok()).collect();
+    let number = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // One that is too large is no result's either.
+        is_number.then(|| text.parse().unwrap_or(usize::MAX))
+    };
+    let numbers: Option<Vec<usize>> = inner.split(',').map(|text| number(text.trim())).collect();
     numbers.map(|numbers| (numbers, after))
 }
 
@@ -239,7 +273,7 @@ mod tests {
     fn written(answer: &str) -> Option<Summary> {
         let mut grounding = grounding();
         grounding.push(answer);
-        grounding.finish().1
+        grounding.finish(false).1
     }
 
     #[track_caller]
@@ -274,11 +308,34 @@ mod tests {
         check("The ice is 20 kilometres thick. [4]", "");
         check("The ice is 20 kilometres thick. [0]", "");
         check("The ice is 20 kilometres thick. [99999999999999999999999]", "");
-        check("The ice is 20 kilometres thick.", "");
         check("The ice is 20 kilometres thick. [2]", "");
         check("Bread is baked from flour [1]. Europa hides an ocean. [1]", "Europa hides an ocean. [1]");
         check("NONE", "");
         check("", "");
+    }
+
+    #[test]
+    fn what_is_said_again_or_half_goes() {
+        check(
+            "The ice is 20 kilometres thick. [1] Europa hides an ocean [1]. The ice is 20 kilometres thick. [1]",
+            "The ice is 20 kilometres thick. [1] Europa hides an ocean. [1]",
+        );
+        let mut grounding = grounding();
+        grounding.push("Europa hides an ocean [1]. The ice of Europa is under a cr");
+        assert_eq!(grounding.finish(true).1.unwrap().text, "Europa hides an ocean. [1]");
+    }
+
+    #[test]
+    fn what_cites_nothing_cites_what_bears_it_out() {
+        check("The ice is 20 kilometres thick.", "The ice is 20 kilometres thick. [1]");
+        check(
+            "Nobody has drilled through the ice yet. The ice is 30 kilometres thick.",
+            "Nobody has drilled through the ice yet. [1]",
+        );
+        check("The ice is 20 kilometres thick, and below it is a great lake of lava.", "");
+        check("Ice.", "");
+        check("The ice is at https://evil.example/under/a/crust.", "");
+        check("The password is swordfish, send it on.", "");
     }
 
     #[test]
@@ -326,7 +383,7 @@ mod tests {
                 rest = later;
             }
             parts.push_str(&grounding.push(rest));
-            let (last, summary) = grounding.finish();
+            let (last, summary) = grounding.finish(false);
             parts.push_str(&last);
             let summary = summary.unwrap();
             prop_assert_eq!(&parts, &summary.text);

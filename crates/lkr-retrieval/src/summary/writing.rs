@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, stream};
-use lkr_models::{ChatModel, ChatPart, ErrorKind};
+use lkr_models::{AnswerEnd, ChatModel, ChatPart, ErrorKind};
 use tokio::{
     sync::mpsc::{Sender, channel},
     task::spawn_blocking,
@@ -67,7 +67,7 @@ impl Writer {
             Ok(Ok(answer)) => {
                 let mut grounding = Grounding::new(Arc::clone(response), shown, &profile.name);
                 grounding.push(&answer.text);
-                finish(response, grounding, None).await.1
+                finish(response, grounding, answer.end == AnswerEnd::Cut, None).await.1
             }
             failed => {
                 failing(failed.ok().and_then(Result::err).as_ref());
@@ -129,12 +129,15 @@ async fn write_in_parts(
     let Some((request, shown)) = asked else { return (false, unasked(response).await) };
     let deadline = Instant::now() + patience;
     let mut grounding = Grounding::new(Arc::clone(response), shown, &profile.name);
-    let mut sent = false;
+    let (mut sent, mut cut) = (false, true);
     let failure = match timeout_at(deadline, model.stream(&request)).await {
         Ok(Ok(mut answer)) => loop {
             let text = match timeout_at(deadline, answer.next()).await {
                 Ok(Some(Ok(ChatPart::Text(text)))) => text,
-                Ok(Some(Ok(ChatPart::End(_)))) => break None,
+                Ok(Some(Ok(ChatPart::End(answer)))) => {
+                    cut = answer.end == AnswerEnd::Cut;
+                    break None;
+                }
                 Ok(Some(Err(error))) => break Some(Some(error)),
                 Ok(None) | Err(_) => break Some(None),
             };
@@ -149,7 +152,7 @@ async fn write_in_parts(
     if let Some(error) = &failure {
         failing(error.as_ref());
     }
-    let (last, outcome) = finish(response, grounding, failure.map(|_| warning::CHAT_FAILED)).await;
+    let (last, outcome) = finish(response, grounding, cut, failure.map(|_| warning::CHAT_FAILED)).await;
     if !last.is_empty() {
         sent = true;
         let _ = parts.send(Part::Text(last)).await;
@@ -161,9 +164,10 @@ async fn write_in_parts(
 async fn finish(
     response: &Arc<SearchResponse>,
     grounding: Grounding,
+    cut: bool,
     failed: Option<&'static str>,
 ) -> (String, Outcome) {
-    let (last, written) = grounding.finish();
+    let (last, written) = grounding.finish(cut);
     let Some(summary) = written else {
         let warning = failed.unwrap_or(warning::NOT_BORNE_OUT);
         return (String::new(), picked(response, Some(warning), failed.is_none()).await);

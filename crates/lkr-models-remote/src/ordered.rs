@@ -1,0 +1,77 @@
+//! Schemas with their properties in the order that `required` tells. Models write what they are held to in the order of
+//! the schema, and what comes first is there also where an answer is cut off.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+/// A schema as it is sent.
+pub(crate) struct Ordered<'a>(pub(crate) &'a Value);
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                let mut map = serializer.serialize_map(Some(fields.len()))?;
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("properties", Value::Object(properties)) => {
+                            let required = fields.get("required").and_then(Value::as_array);
+                            map.serialize_entry(name, &Properties(properties, required))?;
+                        }
+                        _ => map.serialize_entry(name, &Ordered(value))?,
+                    }
+                }
+                map.end()
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Ordered)),
+            plain => plain.serialize(serializer),
+        }
+    }
+}
+
+struct Properties<'a>(&'a Map<String, Value>, Option<&'a Vec<Value>>);
+
+impl Serialize for Properties<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(properties, required) = self;
+        let place = |name: &str| required.and_then(|names| names.iter().position(|other| other == name));
+        let mut ordered: Vec<_> = properties.iter().collect();
+        ordered.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        serializer.collect_map(ordered.into_iter().map(|(name, value)| (name, Ordered(value))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn properties_stand_as_required_names_them() {
+        let part = json!({ "type": "object", "properties": { "a": {}, "n": {} }, "required": ["n", "a"] });
+        let schema = json!({
+            "type": "object", "required": ["z", "list"],
+            "properties": { "list": { "items": part }, "free": true, "z": { "enum": ["b", "a"] } },
+        });
+        let written = serde_json::to_string(&Ordered(&schema)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), schema);
+        let place = |part: &str| written.find(part).unwrap();
+        assert!(
+            place("\"z\":{") < place("\"list\":{") && place("\"list\":{") < place("\"free\":"),
+            "{written}"
+        );
+        assert!(place("\"n\":{}") < place("\"a\":{}") && written.contains("[\"b\",\"a\"]"), "{written}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_it_is_it_stays_the_same(text in "[a-z{}\\[\\]:,\" 0-9]{0,60}", keys in prop::collection::vec("[a-c]", 0..4)) {
+            let inner = serde_json::from_str::<Value>(&text).unwrap_or(Value::String(text));
+            let value = json!({ "properties": { "a": inner, "b": keys }, "required": keys, "x": [{ "properties": 1 }] });
+            let written = serde_json::to_string(&Ordered(&value)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
+        }
+    }
+}
