@@ -2,7 +2,7 @@
 //! in one step.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -161,14 +161,16 @@ struct Work<'a> {
     embedder: &'a Arc<dyn Embedder>,
     report: &'a Report,
     progress: Progress,
-    result: ReembedResult,
+    /// How many texts were embedded.
+    embedded: u64,
+    /// Documents that the model has no vectors for, and why.
+    left_out: BTreeMap<DocId, Error>,
 }
 
 impl<'a> Work<'a> {
     fn new(inner: &'a Inner, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
-        let model = embedder.profile().name.clone();
-        let result = ReembedResult { model, ..ReembedResult::default() };
-        Self { inner, embedder, report, progress: Progress::default(), result }
+        let (progress, left_out) = (Progress::default(), BTreeMap::new());
+        Self { inner, embedder, report, progress, embedded: 0, left_out }
     }
 
     async fn run(mut self, active: Active, task: &Task) -> Result<()> {
@@ -189,12 +191,17 @@ impl<'a> Work<'a> {
             stillness.switch(vectors, &profile.id).await?;
         }
         let documents = catalog.stats().await?.counts.l1;
-        let result = ReembedResult {
-            reembedded: documents.saturating_sub(self.result.left_out),
+        let mut result = ReembedResult {
+            model: profile.name.clone(),
+            embedded: self.embedded,
             cosine_scale: catalog.cosine_scale(&profile.id).await?.unwrap_or(profile.cosine_scale),
             elapsed_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-            ..self.result
+            ..ReembedResult::default()
         };
+        for (doc_id, error) in self.left_out {
+            result.leave_out(format!("document {doc_id} is found by its words alone: {error}"));
+        }
+        result.reembedded = documents.saturating_sub(result.left_out);
         let done = task.done(Stage::Embed, documents, TaskResult::Reembedded(result));
         catalog.end_reembedding(active, &done).await?;
         drop(deciding);
@@ -264,7 +271,10 @@ impl<'a> Work<'a> {
         let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         while let Some((doc_id, filled)) = fills.next().await {
             match filled {
-                Ok(embedded) => self.result.embedded += embedded,
+                Ok(embedded) => {
+                    self.embedded += embedded;
+                    self.left_out.remove(&doc_id);
+                }
                 Err(error) if error.kind() == ErrorKind::Unembeddable => {
                     self.leave_out(doc_id, error).await?
                 }
@@ -280,12 +290,12 @@ impl<'a> Work<'a> {
     /// not one to search by.
     async fn leave_out(&mut self, doc_id: DocId, error: Error) -> Result<()> {
         let total = self.progress.total;
-        if self.result.left_out >= LEFT_OUT_OF_FEW.min(total / 2).max(total / LEFT_OUT_OF) {
+        if self.left_out.len() as u64 >= LEFT_OUT_OF_FEW.min(total / 2).max(total / LEFT_OUT_OF) {
             return Err(error);
         }
         fill_bare(self.inner, &self.embedder.profile().id, doc_id).await?;
         tracing::warn!(%doc_id, %error, "the model has no vectors for a document: it is found by its words alone");
-        self.result.leave_out(format!("document {doc_id} is found by its words alone: {error}"));
+        self.left_out.insert(doc_id, error);
         Ok(())
     }
 

@@ -41,8 +41,8 @@ impl Default for PaceOptions {
 }
 
 /// An embedder that sends another one, on a machine of its own, fewer texts at a time where they take it long, fewer and
-/// later where it refuses, and more where it bears them. All who share it keep its pace: while it refuses, one of them tries and the others
-/// wait.
+/// later where it refuses, and more where it bears them. All who share it keep its pace: while it refuses, one of them
+/// tries and the others wait.
 ///
 /// What is too large is cut in halves. What names a time to wait is tried again after it, what is away after pauses that
 /// double. Queries, for which somebody waits, are passed on as they are.

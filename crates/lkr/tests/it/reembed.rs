@@ -420,8 +420,13 @@ async fn lesson_12_a_document_that_the_model_refuses_is_left_to_its_words() {
         let kb = open(&ground, &second).await;
         let model = results(&kb, "marl").await[0].scores.dense.is_some();
         assert!(model, "the others have vectors");
-        until("the next start tries it again", async || results(&kb, "talc").await[0].scores.dense.is_some())
-            .await;
+        until("the next start tries it again", async || {
+            // The document's own vector is written last.
+            let l1 =
+                ground.vectors.scroll(&Layer::L1.into(), &Filter::all(), None, 10, With::All).await.unwrap();
+            l1.points.iter().all(|point| point.dense.is_some())
+        })
+        .await;
         assert_embedded(&ground, "second", &documents).await;
         kb.close().await;
     }
