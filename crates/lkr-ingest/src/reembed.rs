@@ -276,7 +276,7 @@ impl<'a> Work<'a> {
                     self.left_out.remove(&doc_id);
                 }
                 Err(error) if error.kind() == ErrorKind::Unembeddable => {
-                    self.leave_out(doc_id, error).await?
+                    self.leave_out(doc_id, error).await?;
                 }
                 Err(error) => return Err(error),
             }
