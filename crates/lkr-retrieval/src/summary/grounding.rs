@@ -25,8 +25,8 @@ const VOUCHES: f64 = 0.25;
 #[derive(Debug)]
 pub(super) struct Grounding {
     response: Arc<SearchResponse>,
-    /// How many of the results the model was shown.
-    shown: usize,
+    /// What each of the results that the model was shown can bear out.
+    sources: Vec<String>,
     /// What came and makes no sentence yet.
     pending: String,
     /// How much came.
@@ -41,7 +41,8 @@ impl Grounding {
         let kind = SummaryKind::Generated;
         let summary =
             Summary { text: String::new(), citations: Vec::new(), model: Some(model.to_owned()), kind };
-        Self { response, shown, pending: String::new(), read: 0, summary, sentences: HashSet::new() }
+        let sources = response.results.iter().take(shown).map(source).collect();
+        Self { response, sources, pending: String::new(), read: 0, summary, sentences: HashSet::new() }
     }
 
     /// Takes what the answer goes on with, and answers what the summary goes on with; empty where no sentence ended that
@@ -100,15 +101,16 @@ impl Grounding {
     fn vetted(&mut self, sentence: &str) -> Option<String> {
         let (words, cited) = without_markers(sentence);
         let cites_nothing = cited.is_empty();
-        let response = Arc::clone(&self.response);
-        let shown = response.results.get(..self.shown).unwrap_or_default();
-        let cited: Vec<(&SearchResult, String)> = if cites_nothing {
-            likeliest(&words, shown).into_iter().collect()
-        } else {
-            let cited = cited.into_iter().filter_map(|number| shown.get(number.checked_sub(1)?));
-            cited.map(|result| (result, source(result))).collect()
+        let cited: Vec<(&SearchResult, &str)> = {
+            let shown: Vec<_> =
+                self.response.results.iter().zip(self.sources.iter().map(String::as_str)).collect();
+            if cites_nothing {
+                likeliest(&words, &shown).into_iter().collect()
+            } else {
+                cited.into_iter().filter_map(|number| shown.get(number.checked_sub(1)?)).copied().collect()
+            }
         };
-        let sources: Vec<&str> = cited.iter().map(|(_, source)| source.as_str()).collect();
+        let sources: Vec<&str> = cited.iter().map(|(_, source)| *source).collect();
         let clear = without_foreign_links(&words, &sources);
         let leads_elsewhere = clear != words;
         let words = plain(&clear);
@@ -128,16 +130,13 @@ impl Grounding {
     }
 }
 
-/// The result, and what it can bear out, that has most of a sentence which cites nothing; `None` where none has enough.
-fn likeliest<'a>(words: &str, shown: &'a [SearchResult]) -> Option<(&'a SearchResult, String)> {
-    let weighed = shown.iter().map(|result| {
-        let source = source(result);
-        (support(words, &[&source]), result, source)
-    });
-    let enough = weighed.filter(|(share, ..)| *share >= ATTRIBUTED);
+/// Of the results that were shown, each with what it can bear out, the one that has most of a sentence which cites
+/// nothing; `None` where none has enough.
+fn likeliest<'a>(words: &str, shown: &[(&'a SearchResult, &'a str)]) -> Option<(&'a SearchResult, &'a str)> {
+    let weighed = shown.iter().map(|&shown| (support(words, &[shown.1]), shown));
+    let enough = weighed.filter(|(share, _)| *share >= ATTRIBUTED);
     // Of equals the one that ranks first.
-    let best = enough.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    best.map(|(_, result, source)| (result, source))
+    enough.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, shown)| shown)
 }
 
 /// What a result can bear out: its title, its headings, and its text as far as it speaks to people.
