@@ -9,7 +9,7 @@ use std::{
 };
 
 use lkr_domain::Layer;
-use lkr_state::{Order, StateStore};
+use lkr_state::{ScanOrder, StateStore};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use lkr_vectors::{Collection, Filter, VectorStore};
 
@@ -103,7 +103,7 @@ pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
             let count = vectors.count(&Collection::from(layer), &Filter::all()).await.expect("a count");
             points.insert(layer.to_string(), count);
         }
-        let trash = state.scan("trash/", None, Order::Ascending, 1000).await.expect("a scan");
+        let trash = state.scan("trash/", None, ScanOrder::Ascending, 1000).await.expect("a scan");
         (points, trash.len())
     })
 }

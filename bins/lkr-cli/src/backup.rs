@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, ensure};
 use lkr::{
     ErrorKind, Folders,
-    backup::{BackedUp, Faults, Restored, add_secret_key, open_backup, restore, verify},
+    backup::{BackupProblems, BackupSummary, RestoreSummary, add_secret_key, open_backup, restore, verify},
 };
 use tempfile::NamedTempFile;
 use tokio::{
@@ -55,7 +55,7 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(place);
     let mut draft = new_draft().with_context(|| place.display().to_string())?;
     let found = || folders.find();
-    let BackedUp { files, bytes, faults } = runtime()?.block_on(async {
+    let BackupSummary { files, bytes, faults } = runtime()?.block_on(async {
         if !login.can_log_in() {
             from_folders(&found()?, *with_secret_key, &draft).await?;
         } else {
@@ -81,7 +81,7 @@ pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
     let folders = folders.find()?;
     let restored =
         runtime()?.block_on(async { anyhow::Ok(restore(reader(archive).await?, &folders).await?) });
-    let Restored { files, bytes, faults, with_secret_key } = restored?;
+    let RestoreSummary { files, bytes, faults, with_secret_key } = restored?;
     say_faults(&faults)?;
     if !with_secret_key {
         let without =
@@ -118,8 +118,8 @@ fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(256 * 1024, File::from_std(to.reopen()?)))
 }
 
-fn say_faults(faults: &Faults) -> io::Result<()> {
-    let Faults { missing, damaged } = faults;
+fn say_faults(faults: &BackupProblems) -> io::Result<()> {
+    let BackupProblems { missing, damaged } = faults;
     missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))?;
     damaged.iter().try_for_each(|path| writeln!(io::stderr(), "damaged: {path}"))
 }

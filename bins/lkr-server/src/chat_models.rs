@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use lkr::ports::models::{
-    Breaker, BreakerOptions, CallObserver, ChatModel, ChatModelSource, ChatPurpose, Error, ErrorKind,
-    Limited, Metered, Result, Retried, RetryOptions,
+    CallObserver, ChatModel, ChatModelSource, ChatPurpose, CircuitBreaker, CircuitBreakerOptions,
+    ConcurrencyLimit, Error, ErrorKind, Instrumented, Result, Retry, RetryOptions,
 };
 use lkr_models_remote::{ChatOptions, HttpChat};
 use lkr_outgoing::Outgoing;
@@ -73,8 +73,8 @@ fn named(entry: &ModelEntry, outgoing: &Outgoing, observer: &Arc<dyn CallObserve
 /// The model asked for no more than it bears, and each call of it counted.
 fn guarded(model: HttpChat, observer: &Arc<dyn CallObserver>) -> Arc<dyn ChatModel> {
     let model: Arc<dyn ChatModel> = Arc::new(model);
-    let model: Arc<dyn ChatModel> = Arc::new(Metered::new(model, Arc::clone(observer)));
-    let model: Arc<dyn ChatModel> = Arc::new(Limited::new(model, AT_ONCE));
-    let model: Arc<dyn ChatModel> = Arc::new(Breaker::new(model, BreakerOptions::default()));
-    Arc::new(Retried::new(model, RetryOptions::default()))
+    let model: Arc<dyn ChatModel> = Arc::new(Instrumented::new(model, Arc::clone(observer)));
+    let model: Arc<dyn ChatModel> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn ChatModel> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
+    Arc::new(Retry::new(model, RetryOptions::default()))
 }

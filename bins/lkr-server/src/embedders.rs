@@ -8,14 +8,14 @@ use lkr::{
     ports::{
         Embedder,
         models::{
-            Breaker, BreakerOptions, CallObserver, Limited, Metered, PaceOptions, Paced, Result, Retried,
-            RetryOptions,
+            AdaptiveBatch, AdaptiveBatchOptions, CallObserver, CircuitBreaker, CircuitBreakerOptions,
+            ConcurrencyLimit, Instrumented, Result, Retry, RetryOptions,
         },
     },
 };
 use lkr_models_remote::{EmbedOptions, HttpEmbedder};
 use lkr_outgoing::Outgoing;
-use lkr_settings::{KeptEmbedder, ModelEntry, Settings, Snapshot};
+use lkr_settings::{ModelEntry, PreviousEmbedder, Settings, Snapshot};
 use tokio::{
     sync::{mpsc, oneshot},
     task::AbortHandle,
@@ -117,11 +117,11 @@ async fn remote(
     observer: Arc<dyn CallObserver>,
 ) -> Result<Arc<dyn Embedder>> {
     let model: Arc<dyn Embedder> = Arc::new(reach(&entry, outgoing).await?);
-    let model: Arc<dyn Embedder> = Arc::new(Metered::new(model, observer));
-    let model: Arc<dyn Embedder> = Arc::new(Limited::new(model, AT_ONCE));
-    let model: Arc<dyn Embedder> = Arc::new(Breaker::new(model, BreakerOptions::default()));
-    let model: Arc<dyn Embedder> = Arc::new(Retried::new(model, RetryOptions::default()));
-    Ok(Arc::new(Paced::new(model, PaceOptions::default())))
+    let model: Arc<dyn Embedder> = Arc::new(Instrumented::new(model, observer));
+    let model: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
+    let model: Arc<dyn Embedder> = Arc::new(Retry::new(model, RetryOptions::default()));
+    Ok(Arc::new(AdaptiveBatch::new(model, AdaptiveBatchOptions::default())))
 }
 
 struct Follower {
@@ -215,7 +215,7 @@ impl Follower {
         let live = self.kb.embedding().await?;
         let Some(live) = live.live.filter(|_| !live.speaks) else { return Ok(()) };
         let kept = self.settings.kept_embedders().await?.into_iter().find(|kept| kept.id == live);
-        let Some(KeptEmbedder { entry, folder, .. }) = kept else { return Ok(()) };
+        let Some(PreviousEmbedder { entry, folder, .. }) = kept else { return Ok(()) };
         let made = match (&entry.provider, folder) {
             (Some(_), _) => (self.connect)(entry, self.outgoing.clone()).await.map(Some)?,
             (None, Some(folder)) => lkr::open_embedder(folder).await?,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use lkr_auth::{Auth, AuthOptions, By, FIRST_ADMIN, generate_password};
+use lkr_auth::{Actor, Auth, AuthOptions, FIRST_ADMIN, generate_password};
 
 use crate::{config::Config, private_file, state::AppOptions};
 
@@ -49,7 +49,7 @@ pub async fn reset(config: &Config) -> Result<PathBuf> {
     let auth = Auth::new(state, &AuthOptions::default())?;
     let (file, password) = (password_file(&config.data_dir), generate_password());
     write_down(&file, &password).await?;
-    auth.reset_admin(&password, By::program("lkr-server reset-admin")).await?;
+    auth.reset_admin(&password, Actor::program("lkr-server reset-admin")).await?;
     Ok(file)
 }
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use time::OffsetDateTime;
 
-use crate::{By, Error, Result};
+use crate::{Actor, Error, Result};
 
 /// What an account may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,8 +16,8 @@ pub enum Role {
 impl Account {
     /// That this account asked, in this request.
     #[must_use]
-    pub fn by<'a>(&'a self, request_id: &'a str) -> By<'a> {
-        By { actor: &self.username, account_id: Some(&self.id), request_id }
+    pub fn by<'a>(&'a self, request_id: &'a str) -> Actor<'a> {
+        Actor { actor: &self.username, account_id: Some(&self.id), request_id }
     }
 }
 

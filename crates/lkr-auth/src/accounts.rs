@@ -1,11 +1,11 @@
 use std::net::IpAddr;
 
-use lkr_state::{Expect, Order, Record, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write};
 use serde_json::{Map, Value};
 
 use crate::{
-    Account, AccountChange, Attempt, AuditAction, AuditLog, Auth, By, Error, FIRST_ADMIN, Login, NewAccount,
-    Page, Result, Role,
+    Account, AccountChange, Actor, Attempt, AuditAction, AuditLog, Auth, Error, FIRST_ADMIN, Login,
+    NewAccount, Page, Result, Role,
     audit::detail,
     auth::{TRIES, created, put},
     check_password, check_username,
@@ -30,7 +30,7 @@ impl Auth {
         self.check_free(username).await?;
         let account = self.new_account(new).await?;
         let (login, session) = self.begin_session(&account)?;
-        let by = By { actor: username, account_id: Some(&account.id), request_id };
+        let by = Actor { actor: username, account_id: Some(&account.id), request_id };
         let entry = created(by, &account)?;
         match self.try_apply(vec![put(&account, Expect::Absent)?, session, entry]).await? {
             true => Ok(login),
@@ -52,12 +52,12 @@ impl Auth {
     /// # Errors
     /// `Invalid` where the username or password cannot be one, `Forbidden` where who asks is no enabled admin,
     /// `Taken` where there is such an account.
-    pub async fn create_account(&self, new: NewAccount<'_>, by: By<'_>) -> Result<Account> {
+    pub async fn create_account(&self, new: NewAccount<'_>, by: Actor<'_>) -> Result<Account> {
         check_new(&new)?;
         let asker = self.asker(by).await?;
         self.check_free(new.username).await?;
         let account = self.new_account(new).await?;
-        let make = |by: By<'_>, before: Option<&AccountV1>| match before {
+        let make = |by: Actor<'_>, before: Option<&AccountV1>| match before {
             Some(_) => Err(Error::taken()),
             None => Ok(Altered { entry: created(by, &account)?, after: Some(account.clone()) }),
         };
@@ -66,7 +66,7 @@ impl Auth {
 
     /// Up to `limit` accounts by name, beyond the one called `after`.
     pub async fn accounts(&self, after: Option<&str>, limit: usize) -> Result<Page<Account, String>> {
-        let (prefix, order) = (ACCOUNTS, Order::Ascending);
+        let (prefix, order) = (ACCOUNTS, ScanOrder::Ascending);
         let listing = Listing { state: &*self.state, prefix, order, after: after.map(account_key) };
         let pick = |_: &str, record: &Record| Ok(Some(Account::from(&decode::<AccountV1>(&record.value)?)));
         listing.page(limit, pick, |account| account.username.to_ascii_lowercase()).await
@@ -78,10 +78,15 @@ impl Auth {
     /// # Errors
     /// `Forbidden` where who asks is no enabled admin, or the own account or the last enabled admin would be
     /// disabled or demoted; `NotFound` where there is no such account.
-    pub async fn change_account(&self, username: &str, change: AccountChange, by: By<'_>) -> Result<Account> {
+    pub async fn change_account(
+        &self,
+        username: &str,
+        change: AccountChange,
+        by: Actor<'_>,
+    ) -> Result<Account> {
         let asker = self.asker(by).await?;
         check_known(username)?;
-        let make = |by: By<'_>, before: Option<&AccountV1>| changed(by, before, change);
+        let make = |by: Actor<'_>, before: Option<&AccountV1>| changed(by, before, change);
         present(self.alter(&asker, username, make).await?)
     }
 
@@ -90,12 +95,12 @@ impl Auth {
     /// # Errors
     /// `Invalid` where the password cannot be one, `Forbidden` where who asks is no enabled admin, `NotFound` where
     /// there is no such account.
-    pub async fn reset_password(&self, username: &str, new: &str, by: By<'_>) -> Result<Account> {
+    pub async fn reset_password(&self, username: &str, new: &str, by: Actor<'_>) -> Result<Account> {
         check_password(new)?;
         let asker = self.asker(by).await?;
         self.read(username).await?.ok_or_else(Error::no_account)?;
         let hash = self.hash(new).await?;
-        let make = |by: By<'_>, before: Option<&AccountV1>| {
+        let make = |by: Actor<'_>, before: Option<&AccountV1>| {
             let after = with_password(before.ok_or_else(Error::no_account)?, &hash);
             let entry = reset_entry(by, &after)?;
             Ok(Altered { after: Some(after), entry })
@@ -108,10 +113,10 @@ impl Auth {
     /// # Errors
     /// `Forbidden` where who asks is no enabled admin, or the account is its own or the last enabled admin;
     /// `NotFound` where there is no such account.
-    pub async fn delete_account(&self, username: &str, by: By<'_>) -> Result<()> {
+    pub async fn delete_account(&self, username: &str, by: Actor<'_>) -> Result<()> {
         let asker = self.asker(by).await?;
         check_known(username)?;
-        let make = |by: By<'_>, before: Option<&AccountV1>| {
+        let make = |by: Actor<'_>, before: Option<&AccountV1>| {
             let before = before.ok_or_else(Error::no_account)?;
             let entry = AuditLog::entry(by, AuditAction::AccountDelete, &before.username, Map::new())?;
             Ok(Altered { after: None, entry })
@@ -125,7 +130,7 @@ impl Auth {
     ///
     /// # Errors
     /// `Invalid` where the password cannot be one.
-    pub async fn reset_admin(&self, password: &str, by: By<'_>) -> Result<Account> {
+    pub async fn reset_admin(&self, password: &str, by: Actor<'_>) -> Result<Account> {
         check_password(password)?;
         let (username, role) = (FIRST_ADMIN, Role::Admin);
         let new = NewAccount { username, password, role, must_change_password: true };
@@ -140,7 +145,7 @@ impl Auth {
     }
 
     /// The first admin as it is to be, with the password of `new`, and the writes that make it so.
-    async fn admin_reset(&self, new: &AccountV1, by: By<'_>) -> Result<(AccountV1, Vec<Write>)> {
+    async fn admin_reset(&self, new: &AccountV1, by: Actor<'_>) -> Result<(AccountV1, Vec<Write>)> {
         let mut writes = vec![
             Write::put(INITIALISED, Expect::Any, "1"),
             Throttle::forget(&self.throttle.logins(FIRST_ADMIN)),
@@ -176,7 +181,7 @@ fn present(account: Option<Account>) -> Result<Account> {
     account.ok_or_else(Error::no_account)
 }
 
-fn changed(by: By<'_>, before: Option<&AccountV1>, change: AccountChange) -> Result<Altered> {
+fn changed(by: Actor<'_>, before: Option<&AccountV1>, change: AccountChange) -> Result<Altered> {
     let before = before.ok_or_else(Error::no_account)?;
     let mut after = before.clone();
     let mut changes: Map<String, Value> = Map::new();
@@ -204,7 +209,7 @@ fn with_password(before: &AccountV1, hash: &str) -> AccountV1 {
     }
 }
 
-fn reset_entry(by: By<'_>, after: &AccountV1) -> Result<Write> {
+fn reset_entry(by: Actor<'_>, after: &AccountV1) -> Result<Write> {
     let detail = detail([("must_change_password", true.into())]);
     AuditLog::entry(by, AuditAction::AccountPassword, &after.username, detail)
 }

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use lkr_state::{Expect, Order, Record, StateStore, Write};
+use lkr_state::{Expect, Record, ScanOrder, StateStore, Write};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
@@ -15,7 +15,7 @@ const KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Who asked for a change, in which request.
 #[derive(Debug, Clone, Copy)]
-pub struct By<'a> {
+pub struct Actor<'a> {
     /// The name of an account, or any other word for who is none.
     pub actor: &'a str,
     /// The id of the account, where it is one: should another account of that name have come in its place, it has no
@@ -25,7 +25,7 @@ pub struct By<'a> {
     pub request_id: &'a str,
 }
 
-impl<'a> By<'a> {
+impl<'a> Actor<'a> {
     /// The program itself, or whoever is at its controls.
     #[must_use]
     pub const fn program(word: &'a str) -> Self {
@@ -153,7 +153,12 @@ impl AuditLog {
 
     /// The write that notes a change. It belongs into the very step that makes the change, so that neither is
     /// without the other. `detail` must hold no secret.
-    pub fn entry(by: By<'_>, action: AuditAction, target: &str, detail: Map<String, Value>) -> Result<Write> {
+    pub fn entry(
+        by: Actor<'_>,
+        action: AuditAction,
+        target: &str,
+        detail: Map<String, Value>,
+    ) -> Result<Write> {
         let entry = AuditV1 {
             at: OffsetDateTime::now_utc(),
             actor: by.actor.to_owned(),
@@ -172,7 +177,7 @@ impl AuditLog {
         after: Option<AuditId>,
         limit: usize,
     ) -> Result<Page<AuditEntry, AuditId>> {
-        let (prefix, order) = (AUDIT, Order::Descending);
+        let (prefix, order) = (AUDIT, ScanOrder::Descending);
         let listing = Listing { state: &*self.state, prefix, order, after: after.map(audit_key) };
         let pick =
             |key: &str, record: &Record| Ok(Some(read(key, record)?).filter(|entry| filter.admits(entry)));

@@ -5,7 +5,7 @@ use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, 
 use time::OffsetDateTime;
 
 use crate::{
-    Account, AuditAction, AuditLog, By, NewAccount, Result, Role, ThrottleOptions,
+    Account, Actor, AuditAction, AuditLog, NewAccount, Result, Role, ThrottleOptions,
     audit::detail,
     check_password, check_username,
     hasher::Hasher,
@@ -98,7 +98,7 @@ impl Auth {
         check_password(password)?;
         let new = NewAccount { username: FIRST_ADMIN, password, role: Role::Admin, must_change_password };
         let account = self.new_account(new).await?;
-        let by = By::program("first start");
+        let by = Actor::program("first start");
         let writes = vec![
             Write::put(INITIALISED, Expect::Absent, "1"),
             put(&account, Expect::Absent)?,
@@ -155,7 +155,7 @@ pub(crate) fn put(account: &AccountV1, expect: Expect) -> Result<Write> {
 }
 
 /// The audit entry of an account that is made.
-pub(crate) fn created(by: By<'_>, account: &AccountV1) -> Result<Write> {
+pub(crate) fn created(by: Actor<'_>, account: &AccountV1) -> Result<Write> {
     let detail = detail([
         ("role", Account::from(account).role.name().into()),
         ("must_change_password", account.must_change_password.into()),

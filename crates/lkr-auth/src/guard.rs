@@ -1,10 +1,10 @@
 //! Changes of accounts by those who administer them. Each is one step of the store that also holds what makes it
 //! lawful: who asks is an enabled admin still, and an enabled admin is left.
 
-use lkr_state::{Expect, Order, Record, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write};
 
 use crate::{
-    Account, Auth, By, Error, Result,
+    Account, Actor, Auth, Error, Result,
     auth::{TRIES, put},
     page::Listing,
     records::{ACCOUNTS, ADMINS, AccountV1, account_key, decode},
@@ -12,7 +12,7 @@ use crate::{
 
 /// Who asks for changes of accounts.
 pub(crate) struct Asker<'a> {
-    by: By<'a>,
+    by: Actor<'a>,
     /// The id of its account; `None` where it is a word of the program that embeds this one.
     account_id: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Auth {
     ///
     /// # Errors
     /// `Forbidden` where it is an account that is no enabled admin.
-    pub(crate) async fn asker<'a>(&self, by: By<'a>) -> Result<Asker<'a>> {
+    pub(crate) async fn asker<'a>(&self, by: Actor<'a>) -> Result<Asker<'a>> {
         let found = self.read(by.actor).await?.map(|(account, _)| account);
         if by.account_id.is_some_and(|id| found.as_ref().is_none_or(|account| account.id != id)) {
             return Err(no_admin());
@@ -55,7 +55,7 @@ impl Auth {
         &self,
         asker: &Asker<'_>,
         username: &str,
-        change: impl Fn(By<'_>, Option<&AccountV1>) -> Result<Altered>,
+        change: impl Fn(Actor<'_>, Option<&AccountV1>) -> Result<Altered>,
     ) -> Result<Option<Account>> {
         for _ in 0..TRIES {
             let seen = self.look(asker, username).await?;
@@ -118,7 +118,7 @@ impl Auth {
             let account: AccountV1 = decode(&record.value)?;
             Ok((key != own_key && account.is_enabled_admin()).then_some(()))
         };
-        let (prefix, order) = (ACCOUNTS, Order::Ascending);
+        let (prefix, order) = (ACCOUNTS, ScanOrder::Ascending);
         let accounts = Listing { state: &*self.state, prefix, order, after: None };
         if accounts.first(1, other_admin).await?.is_empty() {
             return Err(Error::forbidden("this is the last admin who can log in"));
@@ -152,7 +152,7 @@ fn no_admin() -> Error {
 }
 
 /// Nobody shuts the door on themselves: a slip of the hand would be hard to undo.
-fn refuse_own(by: By<'_>, before: &AccountV1, after: Option<&AccountV1>) -> Result<()> {
+fn refuse_own(by: Actor<'_>, before: &AccountV1, after: Option<&AccountV1>) -> Result<()> {
     if !by.actor.eq_ignore_ascii_case(&before.username) {
         return Ok(());
     }

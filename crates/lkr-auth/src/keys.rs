@@ -1,11 +1,11 @@
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
 use lkr_domain::hex;
-use lkr_state::{Expect, Order, Record, StateStoreExt, Write};
+use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    AuditAction, AuditLog, Auth, By, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
+    Actor, AuditAction, AuditLog, Auth, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
     audit::detail,
     auth::{TRIES, put},
     page::Listing,
@@ -68,7 +68,7 @@ impl Auth {
         username: &str,
         name: &str,
         expires_in: Option<Duration>,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<NewKey> {
         self.make_key(username, new_key(name, expires_in, None)?, by).await
     }
@@ -90,7 +90,7 @@ impl Auth {
         self.make_key(&identity.account.username, made, identity.account.by(request_id)).await
     }
 
-    async fn make_key(&self, username: &str, made: NewKey, by: By<'_>) -> Result<NewKey> {
+    async fn make_key(&self, username: &str, made: NewKey, by: Actor<'_>) -> Result<NewKey> {
         for _ in 0..TRIES {
             let (account, version) = self.read(username).await?.ok_or_else(Error::no_account)?;
             by.check_same(&account)?;
@@ -125,7 +125,7 @@ impl Auth {
     ///
     /// # Errors
     /// `NotFound` where there is no such account, or it has no such key.
-    pub async fn delete_key(&self, username: &str, id: KeyId, by: By<'_>) -> Result<()> {
+    pub async fn delete_key(&self, username: &str, id: KeyId, by: Actor<'_>) -> Result<()> {
         let (account, _) = self.read(username).await?.ok_or_else(Error::no_account)?;
         by.check_same(&account)?;
         let unknown = || Error::new(ErrorKind::NotFound, "API key", "the account has no such key");
@@ -170,7 +170,8 @@ impl Auth {
             Ok(Some([Write::delete(key, Expect::Any), Write::delete(found_by, Expect::Any)]))
         };
         let prefix = account_keys(account_id);
-        let listing = Listing { state: &*self.state, prefix: &prefix, order: Order::Ascending, after: None };
+        let listing =
+            Listing { state: &*self.state, prefix: &prefix, order: ScanOrder::Ascending, after: None };
         Ok(listing.first(usize::MAX, pick).await?.into_iter().flatten().collect())
     }
 
@@ -182,7 +183,7 @@ impl Auth {
         account: &AccountV1,
     ) -> Result<Page<ApiKey, KeyId>> {
         let after = after.map(|id| listed_key(&account.id, id));
-        let listing = Listing { state: &*self.state, prefix, order: Order::Descending, after };
+        let listing = Listing { state: &*self.state, prefix, order: ScanOrder::Descending, after };
         let pick = |key: &str, record: &Record| {
             let id = key.strip_prefix(prefix).and_then(|id| id.parse().ok()).ok_or_else(damaged)?;
             let listed: ListedKeyV1 = decode(&record.value)?;
@@ -256,7 +257,7 @@ fn new_key(name: &str, expires_in: Option<Duration>, limit: Option<OffsetDateTim
 
 /// The step that makes a key. The account is written as it is: whoever ends its keys, or makes another, at the same
 /// moment then has to look again.
-fn key_writes(made: &NewKey, account: &AccountV1, version: u64, by: By<'_>) -> Result<Vec<Write>> {
+fn key_writes(made: &NewKey, account: &AccountV1, version: u64, by: Actor<'_>) -> Result<Vec<Write>> {
     let key = &made.key;
     let hash = secret_hash(&made.secret).ok_or_else(|| Error::internal("create key", "no secret"))?;
     let found = CredentialV1 {

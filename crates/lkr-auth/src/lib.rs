@@ -18,7 +18,7 @@ mod session;
 mod throttle;
 
 pub use account::{Account, AccountChange, NewAccount, Role, check_username};
-pub use audit::{AuditAction, AuditEntry, AuditFilter, AuditLog, By};
+pub use audit::{Actor, AuditAction, AuditEntry, AuditFilter, AuditLog};
 pub use auth::{Auth, AuthOptions, FIRST_ADMIN};
 pub use credential::{Credential, Identity};
 pub use error::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@ use lkr_state::{Expect, Write};
 use serde_json::Map;
 
 use crate::{
-    AuditAction, AuditLog, Auth, By, Error, ErrorKind, Login, Result,
+    Actor, AuditAction, AuditLog, Auth, Error, ErrorKind, Login, Result,
     auth::{TRIES, put},
     check_password,
     hasher::Slot,
@@ -22,7 +22,7 @@ impl Auth {
         username: &str,
         current: &str,
         new: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<Login> {
         check_password(new)?;
         let subject = self.throttle.changes(username);
@@ -66,7 +66,7 @@ impl Auth {
         &self,
         verified: &AccountV1,
         hash: &str,
-        by: By<'_>,
+        by: Actor<'_>,
         forget: &Write,
     ) -> Result<Login> {
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-use lkr_state::{Order, Record, StateStore};
+use lkr_state::{Record, ScanOrder, StateStore};
 
 use crate::Result;
 
@@ -28,7 +28,7 @@ impl<T, K> Page<T, K> {
 pub(crate) struct Listing<'a> {
     pub(crate) state: &'a dyn StateStore,
     pub(crate) prefix: &'a str,
-    pub(crate) order: Order,
+    pub(crate) order: ScanOrder,
     /// The key behind which it begins.
     pub(crate) after: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_domain::hex;
-use lkr_state::{ErrorKind as StateErrorKind, Expect, StateStore, StateStoreExt, Turns, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, KeyedMutex, StateStore, StateStoreExt, Write};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use tokio::sync::MutexGuard;
@@ -51,12 +51,12 @@ pub(crate) struct Subject {
 pub(crate) struct Throttle {
     state: Arc<dyn StateStore>,
     options: ThrottleOptions,
-    turns: Turns,
+    turns: KeyedMutex,
 }
 
 impl Throttle {
     pub(crate) fn new(state: Arc<dyn StateStore>, options: ThrottleOptions) -> Self {
-        Self { state, options, turns: Turns::default() }
+        Self { state, options, turns: KeyedMutex::default() }
     }
 
     /// The logins of a name, be there such an account or not.
@@ -97,7 +97,7 @@ impl Throttle {
     /// Waits until nobody else of this process tries for the subject. What is counted then cannot grow between the
     /// look at it and the try.
     pub(crate) async fn turn(&self, subject: &Subject) -> Option<MutexGuard<'_, ()>> {
-        self.turns.turn(&subject.key).await
+        self.turns.lock(&subject.key).await
     }
 
     /// Whether the subject may try.

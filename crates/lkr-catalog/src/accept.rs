@@ -8,8 +8,8 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, Error, ModelName, Present, Progress, Result, Stage, Task, TaskFailure, TaskInput, TaskKind,
-    TaskStatus,
+    Catalog, DocumentState, Error, ModelName, Progress, Result, Stage, Task, TaskFailure, TaskInput,
+    TaskKind, TaskStatus,
     catalog::{key, write_task},
     embedding::REEMBEDDING,
     task::CODE_CONFLICT,
@@ -21,7 +21,7 @@ pub struct Acceptance {
     /// The task.
     pub task: Task,
     /// What there is of its document, of which the unfinished one ends as cancelled; nothing where it is new.
-    pub over: Option<Present>,
+    pub over: Option<DocumentState>,
 }
 
 /// That a caller may send the same again and means it once.
@@ -96,7 +96,7 @@ impl Catalog {
             let expect =
                 unfinished.map_or(Expect::Absent, |unfinished| Expect::Version(unfinished.active.version));
             writes.push(Write::put(key::active(task.doc_id), expect, task.task_id.to_string()));
-            writes.extend(over.as_ref().map(Present::check_document));
+            writes.extend(over.as_ref().map(DocumentState::check_document));
             if let Some(unfinished) = unfinished {
                 writes.extend(self.cancelling(unfinished)?.1);
             }

@@ -30,7 +30,7 @@ impl Catalog {
 
     /// The same catalog, that tells `outbox` what happens.
     #[must_use]
-    pub fn telling(self, outbox: Arc<dyn Outbox>) -> Self {
+    pub fn with_outbox(self, outbox: Arc<dyn Outbox>) -> Self {
         Self { outbox: Some(outbox), ..self }
     }
 
@@ -186,7 +186,7 @@ pub(crate) mod key {
     }
 
     /// A revision whose points and text are to be removed.
-    pub(crate) fn trash(id: DocId, revision: u64) -> String {
+    pub(crate) fn garbage(id: DocId, revision: u64) -> String {
         format!("{TRASH}{id}/{revision}")
     }
 }

@@ -1,11 +1,11 @@
 //! Changes of a live document's record that leave its text and vectors as they are.
 
 use lkr_domain::{DocId, Document};
-use lkr_state::{Expect, Order, Write};
+use lkr_state::{Expect, ScanOrder, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, DocumentChange, Present, Result, Stored, catalog::key, document};
+use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, catalog::key, document};
 
 /// That the tags of a document's points are being changed before its record is. It goes in the step that changes the
 /// record; one that a crash leaves behind says whose tags must be set anew.
@@ -56,7 +56,7 @@ impl Catalog {
     /// `Conflict` where what there is of the document changed since it was read.
     pub async fn change(
         &self,
-        before: &Present,
+        before: &DocumentState,
         after: &Document,
         amends: Option<&DocumentChange>,
         note: Option<&ChangeNote>,
@@ -92,7 +92,7 @@ impl Catalog {
         limit: usize,
     ) -> Result<Vec<ChangeNote>> {
         let after = after.map(ChangeNote::key);
-        let records = self.state.scan(key::CHANGES, after.as_deref(), Order::Ascending, limit).await?;
+        let records = self.state.scan(key::CHANGES, after.as_deref(), ScanOrder::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, _)| ChangeNote::parse(key)).collect())
     }
 

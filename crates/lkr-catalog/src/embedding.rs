@@ -2,11 +2,11 @@
 //! cosines spread.
 
 use lkr_domain::DocId;
-use lkr_state::{Expect, Order, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Active, Catalog, Error, Present, Result, Task,
+    ActiveTask, Catalog, DocumentState, Error, Result, Task,
     catalog::{key, write_task},
 };
 
@@ -23,8 +23,8 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where it changed each time it was read.
-    pub async fn reembedding(&self) -> Result<Present> {
-        self.present(REEMBEDDING).await
+    pub async fn reembedding(&self) -> Result<DocumentState> {
+        self.document_state(REEMBEDDING).await
     }
 
     /// Whether an id may be a document's.
@@ -42,7 +42,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where it ended meanwhile.
-    pub async fn end_reembedding(&self, active: Active, task: &Task) -> Result<()> {
+    pub async fn end_reembedding(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let writes = [active.end(), put, Write::increment(key::GENERATION)];
         Ok(self.state.apply(writes.into_iter().chain(self.told_task(task)).collect()).await?)
@@ -98,7 +98,7 @@ impl Catalog {
     /// Up to `limit` documents beyond `after` that lack dense vectors. They may be gone by now.
     pub async fn unembedded(&self, after: Option<DocId>, limit: usize) -> Result<Vec<DocId>> {
         let after = after.map(key::unembedded);
-        let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), Order::Ascending, limit).await?;
+        let records = self.state.scan(key::UNEMBEDDED, after.as_deref(), ScanOrder::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, _)| key.strip_prefix(key::UNEMBEDDED)?.parse().ok()).collect())
     }
 

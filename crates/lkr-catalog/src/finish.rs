@@ -5,12 +5,12 @@ use lkr_state::{Expect, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    Active, Catalog, Error, Present, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
-    Unfinished,
+    ActiveTask, Catalog, DocumentState, Error, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
+    UnfinishedTask,
     catalog::{key, write_task},
     document,
-    present::{HeldV1, MAX_HELD},
-    trash::{Trash, let_go},
+    document_state::{FailedAttemptV1, MAX_HELD},
+    garbage::{Garbage, let_go},
 };
 
 impl Catalog {
@@ -18,7 +18,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where the task is no longer its document's unfinished one.
-    pub async fn record_progress(&self, active: Active, task: &Task) -> Result<()> {
+    pub async fn record_progress(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         Ok(self.state.apply(vec![active.check(), put]).await?)
     }
@@ -32,7 +32,7 @@ impl Catalog {
     /// since it was read.
     pub async fn publish(
         &self,
-        present: &Present,
+        present: &DocumentState,
         document: &Document,
         task: &Task,
         has_dense: bool,
@@ -53,7 +53,7 @@ impl Catalog {
             Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
             Write::increment(key::GENERATION),
         ]);
-        writes.extend(before.map(|before| Trash::of_document(&before.value).put()));
+        writes.extend(before.map(|before| Garbage::of_document(&before.value).put()));
         // What was accepted later may still be tried again.
         let earlier = present.held.iter().filter(|held| held.revision < document.revision);
         writes.extend(earlier.flat_map(|held| let_go(doc_id, held)));
@@ -69,11 +69,16 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where the task is no longer its document's unfinished one, or the earlier document has changed.
-    pub async fn end_duplicate(&self, active: Active, task: &Task, earlier: &Stored<Document>) -> Result<()> {
-        let trash = Trash { doc_id: active.doc_id, ..Trash::of_task(task) };
+    pub async fn end_duplicate(
+        &self,
+        active: ActiveTask,
+        task: &Task,
+        earlier: &Stored<Document>,
+    ) -> Result<()> {
+        let garbage = Garbage { doc_id: active.doc_id, ..Garbage::of_task(task) };
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let there = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
-        let writes = [active.end(), put, trash.put(), there].into_iter().chain(self.told_task(task));
+        let writes = [active.end(), put, garbage.put(), there].into_iter().chain(self.told_task(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -81,7 +86,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where it ended meanwhile.
-    pub async fn end(&self, active: Active, task: &Task) -> Result<()> {
+    pub async fn end(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let gold = Write::delete(key::gold(task.task_id), Expect::Any);
         let writes = [active.end(), put, gold].into_iter().chain(self.told_task(task));
@@ -92,12 +97,12 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where the task is no longer its document's unfinished one.
-    pub async fn fail(&self, active: Active, task: &Task) -> Result<()> {
+    pub async fn fail(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let mut writes = vec![active.end(), put];
         if task.kind.is_about_a_document() {
             writes.push(hold(task)?);
-            let held = self.present(active.doc_id).await?.held;
+            let held = self.document_state(active.doc_id).await?.held;
             let surplus = (held.len() + 1).saturating_sub(MAX_HELD);
             writes.extend(held.iter().take(surplus).flat_map(|held| let_go(active.doc_id, held)));
         }
@@ -110,7 +115,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where the task ended meanwhile.
-    pub async fn cancel(&self, unfinished: &Unfinished, alongside: Vec<Write>) -> Result<Task> {
+    pub async fn cancel(&self, unfinished: &UnfinishedTask, alongside: Vec<Write>) -> Result<Task> {
         let (task, mut writes) = self.cancelling(unfinished)?;
         writes.push(unfinished.active.end());
         writes.extend(alongside);
@@ -120,12 +125,12 @@ impl Catalog {
 
     /// An unfinished task as it ends when it is not wanted any more, and the writes that end it, but for that it is its
     /// document's unfinished one no longer.
-    pub(crate) fn cancelling(&self, unfinished: &Unfinished) -> Result<(Task, Vec<Write>)> {
+    pub(crate) fn cancelling(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
         let task = unfinished.task.clone().cancelled();
         let mut writes = vec![
             unfinished.amendment.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-            Trash::of_task(&task).put(),
+            Garbage::of_task(&task).put(),
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
         writes.extend(self.told_task(&task));
@@ -152,7 +157,7 @@ impl Task {
 
 /// The write that keeps what a failed task stored.
 fn hold(task: &Task) -> Result<Write> {
-    let held = HeldV1 { task_id: task.task_id, original: Trash::of_task(task).original };
+    let held = FailedAttemptV1 { task_id: task.task_id, original: Garbage::of_task(task).original };
     let held = serde_json::to_vec(&held);
     let held = held.map_err(|e| Error::corrupt("write held input", e))?;
     Ok(Write::put(key::held(task.doc_id, task.input.revision), Expect::Any, held))

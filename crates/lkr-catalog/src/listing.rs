@@ -1,5 +1,5 @@
 use lkr_domain::{DocId, Document, TaskId};
-use lkr_state::Order;
+use lkr_state::ScanOrder;
 
 use crate::{
     Catalog, Error, Result, Task, TaskStatus,
@@ -76,7 +76,7 @@ impl Catalog {
     ) -> Result<Page<T, T>> {
         let mut items: Vec<T> = Vec::new();
         loop {
-            let records = self.state.scan(prefix, after.as_deref(), Order::Descending, BATCH).await?;
+            let records = self.state.scan(prefix, after.as_deref(), ScanOrder::Descending, BATCH).await?;
             let last_batch = records.len() < BATCH;
             for (key, record) in &records {
                 let item = decode(key, record)?;

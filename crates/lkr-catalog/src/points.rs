@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lkr_domain::{Chunk, DocId, Document, Layer, Layered, Node, PointId, Root, SparseVector};
-use lkr_vectors::{Collection, Origin, Point, Tags, VectorStore, With};
+use lkr_vectors::{Collection, Include, Point, PointOrigin, Tags, VectorStore};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub struct PointSource {
     /// Its id.
     pub id: PointId,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: PointOrigin,
     /// What is read back of it.
     pub payload: Value,
 }
@@ -161,7 +161,7 @@ async fn fetch(
 ) -> Result<Vec<Point>> {
     let ids: Vec<_> =
         (from..end).map(|n| PointId::derive(document.doc_id, document.revision, layer, n)).collect();
-    let points = vectors.get(&Collection::from(layer), &ids, With::Payload).await?;
+    let points = vectors.get(&Collection::from(layer), &ids, Include::Payload).await?;
     points
         .into_iter()
         .map(|point| point.ok_or_else(|| Error::missing_point("read points", document.doc_id)))
@@ -184,7 +184,7 @@ impl Maker {
     ) -> PointSource {
         let Self { doc_id, revision } = *self;
         let id = |layer, ordinal| PointId::derive(doc_id, revision, layer, ordinal);
-        let origin = Origin {
+        let origin = PointOrigin {
             doc_id,
             revision,
             ordinal,

@@ -4,10 +4,10 @@ use lkr_domain::Counts;
 use lkr_state::{Expect, Write};
 
 use crate::{
-    Catalog, Present, Result,
+    Catalog, DocumentState, Result,
     catalog::key,
     finish::unindex,
-    trash::{Trash, let_go},
+    garbage::{Garbage, let_go},
 };
 
 /// What a delete took away.
@@ -25,31 +25,34 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where something of it changed since it was read.
-    pub async fn remove(&self, present: &Present, alongside: Vec<Write>) -> Result<Deleted> {
-        let Present { doc_id, document, unfinished, held } = present;
-        let (mut writes, mut trash, mut counts) = (alongside, Vec::new(), Counts::default());
+    pub async fn remove(&self, present: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
+        let DocumentState { doc_id, document, unfinished, held } = present;
+        let (mut writes, mut garbage, mut counts) = (alongside, Vec::new(), Counts::default());
         if let Some(document) = document {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
             writes.push(Write::increment(key::GENERATION));
             writes.extend(unindex(&document.value));
             writes.extend(self.told_deleted(*doc_id));
-            trash.push(Trash::of_document(&document.value));
+            garbage.push(Garbage::of_document(&document.value));
             counts = document.value.counts;
         }
         if let Some(unfinished) = unfinished {
             let (task, ended) = self.cancelling(unfinished)?;
             writes.push(unfinished.active.end());
             writes.extend(ended);
-            trash.push(Trash::of_task(&task));
+            garbage.push(Garbage::of_task(&task));
         }
         if unfinished.is_none() {
             // A replacement that was accepted meanwhile would bring the document back.
             writes.push(Write::check(key::active(*doc_id), Expect::Absent));
         }
-        writes.extend(document.iter().map(|document| Trash::of_document(&document.value).put()));
+        writes.extend(document.iter().map(|document| Garbage::of_document(&document.value).put()));
         writes.extend(held.iter().flat_map(|held| let_go(*doc_id, held)));
-        trash.extend(held.iter().map(|held| Trash::of_held(*doc_id, held)));
+        garbage.extend(held.iter().map(|held| Garbage::of_held(*doc_id, held)));
         self.state.apply(writes).await?;
-        Ok(Deleted { counts, originals: trash.into_iter().filter_map(|trash| trash.original).collect() })
+        Ok(Deleted {
+            counts,
+            originals: garbage.into_iter().filter_map(|garbage| garbage.original).collect(),
+        })
     }
 }

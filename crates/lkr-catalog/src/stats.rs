@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use lkr_domain::Counts;
-use lkr_state::Order;
+use lkr_state::ScanOrder;
 
 use crate::{Catalog, Result, catalog::key, listing::decode_document};
 
@@ -34,7 +34,7 @@ impl Catalog {
         let mut stats = Stats::default();
         let mut after: Option<String> = None;
         loop {
-            let page = self.state.scan(key::DOCUMENTS, after.as_deref(), Order::Ascending, PAGE).await?;
+            let page = self.state.scan(key::DOCUMENTS, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
             for (key, record) in &page {
                 let document = decode_document(key, record)?;
                 stats.counts += document.counts;

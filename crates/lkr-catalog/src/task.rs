@@ -252,7 +252,7 @@ pub struct DocumentResult {
     /// How many texts were embedded.
     pub embedded: u64,
     /// What language models were asked.
-    pub usage: Usage,
+    pub usage: ModelUsage,
     /// What the person who sent it should know.
     pub warnings: Vec<String>,
     /// From the first stage's begin to the end, in milliseconds, waiting between tries left out.
@@ -280,7 +280,7 @@ pub struct ReclassifyResult {
     /// How many have no category now.
     pub uncategorized: u64,
     /// What language models were asked.
-    pub usage: Usage,
+    pub usage: ModelUsage,
     /// What the person who asked for it should know.
     pub warnings: Vec<String>,
     /// What the last attempt took, in milliseconds.
@@ -312,16 +312,16 @@ pub struct ReembedResult {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EvaluateResult {
     /// Of chunks alone.
-    pub flat: Figures,
+    pub flat: SearchQuality,
     /// Of all layers.
-    pub layered: Figures,
+    pub layered: SearchQuality,
     /// What the last attempt took, in milliseconds.
     pub elapsed_ms: u64,
 }
 
 /// What searches of one mode are worth: means over the queries, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct SearchQuality {
     /// How many queries there were.
     pub queries: u64,
     /// Normalised discounted cumulative gain at 10.
@@ -358,7 +358,7 @@ fn warn(warnings: &mut Vec<String>, warning: String) {
 
 /// What language models were asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ModelUsage {
     /// Requests.
     pub calls: u64,
     /// Tokens in and out.

@@ -32,7 +32,7 @@ pub struct ExtractedText {
 
 /// What a text and its blocks are known by again: their SHA-256, in lower-case hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Digests {
+pub struct ContentDigests {
     /// That of the text.
     pub text: String,
     /// That of its blocks, where it has some.
@@ -50,9 +50,9 @@ impl Texts {
     }
 
     /// Keeps a text; durable when it answers.
-    pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<Digests> {
+    pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<ContentDigests> {
         let text = text.into();
-        let digests = Digests { text: hex(&Sha256::digest(&text)), blocks: None };
+        let digests = ContentDigests { text: hex(&Sha256::digest(&text)), blocks: None };
         put(&self.blobs, &path(doc_id, revision), text).await?;
         Ok(digests)
     }
@@ -63,14 +63,14 @@ impl Texts {
         doc_id: DocId,
         revision: u64,
         extracted: &ExtractedText,
-    ) -> Result<Digests> {
+    ) -> Result<ContentDigests> {
         let ExtractedText { file, text_bytes, blocks_bytes } = extracted;
         let (text_bytes, blocks_bytes) = (*text_bytes, *blocks_bytes);
         // The text first: what has blocks has a text, by which it is found.
         let text = put_file(&self.blobs, &path(doc_id, revision), file, 0..text_bytes).await?;
         let blocks = text_bytes..text_bytes + blocks_bytes;
         let blocks = Some(put_file(&self.blobs, &blocks_path(doc_id, revision), file, blocks).await?);
-        Ok(Digests { text, blocks })
+        Ok(ContentDigests { text, blocks })
     }
 
     /// The blocks of a text that was extracted from a file, as they were written down, where their SHA-256 is this.

@@ -2,7 +2,7 @@
 //! finds them.
 
 use lkr_domain::DocId;
-use lkr_state::{Expect, Order, Write};
+use lkr_state::{Expect, ScanOrder, Write};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -38,7 +38,7 @@ impl Catalog {
     /// Originals beyond `after` that no task answers for, at most `limit`.
     pub async fn uploads(&self, after: Option<&Upload>, limit: usize) -> Result<Vec<Upload>> {
         let after = after.map(|upload| upload.key.as_str());
-        let records = self.state.scan(key::UPLOADS, after, Order::Ascending, limit).await?;
+        let records = self.state.scan(key::UPLOADS, after, ScanOrder::Ascending, limit).await?;
         let read = |(key, record): &(String, lkr_state::Record)| {
             let note: UploadV1 =
                 serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read upload note", e))?;

@@ -77,7 +77,7 @@ impl Catalog {
         limit: usize,
     ) -> Result<Vec<Stored<Document>>> {
         let after = after.map(key::document);
-        let order = lkr_state::Order::Ascending;
+        let order = lkr_state::ScanOrder::Ascending;
         let records = self.state.scan(key::DOCUMENTS, after.as_deref(), order, limit).await?;
         let read = |(key, record): &(String, Record)| {
             let doc_id = key.strip_prefix(key::DOCUMENTS).unwrap_or_default().parse();

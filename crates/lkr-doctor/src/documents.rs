@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use lkr_catalog::{Result, chunk_of, l1_of, node_of, tags_of};
 use lkr_domain::{CharSpan, Document, Layer, PointId};
 use lkr_parsers::decode_blocks;
-use lkr_vectors::{Collection, Condition, Filter, Point, With};
+use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 use tokio::task::spawn_blocking;
 
-use crate::{Cure, Doctor, Ports, layers};
+use crate::{Doctor, Ports, RepairAction, layers};
 
 /// How many points are read at a time.
 const BATCH: u32 = 128;
@@ -30,7 +30,8 @@ impl Doctor<'_> {
             Ok(true) => {}
             Ok(false) => {
                 let what = format!("document {} is not in the indexes of texts", document.doc_id);
-                self.found(what, Some(&document.title), Cure::Index(Box::new(document.clone()))).await;
+                self.found(what, Some(&document.title), RepairAction::Index(Box::new(document.clone())))
+                    .await;
             }
             Err(error) => {
                 let what = format!("what the indexes of texts say of document {}", document.doc_id);
@@ -54,7 +55,7 @@ impl Doctor<'_> {
                     Some(_) => "replace the document by its file, which is kept",
                     None => "replace the document by its text",
                 };
-                self.found(what, title, Cure::Lost(lost)).await;
+                self.found(what, title, RepairAction::Lost(lost)).await;
                 return None;
             }
         };
@@ -62,7 +63,7 @@ impl Doctor<'_> {
             let blocks = self.ports.texts.blocks(doc_id, document.revision, None).await;
             if blocks.is_ok_and(|blocks| decode_blocks(&blocks, &text).is_err()) {
                 let what = format!("the blocks of document {doc_id} are not of its text");
-                self.found(what, title, Cure::DropBlocks(doc_id, document.revision)).await;
+                self.found(what, title, RepairAction::DropBlocks(doc_id, document.revision)).await;
             }
         }
         self.fingerprint(document, text).await
@@ -77,7 +78,7 @@ impl Doctor<'_> {
         .ok()?;
         if document.fingerprint.as_ref().is_some_and(|fingerprint| *fingerprint != made) {
             let what = format!("the fingerprint of document {} is not that of its text", document.doc_id);
-            let cure = Cure::Fingerprint(Box::new(document.clone()), made);
+            let cure = RepairAction::Fingerprint(Box::new(document.clone()), made);
             self.found(what, Some(&document.title), cure).await;
         }
         Some(text)
@@ -98,7 +99,7 @@ impl Doctor<'_> {
         if let Some(ill) = ill {
             let what = format!("the file {} of document {} {ill}", original.path, document.doc_id);
             let lost = "its text and points stay; send the file again to have it back";
-            self.found(what, Some(&document.title), Cure::Lost(lost)).await;
+            self.found(what, Some(&document.title), RepairAction::Lost(lost)).await;
         }
     }
 
@@ -115,13 +116,13 @@ impl Doctor<'_> {
         let (doc_id, title) = (document.doc_id, Some(document.title.as_str()));
         if ills.tags {
             let what = format!("points of document {doc_id} have other tags than its record");
-            self.found(what, title, Cure::Retag(Box::new(document.clone()))).await;
+            self.found(what, title, RepairAction::Retag(Box::new(document.clone()))).await;
         }
         for ((layer, ill), count) in ills.points {
             let what = format!("{count} points of document {doc_id} in {layer} {ill}");
             let cure = match text {
-                Some(text) => Cure::Replace(Box::new(document.clone()), text.to_owned()),
-                None => Cure::Lost("its text is lost too; replace the document"),
+                Some(text) => RepairAction::Replace(Box::new(document.clone()), text.to_owned()),
+                None => RepairAction::Lost("its text is lost too; replace the document"),
             };
             self.found(what, title, cure).await;
         }
@@ -182,13 +183,13 @@ async fn check_layer(
 
 /// The points of these ids; an outer `None` for each that cannot be read.
 async fn points_of(ports: &Ports, collection: &Collection, ids: &[PointId]) -> Vec<Option<Option<Point>>> {
-    if let Ok(points) = ports.vectors.get(collection, ids, With::All).await {
+    if let Ok(points) = ports.vectors.get(collection, ids, Include::All).await {
         return points.into_iter().map(Some).collect();
     }
     // One of them keeps the others from being read together.
     let mut points = Vec::with_capacity(ids.len());
     for id in ids {
-        let point = ports.vectors.get(collection, &[*id], With::All).await;
+        let point = ports.vectors.get(collection, &[*id], Include::All).await;
         points.push(point.ok().and_then(|point| point.into_iter().next()));
     }
     points

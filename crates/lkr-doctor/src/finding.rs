@@ -8,12 +8,12 @@ pub struct Finding {
     /// What can be done about it.
     pub remedy: String,
     /// What was done.
-    pub outcome: Outcome,
+    pub outcome: RepairOutcome,
 }
 
 /// What became of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RepairOutcome {
     /// Nothing was done.
     Left,
     /// It is mended.
@@ -28,6 +28,6 @@ impl Finding {
     /// Whether there is still something to be done.
     #[must_use]
     pub const fn is_left(&self) -> bool {
-        matches!(self.outcome, Outcome::Left | Outcome::Failed(_))
+        matches!(self.outcome, RepairOutcome::Left | RepairOutcome::Failed(_))
     }
 }

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-mod cure;
 mod documents;
 mod finding;
 mod misplaced;
 mod records;
+mod repair;
 mod strangers;
 
 use std::{collections::HashSet, fmt, path::PathBuf};
@@ -15,8 +15,8 @@ use lkr_ingest::Ingestor;
 use lkr_vectors::VectorStore;
 use std::sync::Arc;
 
-pub use cure::Cure;
-pub use finding::{Finding, Outcome};
+pub use finding::{Finding, RepairOutcome};
+pub use repair::RepairAction;
 
 /// Whether a record can be read, by its key and value; `None` where it is another's.
 pub type ReadRecord = fn(&str, &[u8]) -> Option<bool>;
@@ -38,7 +38,7 @@ pub struct Ports {
 
 /// What mends.
 #[derive(Debug, Clone)]
-pub struct Mender {
+pub struct Repairer {
     /// What accepts documents to be ingested again. Its workers need not run.
     pub ingestor: Ingestor,
     /// Where that goes of which there may be no other copy.
@@ -58,7 +58,7 @@ pub struct Report {
 
 /// Looks everything over, and mends what is wrong where there is a `mender`. Nobody else may write meanwhile. What
 /// cannot be read is a finding, and the rest is looked at all the same.
-pub async fn examine(ports: &Ports, mender: Option<Mender>) -> Report {
+pub async fn examine(ports: &Ports, mender: Option<Repairer>) -> Report {
     let mut doctor = Doctor {
         ports,
         mender,
@@ -75,7 +75,7 @@ pub async fn examine(ports: &Ports, mender: Option<Mender>) -> Report {
 /// The one who looks.
 struct Doctor<'p> {
     ports: &'p Ports,
-    mender: Option<Mender>,
+    mender: Option<Repairer>,
     report: Report,
     known: strangers::Known,
     /// The documents of which the one may be the other's record: nothing of theirs is touched.
@@ -84,10 +84,10 @@ struct Doctor<'p> {
 
 impl Doctor<'_> {
     /// Notes what is wrong, and does what can be done about it.
-    async fn found(&mut self, what: String, title: Option<&str>, cure: Cure) {
+    async fn found(&mut self, what: String, title: Option<&str>, cure: RepairAction) {
         let outcome = match &self.mender {
             Some(mender) => cure.apply(self.ports, mender).await,
-            None => Outcome::Left,
+            None => RepairOutcome::Left,
         };
         let remedy = cure.described().to_owned();
         self.report.findings.push(Finding { what, title: title.map(str::to_owned), remedy, outcome });
@@ -98,7 +98,7 @@ impl Doctor<'_> {
     /// Notes what could not be looked at.
     async fn unread(&mut self, what: impl fmt::Display, error: impl fmt::Display) {
         let what = format!("{what} cannot be looked at: {error}");
-        self.found(what, None, Cure::Lost("look again when what is damaged is mended")).await;
+        self.found(what, None, RepairAction::Lost("look again when what is damaged is mended")).await;
     }
 }
 

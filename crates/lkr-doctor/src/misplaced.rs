@@ -4,7 +4,7 @@ use lkr_catalog::{Entry, Result};
 use lkr_domain::{DocId, Document};
 use lkr_vectors::{Collection, Condition, Filter};
 
-use crate::{Cure, Doctor, layers};
+use crate::{Doctor, RepairAction, layers};
 
 /// How many records are read at a time.
 const PAGE: usize = 100;
@@ -24,7 +24,7 @@ impl Doctor<'_> {
                     document.doc_id
                 );
                 let remedy = "nothing of the two is touched; a backup has the right one";
-                self.found(what, Some(&document.title), Cure::Lost(remedy)).await;
+                self.found(what, Some(&document.title), RepairAction::Lost(remedy)).await;
             }
         }
     }
@@ -34,9 +34,9 @@ impl Doctor<'_> {
         let doc_id = match entry {
             Entry::Document(document) => &document.doc_id,
             Entry::Task(task) => &task.doc_id,
-            Entry::Active(doc_id, _)
-            | Entry::Held(doc_id, ..)
-            | Entry::Amendment(doc_id, _)
+            Entry::ActiveTask(doc_id, _)
+            | Entry::FailedAttempt(doc_id, ..)
+            | Entry::ConcurrentEdit(doc_id, _)
             | Entry::Content(_, doc_id)
             | Entry::Simhash(doc_id, _) => doc_id,
             _ => return false,
@@ -48,7 +48,7 @@ impl Doctor<'_> {
     async fn bare(&self) -> Result<Vec<Document>> {
         let (mut bare, mut after) = (Vec::new(), DOCUMENTS.to_owned());
         loop {
-            let page = self.ports.catalog.survey(Some(&after), PAGE).await?;
+            let page = self.ports.catalog.scan_records(Some(&after), PAGE).await?;
             let Some(last) = page.last() else { return Ok(bare) };
             after.clone_from(&last.key);
             for surveyed in page {

@@ -1,9 +1,9 @@
 //! Every record, and whether what it speaks of is there.
 
-use lkr_catalog::{Entry, Surveyed, Task, TaskStatus};
+use lkr_catalog::{Entry, ScannedRecord, Task, TaskStatus};
 use lkr_domain::{DocId, Fingerprint, TaskId};
 
-use crate::{Cure, Doctor};
+use crate::{Doctor, RepairAction};
 
 /// How many records are read at a time.
 const PAGE: usize = 100;
@@ -12,7 +12,7 @@ impl Doctor<'_> {
     pub(crate) async fn records(&mut self) {
         let mut after: Option<String> = None;
         loop {
-            let page = match self.ports.catalog.survey(after.as_deref(), PAGE).await {
+            let page = match self.ports.catalog.scan_records(after.as_deref(), PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     let from = after.map(|after| format!(" beyond {after}")).unwrap_or_default();
@@ -30,11 +30,11 @@ impl Doctor<'_> {
         }
     }
 
-    async fn record(&mut self, surveyed: Surveyed) {
+    async fn record(&mut self, surveyed: ScannedRecord) {
         let key = surveyed.key.clone();
         let Some(entry) = &surveyed.entry else {
             let what = format!("the record {key} cannot be read");
-            return self.found(what, None, Cure::SetAside(surveyed)).await;
+            return self.found(what, None, RepairAction::SetAside(surveyed)).await;
         };
         self.known.note(entry);
         if self.is_misplaced(entry) {
@@ -43,10 +43,10 @@ impl Doctor<'_> {
         let holds = match entry {
             Entry::Document(document) => return self.document(document).await,
             Entry::Task(task) => return self.task(task).await,
-            Entry::Active(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
-            Entry::Held(_, _, task_id, _) => self.has_failed(*task_id).await,
+            Entry::ActiveTask(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
+            Entry::FailedAttempt(_, _, task_id, _) => self.has_failed(*task_id).await,
             Entry::Gold(task_id) => self.has_task(*task_id).await,
-            Entry::Amendment(doc_id, revision) => {
+            Entry::ConcurrentEdit(doc_id, revision) => {
                 self.ports.catalog.knows(*doc_id, *revision).await.unwrap_or(self.may_hold())
             }
             Entry::Content(sha256, doc_id) => {
@@ -59,14 +59,15 @@ impl Doctor<'_> {
                 let said = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
                 if said == Some(false) {
                     let what = format!("the record {key} cannot be read");
-                    self.found(what, None, Cure::Lost("nothing can be done; a backup may have it")).await;
+                    self.found(what, None, RepairAction::Lost("nothing can be done; a backup may have it"))
+                        .await;
                 }
                 true
             }
             // They may speak of what is gone; the next start looks after them.
             Entry::Upsert(_)
             | Entry::Idempotency(_)
-            | Entry::Trash(_)
+            | Entry::Garbage(_)
             | Entry::Change(_)
             | Entry::Upload(..)
             | Entry::Unembedded(_)
@@ -74,7 +75,7 @@ impl Doctor<'_> {
         };
         if !holds {
             let what = format!("the record {key} speaks of what is not there");
-            self.found(what, None, Cure::Strike(surveyed)).await;
+            self.found(what, None, RepairAction::Strike(surveyed)).await;
         }
     }
 
@@ -114,13 +115,14 @@ impl Doctor<'_> {
         let active = self.ports.catalog.active(task.doc_id).await.ok().flatten();
         if active.is_none_or(|active| active.task_id != task_id) {
             let what = format!("task {task_id} has not ended, and nobody would work on it");
-            self.found(what, title, Cure::Resume(Box::new(task.clone()))).await;
+            self.found(what, title, RepairAction::Resume(Box::new(task.clone()))).await;
         }
         if task.kind.is_about_a_document() {
             let sha256 = task.input.text_sha256.as_deref();
             if let Err(error) = self.ports.texts.get(task.doc_id, task.input.revision, sha256).await {
                 let what = format!("the text that task {task_id} works on cannot be read: {error}");
-                self.found(what, title, Cure::Lost("the task will fail; send the document again")).await;
+                self.found(what, title, RepairAction::Lost("the task will fail; send the document again"))
+                    .await;
             }
         }
     }

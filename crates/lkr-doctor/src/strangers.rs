@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use lkr_catalog::{Entry, Result, Trash};
+use lkr_catalog::{Entry, Garbage, Result};
 use lkr_domain::{DocId, Layer};
-use lkr_vectors::{Collection, Condition, Filter, With};
+use lkr_vectors::{Collection, Condition, Filter, Include};
 
-use crate::{Cure, Doctor, layers};
+use crate::{Doctor, RepairAction, layers};
 
 /// How many points are read at a time.
 const PAGE: usize = 1_000;
@@ -32,8 +32,10 @@ impl Known {
                 let original = task.input.original.as_ref().filter(|_| other.is_some());
                 (other, original.map(|original| original.path.clone()))
             }
-            Entry::Held(doc_id, revision, _, original) => (Some((*doc_id, *revision)), original.clone()),
-            Entry::Trash(Trash { doc_id, revision, original }) => {
+            Entry::FailedAttempt(doc_id, revision, _, original) => {
+                (Some((*doc_id, *revision)), original.clone())
+            }
+            Entry::Garbage(Garbage { doc_id, revision, original }) => {
                 (Some((*doc_id, *revision)), original.clone())
             }
             Entry::Upload(_, path) => (None, Some(path.clone())),
@@ -62,7 +64,7 @@ impl Doctor<'_> {
         for (doc_id, revision) in unknown {
             let what =
                 format!("there are points of document {doc_id}, revision {revision}, which is nowhere");
-            self.found(what, None, Cure::DropPoints(doc_id, revision)).await;
+            self.found(what, None, RepairAction::DropPoints(doc_id, revision)).await;
         }
         match self.ports.texts.stored().await {
             Ok(stored) => self.unknown_texts(stored).await,
@@ -79,7 +81,7 @@ impl Doctor<'_> {
             if !self.misplaced.contains(&doc_id) && !self.is_known(doc_id, revision).await {
                 let what =
                     format!("there is a text of document {doc_id}, revision {revision}, which is nowhere");
-                self.found(what, None, Cure::DropText(doc_id, revision)).await;
+                self.found(what, None, RepairAction::DropText(doc_id, revision)).await;
             }
         }
     }
@@ -88,7 +90,12 @@ impl Doctor<'_> {
         for path in stored {
             // A repair may have stored some since.
             if !self.known.originals.contains(&path) && !self.is_original(&path).await {
-                self.found(format!("the file {path} is no document's"), None, Cure::DropOriginal(path)).await;
+                self.found(
+                    format!("the file {path} is no document's"),
+                    None,
+                    RepairAction::DropOriginal(path),
+                )
+                .await;
             }
         }
     }
@@ -108,7 +115,7 @@ impl Doctor<'_> {
         if self.misplaced.contains(&doc_id) {
             return true;
         }
-        let Ok(present) = self.ports.catalog.present(doc_id).await else { return true };
+        let Ok(present) = self.ports.catalog.document_state(doc_id).await else { return true };
         let unfinished = present.unfinished.and_then(|unfinished| unfinished.task.input.original);
         unfinished.is_some_and(|original| original.path == path)
     }
@@ -131,7 +138,7 @@ impl Doctor<'_> {
         let mut after = None;
         loop {
             let all = Filter::all();
-            let page = vectors.scroll(&collection, &all, after.as_ref(), PAGE, With::Payload).await?;
+            let page = vectors.scroll(&collection, &all, after.as_ref(), PAGE, Include::Payload).await?;
             let revisions: BTreeSet<_> =
                 page.points.iter().map(|point| (point.origin.doc_id, point.origin.revision)).collect();
             for (doc_id, revision) in revisions {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use lkr_catalog::ListFilter;
 use lkr_domain::{DocId, Document, Layer, PointId};
-use lkr_models::{Embedder, SPREAD_SAMPLE, cosine_scale, spread};
-use lkr_vectors::With;
+use lkr_models::{CALIBRATION_SAMPLE, Embedder, cosine_scale, spread};
+use lkr_vectors::Include;
 use sha2::{Digest, Sha256};
 
-use crate::{Result, ingestor::Inner, shelves::collection};
+use crate::{Result, collection_sets::collection, ingestor::Inner};
 
 /// How many documents are listed at a time.
 const PAGE: usize = 100;
@@ -28,7 +28,7 @@ pub(crate) async fn calibrate(inner: &Inner, embedder: &dyn Embedder) -> Result<
 pub(crate) async fn calibrate_first(inner: &Inner, embedder: &dyn Embedder) -> Result<()> {
     let catalog = &inner.ports.catalog;
     let is_known = catalog.cosine_scale(&embedder.profile().id).await?.is_some();
-    if !is_known && catalog.stats().await?.counts.chunks >= SPREAD_SAMPLE as u64 {
+    if !is_known && catalog.stats().await?.counts.chunks >= CALIBRATION_SAMPLE as u64 {
         calibrate(inner, embedder).await?;
     }
     Ok(())
@@ -38,12 +38,12 @@ pub(crate) async fn calibrate_first(inner: &Inner, embedder: &dyn Embedder) -> R
 /// as any and the same each time.
 async fn sample(inner: &Inner, model: &str) -> Result<Vec<Vec<f32>>> {
     let chosen = choose(inner).await?;
-    let each = SPREAD_SAMPLE.div_ceil(chosen.len().max(1));
+    let each = CALIBRATION_SAMPLE.div_ceil(chosen.len().max(1));
     let ids: Vec<PointId> = chosen.iter().flat_map(|document| chunks(document, each)).collect();
     let of_model = collection(Layer::Chunks, Some(model))?;
     let mut vectors = Vec::with_capacity(ids.len());
     for ids in ids.chunks(PAGE) {
-        let points = inner.ports.vectors.get(&of_model, ids, With::All).await?;
+        let points = inner.ports.vectors.get(&of_model, ids, Include::All).await?;
         vectors.extend(points.into_iter().flatten().filter_map(|point| point.dense));
     }
     Ok(vectors)
@@ -56,7 +56,7 @@ async fn choose(inner: &Inner) -> Result<Vec<Document>> {
         let page = inner.ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
         for document in page.items {
             chosen.insert(Sha256::digest(document.doc_id.as_bytes()), document);
-            if chosen.len() > SPREAD_SAMPLE {
+            if chosen.len() > CALIBRATION_SAMPLE {
                 chosen.pop_last();
             }
         }

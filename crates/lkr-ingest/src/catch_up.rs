@@ -11,9 +11,9 @@ use crate::{
     Result,
     calibrate::calibrate_first,
     classify,
+    collection_sets::{CollectionSets, delete_everywhere},
     fill::{fill, own_vector},
     ingestor::Inner,
-    shelves::{Shelves, delete_everywhere},
 };
 
 /// How many notes are read at a time.
@@ -48,7 +48,7 @@ struct GivenUp {
 
 async fn catch_up(inner: &Inner, given_up: &mut GivenUp) -> Result<()> {
     let catalog = &inner.ports.catalog;
-    let Some(live) = Shelves::live_model(&*inner.ports.vectors).await? else { return Ok(()) };
+    let Some(live) = CollectionSets::live_model(&*inner.ports.vectors).await? else { return Ok(()) };
     let Some(embedder) = inner.ports.embedders.embedder_of(&live) else { return Ok(()) };
     if given_up.model != live {
         *given_up = GivenUp { model: live, documents: BTreeSet::new() };

@@ -8,14 +8,14 @@ use std::{
 
 use lkr_catalog::{ChangeNote, DocumentChange, Stored, tags_of};
 use lkr_domain::{DocId, Document};
-use lkr_state::{Turns, Write};
+use lkr_state::{KeyedMutex, Write};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Result,
+    collection_sets::set_tags_everywhere,
     ingestor::{CONTENDED_TRIES, Inner},
-    shelves::set_tags_everywhere,
 };
 
 /// Changes a live document as a person asks for it.
@@ -61,7 +61,7 @@ async fn amend(
     asked: Option<&DocumentChange>,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
-    let _turn = inner.changes.turns.turn(doc_id).await;
+    let _turn = inner.changes.turns.lock(doc_id).await;
     let mut pending = None;
     let amended = try_amend(inner, doc_id, change, asked, alongside, &mut pending).await;
     if let Some(pending) = pending.filter(|pending: &Pending<'_>| !pending.done)
@@ -83,7 +83,7 @@ async fn try_amend<'a>(
 ) -> Result<Option<Document>> {
     let catalog = &inner.ports.catalog;
     for _ in 0..CONTENDED_TRIES {
-        let present = catalog.present(doc_id).await?;
+        let present = catalog.document_state(doc_id).await?;
         let Some(before) = &present.document else { return Ok(None) };
         let Some(mut after) = change(&before.value)? else { return Ok(Some(before.value.clone())) };
         let amends = asked.filter(|_| present.may_be_replaced());
@@ -120,7 +120,7 @@ async fn try_amend<'a>(
 pub(crate) struct Changes {
     begun: Mutex<Begun>,
     /// Those of one document go one after another.
-    turns: Turns,
+    turns: KeyedMutex,
 }
 
 #[derive(Debug, Default)]
@@ -180,7 +180,7 @@ impl Drop for Pending<'_> {
         begun.under_way.remove(&self.note);
         if !self.done {
             begun.left.insert(self.note.clone());
-            self.inner.trash.notify_one();
+            self.inner.garbage.notify_one();
         }
     }
 }
@@ -235,7 +235,7 @@ fn is_abandoned(inner: &Inner, note: &ChangeNote) -> bool {
 /// False where the document kept changing, and the note is still there.
 async fn repair(inner: &Inner, note: &ChangeNote) -> Result<bool> {
     for _ in 0..CONTENDED_TRIES {
-        let present = inner.ports.catalog.present(note.doc_id).await?;
+        let present = inner.ports.catalog.document_state(note.doc_id).await?;
         let Some(document) = &present.document else {
             inner.ports.catalog.forget_change(note).await?;
             return Ok(true);

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use lkr_catalog::{Active, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult, Usage};
+use lkr_catalog::{ActiveTask, ListFilter, ModelUsage, Progress, ReclassifyResult, Stage, Task, TaskResult};
 use lkr_domain::{DocId, Document};
 use lkr_taxonomy::{Classified, Digest};
 
 use crate::{
-    Error, ErrorKind, Result, change, fill::own_vector, ingestor::Inner, pipeline::Report, shelves::Shelves,
+    Error, ErrorKind, Result, change, collection_sets::CollectionSets, fill::own_vector, ingestor::Inner,
+    pipeline::Report,
 };
 
 /// How many documents are listed at a time.
@@ -24,7 +25,7 @@ pub(crate) type Vector<'a> = (&'a [f32], &'a str);
 pub(crate) struct Category {
     pub(crate) name: String,
     /// What a language model was asked for it.
-    pub(crate) usage: Usage,
+    pub(crate) usage: ModelUsage,
     pub(crate) warning: Option<String>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Category {
 pub(crate) async fn category_of(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> Category {
     match ask(inner, document, vector).await {
         Ok(found) => Category {
-            usage: Usage { calls: found.calls, tokens: found.tokens },
+            usage: ModelUsage { calls: found.calls, tokens: found.tokens },
             warning: found.warning,
             name: found.verdict.map(|verdict| verdict.name).unwrap_or_default(),
         },
@@ -66,7 +67,12 @@ pub(crate) async fn catch_up(inner: &Inner, document: &Document, vector: Option<
 }
 
 /// Classifies every live document, and ends the task. Each one is shown with its new category at once.
-pub(crate) async fn reclassify(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+pub(crate) async fn reclassify(
+    inner: &Inner,
+    active: ActiveTask,
+    task: &Task,
+    report: &Report,
+) -> Result<()> {
     let begun = Instant::now();
     let total = inner.ports.catalog.stats().await?.counts.l1;
     report.send_replace((Stage::Classify, Progress { done: 0, total }));
@@ -132,7 +138,7 @@ async fn vector_of(inner: &Inner, document: &Document) -> Result<Option<(Vec<f32
     if embedders.embedders().is_empty() {
         return Ok(None);
     }
-    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    let live = CollectionSets::live_model(&*inner.ports.vectors).await?;
     let Some(model) = live.filter(|live| embedders.embedder_of(live).is_some()) else {
         let reason = "documents are being embedded anew; their categories can be found when that is done";
         return Err(Error::new(ErrorKind::ModelAway, "reclassify", reason));

@@ -9,14 +9,14 @@ use lkr_catalog::{Duplicate, Stored};
 use lkr_domain::{Dedup, DocId, Document, Fingerprint, TaskId};
 use lkr_state::Write;
 
-use crate::{Result, ingestor::Inner, near::Near};
+use crate::{Result, ingestor::Inner, near::SimhashIndex};
 
 /// How many fingerprints are read at a time.
 const PAGE: usize = 1_000;
 
 /// What is being made a document of, and the fingerprints of those that are.
 #[derive(Debug, Default)]
-pub(crate) struct Twins {
+pub(crate) struct DuplicateIndex {
     under_way: Mutex<HashMap<TaskId, Fingerprint>>,
     near: Mutex<Known>,
     reading: tokio::sync::Mutex<()>,
@@ -28,14 +28,14 @@ enum Known {
     #[default]
     Unread,
     /// They are being read; these went meanwhile.
-    Reading(Near, HashSet<DocId>),
-    Read(Near),
+    Reading(SimhashIndex, HashSet<DocId>),
+    Read(SimhashIndex),
 }
 
 /// The right to make a document of a text: nobody else in this process makes one of a twin until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
-    twins: &'a Twins,
+    twins: &'a DuplicateIndex,
     task: TaskId,
 }
 
@@ -49,14 +49,14 @@ impl Drop for Claim<'_> {
 #[derive(Debug)]
 pub(crate) enum Decision<'a> {
     /// It does, as long as the write holds that is part of the step.
-    Free(Option<Claim<'a>>, Vec<Write>),
+    UniqueText(Option<Claim<'a>>, Vec<Write>),
     /// A twin is under way: what becomes of that decides.
     Later,
     /// This one is there already.
     Duplicate(Duplicate, Box<Stored<Document>>),
 }
 
-impl Twins {
+impl DuplicateIndex {
     fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Fingerprint>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,12 +123,12 @@ pub(crate) async fn decide<'a>(
     fingerprint: &Fingerprint,
 ) -> Result<Decision<'a>> {
     if rule == Dedup::None {
-        return Ok(Decision::Free(None, Vec::new()));
+        return Ok(Decision::UniqueText(None, Vec::new()));
     }
     // What is published after this, in this process, was not under way before it.
     let Some(claim) = inner.twins.claim(task, rule, fingerprint) else { return Ok(Decision::Later) };
     match rule {
-        Dedup::None => Ok(Decision::Free(None, Vec::new())),
+        Dedup::None => Ok(Decision::UniqueText(None, Vec::new())),
         Dedup::Sha256 => equal(inner, claim, fingerprint).await,
         Dedup::Simhash { threshold } => near(inner, claim, fingerprint, threshold).await,
     }
@@ -138,7 +138,7 @@ async fn equal<'a>(inner: &Inner, claim: Claim<'a>, fingerprint: &Fingerprint) -
     loop {
         let doc_id = match inner.ports.catalog.with_content(&fingerprint.sha256).await? {
             Ok(doc_id) => doc_id,
-            Err(free) => return Ok(Decision::Free(Some(claim), vec![free.into_write()])),
+            Err(free) => return Ok(Decision::UniqueText(Some(claim), vec![free.into_write()])),
         };
         // Where it went meanwhile, so did what it was found by.
         if let Some(document) = inner.ports.catalog.document(doc_id).await? {
@@ -161,7 +161,7 @@ async fn near<'a>(
             _ => None,
         };
         let Some((doc_id, distance)) = found else {
-            return Ok(Decision::Free(Some(claim), Vec::new()));
+            return Ok(Decision::UniqueText(Some(claim), Vec::new()));
         };
         let document = inner.ports.catalog.document(doc_id).await?;
         let is_so = |document: &Stored<Document>| {
@@ -183,7 +183,7 @@ async fn read_all(inner: &Inner) -> Result<()> {
         return Ok(());
     }
     // What is published or deleted from now on is noted.
-    *twins.known() = Known::Reading(Near::default(), HashSet::new());
+    *twins.known() = Known::Reading(SimhashIndex::default(), HashSet::new());
     let mut after = None;
     loop {
         let page = inner.ports.catalog.simhashes(after, PAGE).await?;

@@ -6,7 +6,7 @@ use lkr_catalog::l1_id;
 use lkr_domain::{Chunk, PointId};
 use lkr_layers::indexed_text;
 use lkr_models::{EmbedKind, Embedder};
-use lkr_vectors::Origin;
+use lkr_vectors::PointOrigin;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -54,7 +54,7 @@ pub(crate) struct Means {
 
 impl Means {
     /// Adds the vector of a chunk to those of the points above it.
-    pub(crate) fn add(&mut self, chunk: &Origin, vector: &[f32]) {
+    pub(crate) fn add(&mut self, chunk: &PointOrigin, vector: &[f32]) {
         let above = [Some(l1_id(chunk.doc_id, chunk.revision)), chunk.l2, chunk.l3];
         for node in above.into_iter().flatten() {
             add(self.sums.entry(node).or_insert_with(|| vec![0.0; vector.len()]), vector);

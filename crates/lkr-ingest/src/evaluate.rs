@@ -3,7 +3,7 @@
 use std::{fmt::Debug, time::Instant};
 
 use async_trait::async_trait;
-use lkr_catalog::{Active, EvaluateResult, Figures, Progress, Stage, Task, TaskResult};
+use lkr_catalog::{ActiveTask, EvaluateResult, Progress, SearchQuality, Stage, Task, TaskResult};
 
 use crate::{Error, ErrorKind, Result, ingestor::Inner, pipeline::Report};
 
@@ -18,13 +18,13 @@ pub trait Evaluator: Debug + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// Chunks alone.
-    pub flat: Figures,
+    pub flat: SearchQuality,
     /// All layers.
-    pub layered: Figures,
+    pub layered: SearchQuality,
 }
 
 /// Runs the gold set of a task, and ends the task.
-pub(crate) async fn evaluate(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+pub(crate) async fn evaluate(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
     let begun = Instant::now();
     let fail = |reason| Error::new(ErrorKind::Internal, "evaluate", reason);
     let evaluator = inner.ports.evaluator.as_ref().ok_or_else(|| fail("nothing here judges searches"))?;

@@ -3,14 +3,14 @@
 use lkr_catalog::{Stored, l1_id};
 use lkr_domain::{DocId, Document, Layer, PointId};
 use lkr_models::Embedder;
-use lkr_vectors::{Collection, Condition, Filter, Point, With};
+use lkr_vectors::{Collection, Condition, Filter, Include, Point};
 
 use crate::{
     Error, ErrorKind, Result,
     change::Pending,
+    collection_sets::{collection, delete_everywhere},
     dense::{Means, batches, embed, passage},
     ingestor::Inner,
-    shelves::{collection, delete_everywhere},
 };
 
 /// Writes a document's points with vectors into the embedder's collections, unless they are there; answers how many
@@ -43,7 +43,7 @@ pub(crate) async fn lacking(inner: &Inner, model: &str, documents: &[Document]) 
     let ids: Vec<PointId> =
         documents.iter().map(|document| l1_id(document.doc_id, document.revision)).collect();
     let l1 = collection(Layer::L1, Some(model))?;
-    let stored = inner.ports.vectors.get(&l1, &ids, With::All).await?;
+    let stored = inner.ports.vectors.get(&l1, &ids, Include::All).await?;
     let has_vector = |stored: Option<Point>| stored.is_some_and(|point| point.dense.is_some());
     let lacking = documents
         .iter()
@@ -163,7 +163,7 @@ async fn points(
 ) -> Result<Vec<Option<Point>>> {
     let id = |ordinal| PointId::derive(document.doc_id, document.revision, layer, ordinal);
     let ids: Vec<PointId> = ordinals.map(id).collect();
-    match inner.ports.vectors.get(collection, &ids, With::All).await {
+    match inner.ports.vectors.get(collection, &ids, Include::All).await {
         Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => {
             Err(Error::new(ErrorKind::StoreAway, "embed document", error))
         }

@@ -7,25 +7,25 @@ use std::{
 };
 
 use lkr_catalog::{
-    Acceptance, Catalog, Deleted, DocumentChange, Idempotency, Originals, STORE_VERSION, Task, TaskKind,
-    Texts, Trash,
+    Acceptance, Catalog, Deleted, DocumentChange, Garbage, Idempotency, Originals, STORE_VERSION, Task,
+    TaskKind, Texts,
 };
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
 use lkr_models::{ChatModelSource, EmbedderProfile, EmbedderSource, SparseEncoder};
 use lkr_parsers::Parser;
-use lkr_state::{TaskQueue, Turns, Write};
+use lkr_state::{KeyedMutex, TaskQueue, Write};
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 use time::OffsetDateTime;
 use tokio::sync::{Mutex, Notify, OwnedRwLockWriteGuard, RwLock};
 
 use crate::{
-    Asked, Error, ErrorKind, Evaluator, IngestOptions, NewFile, Result, Submission, Workers,
+    Error, ErrorKind, Evaluator, IngestOptions, NewFile, ReembedTrigger, Result, Submission, Workers,
     change::{self, Changes},
-    dedup::Twins,
+    collection_sets::CollectionSets,
+    dedup::DuplicateIndex,
     long_texts::LongTexts,
     reembed,
-    shelves::Shelves,
     submit::{self, Item},
     worker,
 };
@@ -66,16 +66,16 @@ pub(crate) struct Inner {
     pub(crate) ports: Ports,
     pub(crate) options: IngestOptions,
     pub(crate) sparse: SparseEncoder,
-    pub(crate) shelves: Shelves,
+    pub(crate) shelves: CollectionSets,
     /// Before this, no file was written by this process.
     pub(crate) opened: OffsetDateTime,
     /// When this process began.
     pub(crate) started: OffsetDateTime,
     pub(crate) changes: Changes,
     pub(crate) long_texts: LongTexts,
-    pub(crate) twins: Twins,
+    pub(crate) twins: DuplicateIndex,
     /// Those who accept the same document go one after another.
-    pub(crate) accepting: Turns,
+    pub(crate) accepting: KeyedMutex,
     /// Changes of the embedding model are decided upon one after another.
     pub(crate) deciding: Mutex<()>,
     /// How often in a row a model was away that documents are embedded by anew.
@@ -83,7 +83,7 @@ pub(crate) struct Inner {
     /// Wakes who gives vectors to documents that lack them.
     pub(crate) noted: Notify,
     /// Wakes the janitor.
-    pub(crate) trash: Notify,
+    pub(crate) garbage: Notify,
     /// Whether a task was accepted and may not stand in the queue.
     pub(crate) unqueued: AtomicBool,
     /// Whoever collects shares it; whoever wants nothing collected has it alone.
@@ -93,15 +93,15 @@ pub(crate) struct Inner {
 /// As long as it is there, texts and originals stay where they are, also those that nobody needs any more: they are
 /// collected afterwards.
 #[derive(Debug)]
-pub struct Hold {
+pub struct GcPause {
     inner: Arc<Inner>,
     collecting: Option<OwnedRwLockWriteGuard<()>>,
 }
 
-impl Drop for Hold {
+impl Drop for GcPause {
     fn drop(&mut self) {
         self.collecting = None;
-        self.inner.trash.notify_one();
+        self.inner.garbage.notify_one();
     }
 }
 
@@ -122,7 +122,7 @@ impl Ingestor {
             tracing::debug!(from = earlier, to = STORE_VERSION, "the store is of this version now");
         }
         let wanted = ports.embedders.embedders().into_iter().next();
-        let shelves = Shelves::open(&*ports.vectors, wanted.as_deref()).await?;
+        let shelves = CollectionSets::open(&*ports.vectors, wanted.as_deref()).await?;
         Ok(Self::over(ports, options, shelves))
     }
 
@@ -133,10 +133,10 @@ impl Ingestor {
     /// `Refused` where the store is of a later version.
     pub async fn open_to_accept(ports: Ports, options: IngestOptions) -> Result<Self> {
         ports.catalog.upgrade().await?;
-        Ok(Self::over(ports, options, Shelves::default()))
+        Ok(Self::over(ports, options, CollectionSets::default()))
     }
 
-    fn over(ports: Ports, options: IngestOptions, shelves: Shelves) -> Self {
+    fn over(ports: Ports, options: IngestOptions, shelves: CollectionSets) -> Self {
         let started = OffsetDateTime::now_utc();
         let opened = started - CLOCK_GRAIN;
         let sparse = SparseEncoder::default();
@@ -149,12 +149,12 @@ impl Ingestor {
             opened,
             started,
             changes: Changes::default(),
-            twins: Twins::default(),
-            accepting: Turns::default(),
+            twins: DuplicateIndex::default(),
+            accepting: KeyedMutex::default(),
             deciding: Mutex::default(),
             stalled: AtomicU32::new(0),
             noted: Notify::new(),
-            trash: Notify::new(),
+            garbage: Notify::new(),
             unqueued: AtomicBool::new(false),
             collecting: Arc::default(),
         };
@@ -269,9 +269,9 @@ impl Ingestor {
     }
 
     /// Has nothing collected until what this answers is dropped. Waits for what is being collected.
-    pub async fn hold(&self) -> Hold {
+    pub async fn pause_gc(&self) -> GcPause {
         let collecting = Arc::clone(&self.inner.collecting).write_owned().await;
-        Hold { inner: Arc::clone(&self.inner), collecting: Some(collecting) }
+        GcPause { inner: Arc::clone(&self.inner), collecting: Some(collecting) }
     }
 
     /// Forgets a task that has ended. `None` where there is no such task.
@@ -280,7 +280,7 @@ impl Ingestor {
     /// `Refused` where it has not ended.
     pub async fn forget(&self, task_id: TaskId) -> Result<Option<Task>> {
         let forgotten = self.inner.ports.catalog.forget_task(task_id).await?;
-        self.inner.trash.notify_one();
+        self.inner.garbage.notify_one();
         Ok(forgotten)
     }
 
@@ -309,14 +309,18 @@ impl Ingestor {
     /// there is to be none. An unfinished change to another model ends as cancelled.
     ///
     /// This is asked again at each start: a task that waits for a model to be named goes on.
-    pub async fn embed_by(&self, model: Option<&EmbedderProfile>, asked: Asked) -> Result<Option<Task>> {
+    pub async fn embed_by(
+        &self,
+        model: Option<&EmbedderProfile>,
+        asked: ReembedTrigger,
+    ) -> Result<Option<Task>> {
         let (inner, model) = (Arc::clone(&self.inner), model.cloned());
         tokio::spawn(async move { reembed::accept(&inner, model.as_ref(), &asked).await }).await?
     }
 
     /// The id of the model whose vectors searches use; `None` where they go by words alone.
     pub async fn live_model(&self) -> Result<Option<String>> {
-        Shelves::live_model(&*self.inner.ports.vectors).await
+        CollectionSets::live_model(&*self.inner.ports.vectors).await
     }
 
     /// Accepts that searches be judged by a gold set, which is what the evaluator understands.
@@ -370,7 +374,7 @@ impl Inner {
     /// Has the janitor queue what has not ended and is not in the queue.
     pub(crate) fn requeue_soon(&self) {
         self.unqueued.store(true, Ordering::Relaxed);
-        self.trash.notify_one();
+        self.garbage.notify_one();
     }
 
     async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
@@ -381,7 +385,7 @@ impl Inner {
             match self.try_delete(doc_id, alongside.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Overtaken => {}
                 Ok(deleted) => {
-                    self.trash.notify_one();
+                    self.garbage.notify_one();
                     return Ok(deleted);
                 }
                 Err(error) => return Err(error),
@@ -391,7 +395,7 @@ impl Inner {
     }
 
     async fn try_delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
-        let present = self.ports.catalog.present(doc_id).await?;
+        let present = self.ports.catalog.document_state(doc_id).await?;
         if present.is_unknown() && present.held.is_empty() {
             return Ok(Deleted::default());
         }
@@ -424,7 +428,7 @@ impl Inner {
             if task.status.has_ended() {
                 return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
             }
-            let present = self.ports.catalog.present(task.doc_id).await?;
+            let present = self.ports.catalog.document_state(task.doc_id).await?;
             let Some(unfinished) = present.unfinished.filter(|now| now.task.task_id == task_id) else {
                 continue;
             };
@@ -432,8 +436,8 @@ impl Inner {
                 Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
                 cancelled => {
                     let cancelled = cancelled?;
-                    self.drop_originals(task.doc_id, Trash::of_task(&task).original.as_slice()).await;
-                    self.trash.notify_one();
+                    self.drop_originals(task.doc_id, Garbage::of_task(&task).original.as_slice()).await;
+                    self.garbage.notify_one();
                     return Ok(Some(cancelled));
                 }
             }

@@ -6,12 +6,12 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use lkr_catalog::{Task, TaskKind, Trash};
+use lkr_catalog::{Garbage, Task, TaskKind};
 use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Result, change, ingestor::Inner, reembed, shelves::delete_everywhere, upgrade,
+    Error, ErrorKind, Result, change, collection_sets::delete_everywhere, ingestor::Inner, reembed, upgrade,
 };
 
 /// How many records are handled at a time.
@@ -59,7 +59,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         if let Err(error) = round(&inner).await {
             tracing::warn!(%error, "tidying up failed; it will be tried again");
         }
-        let _ = tokio::time::timeout(ROUND, inner.trash.notified()).await;
+        let _ = tokio::time::timeout(ROUND, inner.garbage.notified()).await;
     }
 }
 
@@ -78,12 +78,12 @@ pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
     if task.kind == TaskKind::Reembed {
         return reembed::tidy(inner).await;
     }
-    let trash = Trash::of_task(task);
+    let garbage = Garbage::of_task(task);
     let is_own = task.kind.is_about_a_document() && task.result.is_none();
-    if !is_own || inner.ports.catalog.knows(trash.doc_id, trash.revision).await? {
+    if !is_own || inner.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
         return Ok(());
     }
-    collect(inner, &trash).await
+    collect(inner, &garbage).await
 }
 
 async fn round(inner: &Inner) -> Result<()> {
@@ -94,42 +94,42 @@ async fn round(inner: &Inner) -> Result<()> {
         return Err(error);
     }
     change::repair_all(inner).await?;
-    let mut after: Option<Trash> = None;
+    let mut after: Option<Garbage> = None;
     loop {
-        let mut trash = inner.ports.catalog.trash(after.as_ref(), BATCH).await?;
+        let mut garbage = inner.ports.catalog.garbage(after.as_ref(), BATCH).await?;
         // Some at once, because what they wait for is the disk, which takes several writes as one.
-        stream::iter(&trash)
+        stream::iter(&garbage)
             .for_each_concurrent(AT_ONCE, async |item| {
                 // One that cannot be collected keeps no other from being.
                 if let Err(error) = collect(inner, item).await
                     && error.kind() != ErrorKind::Waiting(HELD_PAUSE)
                 {
-                    let Trash { doc_id, revision, .. } = item;
+                    let Garbage { doc_id, revision, .. } = item;
                     tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
                 }
             })
             .await;
-        if trash.len() < BATCH {
+        if garbage.len() < BATCH {
             break;
         }
-        after = trash.pop();
+        after = garbage.pop();
     }
     let oldest = OffsetDateTime::now_utc() - inner.options.retention;
     while inner.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
     Ok(())
 }
 
-async fn collect(inner: &Inner, trash: &Trash) -> Result<()> {
+async fn collect(inner: &Inner, garbage: &Garbage) -> Result<()> {
     let Ok(_collecting) = inner.collecting.try_read() else {
         return Err(Error::new(ErrorKind::Waiting(HELD_PAUSE), "collect", "nothing is collected for now"));
     };
-    let filter = Filter::only(Condition::Revision(trash.doc_id, trash.revision));
+    let filter = Filter::only(Condition::Revision(garbage.doc_id, garbage.revision));
     delete_everywhere(&*inner.ports.vectors, &filter).await?;
-    inner.ports.texts.delete(trash.doc_id, trash.revision).await?;
-    if let Some(path) = &trash.original {
+    inner.ports.texts.delete(garbage.doc_id, garbage.revision).await?;
+    if let Some(path) = &garbage.original {
         inner.ports.originals.delete(path).await?;
     }
-    Ok(inner.ports.catalog.forget_trash(trash).await?)
+    Ok(inner.ports.catalog.forget_garbage(garbage).await?)
 }
 
 /// Removes texts, written before this process began, that neither a document nor a task knows: those of a document

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    Active, DocumentResult, Duplicate, Progress, Stage, Stored, Task, TaskInput, TaskKind, TaskResult, Trash,
-    Usage,
+    ActiveTask, DocumentResult, Duplicate, Garbage, ModelUsage, Progress, Stage, Stored, Task, TaskInput,
+    TaskKind, TaskResult,
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     Error, ErrorKind, Result,
+    collection_sets::CollectionSet,
     dedup::{Claim, Decision, decide},
     describe::describe,
     draft::{Text, draft, parse},
@@ -19,7 +20,6 @@ use crate::{
     long_texts::Share,
     publish::publish,
     reuse::Earlier,
-    shelves::Shelf,
     store::store,
 };
 
@@ -27,7 +27,7 @@ use crate::{
 pub(crate) type Report = watch::Sender<(Stage, Progress)>;
 
 /// Takes the document of `task` from its text to being visible.
-pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+pub(crate) async fn ingest(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
     let begun = Instant::now();
     report.send_replace((Stage::Parse, Progress::default()));
     let (text, share) = text(inner, task).await?;
@@ -67,8 +67,8 @@ pub(crate) async fn ingest(inner: &Inner, active: Active, task: &Task, report: &
     Ok(())
 }
 
-const fn sum(one: Usage, other: Usage) -> Usage {
-    Usage { calls: one.calls + other.calls, tokens: one.tokens + other.tokens }
+const fn sum(one: ModelUsage, other: ModelUsage) -> ModelUsage {
+    ModelUsage { calls: one.calls + other.calls, tokens: one.tokens + other.tokens }
 }
 
 /// The right to make a document of a text, and what the step that publishes it has to expect.
@@ -77,14 +77,14 @@ type Right<'a> = (Option<Claim<'a>>, Vec<Write>);
 /// Decides whether the text becomes a document; `None` where it is there already, and the task has ended.
 async fn decided<'a>(
     inner: &'a Inner,
-    active: Active,
+    active: ActiveTask,
     task: &Task,
     fingerprint: &Fingerprint,
     begun: Instant,
 ) -> Result<Option<Right<'a>>> {
     for _ in 0..CONTENDED_TRIES {
         match decide(inner, task.task_id, task.input.dedup, fingerprint).await? {
-            Decision::Free(claim, free) => return Ok(Some((claim, free))),
+            Decision::UniqueText(claim, free) => return Ok(Some((claim, free))),
             Decision::Later => {
                 // What it took to come here is taken again, and should be little of what is waited for.
                 let pause = (10 * begun.elapsed()).clamp(LEAST_WAIT, MOST_WAIT);
@@ -111,7 +111,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 const MOST_WAIT: Duration = Duration::from_secs(10);
 
 /// What a replacement can take over of the document that it replaces.
-async fn earlier(inner: &Inner, shelf: &Shelf<'_>, task: &Task) -> Result<Earlier> {
+async fn earlier(inner: &Inner, shelf: &CollectionSet<'_>, task: &Task) -> Result<Earlier> {
     let (TaskKind::Replace, Some(embedder)) = (task.kind, shelf.embedder()) else {
         return Ok(Earlier::default());
     };
@@ -123,7 +123,7 @@ async fn earlier(inner: &Inner, shelf: &Shelf<'_>, task: &Task) -> Result<Earlie
 /// Ends the task of a document that is there already: nothing new is stored.
 async fn end_duplicate(
     inner: &Inner,
-    active: Active,
+    active: ActiveTask,
     task: &Task,
     found: Duplicate,
     earlier: &Stored<Document>,
@@ -137,14 +137,14 @@ async fn end_duplicate(
         language: document.language,
         counts: document.counts,
         embedded: 0,
-        usage: Usage::default(),
+        usage: ModelUsage::default(),
         warnings: task.input.warnings.clone(),
         elapsed_ms: elapsed_ms(begun),
     };
     let ended = Task { doc_id: found.doc_id, ..done(task, result) };
     inner.ports.catalog.end_duplicate(active, &ended, earlier).await?;
-    inner.drop_originals(task.doc_id, Trash::of_task(task).original.as_slice()).await;
-    inner.trash.notify_one();
+    inner.drop_originals(task.doc_id, Garbage::of_task(task).original.as_slice()).await;
+    inner.garbage.notify_one();
     Ok(())
 }
 

@@ -6,9 +6,9 @@ use lkr_vectors::{Condition, Filter};
 
 use crate::{
     Error, ErrorKind, Result,
+    collection_sets::set_tags_everywhere,
     draft::Draft,
     ingestor::{CONTENDED_TRIES, Inner},
-    shelves::set_tags_everywhere,
 };
 
 /// Makes the document visible in place of what there was of it, and ends its task. What was changed by hand since the
@@ -24,7 +24,7 @@ pub(crate) async fn publish(
     let catalog = &inner.ports.catalog;
     let mut tags = draft.tags.clone();
     for attempt in 0..CONTENDED_TRIES {
-        let present = catalog.present(task.doc_id).await?;
+        let present = catalog.document_state(task.doc_id).await?;
         let wanted = present.unfinished.as_ref().is_some_and(|now| now.task.task_id == task.task_id);
         if !wanted {
             return Err(Error::new(ErrorKind::Overtaken, "publish", "the task is not wanted any more"));
@@ -45,7 +45,7 @@ pub(crate) async fn publish(
                 published?;
                 inner.twins.published(&document);
                 inner.drop_originals(task.doc_id, &present.originals_before(document.revision)).await;
-                inner.trash.notify_one();
+                inner.garbage.notify_one();
                 return Ok(true);
             }
         }

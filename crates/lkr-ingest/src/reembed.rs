@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
-    Acceptance, Active, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult,
+    Acceptance, ActiveTask, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult,
     TaskStatus,
 };
 use lkr_domain::{Creator, DocId};
@@ -19,19 +19,19 @@ use time::OffsetDateTime;
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
+    collection_sets::{CollectionSets, Filling, Stillness, drop_leftovers},
     fill::{fill, fill_bare, lacking},
     ingestor::{CONTENDED_TRIES, Inner, contended},
     pipeline::Report,
-    shelves::{Filling, Shelves, Stillness, drop_leftovers},
 };
 
 /// Who asks for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum ReembedTrigger {
     /// Nobody: it is what the service was started with. A change that a person cancelled is not begun anew.
     AtStart,
     /// Somebody does.
-    By(Creator),
+    Actor(Creator),
 }
 
 /// How many documents are listed at a time.
@@ -57,7 +57,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) async fn accept(
     inner: &Inner,
     model: Option<&EmbedderProfile>,
-    asked: &Asked,
+    asked: &ReembedTrigger,
 ) -> Result<Option<Task>> {
     let model = model.map(|profile| ModelName { id: profile.id.clone(), name: profile.name.clone() });
     let _deciding = inner.deciding.lock().await;
@@ -76,13 +76,17 @@ pub(crate) async fn accept(
     Err(contended())
 }
 
-async fn try_accept(inner: &Inner, model: Option<&ModelName>, asked: &Asked) -> Result<Option<Task>> {
+async fn try_accept(
+    inner: &Inner,
+    model: Option<&ModelName>,
+    asked: &ReembedTrigger,
+) -> Result<Option<Task>> {
     let catalog = &inner.ports.catalog;
     let present = catalog.reembedding().await?;
     let under_way = present.unfinished.as_ref();
     let Some(model) = model else {
         // A start without a model says nothing of what is to come.
-        if let (Asked::By(_), Some(unfinished)) = (asked, under_way) {
+        if let (ReembedTrigger::Actor(_), Some(unfinished)) = (asked, under_way) {
             catalog.cancel(unfinished, Vec::new()).await?;
         }
         return Ok(None);
@@ -91,7 +95,7 @@ async fn try_accept(inner: &Inner, model: Option<&ModelName>, asked: &Asked) -> 
     if let Some(same) = under_way.filter(|now| now.task.input.model.as_ref().is_some_and(is_same)) {
         return Ok(Some(same.task.clone()));
     }
-    let live = Shelves::live_model(&*inner.ports.vectors).await?;
+    let live = CollectionSets::live_model(&*inner.ports.vectors).await?;
     if live.as_ref() == Some(&model.id) {
         if let Some(unfinished) = under_way {
             catalog.cancel(unfinished, vec![Catalog::undecline()]).await?;
@@ -99,15 +103,15 @@ async fn try_accept(inner: &Inner, model: Option<&ModelName>, asked: &Asked) -> 
         return Ok(None);
     }
     let created_by = match asked {
-        Asked::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
+        ReembedTrigger::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
             tracing::warn!(
                 model = model.name,
                 "the change to this model was cancelled: searches use the earlier one"
             );
             return Ok(None);
         }
-        Asked::AtStart => Creator::default(),
-        Asked::By(creator) => creator.clone(),
+        ReembedTrigger::AtStart => Creator::default(),
+        ReembedTrigger::Actor(creator) => creator.clone(),
     };
     let task = Task::reembed(created_by, model.clone());
     let accepted = Acceptance { task: task.clone(), over: Some(present) };
@@ -129,7 +133,7 @@ pub(crate) async fn tidy(inner: &Inner) -> Result<()> {
 
 /// Embeds all documents by the model of the task, has searches use it, and ends the task. While the model is away, the
 /// task waits.
-pub(crate) async fn reembed(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+pub(crate) async fn reembed(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
     let model = task.input.model.as_ref();
     let model = model.ok_or_else(|| Error::new(ErrorKind::Internal, "reembed", "the task names no model"))?;
     let Some(embedder) = inner.ports.embedders.embedder_of(&model.id) else {
@@ -148,7 +152,13 @@ pub(crate) async fn reembed(inner: &Inner, active: Active, task: &Task, report: 
 }
 
 /// Has the task wait for so long, as one that is to be tried again.
-async fn wait(inner: &Inner, active: Active, task: &Task, report: &Report, pause: Duration) -> Result<()> {
+async fn wait(
+    inner: &Inner,
+    active: ActiveTask,
+    task: &Task,
+    report: &Report,
+    pause: Duration,
+) -> Result<()> {
     let (stage, progress) = *report.borrow();
     let updated_at = OffsetDateTime::now_utc();
     let task = Task { status: TaskStatus::Pending, stage, progress, updated_at, ..task.clone() };
@@ -173,13 +183,13 @@ impl<'a> Work<'a> {
         Self { inner, embedder, report, progress, embedded: 0, left_out }
     }
 
-    async fn run(mut self, active: Active, task: &Task) -> Result<()> {
+    async fn run(mut self, active: ActiveTask, task: &Task) -> Result<()> {
         let begun = Instant::now();
         let (catalog, vectors) = (&self.inner.ports.catalog, &*self.inner.ports.vectors);
         let profile = self.embedder.profile();
         let mut stillness = None;
         // Otherwise the process ended after the step that had searches use it.
-        if Shelves::live_model(vectors).await?.as_ref() != Some(&profile.id) {
+        if CollectionSets::live_model(vectors).await?.as_ref() != Some(&profile.id) {
             let filling = self.inner.shelves.begin_filling(vectors, &**self.embedder).await?;
             self.all().await?;
             calibrate(self.inner, &**self.embedder).await?;
@@ -307,7 +317,7 @@ impl<'a> Work<'a> {
     }
 
     /// Refuses to go on where the change was cancelled, or another took its place.
-    async fn check_wanted(&self, active: Active) -> Result<()> {
+    async fn check_wanted(&self, active: ActiveTask) -> Result<()> {
         if self.inner.ports.catalog.active(active.doc_id).await? == Some(active) {
             return Ok(());
         }

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use lkr_catalog::{chunk_of, l1_id, l1_of};
 use lkr_domain::{Document, Layer, PointId};
 use lkr_models::Embedder;
-use lkr_vectors::{ErrorKind, With};
+use lkr_vectors::{ErrorKind, Include};
 use sha2::{Digest, Sha256};
 
 use crate::{
     Result,
+    collection_sets::collection,
     dense::{batches, passage},
     draft::Drafted,
     ingestor::Inner,
-    shelves::collection,
 };
 
 /// Where the passages of a document's earlier revision have their vectors.
@@ -29,7 +29,7 @@ impl Earlier {
         let mut points = HashMap::new();
         // The title that its passages were embedded with, whatever it was changed to since.
         let own = [l1_id(document.doc_id, document.revision)];
-        let root = match inner.ports.vectors.get(&Layer::L1.into(), &own, With::Payload).await {
+        let root = match inner.ports.vectors.get(&Layer::L1.into(), &own, Include::Payload).await {
             Err(error) if is_damage(&error) => return Ok(Self::default()),
             root => root?,
         };
@@ -40,7 +40,7 @@ impl Earlier {
         for range in batches(count, inner.options.batch) {
             let id = |n| PointId::derive(document.doc_id, document.revision, Layer::Chunks, n);
             let ids: Vec<PointId> = range.map(id).collect();
-            let stored = match inner.ports.vectors.get(&collection, &ids, With::Payload).await {
+            let stored = match inner.ports.vectors.get(&collection, &ids, Include::Payload).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
                 Err(error) if is_damage(&error) => continue,
                 stored => stored?,
@@ -70,7 +70,7 @@ impl Earlier {
         }
         let ids: Vec<PointId> = known.iter().map(|(_, id)| *id).collect();
         let of_model = collection(Layer::Chunks, Some(model))?;
-        let stored = match inner.ports.vectors.get(&of_model, &ids, With::All).await {
+        let stored = match inner.ports.vectors.get(&of_model, &ids, Include::All).await {
             Err(error) if is_damage(&error) => return Ok(vectors),
             stored => stored?,
         };

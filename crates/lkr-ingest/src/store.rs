@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use lkr_catalog::{Progress, Stage, l1_id};
 use lkr_domain::{Layer, PointId};
-use lkr_vectors::{Condition, Filter, Point, With};
+use lkr_vectors::{Condition, Filter, Include, Point};
 
 use crate::{
     Error, ErrorKind, Result,
     classify::{self, Category},
+    collection_sets::{CollectionSet, collection, set_tags_everywhere},
     dense::{Means, batches, embed},
     draft::{Draft, Drafted},
     ingestor::Inner,
     pipeline::Report,
     reuse::Earlier,
-    shelves::{Shelf, collection, set_tags_everywhere},
 };
 
 /// Embeds what has no vector yet and stores all points: chunks by batches, with each one the nodes above it that have
@@ -22,7 +22,7 @@ use crate::{
 /// one the document has its vector, and with it its category. Answers how many texts were embedded, and the category.
 pub(crate) async fn store(
     inner: &Inner,
-    shelf: &Shelf<'_>,
+    shelf: &CollectionSet<'_>,
     draft: &mut Draft,
     earlier: &Earlier,
     report: &Report,
@@ -75,7 +75,7 @@ impl Nodes {
 /// stored before gets it too; nobody sees any of it yet.
 async fn store_last(
     inner: &Inner,
-    shelf: &Shelf<'_>,
+    shelf: &CollectionSet<'_>,
     draft: &mut Draft,
     batch: Range<u32>,
     chunks: impl Iterator<Item = (Drafted, Option<Vec<f32>>)>,
@@ -104,7 +104,7 @@ async fn store_last(
 /// Stores chunks, and the nodes that are ready.
 async fn store_points(
     inner: &Inner,
-    shelf: &Shelf<'_>,
+    shelf: &CollectionSet<'_>,
     draft: &Draft,
     chunks: Vec<Point>,
     [l2, l3]: Ready,
@@ -118,7 +118,7 @@ async fn store_points(
     Ok(())
 }
 
-async fn upsert(inner: &Inner, shelf: &Shelf<'_>, layer: Layer, points: Vec<Point>) -> Result<()> {
+async fn upsert(inner: &Inner, shelf: &CollectionSet<'_>, layer: Layer, points: Vec<Point>) -> Result<()> {
     if points.is_empty() {
         return Ok(());
     }
@@ -143,7 +143,7 @@ async fn nodes(
 /// revision that is replaced, else fresh ones, and how many these are.
 async fn batch_vectors(
     inner: &Inner,
-    shelf: &Shelf<'_>,
+    shelf: &CollectionSet<'_>,
     total: u32,
     batch: &[Drafted],
     earlier: &Earlier,
@@ -174,7 +174,7 @@ async fn stored_vectors(
 ) -> Result<Option<Vec<Option<Vec<f32>>>>> {
     let collection = collection(Layer::Chunks, Some(model))?;
     let ids: Vec<PointId> = batch.iter().map(|point| point.source.id).collect();
-    let stored = match inner.ports.vectors.get(&collection, &ids, With::All).await {
+    let stored = match inner.ports.vectors.get(&collection, &ids, Include::All).await {
         Err(error) if error.kind() == lkr_vectors::ErrorKind::NotFound => return Ok(None),
         stored => stored?,
     };

@@ -4,8 +4,8 @@ use std::{fmt, fs::File, ops::Deref, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{
-    Acceptance, Catalog, Digests, ExtractedText, Idempotency, Present, Remembered, Task, TaskInput,
-    original_path, replaced_path,
+    Acceptance, Catalog, ContentDigests, DocumentState, ExtractedText, Idempotency, Remembered, Task,
+    TaskInput, original_path, replaced_path,
 };
 use lkr_domain::{Creator, Dedup, DocId, Metadata, NewDocument, Original, RESERVED_METADATA};
 use lkr_state::Write;
@@ -126,9 +126,9 @@ pub(crate) async fn accept(
 ) -> Result<Option<Vec<Task>>> {
     // Those that aim at the same document go one after another, where they would only overtake each other.
     let _turn = match &*items {
-        [(Item { replaces: Some(doc_id), .. }, _)] => inner.accepting.turn(doc_id).await,
+        [(Item { replaces: Some(doc_id), .. }, _)] => inner.accepting.lock(doc_id).await,
         [(Item { source, .. }, Submission { upsert: Some(_), .. })] if !source.is_empty() => {
-            inner.accepting.turn(source).await
+            inner.accepting.lock(source).await
         }
         _ => None,
     };
@@ -222,7 +222,7 @@ async fn prepare(inner: &Inner, drafts: &mut [Draft]) -> Result<Option<(Vec<Acce
 
 async fn target(inner: &Inner, Draft { item, submission, .. }: &Draft) -> Result<Option<Target>> {
     if let Some(doc_id) = item.replaces {
-        let present = inner.ports.catalog.present(doc_id).await?;
+        let present = inner.ports.catalog.document_state(doc_id).await?;
         let live = present.document.is_some();
         return Ok(live.then_some(Target { doc_id, over: Some(present), remember: None }));
     }
@@ -247,7 +247,7 @@ struct Stored {
     revision: u64,
     original: Option<Original>,
     /// Known once all is stored.
-    digests: Option<Digests>,
+    digests: Option<ContentDigests>,
 }
 
 impl Draft {
@@ -281,7 +281,7 @@ impl Draft {
     }
 
     /// Stores it for a document, unless that was done in an earlier try that came out at the same.
-    async fn store(&mut self, inner: &Inner, doc_id: DocId, over: Option<&Present>) -> Result<()> {
+    async fn store(&mut self, inner: &Inner, doc_id: DocId, over: Option<&DocumentState>) -> Result<()> {
         if let Some(stored) = &self.stored {
             let revision = stored.revision;
             let latest = over.map_or(0, |over| over.next_revision(OffsetDateTime::UNIX_EPOCH));

@@ -1,9 +1,9 @@
 //! Which document a submission is about, by its source.
 
-use lkr_catalog::{Catalog, Present, tag};
+use lkr_catalog::{Catalog, DocumentState, tag};
 use lkr_domain::{Creator, DocId, Layer};
 use lkr_state::Write;
-use lkr_vectors::{Condition, Filter, With};
+use lkr_vectors::{Condition, Filter, Include};
 
 use crate::{Result, Upsert, ingestor::Inner};
 
@@ -12,7 +12,7 @@ use crate::{Result, Upsert, ingestor::Inner};
 pub(crate) struct Target {
     pub(crate) doc_id: DocId,
     /// What there is of it, where it is not new.
-    pub(crate) over: Option<Present>,
+    pub(crate) over: Option<DocumentState>,
     /// What is written so that the next one of the same source aims at the same.
     pub(crate) remember: Option<Write>,
 }
@@ -33,18 +33,18 @@ pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: U
     // Those who may replace any document share their own.
     let owner = if may == Upsert::Any { "" } else { sender.id.as_str() };
     let remembered = catalog.upserted(source, owner).await?;
-    let mut newest: Option<Present> = None;
-    let mut consider = |present: Present| {
+    let mut newest: Option<DocumentState> = None;
+    let mut consider = |present: DocumentState| {
         let newer = newest.as_ref().is_none_or(|newest| newest.doc_id < present.doc_id);
         if newer && has_source(&present, source) && is_allowed(&present, sender, may) {
             newest = Some(present);
         }
     };
     if let Some((doc_id, _)) = remembered {
-        consider(catalog.present(doc_id).await?);
+        consider(catalog.document_state(doc_id).await?);
     }
     for doc_id in live_ones(inner, source).await? {
-        consider(catalog.present(doc_id).await?);
+        consider(catalog.document_state(doc_id).await?);
     }
     Ok(match newest {
         Some(over) => Target { doc_id: over.doc_id, over: Some(over), remember: None },
@@ -66,7 +66,7 @@ async fn live_ones(inner: &Inner, source: &str) -> Result<Vec<DocId>> {
         let page = inner
             .ports
             .vectors
-            .scroll(&Layer::L1.into(), &filter, after.as_ref(), PAGE, With::Payload)
+            .scroll(&Layer::L1.into(), &filter, after.as_ref(), PAGE, Include::Payload)
             .await?;
         found.extend(page.points.iter().map(|point| point.origin.doc_id));
         after = page.next;
@@ -78,7 +78,7 @@ async fn live_ones(inner: &Inner, source: &str) -> Result<Vec<DocId>> {
     }
 }
 
-fn has_source(present: &Present, source: &str) -> bool {
+fn has_source(present: &DocumentState, source: &str) -> bool {
     match (&present.document, &present.unfinished) {
         (Some(document), _) => document.value.source == source,
         (None, Some(unfinished)) => unfinished.task.input.source == source,
@@ -86,7 +86,7 @@ fn has_source(present: &Present, source: &str) -> bool {
     }
 }
 
-fn is_allowed(present: &Present, sender: &Creator, may: Upsert) -> bool {
+fn is_allowed(present: &DocumentState, sender: &Creator, may: Upsert) -> bool {
     let owner = present.owner();
     may == Upsert::Any
         || owner.is_some_and(|owner| owner.is(&sender.id) || (owner.id.is_empty() && sender.id.is_empty()))

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use lkr_catalog::{Active, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
+use lkr_catalog::{ActiveTask, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
 use lkr_state::Claim;
 use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
@@ -211,12 +211,12 @@ async fn write_failure(
         retryable: error.is_retryable(),
     });
     catalog.fail(active, &task).await?;
-    inner.trash.notify_one();
+    inner.garbage.notify_one();
     Ok(None)
 }
 
 /// The right to write for a task; `None` where it ended or was overtaken.
-async fn active_of(inner: &Inner, task: &Task) -> Result<Option<Active>> {
+async fn active_of(inner: &Inner, task: &Task) -> Result<Option<ActiveTask>> {
     let active = inner.ports.catalog.active(task.doc_id).await?;
     Ok(active.filter(|active| active.task_id == task.task_id))
 }
@@ -251,7 +251,7 @@ async fn run(inner: &Inner, claim: &Claim, report: &Report, reports: &Reports) -
 }
 
 /// Does what the task asks for.
-async fn perform(inner: &Inner, active: Active, task: &Task, report: &Report) -> Result<()> {
+async fn perform(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
     match task.kind {
         TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(inner, active, task, report).await,
         TaskKind::Reembed => reembed::reembed(inner, active, task, report).await,
@@ -275,7 +275,7 @@ async fn keep_lease(inner: &Inner, claim: &Claim) -> Error {
 
 /// Writes progress down while the work goes on, and looks whether it still is what is wanted; ends when the task was
 /// overtaken.
-async fn write_reports(inner: &Inner, active: Active, mut task: Task, mut reports: Reports) -> Error {
+async fn write_reports(inner: &Inner, active: ActiveTask, mut task: Task, mut reports: Reports) -> Error {
     loop {
         tokio::time::sleep(PROGRESS_EVERY).await;
         if !reports.has_changed().unwrap_or_default() {

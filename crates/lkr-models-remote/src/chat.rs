@@ -8,8 +8,9 @@ use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatProfile, ChatRequest, Cha
 use lkr_outgoing::{Limits, Outgoing};
 
 use crate::{
-    ChatOptions, Manner, RemoteOptions, error,
-    manner::Uses,
+    ChatOptions, ProviderCapabilities, RemoteOptions,
+    capabilities::Uses,
+    error,
     provider::{Failure, Provider},
     stream::in_parts,
     thoughts::without_thoughts,
@@ -30,7 +31,7 @@ pub struct HttpChat {
     provider: Arc<Provider>,
     idle: Duration,
     /// In which manner the provider wants to be asked, as far as was found out.
-    manner: Mutex<Manner>,
+    manner: Mutex<ProviderCapabilities>,
 }
 
 impl HttpChat {
@@ -47,7 +48,7 @@ impl HttpChat {
 
     /// In which manner the provider is asked: what it refused so far is left out.
     #[must_use]
-    pub fn manner(&self) -> Manner {
+    pub fn manner(&self) -> ProviderCapabilities {
         *self.manner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,7 +57,7 @@ impl HttpChat {
     async fn ask<T, F: Future<Output = Result<T, Failure>>>(
         &self,
         uses: Uses,
-        send: impl Fn(Manner) -> F,
+        send: impl Fn(ProviderCapabilities) -> F,
     ) -> Result<T> {
         let mut manner = self.manner();
         let mut first = None;

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod capabilities;
 mod chat;
 mod cut;
 mod embed;
 mod error;
-mod manner;
 mod options;
 mod ordered;
 mod provider;
@@ -15,8 +15,8 @@ mod stream;
 mod thoughts;
 mod wire;
 
+pub use capabilities::{ProviderCapabilities, ResponseFormat};
 pub use chat::HttpChat;
 pub use embed::HttpEmbedder;
-pub use manner::{Held, Manner};
 pub use options::{ChatOptions, EmbedOptions, RemoteOptions};
 pub use rerank::HttpReranker;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    manner::{Held, Manner},
+    capabilities::{ProviderCapabilities, ResponseFormat},
     ordered::Ordered,
 };
 
@@ -49,19 +49,24 @@ struct StreamOptions {
 }
 
 impl<'a> Ask<'a> {
-    pub(crate) fn new(model: &'a str, request: &'a ChatRequest, manner: Manner, stream: bool) -> Self {
+    pub(crate) fn new(
+        model: &'a str,
+        request: &'a ChatRequest,
+        manner: ProviderCapabilities,
+        stream: bool,
+    ) -> Self {
         let limit = request.max_tokens;
         let schema = request.schema.as_ref();
         let format = schema.and_then(|schema| match manner.held {
-            Held::Schema => {
+            ResponseFormat::Schema => {
                 Some(Format::JsonSchema { name: &schema.name, strict: true, schema: Ordered(&schema.schema) })
             }
-            Held::Json => Some(Format::JsonObject),
-            Held::Nothing => None,
+            ResponseFormat::Json => Some(Format::JsonObject),
+            ResponseFormat::Nothing => None,
         });
         Self {
             model,
-            messages: messages(request, schema.filter(|_| manner.held < Held::Schema)),
+            messages: messages(request, schema.filter(|_| manner.held < ResponseFormat::Schema)),
             max_tokens: (!manner.completion_tokens).then_some(limit),
             max_completion_tokens: manner.completion_tokens.then_some(limit),
             temperature: manner.temperature.then_some(request.temperature),

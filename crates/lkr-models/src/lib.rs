@@ -1,7 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-mod breaker;
+mod adaptive_batch;
+mod calibration;
 mod chat;
+mod circuit_breaker;
+mod concurrency_limit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod cut_off;
@@ -9,35 +12,32 @@ mod embedder;
 mod error;
 #[cfg(test)]
 mod faulty;
-mod limited;
+mod instrumented;
 mod memory;
 mod memory_reranker;
-mod metered;
-mod paced;
 mod reranker;
-mod retried;
+mod retry;
 mod scripted_chat;
 mod sparse;
-mod spread;
 #[cfg(test)]
 mod stacked;
 mod structured;
 
-pub use breaker::{Breaker, BreakerOptions};
+pub use adaptive_batch::{AdaptiveBatch, AdaptiveBatchOptions};
+pub use calibration::{CALIBRATION_SAMPLE, cosine_scale, spread};
 pub use chat::{
     AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
     ChatPurpose, ChatRequest, ChatStream, Role, TokenUsage,
 };
+pub use circuit_breaker::{CircuitBreaker, CircuitBreakerOptions};
+pub use concurrency_limit::ConcurrencyLimit;
 pub use embedder::{EmbedKind, Embedder, EmbedderProfile, EmbedderSource};
 pub use error::{Error, ErrorKind, Result};
-pub use limited::Limited;
+pub use instrumented::{CallObserver, CallOutcome, Instrumented, ModelCall, Operation};
 pub use memory::MemoryEmbedder;
 pub use memory_reranker::MemoryReranker;
-pub use metered::{CallObserver, CallOutcome, Metered, ModelCall, Operation};
-pub use paced::{PaceOptions, Paced};
 pub use reranker::{Reranker, RerankerProfile, RerankerSource};
-pub use retried::{Retried, RetryOptions};
+pub use retry::{Retry, RetryOptions};
 pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
-pub use spread::{SPREAD_SAMPLE, cosine_scale, spread};
-pub use structured::{Structured, ask_structured};
+pub use structured::{StructuredAnswer, ask_structured};

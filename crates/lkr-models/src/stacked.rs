@@ -3,8 +3,8 @@
 use std::{num::NonZeroUsize, sync::Arc};
 
 use crate::{
-    Breaker, BreakerOptions, CallObserver, ChatModel, Embedder, Limited, MemoryEmbedder, Metered, ModelCall,
-    PaceOptions, Paced, Retried, RetryOptions, ScriptedChat,
+    AdaptiveBatch, AdaptiveBatchOptions, CallObserver, ChatModel, CircuitBreaker, CircuitBreakerOptions,
+    ConcurrencyLimit, Embedder, Instrumented, MemoryEmbedder, ModelCall, Retry, RetryOptions, ScriptedChat,
 };
 
 #[derive(Debug)]
@@ -19,19 +19,19 @@ const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 async fn parrot() -> (Arc<dyn ChatModel>, ()) {
     let model: Arc<dyn ChatModel> =
         Arc::new(ScriptedChat::new(|request| Ok(request.messages.last().unwrap().text.clone())));
-    let model: Arc<dyn ChatModel> = Arc::new(Metered::new(model, Arc::new(Nobody)));
-    let model: Arc<dyn ChatModel> = Arc::new(Limited::new(model, AT_ONCE));
-    let model: Arc<dyn ChatModel> = Arc::new(Breaker::new(model, BreakerOptions::default()));
-    (Arc::new(Retried::new(model, RetryOptions::default())), ())
+    let model: Arc<dyn ChatModel> = Arc::new(Instrumented::new(model, Arc::new(Nobody)));
+    let model: Arc<dyn ChatModel> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn ChatModel> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
+    (Arc::new(Retry::new(model, RetryOptions::default())), ())
 }
 
 async fn embedder() -> (Arc<dyn Embedder>, ()) {
     let model: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::new());
-    let model: Arc<dyn Embedder> = Arc::new(Metered::new(model, Arc::new(Nobody)));
-    let model: Arc<dyn Embedder> = Arc::new(Limited::new(model, AT_ONCE));
-    let model: Arc<dyn Embedder> = Arc::new(Breaker::new(model, BreakerOptions::default()));
-    let model: Arc<dyn Embedder> = Arc::new(Retried::new(model, RetryOptions::default()));
-    (Arc::new(Paced::new(model, PaceOptions::default())), ())
+    let model: Arc<dyn Embedder> = Arc::new(Instrumented::new(model, Arc::new(Nobody)));
+    let model: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
+    let model: Arc<dyn Embedder> = Arc::new(Retry::new(model, RetryOptions::default()));
+    (Arc::new(AdaptiveBatch::new(model, AdaptiveBatchOptions::default())), ())
 }
 
 mod chat {

@@ -9,7 +9,7 @@ use crate::{
 
 /// What came of asking for JSON, and what it cost, be it well or badly.
 #[derive(Debug)]
-pub struct Structured<T> {
+pub struct StructuredAnswer<T> {
     /// What was read of the answer. `Internal` where it could not be, also the second time.
     pub answer: Result<T>,
     /// How many requests were made.
@@ -25,20 +25,20 @@ pub async fn ask_structured<T>(
     model: &dyn ChatModel,
     mut request: ChatRequest,
     read: impl Fn(&Value) -> Result<T, String>,
-) -> Structured<T> {
+) -> StructuredAnswer<T> {
     let (mut calls, mut usage) = (0, TokenUsage::default());
     loop {
         calls += 1;
         let answer = match model.complete(&request).await {
             Ok(answer) => answer,
-            Err(error) => return Structured { answer: Err(error), calls, usage },
+            Err(error) => return StructuredAnswer { answer: Err(error), calls, usage },
         };
         usage += answer.usage;
         let is_cut = answer.end == AnswerEnd::Cut;
         let json = json_in(&answer.text).or_else(|| closed(&answer.text).filter(|_| is_cut));
         let none = || if is_cut { "it was cut off" } else { "it is no JSON object" }.to_owned();
         let wrong = match json.ok_or_else(none).and_then(|json| read(&json)) {
-            Ok(read) => return Structured { answer: Ok(read), calls, usage },
+            Ok(read) => return StructuredAnswer { answer: Ok(read), calls, usage },
             Err(wrong) => wrong,
         };
         if calls > 1 {
@@ -47,7 +47,7 @@ pub async fn ask_structured<T>(
                 "read answer",
                 format!("the model's answer is wrong: {wrong}"),
             );
-            return Structured { answer: Err(error), calls, usage };
+            return StructuredAnswer { answer: Err(error), calls, usage };
         }
         send_back(&mut request, answer, &wrong);
     }

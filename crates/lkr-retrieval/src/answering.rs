@@ -19,10 +19,10 @@ use tokio::{
 use crate::{
     CacheKey, Error, Fusion, Mode, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse,
     assemble::{Asked, assemble},
+    encoded_query::{EncodedQuery, Speaker, voice},
     find::{Found, Stores, find},
     look::{Look, Reranked, Reranking},
     summary::Writer,
-    voice::{Speaker, Voice, voice},
     warning,
 };
 
@@ -45,7 +45,7 @@ impl Inner {
         let stored = self.vectors.describe(&Layer::Chunks.into()).await?;
         let model = stored.and_then(|stored| stored.dense).map(|dense| dense.model);
         let Some(embedder) = model.and_then(|model| embedders.embedder_of(&model)) else {
-            return Ok(Speaker::Stranger(wanted.profile().id.clone()));
+            return Ok(Speaker::ModelMismatch(wanted.profile().id.clone()));
         };
         Ok(Speaker::Model(embedder))
     }
@@ -145,7 +145,7 @@ impl Inner {
     }
 }
 
-fn warnings(request: &SearchRequest, voice: Voice, found: &Found) -> Vec<String> {
+fn warnings(request: &SearchRequest, voice: EncodedQuery, found: &Found) -> Vec<String> {
     let mut warnings = voice.warnings;
     if found.legs.all.iter().all(|leg| !leg.asked) {
         warnings.push(warning::NO_WORDS.to_owned());

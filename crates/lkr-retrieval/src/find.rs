@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use lkr_catalog::Catalog;
 use lkr_domain::{Chunk, DocId, Layer, PointId};
-use lkr_vectors::{Collection, ErrorKind, Filter, Point, VectorStore, With};
+use lkr_vectors::{Collection, ErrorKind, Filter, Include, Point, VectorStore};
 
 use crate::{
     GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
+    encoded_query::{Dense, EncodedQuery},
     legs::{self, Legs, Question, Reach},
     live::{self, Documents, Live},
     look::{LITERAL_DEPTH, Look, Reranked, Seen},
     order::{self, page, shortlist},
     rank::{self, Candidate, Ranked, Rule},
     second,
-    voice::{Dense, Voice},
 };
 
 /// How often a search begins anew at the most: because documents changed under it, or its candidates did not reach.
@@ -61,7 +61,7 @@ pub(crate) struct Stores<'a> {
 pub(crate) async fn find(
     stores: Stores<'_>,
     request: &SearchRequest,
-    voice: &Voice,
+    voice: &EncodedQuery,
     look: &Look,
     options: &SearchOptions,
 ) -> Result<Found> {
@@ -84,7 +84,7 @@ pub(crate) async fn find(
 struct Round<'a> {
     stores: Stores<'a>,
     request: &'a SearchRequest,
-    voice: &'a Voice,
+    voice: &'a EncodedQuery,
     look: &'a Look,
     options: &'a SearchOptions,
     filter: Filter,
@@ -143,10 +143,12 @@ impl Round<'_> {
         if moved.is_none() && filling.is_none() {
             return Ok(true);
         }
-        let again = Voice { dense: moved.clone(), ..Voice::default() };
+        let again = EncodedQuery { dense: moved.clone(), ..EncodedQuery::default() };
         let besides = match &filling {
-            Some(_) => Voice { dense: moved.or_else(|| self.voice.dense.clone()), ..self.voice.clone() },
-            None => Voice::default(),
+            Some(_) => {
+                EncodedQuery { dense: moved.or_else(|| self.voice.dense.clone()), ..self.voice.clone() }
+            }
+            None => EncodedQuery::default(),
         };
         let dead = reach.dead.iter().copied().chain(filling).collect();
         let beside = Reach { limit: self.request.top_k, dead };
@@ -263,7 +265,7 @@ pub(crate) async fn get(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    vectors.get(&Collection::from(layer), &ids, With::Payload).await
+    vectors.get(&Collection::from(layer), &ids, Include::Payload).await
 }
 
 impl Shown {

@@ -12,7 +12,7 @@ use lkr_vectors::{
     VectorStore,
 };
 
-use crate::{LegKind, Mode, voice::Voice};
+use crate::{LegKind, Mode, encoded_query::EncodedQuery};
 
 /// What one leg listed.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ pub(crate) const fn layers(mode: Mode) -> &'static [Layer] {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) mode: Mode,
-    pub(crate) voice: &'a Voice,
+    pub(crate) voice: &'a EncodedQuery,
     pub(crate) reach: &'a Reach,
 }
 
@@ -164,13 +164,13 @@ async fn describe(store: &dyn VectorStore, layer: Layer) -> Result<(Layer, Colle
 }
 
 /// The dense query, where the collection holds vectors of the same model.
-fn dense(voice: &Voice, spec: &CollectionSpec) -> Option<QueryVector> {
+fn dense(voice: &EncodedQuery, spec: &CollectionSpec) -> Option<QueryVector> {
     let dense = voice.dense.as_ref()?;
     let same =
         spec.dense.as_ref().is_some_and(|own| own.model == dense.model && own.dims == dense.vector.len());
     same.then(|| QueryVector::Dense(dense.vector.clone()))
 }
 
-fn sparse(voice: &Voice) -> Option<QueryVector> {
+fn sparse(voice: &EncodedQuery) -> Option<QueryVector> {
     (!voice.sparse.is_empty()).then(|| QueryVector::Sparse(voice.sparse.clone()))
 }

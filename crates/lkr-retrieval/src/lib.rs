@@ -3,6 +3,7 @@
 mod answering;
 mod assemble;
 mod cache;
+mod encoded_query;
 mod error;
 mod find;
 mod fusion;
@@ -18,7 +19,6 @@ mod response;
 mod searcher;
 mod second;
 mod summary;
-mod voice;
 mod warning;
 
 /// The crates whose types one meets here, so that a program needs no further dependency to search.
@@ -35,5 +35,5 @@ pub use response::{
     Citation, Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, LegScores, PerLeg, Ranks,
     RerankReport, Scores, SearchResponse, SearchResult, Summary, SummaryKind,
 };
-pub use searcher::{Begun, Searched, Searcher};
+pub use searcher::{SearchOutcome, Searcher, StreamedSearch};
 pub use summary::{SummaryPart, SummaryStream};

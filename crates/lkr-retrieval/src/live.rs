@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use lkr_catalog::{Catalog, Result};
 use lkr_domain::{DocId, Document};
-use lkr_vectors::Origin;
+use lkr_vectors::PointOrigin;
 
 use crate::legs::{Leg, Legs};
 
@@ -64,7 +64,7 @@ fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {
     legs.all.iter().flat_map(|leg| &leg.hits).map(|hit| revision(&hit.origin))
 }
 
-const fn revision(origin: &Origin) -> (DocId, u64) {
+const fn revision(origin: &PointOrigin) -> (DocId, u64) {
     (origin.doc_id, origin.revision)
 }
 

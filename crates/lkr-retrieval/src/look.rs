@@ -11,7 +11,7 @@ use lkr_catalog::chunk_of;
 use lkr_domain::{Chunk, Layer, PointId};
 use lkr_layers::indexed_text;
 use lkr_models::{Reranker, RerankerProfile};
-use lkr_text::{Held, Literals, QueryTerm};
+use lkr_text::{LiteralMatches, Literals, QueryTerm};
 use lkr_vectors::{Point, VectorStore};
 use tokio::{task::spawn_blocking, time::timeout};
 
@@ -42,7 +42,7 @@ pub(crate) enum Reranking {
     /// One who cannot be had.
     Failed,
     /// This one, who is waited for so long.
-    By(Arc<dyn Reranker>, Duration),
+    Actor(Arc<dyn Reranker>, Duration),
 }
 
 /// What a closer look showed.
@@ -99,7 +99,7 @@ impl Look {
         let reranked = match &self.reranking {
             Reranking::No => Reranked::Not,
             Reranking::Failed => Reranked::Failed,
-            Reranking::By(reranker, patience) => {
+            Reranking::Actor(reranker, patience) => {
                 let most = candidates.len().min(reranker.profile().candidates);
                 let (shown, _) = candidates.split_at_mut(most);
                 let passages = shown.iter().map(|candidate| passage(candidate, &read, documents)).collect();
@@ -140,14 +140,14 @@ impl Look {
 #[derive(Debug)]
 struct Read {
     chunk: Chunk,
-    held: Held,
+    held: LiteralMatches,
     /// What its heading says, where headings count and it has one.
     named: Option<f64>,
 }
 
-fn held(literals: &Literals, title: &str, chunk: &Chunk) -> Held {
+fn held(literals: &Literals, title: &str, chunk: &Chunk) -> LiteralMatches {
     if literals.is_empty() {
-        return Held::default();
+        return LiteralMatches::default();
     }
     let path = chunk.path.iter().map(String::as_str);
     let texts: Vec<&str> = [title, chunk.text.as_str()].into_iter().chain(path).collect();
@@ -157,7 +157,7 @@ fn held(literals: &Literals, title: &str, chunk: &Chunk) -> Held {
 /// Marks the candidates that hold what was asked for as it stands: the phrases in quotation marks; else the whole query
 /// or its identifiers, as far as these tell the candidates apart.
 fn mark_literal(candidates: &mut [Candidate], read: &HashMap<PointId, Read>) {
-    let count = |holds: fn(&Held) -> bool| read.values().filter(|read| holds(&read.held)).count();
+    let count = |holds: fn(&LiteralMatches) -> bool| read.values().filter(|read| holds(&read.held)).count();
     let tells = |count: usize| count <= TELLING.max(read.len() / 5);
     let quoted = count(|held| held.quoted) > 0;
     let (whole, identifiers) = (tells(count(|held| held.whole)), tells(count(|held| held.identifiers)));
@@ -172,7 +172,7 @@ impl Reranking {
     /// The profile of who ranks again.
     pub(crate) fn profile(&self) -> Option<&RerankerProfile> {
         match self {
-            Self::By(reranker, _) => Some(reranker.profile()),
+            Self::Actor(reranker, _) => Some(reranker.profile()),
             Self::No | Self::Failed => None,
         }
     }

@@ -106,7 +106,7 @@ pub(crate) fn shortlist(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use lkr_vectors::Origin;
+    use lkr_vectors::PointOrigin;
     use proptest::prelude::*;
 
     use super::*;
@@ -115,8 +115,13 @@ pub(crate) mod tests {
     pub(crate) fn candidate(n: u16, document: u8, fused: f32) -> Candidate {
         let mut id = [0; 16];
         id[..2].copy_from_slice(&n.to_be_bytes());
-        let origin =
-            Origin { doc_id: DocId::from_bytes([document; 16]), revision: 1, ordinal: 0, l2: None, l3: None };
+        let origin = PointOrigin {
+            doc_id: DocId::from_bytes([document; 16]),
+            revision: 1,
+            ordinal: 0,
+            l2: None,
+            l3: None,
+        };
         let scores = Scores::default();
         Candidate {
             id: PointId::from_bytes(id),

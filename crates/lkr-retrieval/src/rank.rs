@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lkr_catalog::l1_id;
 use lkr_domain::{DocId, Layer, PointId};
-use lkr_vectors::Origin;
+use lkr_vectors::PointOrigin;
 
 use crate::{
     Fusion, LegKind, LegScores, Ranks, Scores,
@@ -19,7 +19,7 @@ pub(crate) struct Candidate {
     /// The chunk.
     pub(crate) id: PointId,
     /// Where it comes from.
-    pub(crate) origin: Origin,
+    pub(crate) origin: PointOrigin,
     /// Its fused score with the evidence of all layers.
     pub(crate) fused: f32,
     /// What of that the layers above have added.
@@ -135,7 +135,7 @@ impl RankedLayer {
 }
 
 /// The point of `layer` that is the chunk `id` or that it lies in.
-fn node_in(layer: Layer, id: PointId, origin: &Origin) -> Option<PointId> {
+fn node_in(layer: Layer, id: PointId, origin: &PointOrigin) -> Option<PointId> {
     match layer {
         Layer::L1 => Some(l1_id(origin.doc_id, origin.revision)),
         Layer::L2 => origin.l2,
@@ -162,7 +162,7 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
         return Vec::new();
     };
     let (cosines, keywords) = (chunks.dense.scores(), chunks.sparse.scores());
-    let candidate = |(id, origin): (PointId, Origin)| {
+    let candidate = |(id, origin): (PointId, PointOrigin)| {
         let parent = |layer| {
             let ranked = layers.iter().find(|ranked| ranked.layer == layer)?;
             ranked.score(node_in(layer, id, &origin)?)
@@ -199,7 +199,7 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
 }
 
 /// The chunks that were listed, once each.
-fn origins(legs: &Legs) -> HashMap<PointId, Origin> {
+fn origins(legs: &Legs) -> HashMap<PointId, PointOrigin> {
     let chunks = legs.all.iter().filter(|leg: &&Leg| leg.layer == Layer::Chunks);
     chunks.flat_map(|leg| &leg.hits).map(|hit| (hit.id, hit.origin)).collect()
 }

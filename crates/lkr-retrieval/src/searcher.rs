@@ -13,9 +13,9 @@ use crate::{
     CacheKey, CacheStatus, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse, SummaryPart,
     SummaryStream,
     answering::Inner,
+    encoded_query::Speaker,
     look::Reranking,
     summary::{Outcome, Part, Writer, replay},
-    voice::Speaker,
 };
 
 /// How often a search begins anew because its model is not that of the documents any more, before it goes by words.
@@ -32,7 +32,7 @@ pub struct Searcher {
 
 /// A response and where it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Searched {
+pub struct SearchOutcome {
     /// The response.
     pub response: Arc<SearchResponse>,
     /// Where it came from.
@@ -41,7 +41,7 @@ pub struct Searched {
 
 /// A response whose summary, where one is wanted, comes after it.
 #[expect(missing_debug_implementations, reason = "a stream has nothing to show")]
-pub struct Begun {
+pub struct StreamedSearch {
     /// The response, without its summary.
     pub response: Arc<SearchResponse>,
     /// Where it came from.
@@ -112,10 +112,10 @@ impl Searcher {
     /// # Errors
     /// `Invalid` where the request is, `Overloaded` where too many searches are running, and what the stores fail
     /// with. A cache or a model that fails is no error.
-    pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
+    pub async fn search(&self, request: &SearchRequest) -> Result<SearchOutcome> {
         let started = Instant::now();
         let Response { mut response, key, writer, mut lasting } = match self.respond(request).await? {
-            Responded::Kept(response) => return Ok(Searched { response, cache: CacheStatus::Hit }),
+            Responded::Kept(response) => return Ok(SearchOutcome { response, cache: CacheStatus::Hit }),
             Responded::New(response) => *response,
         };
         if let Some(writer) = writer {
@@ -129,7 +129,7 @@ impl Searcher {
         if lasting {
             self.inner.keep(&key, &response).await;
         }
-        Ok(Searched { response, cache: CacheStatus::Miss })
+        Ok(SearchOutcome { response, cache: CacheStatus::Miss })
     }
 
     /// Answers a request as soon as its results are there; the summary follows. It is what [`search`](Self::search)
@@ -137,13 +137,13 @@ impl Searcher {
     ///
     /// # Errors
     /// Those of [`search`](Self::search).
-    pub async fn begin(&self, request: &SearchRequest) -> Result<Begun> {
+    pub async fn begin(&self, request: &SearchRequest) -> Result<StreamedSearch> {
         let started = Instant::now();
         let Response { mut response, key, writer, lasting } = match self.respond(request).await? {
             Responded::Kept(kept) => {
                 let mut response = SearchResponse::clone(&kept);
                 let summary = response.summary.take().map(replay);
-                return Ok(Begun { response: Arc::new(response), cache: CacheStatus::Hit, summary });
+                return Ok(StreamedSearch { response: Arc::new(response), cache: CacheStatus::Hit, summary });
             }
             Responded::New(response) => *response,
         };
@@ -151,7 +151,8 @@ impl Searcher {
         response.warnings.extend(known.map(str::to_owned));
         response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let response = Arc::new(response);
-        let begun = Begun { response: Arc::clone(&response), cache: CacheStatus::Miss, summary: None };
+        let begun =
+            StreamedSearch { response: Arc::clone(&response), cache: CacheStatus::Miss, summary: None };
         let Some(writer) = writer else {
             if lasting {
                 self.inner.keep(&key, &response).await;
@@ -175,7 +176,7 @@ impl Searcher {
                 }
             }
         });
-        Ok(Begun { summary: Some(parts.boxed()), ..begun })
+        Ok(StreamedSearch { summary: Some(parts.boxed()), ..begun })
     }
 
     /// The response as it is kept, or else a new one, without its summary.
@@ -187,7 +188,7 @@ impl Searcher {
         let mut tries = SWITCHES;
         loop {
             let speaker = match tries {
-                0 => Speaker::Stranger(String::new()),
+                0 => Speaker::ModelMismatch(String::new()),
                 _ => self.inner.speaker(self.embedders.as_deref()).await?,
             };
             if let Some(responded) = self.try_respond(&request, &speaker, &reranking, writer.as_ref()).await?
@@ -223,7 +224,7 @@ impl Searcher {
     async fn writer(&self) -> Writer {
         let Some(source) = &self.chat_models else { return Writer::Nobody };
         match source.chat_model(ChatPurpose::Summarize).await {
-            Ok(model) => model.map_or(Writer::Nobody, Writer::By),
+            Ok(model) => model.map_or(Writer::Nobody, Writer::Actor),
             Err(error) => {
                 tracing::warn!(%error, "the language model cannot be had");
                 Writer::Failed
@@ -239,7 +240,7 @@ impl Searcher {
         let patience = self.inner.options.rerank_wait;
         match source.reranker().await {
             Ok(Some(reranker)) if self.inner.is_left_alone(&reranker.profile().id) => Reranking::Failed,
-            Ok(reranker) => reranker.map_or(Reranking::No, |reranker| Reranking::By(reranker, patience)),
+            Ok(reranker) => reranker.map_or(Reranking::No, |reranker| Reranking::Actor(reranker, patience)),
             Err(error) => {
                 tracing::warn!(%error, "the reranker cannot be had");
                 Reranking::Failed

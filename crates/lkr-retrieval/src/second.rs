@@ -1,9 +1,9 @@
 //! The second round: the query's vector moved towards what the first round showed.
 
 use lkr_domain::{Layer, PointId};
-use lkr_vectors::{Collection, Point, Result, VectorStore, With};
+use lkr_vectors::{Collection, Include, Point, Result, VectorStore};
 
-use crate::{LegKind, legs::Legs, rank::Ranked, voice::Dense};
+use crate::{LegKind, encoded_query::Dense, legs::Legs, rank::Ranked};
 
 /// How many chunks the vector is moved towards: the best of the first round.
 const NEAREST: usize = 3;
@@ -23,7 +23,7 @@ pub(crate) async fn moved(
     if ids.is_empty() {
         return Ok(None);
     }
-    let points = store.get(collection, &ids, With::All).await?;
+    let points = store.get(collection, &ids, Include::All).await?;
     let vectors: Vec<Vec<f32>> =
         points.into_iter().flatten().filter_map(|point: Point| point.dense).collect();
     Ok(pulled(&dense.vector, &vectors).map(|vector| Dense { vector, ..dense.clone() }))

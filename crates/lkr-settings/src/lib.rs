@@ -4,11 +4,11 @@ mod change;
 mod check;
 mod derived;
 mod error;
-mod kept;
+mod if_match;
 mod languages;
-mod matching;
 mod merge;
 mod plugins;
+mod previous_embedder;
 mod records;
 mod resolve;
 mod runtime;
@@ -21,10 +21,10 @@ pub use change::{
 };
 pub use derived::Derived;
 pub use error::{Error, ErrorKind, Result};
-pub use kept::KeptEmbedder;
+pub use if_match::IfMatch;
 pub use lkr_sealing::{MASK, SealingKey, Secret};
-pub use matching::Match;
 pub use plugins::Plugins;
+pub use previous_embedder::PreviousEmbedder;
 pub use records::is_readable;
 pub use runtime::{
     ApiKey, Dedup, DedupStrategy, ModelEntry, Models, OcrChoice, Parsers, PerModel, PluginChoice, Provider,

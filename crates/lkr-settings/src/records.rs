@@ -73,7 +73,7 @@ pub(crate) fn key_place(name: &str) -> String {
 pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
     match key {
         KEY => Some(decode(value).is_ok()),
-        kept::KEY => Some(kept::is_readable(value)),
+        previous_embedder::KEY => Some(previous_embedder::is_readable(value)),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use crate::{
-    Error, ErrorKind, Match, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings,
+    Error, ErrorKind, IfMatch, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings,
     SealingKey, SettingsChange,
     check::{check_change, check_model, check_ocr},
     derived::Derived,
@@ -122,7 +122,7 @@ impl Settings {
     pub async fn update(
         &self,
         change: &SettingsChange,
-        if_match: &Match,
+        if_match: &IfMatch,
         alongside: Vec<Write>,
     ) -> Result<Arc<Snapshot>> {
         if change.is_empty() {
@@ -145,7 +145,7 @@ impl Settings {
     ///
     /// # Errors
     /// `Conflict` where `if_match` or an expectation of `alongside` does not hold. Nothing is written then.
-    pub async fn reset(&self, if_match: &Match, alongside: Vec<Write>) -> Result<Arc<Snapshot>> {
+    pub async fn reset(&self, if_match: &IfMatch, alongside: Vec<Write>) -> Result<Arc<Snapshot>> {
         // An empty record and none at all: its versions, and so the entity tags, go on.
         self.replace(if_match, &alongside, |_, _| Ok(SettingsV1::default())).await
     }
@@ -209,7 +209,7 @@ impl Settings {
     /// Puts what `next` makes of the record in its place.
     async fn replace(
         &self,
-        if_match: &Match,
+        if_match: &IfMatch,
         alongside: &[Write],
         next: impl Fn(&Inner, Option<&Record>) -> Result<SettingsV1>,
     ) -> Result<Arc<Snapshot>> {

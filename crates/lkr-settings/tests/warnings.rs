@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_settings::{
-    DedupChange, Match, ModelEntryChange, ModelsChange, OcrChange, ParsersChange, PluginChange, Plugins,
+    DedupChange, IfMatch, ModelEntryChange, ModelsChange, OcrChange, ParsersChange, PluginChange, Plugins,
     SealingKey, Settings, SettingsChange,
 };
 use lkr_state::{MemoryState, StateStore};
@@ -55,7 +55,7 @@ async fn one_warning_each() {
     let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    first.update(&change, &Match::Any, vec![]).await.unwrap();
+    first.update(&change, &IfMatch::Any, vec![]).await.unwrap();
     assert!(lines.0.lock().unwrap().is_empty(), "nothing is wrong yet");
 
     let fewer = Plugins { ocr_languages: Some(vec!["en".to_owned()]), ..plugins(&["a"]) };
@@ -63,7 +63,7 @@ async fn one_warning_each() {
     for threshold in 0..3 {
         let dedup = DedupChange { simhash_threshold: Some(threshold), ..Default::default() };
         let change = SettingsChange { dedup: Some(dedup), ..Default::default() };
-        other.update(&change, &Match::Any, vec![]).await.unwrap();
+        other.update(&change, &IfMatch::Any, vec![]).await.unwrap();
     }
     let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert_eq!(text.lines().count(), 3, "{text}");

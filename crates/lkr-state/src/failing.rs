@@ -3,7 +3,7 @@ use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use lkr_domain::TaskId;
 
-use crate::{Claim, Error, ErrorKind, Key, Order, Record, Result, StateStore, TaskQueue, Write};
+use crate::{Claim, Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, TaskQueue, Write};
 
 /// Asked before each operation, by its name; answers the kind of error to fail with.
 type Fault = Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>;
@@ -79,7 +79,7 @@ impl StateStore for FailingState {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         self.pass("scan").await?;
@@ -188,7 +188,7 @@ mod tests {
         let errors = [
             store.get_many(&[]).await.unwrap_err(),
             store.apply(vec![]).await.unwrap_err(),
-            store.scan("", None, Order::Ascending, 1).await.unwrap_err(),
+            store.scan("", None, ScanOrder::Ascending, 1).await.unwrap_err(),
             store.snapshot(Path::new("/nowhere")).await.unwrap_err(),
             store.health().await.unwrap_err(),
         ];

@@ -5,15 +5,15 @@ pub mod conformance;
 mod error;
 #[cfg(any(test, feature = "conformance"))]
 mod failing;
+mod keyed_mutex;
 mod memory;
 mod queue;
 mod store;
-mod turns;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::{Before, FailingQueue, FailingState};
+pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
 pub use queue::{Claim, TaskQueue};
-pub use store::{Expect, Key, Op, Order, Record, StateStore, StateStoreExt, Write};
-pub use turns::Turns;
+pub use store::{Expect, Key, Op, Record, ScanOrder, StateStore, StateStoreExt, Write};

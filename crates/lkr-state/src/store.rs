@@ -35,7 +35,7 @@ pub trait StateStore: Debug + Send + Sync + 'static {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>>;
 
@@ -151,7 +151,7 @@ impl Write {
 
 /// The order of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ScanOrder {
     /// From the smallest key on.
     Ascending,
     /// From the largest key on.

@@ -10,7 +10,7 @@ use std::{env, fs, path::Path, time::Instant};
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
 use lkr_vectors::{
-    Collection, CollectionSpec, Condition, DenseSpec, Filter, Origin, Point, Query, QueryVector, Tags,
+    Collection, CollectionSpec, Condition, DenseSpec, Filter, Point, PointOrigin, Query, QueryVector, Tags,
     VectorStore,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -95,7 +95,7 @@ impl Bench {
             if (n as usize) < self.real.len() { real.clone() } else { jittered(real, &mut self.rng) };
         self.points.push((n, vector.clone()));
         let origin =
-            Origin { doc_id: DocId::from_bytes([0; 16]), revision: 1, ordinal: n, l2: None, l3: None };
+            PointOrigin { doc_id: DocId::from_bytes([0; 16]), revision: 1, ordinal: n, l2: None, l3: None };
         let share = |of: u32| (n % of).to_string();
         let tags = [2, 10, 100].map(|of| (format!("of-{of}"), share(of)));
         Some(Point {

@@ -23,7 +23,7 @@ pub(crate) const BACKUP_NEEDED: &str = "restore a backup";
 
 /// A store that nobody else has, looked over.
 #[derive(Debug)]
-pub struct Examination {
+pub struct StoreCheck {
     dir: PathBuf,
     options: LmdbOptions,
     lock: FolderLock,
@@ -32,7 +32,7 @@ pub struct Examination {
     kb: Option<Kb>,
 }
 
-impl Examination {
+impl StoreCheck {
     /// Looks over the store in `dir`: the pages of its truth, then every row. Writes nothing but files that LMDB and
     /// the lock need. Blocks for as long as it takes to read everything.
     ///

@@ -21,7 +21,7 @@ mod writer;
 
 pub use config::LmdbOptions;
 pub use error::{Error, ErrorKind, Result};
-pub use examine::Examination;
+pub use examine::StoreCheck;
 pub use lock::FolderLock;
 pub use queue::LmdbQueue;
 pub use state::LmdbState;

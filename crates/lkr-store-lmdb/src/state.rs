@@ -8,7 +8,7 @@ use std::{collections::HashSet, ops::Bound, path::Path, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use heed::{RoTxn, RwTxn};
-use lkr_state::{Expect, Key, Op, Order, Record, Result, StateStore, Write};
+use lkr_state::{Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
 
 pub(crate) use self::verify::verify;
 use crate::{
@@ -70,7 +70,7 @@ impl StateStore for LmdbState {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));

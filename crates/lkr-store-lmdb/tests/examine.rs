@@ -8,8 +8,8 @@ use std::{fs, path::Path, time::Duration};
 use common::{exact, name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, TaskQueue, Write};
-use lkr_store_lmdb::{Examination, LmdbStore};
-use lkr_vectors::{Collection, Condition, Filter, Point, VectorStore, With};
+use lkr_store_lmdb::{LmdbStore, StoreCheck};
+use lkr_vectors::{Collection, Condition, Filter, Include, Point, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const POINTS: u32 = 1_500;
@@ -38,14 +38,14 @@ async fn filled(folder: &Path) -> Vec<Point> {
 }
 
 fn found(folder: &Path) -> Vec<String> {
-    let examination = Examination::new(folder, exact()).unwrap();
+    let examination = StoreCheck::new(folder, exact()).unwrap();
     examination.findings().iter().map(|finding| finding.what.clone()).collect()
 }
 
 /// Mends the store, which then is whole, and answers it.
 fn mended(folder: &Path) -> LmdbStore {
     let aside = tempfile::tempdir().unwrap();
-    drop(Examination::new(folder, exact()).unwrap().mend(&aside.path().join("kb")).unwrap());
+    drop(StoreCheck::new(folder, exact()).unwrap().mend(&aside.path().join("kb")).unwrap());
     assert_eq!(found(folder), Vec::<String>::new());
     open(folder)
 }
@@ -84,7 +84,7 @@ fn change(folder: &Path, table: &str, change: Change) {
 }
 
 async fn all(store: &LmdbStore, collection: &Collection) -> Vec<Point> {
-    store.vectors().scroll(collection, &Filter::all(), None, 10_000, With::All).await.unwrap().points
+    store.vectors().scroll(collection, &Filter::all(), None, 10_000, Include::All).await.unwrap().points
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_whole_store_is_left_as_it_is() {
     filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
     let before = fs::read(&data).unwrap();
-    let examination = Examination::new(folder.path(), exact()).unwrap();
+    let examination = StoreCheck::new(folder.path(), exact()).unwrap();
     assert!(examination.findings().is_empty(), "{:?}", examination.findings());
     assert!(LmdbStore::open(folder.path(), exact()).is_err(), "it is locked");
     let store = examination.into_store().unwrap();
@@ -159,7 +159,7 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
             open(folder.path()).vectors().ensure(&spec(&name("others.a"))).await.unwrap();
         }
         change(folder.path(), "collections", torn);
-        let examination = Examination::new(folder.path(), exact()).unwrap();
+        let examination = StoreCheck::new(folder.path(), exact()).unwrap();
         let [finding] = examination.findings() else { panic!("{:?}", examination.findings()) };
         assert_eq!(finding.what, "the record of collection points.a is damaged");
         assert_eq!(finding.stays(), !has_sibling);
@@ -168,7 +168,7 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
             assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
         } else {
             let aside = tempfile::tempdir().unwrap();
-            let refused = Examination::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap_err();
+            let refused = StoreCheck::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap_err();
             assert!(refused.to_string().ends_with("`lkr doctor` tells what is damaged"), "{refused}");
             assert_eq!(found(folder.path()).len(), 1, "nothing was dropped");
         }
@@ -202,10 +202,10 @@ async fn records_beyond_a_damaged_one_are_read() {
     filled(folder.path()).await;
     change(folder.path(), "state", torn);
     let scanned = async |store: LmdbStore| {
-        let order = lkr_state::Order::Ascending;
+        let order = lkr_state::ScanOrder::Ascending;
         store.state().scan("", None, order, 1_000).await.map(|records| records.len())
     };
-    let looked_at = Examination::new(folder.path(), exact()).unwrap().into_store().unwrap();
+    let looked_at = StoreCheck::new(folder.path(), exact()).unwrap().into_store().unwrap();
     assert_eq!(scanned(looked_at).await.unwrap(), 99);
     assert!(scanned(open(folder.path())).await.is_err(), "who uses it is told");
 }
@@ -227,7 +227,7 @@ async fn a_store_without_its_data_is_refused() {
         assert!(refused.to_string().contains(says), "{refused}");
         assert_eq!(found(folder.path()), [format!("store/kb/data.mdb {says}")]);
         let aside = folder.path().join("aside");
-        assert!(Examination::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
+        assert!(StoreCheck::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
         assert_eq!(fs::metadata(&data).map(|data| data.len()).ok(), is_there.then_some(0));
     }
     fs::remove_dir_all(folder.path().join("kb")).unwrap();

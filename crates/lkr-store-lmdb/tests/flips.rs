@@ -12,7 +12,7 @@ use std::{
 
 use common::{ask, built, name, open, options, point, spec};
 use lkr_store_lmdb::LmdbStore;
-use lkr_vectors::{Filter, QueryVector, VectorStore, With};
+use lkr_vectors::{Filter, Include, QueryVector, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// The variable that tells the child its folder.
@@ -27,7 +27,7 @@ async fn child() {
     let store = LmdbStore::open(folder.as_ref(), options()).unwrap();
     let vectors = store.vectors();
     for _ in 0..2 {
-        let page = vectors.scroll(&name("points"), &Filter::all(), None, POINTS as usize, With::All).await;
+        let page = vectors.scroll(&name("points"), &Filter::all(), None, POINTS as usize, Include::All).await;
         let points = page.unwrap().points;
         assert_eq!(points.len(), POINTS as usize);
         let mut found = 0;

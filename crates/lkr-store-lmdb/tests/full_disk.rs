@@ -22,7 +22,7 @@ use common::{ask, doc, id, name, point, spec};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::LmdbStore;
-use lkr_vectors::{Condition, ErrorKind, Filter, Point, QueryVector, VectorStore, With};
+use lkr_vectors::{Condition, ErrorKind, Filter, Include, Point, QueryVector, VectorStore};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// A file system of its own, of a few megabytes.
@@ -144,7 +144,7 @@ fn says_full(error: &(dyn StdError + 'static)) -> bool {
 async fn verify(vectors: &dyn VectorStore, name: &lkr_vectors::Collection, kept: &[Point]) {
     assert_eq!(vectors.count(name, &Filter::all()).await.unwrap(), kept.len() as u64);
     let ids: Vec<_> = kept.iter().map(|point| point.id).collect();
-    let found = vectors.get(name, &ids, With::All).await.unwrap();
+    let found = vectors.get(name, &ids, Include::All).await.unwrap();
     assert!(found.iter().zip(kept).all(|(found, kept)| found.as_ref() == Some(kept)));
     for point in kept.iter().step_by(97) {
         let own = Filter::only(Condition::Ids(vec![point.id]));
@@ -155,5 +155,5 @@ async fn verify(vectors: &dyn VectorStore, name: &lkr_vectors::Collection, kept:
             assert_eq!(hits[0].id, point.id);
         }
     }
-    assert_eq!(vectors.get(name, &[id(u32::MAX)], With::All).await.unwrap(), [None]);
+    assert_eq!(vectors.get(name, &[id(u32::MAX)], Include::All).await.unwrap(), [None]);
 }

@@ -28,7 +28,7 @@ use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::{
-    Collection, Condition, Filter, MemoryVectors, Point, Query, QueryVector, Tags, VectorStore, With,
+    Collection, Condition, Filter, Include, MemoryVectors, Point, Query, QueryVector, Tags, VectorStore,
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -204,7 +204,7 @@ async fn settle(store: &LmdbStore, reference: &MemoryVectors, lane: u32, start: 
 }
 
 async fn all(vectors: &dyn VectorStore, lane: u32) -> Vec<Point> {
-    let page = vectors.scroll(&collection(lane), &Filter::all(), None, usize::MAX, With::All).await;
+    let page = vectors.scroll(&collection(lane), &Filter::all(), None, usize::MAX, Include::All).await;
     match page {
         Ok(page) => page.points,
         Err(error) => {
@@ -254,5 +254,5 @@ async fn finds_all_by_graph(folder: &Path, starts: &[u32]) {
         }
         assert!(found * 100 >= asked.len() * 98, "{found} of {} find themselves", asked.len());
     }
-    assert_eq!(vectors.get(&collection(0), &[id(u32::MAX)], With::All).await.unwrap(), [None]);
+    assert_eq!(vectors.get(&collection(0), &[id(u32::MAX)], Include::All).await.unwrap(), [None]);
 }

@@ -9,7 +9,7 @@ use common::{name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::{ErrorKind, LmdbOptions, LmdbStore};
-use lkr_vectors::{Filter, VectorStore, With};
+use lkr_vectors::{Filter, Include, VectorStore};
 use rand::{SeedableRng, rngs::StdRng};
 
 const LEASE: Duration = Duration::from_secs(3_600);
@@ -53,7 +53,7 @@ async fn everything_is_there_again() {
     drop(store);
 
     let store = open(folder.path());
-    let page = store.vectors().scroll(&name("alias"), &Filter::all(), None, 100, With::All).await.unwrap();
+    let page = store.vectors().scroll(&name("alias"), &Filter::all(), None, 100, Include::All).await.unwrap();
     assert_eq!(page.points, expected);
     assert_eq!(store.state().get("key").await.unwrap().unwrap().version, version);
     store.state().apply(vec![Write::delete("key", Expect::Any)]).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_truncated_store_is_an_error_and_no_crash() {
                 errors += 1;
                 continue;
             }
-            Ok(store) => store.vectors().scroll(&points, &Filter::all(), None, 1_000, With::All).await,
+            Ok(store) => store.vectors().scroll(&points, &Filter::all(), None, 1_000, Include::All).await,
         };
         match found {
             Ok(page) => assert_eq!(page.points, expected),

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{ask, doc, id, name, open, point, spec, terms, vector};
-use lkr_vectors::{Condition, Filter, MemoryVectors, Point, QueryVector, Tags, VectorStore, With};
+use lkr_vectors::{Condition, Filter, Include, MemoryVectors, Point, QueryVector, Tags, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,8 +54,8 @@ async fn compare(seed: u64) {
                 store.count(&name, &filter).await.unwrap(),
                 reference.count(&name, &filter).await.unwrap()
             );
-            let page = store.scroll(&name, &filter, None, 50, With::All).await.unwrap();
-            assert_eq!(page, reference.scroll(&name, &filter, None, 50, With::All).await.unwrap());
+            let page = store.scroll(&name, &filter, None, 50, Include::All).await.unwrap();
+            assert_eq!(page, reference.scroll(&name, &filter, None, 50, Include::All).await.unwrap());
         }
     }
 }

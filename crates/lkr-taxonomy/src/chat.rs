@@ -6,7 +6,7 @@ use lkr_models::{
 };
 use serde_json::{Value, json};
 
-use crate::{Category, Classified, Classifier, Digest, Result, Taxonomy, Verdict};
+use crate::{Category, Classification, Classified, Classifier, Digest, Result, Taxonomy};
 
 const METHOD: &str = "chat-1";
 /// How many tokens the answer may have: a name, and the JSON around it.
@@ -95,7 +95,7 @@ impl ChatClassifier {
     }
 
     /// The category that an answer names, in whatever case; none for an empty name.
-    fn read(&self, json: &Value) -> std::result::Result<Option<Verdict>, String> {
+    fn read(&self, json: &Value) -> std::result::Result<Option<Classification>, String> {
         let named =
             json.get("category").and_then(Value::as_str).ok_or("category is missing, or is no string")?;
         let named = named.trim();
@@ -105,7 +105,7 @@ impl ChatClassifier {
         let own =
             self.taxonomy.categories().iter().find(|own| own.name.to_lowercase() == named.to_lowercase());
         let own = own.ok_or("category is none of the names")?;
-        Ok(Some(Verdict { name: own.name.clone(), score: 1.0 }))
+        Ok(Some(Classification { name: own.name.clone(), score: 1.0 }))
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         }
 
         async fn classify(&self, _: &Digest<'_>) -> Result<Classified> {
-            Ok(Some(Verdict { name: "by other means".to_owned(), score: 0.5 }).into())
+            Ok(Some(Classification { name: "by other means".to_owned(), score: 0.5 }).into())
         }
     }
 

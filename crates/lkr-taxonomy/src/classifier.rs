@@ -6,7 +6,7 @@ use crate::Result;
 
 /// What a classifier sees of a document.
 #[derive(Debug, Clone, Copy)]
-pub struct Digest<'a> {
+pub struct ClassifierInput<'a> {
     /// The document's title.
     pub title: &'a str,
     /// Its summary.
@@ -21,7 +21,7 @@ pub struct Digest<'a> {
 
 /// A category for a document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct Classification {
     /// The name of the category.
     pub name: String,
     /// How sure it is: the higher, the surer; comparable among the verdicts of one classifier alone.
@@ -32,7 +32,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Classified {
     /// The category that fits, if one does.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Classification>,
     /// Whether it could tell nothing for want of a vector.
     pub blind: bool,
     /// What a language model was asked for it: requests, and tokens in and out.
@@ -43,8 +43,8 @@ pub struct Classified {
     pub warning: Option<String>,
 }
 
-impl From<Option<Verdict>> for Classified {
-    fn from(verdict: Option<Verdict>) -> Self {
+impl From<Option<Classification>> for Classified {
+    fn from(verdict: Option<Classification>) -> Self {
         Self { verdict, ..Self::default() }
     }
 }
@@ -56,5 +56,5 @@ pub trait Classifier: Debug + Send + Sync + 'static {
     fn id(&self) -> String;
 
     /// The category of a document, if one fits.
-    async fn classify(&self, digest: &Digest<'_>) -> Result<Classified>;
+    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified>;
 }

@@ -13,7 +13,7 @@ mod yaml;
 
 pub use category::Category;
 pub use chat::ChatClassifier;
-pub use classifier::{Classified, Classifier, Digest, Verdict};
+pub use classifier::{Classification, Classified, Classifier, ClassifierInput};
 pub use error::{Error, ErrorKind, Result};
 pub use similarity::{SimilarityClassifier, SimilarityOptions};
 pub use taxonomy::Taxonomy;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lkr_models::{EmbedKind, Embedder};
 use tokio::sync::OnceCell;
 
-use crate::{Category, Classified, Classifier, Digest, Error, ErrorKind, Result, Taxonomy, Verdict};
+use crate::{Category, Classification, Classified, Classifier, Digest, Error, ErrorKind, Result, Taxonomy};
 
 /// Changes with the method, its reference included, so that answers of an older one are known as such.
 const METHOD: &str = "similarity-1";
@@ -73,7 +73,7 @@ impl SimilarityClassifier {
 
     /// All categories with their scores for a document of this vector, the best first; of equals the earlier in the
     /// taxonomy.
-    pub async fn rank(&self, vector: &[f32]) -> Result<Vec<Verdict>> {
+    pub async fn rank(&self, vector: &[f32]) -> Result<Vec<Classification>> {
         let space = self.space.get_or_try_init(|| self.space()).await?;
         if vector.len() != space.centre.len() {
             let message = format!("a vector of {} dimensions, not {}", vector.len(), space.centre.len());
@@ -82,7 +82,8 @@ impl SimilarityClassifier {
         let direction = direction(&space.centre, vector);
         let names = self.taxonomy.categories().iter().map(|category| category.name.clone());
         let scores = space.directions.iter().map(|category| dot(category, &direction));
-        let mut verdicts: Vec<_> = names.zip(scores).map(|(name, score)| Verdict { name, score }).collect();
+        let mut verdicts: Vec<_> =
+            names.zip(scores).map(|(name, score)| Classification { name, score }).collect();
         verdicts.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(verdicts)
     }

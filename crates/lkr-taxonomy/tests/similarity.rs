@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, MemoryEmbedder};
 use lkr_taxonomy::{
-    Classifier, Digest, ErrorKind, SimilarityClassifier, SimilarityOptions, Taxonomy, Verdict,
+    Classification, Classifier, Digest, ErrorKind, SimilarityClassifier, SimilarityOptions, Taxonomy,
 };
 
 const ANIMALS: &str = "
@@ -120,7 +120,7 @@ async fn categories_are_embedded_once_and_failures_are_not_kept() {
     assert!(error.kind() == ErrorKind::ModelAway && error.is_retryable(), "{error}");
     for _ in 0..3 {
         let found = classifier.classify(&digest(Some(&vector))).await.unwrap().verdict;
-        assert!(matches!(found, Some(Verdict { name, .. }) if name == "Cats"));
+        assert!(matches!(found, Some(Classification { name, .. }) if name == "Cats"));
     }
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 2);
 }

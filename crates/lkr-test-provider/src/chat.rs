@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::{
     fault::Fault,
     http::{Answer, Body, End},
-    provider::Quirks,
+    provider::ProviderBehavior,
 };
 
 /// What the provider refuses, though it is published.
-pub(crate) fn refusal(quirks: &Quirks, body: &Value) -> Option<(String, &'static str)> {
+pub(crate) fn refusal(quirks: &ProviderBehavior, body: &Value) -> Option<(String, &'static str)> {
     let format = body["response_format"]["type"].as_str().unwrap_or_default();
     let unsupported =
         |name: &str| Some((format!("Unsupported parameter: '{name}'"), "unsupported_parameter"));
@@ -32,7 +32,7 @@ pub(crate) fn refusal(quirks: &Quirks, body: &Value) -> Option<(String, &'static
 }
 
 /// What it answers, where `said` is what it says.
-pub(crate) fn answer(body: &Value, said: &str, fault: Option<&Fault>, quirks: &Quirks) -> Answer {
+pub(crate) fn answer(body: &Value, said: &str, fault: Option<&Fault>, quirks: &ProviderBehavior) -> Answer {
     let most = ["max_tokens", "max_completion_tokens"].iter().find_map(|name| body[*name].as_u64());
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let tokens: Vec<&str> = said.split_inclusive(char::is_whitespace).take(most).collect();

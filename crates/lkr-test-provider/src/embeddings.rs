@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::{
     fault::Fault,
     http::Answer,
-    provider::{Quirks, spoilt},
+    provider::{ProviderBehavior, spoilt},
 };
 
 /// What the provider refuses, though it is published.
-pub(crate) fn refusal(quirks: &Quirks, body: &Value) -> Option<(u16, String, &'static str)> {
+pub(crate) fn refusal(quirks: &ProviderBehavior, body: &Value) -> Option<(u16, String, &'static str)> {
     let texts = texts(body);
     if texts.len() > quirks.most_texts {
         let said = format!("batch size {} > maximum allowed batch size {}", texts.len(), quirks.most_texts);
@@ -22,7 +22,7 @@ pub(crate) fn refusal(quirks: &Quirks, body: &Value) -> Option<(u16, String, &'s
     (longest > quirks.most_text_tokens).then_some((400, said, "too_long"))
 }
 
-pub(crate) fn answer(body: &Value, fault: Option<&Fault>, quirks: &Quirks) -> Answer {
+pub(crate) fn answer(body: &Value, fault: Option<&Fault>, quirks: &ProviderBehavior) -> Answer {
     let dims = if let Some(Fault::WrongDims(dims)) = fault { *dims } else { quirks.dims };
     let embedded = MemoryEmbedder::with_dims(dims).embed(EmbedKind::Passage, &texts(body)).now_or_never();
     let vectors = embedded.and_then(Result::ok).unwrap_or_default();

@@ -9,4 +9,4 @@ mod http;
 mod provider;
 
 pub use fault::Fault;
-pub use provider::{Quirks, Seen, TestProvider};
+pub use provider::{ProviderBehavior, Seen, TestProvider};

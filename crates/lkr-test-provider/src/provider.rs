@@ -26,7 +26,7 @@ pub struct TestProvider {
 }
 
 struct Shared {
-    quirks: Quirks,
+    quirks: ProviderBehavior,
     script: Arc<Script>,
     next: VecDeque<Fault>,
     always: Option<Fault>,
@@ -36,7 +36,7 @@ struct Shared {
 
 /// What a provider knows and what not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quirks {
+pub struct ProviderBehavior {
     /// Who does not show this key is refused.
     pub key: Option<String>,
     /// The one model that it has; `None` where it has every one.
@@ -63,7 +63,7 @@ pub struct Quirks {
     pub most_text_tokens: usize,
 }
 
-impl Default for Quirks {
+impl Default for ProviderBehavior {
     fn default() -> Self {
         Self {
             key: None,
@@ -97,7 +97,7 @@ impl TestProvider {
     /// A provider that knows everything and answers well.
     #[must_use]
     pub fn start() -> Self {
-        Self::with(Quirks::default())
+        Self::with(ProviderBehavior::default())
     }
 
     /// A provider with quirks.
@@ -105,7 +105,7 @@ impl TestProvider {
     /// # Panics
     /// Where it cannot listen.
     #[must_use]
-    pub fn with(quirks: Quirks) -> Self {
+    pub fn with(quirks: ProviderBehavior) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let shared = Shared {

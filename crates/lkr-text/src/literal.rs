@@ -31,7 +31,7 @@ pub struct Literals {
 
 /// What of [`Literals`] some texts hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct LiteralMatches {
     /// Every phrase in quotation marks, and there is one.
     pub quoted: bool,
     /// Every identifier, and there is one.
@@ -74,10 +74,10 @@ impl Literals {
 
     /// What of it `texts` hold together. A phrase has to stand within one of them.
     #[must_use]
-    pub fn held_by(&self, texts: &[&str]) -> Held {
+    pub fn held_by(&self, texts: &[&str]) -> LiteralMatches {
         let rows: Vec<Vec<Unit>> = texts.iter().map(|text| row(text)).collect();
         let has = |phrase: &Phrase| rows.iter().any(|row| !found(row, phrase).is_empty());
-        Held {
+        LiteralMatches {
             quoted: !self.quoted.is_empty() && self.quoted.iter().all(has),
             identifiers: !self.identifiers.is_empty() && self.has_identifiers(texts),
             whole: self.whole.as_ref().is_some_and(has),

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use lkr_domain::PointId;
 
 use crate::{
-    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Page, Point, Query, Result, ScrollCursor,
-    Tags, VectorStore, With,
+    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
+    ScrollCursor, Tags, VectorStore,
 };
 
 /// A store that fails on demand: for tests of what becomes of a failure.
@@ -79,7 +79,12 @@ impl VectorStore for FailingVectors {
         self.inner.query_batch(queries).await
     }
 
-    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+    async fn get(
+        &self,
+        collection: &Collection,
+        ids: &[PointId],
+        with: Include,
+    ) -> Result<Vec<Option<Point>>> {
         self.pass("get")?;
         self.inner.get(collection, ids, with).await
     }
@@ -90,7 +95,7 @@ impl VectorStore for FailingVectors {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page> {
         self.pass("scroll")?;
         self.inner.scroll(collection, filter, after, limit, with).await
@@ -149,8 +154,8 @@ mod tests {
             store.delete(&name, &all).await.unwrap_err(),
             store.set_tags(&name, &all, &Tags::new()).await.unwrap_err(),
             store.query_batch(&[]).await.unwrap_err(),
-            store.get(&name, &[], With::All).await.unwrap_err(),
-            store.scroll(&name, &all, None, 1, With::All).await.unwrap_err(),
+            store.get(&name, &[], Include::All).await.unwrap_err(),
+            store.scroll(&name, &all, None, 1, Include::All).await.unwrap_err(),
             store.count(&name, &all).await.unwrap_err(),
             store.snapshot(&copy).await.unwrap_err(),
             store.health().await.unwrap_err(),

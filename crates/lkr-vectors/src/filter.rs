@@ -1,6 +1,6 @@
 use lkr_domain::{DocId, PointId};
 
-use crate::{Origin, Tags};
+use crate::{PointOrigin, Tags};
 
 /// Which points count: those that meet every condition of `must` and none of `must_not`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ impl Filter {
 
     /// Whether a point passes.
     #[must_use]
-    pub fn matches(&self, id: PointId, origin: &Origin, tags: &Tags) -> bool {
+    pub fn matches(&self, id: PointId, origin: &PointOrigin, tags: &Tags) -> bool {
         self.must.iter().all(|c| c.matches(id, origin, tags))
             && !self.must_not.iter().any(|c| c.matches(id, origin, tags))
     }
@@ -67,7 +67,7 @@ impl Filter {
 impl Condition {
     /// Whether a point meets the condition.
     #[must_use]
-    pub fn matches(&self, id: PointId, origin: &Origin, tags: &Tags) -> bool {
+    pub fn matches(&self, id: PointId, origin: &PointOrigin, tags: &Tags) -> bool {
         match self {
             Self::Ids(ids) => ids.contains(&id),
             Self::Docs(docs) => docs.contains(&origin.doc_id),

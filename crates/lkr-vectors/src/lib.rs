@@ -15,5 +15,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use failing::FailingVectors;
 pub use filter::{Condition, Filter};
 pub use memory::MemoryVectors;
-pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Origin, Point, Tags};
-pub use store::{Page, Query, QueryVector, ScrollCursor, VectorStore, With};
+pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, Tags};
+pub use store::{Include, Page, Query, QueryVector, ScrollCursor, VectorStore};

@@ -62,7 +62,7 @@ pub type Tags = BTreeMap<String, String>;
 
 /// Where a point comes from. It travels with every hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Origin {
+pub struct PointOrigin {
     /// The document.
     pub doc_id: DocId,
     /// The revision of the document that the point belongs to.
@@ -81,7 +81,7 @@ pub struct Point {
     /// Its id; an existing point of that id is replaced.
     pub id: PointId,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: PointOrigin,
     /// What it can be filtered by.
     pub tags: Tags,
     /// The dense vector: of the collection's dimensions, finite and of length 1. `None` where there is none.
@@ -98,7 +98,7 @@ pub struct Hit {
     /// The point.
     pub id: PointId,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: PointOrigin,
     /// Dense: the cosine. Sparse: `Σ idf(t) · q(t) · w(t)`.
     pub score: f32,
 }

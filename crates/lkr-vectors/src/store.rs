@@ -62,7 +62,12 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
 
     /// The stored points of these ids, in the order of the ids; `None` for those that are not there. An id that
     /// comes twice is answered twice.
-    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>>;
+    async fn get(
+        &self,
+        collection: &Collection,
+        ids: &[PointId],
+        with: Include,
+    ) -> Result<Vec<Option<Point>>>;
 
     /// The points that pass, by pages in a stable order. A page follows `after`, which an earlier page gave.
     ///
@@ -77,7 +82,7 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page>;
 
     /// How many points pass.
@@ -120,7 +125,7 @@ pub enum QueryVector {
 
 /// What of a point is wanted besides id and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum With {
+pub enum Include {
     /// The payload and the tags; vectors are left empty.
     Payload,
     /// Everything.

@@ -13,7 +13,7 @@ use lkr_outgoing::{
 };
 
 use crate::{
-    Outcome, Result,
+    DeliveryOutcome, Result,
     backoff::wait,
     clock::{millis, now_ms},
     delivery::Taken,
@@ -30,7 +30,7 @@ const DELIVERY: HeaderName = HeaderName::from_static("x-lkr-delivery");
 pub(crate) struct Tried {
     /// What was to be told.
     pub(crate) event: EventId,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: DeliveryOutcome,
     /// Why it failed, where it did.
     pub(crate) failure: Option<String>,
 }
@@ -48,7 +48,7 @@ pub(crate) async fn attempt(inner: Arc<Inner>, hook: HookV1, taken: Taken) -> Re
     let (reason, asked) = match send(&inner, &hook, &taken).await {
         Said::Yes => {
             taken.finish(state).await?;
-            return Ok(Tried { event: taken.event, outcome: Outcome::Delivered, failure: None });
+            return Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Delivered, failure: None });
         }
         Said::No { reason, wait } => (reason, wait),
     };
@@ -56,12 +56,12 @@ pub(crate) async fn attempt(inner: Arc<Inner>, hook: HookV1, taken: Taken) -> Re
     let end = taken.delivery.at_ms.min(now).saturating_add(millis(options.keep));
     if now >= end {
         taken.finish(state).await?;
-        return Ok(Tried { event: taken.event, outcome: Outcome::Expired, failure: Some(reason) });
+        return Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Expired, failure: Some(reason) });
     }
     let pause = asked.unwrap_or_else(|| wait(options, taken.delivery.attempts.saturating_add(1)));
     // There is one more try at the end of the time, however long the receiver asks to be left alone.
     taken.give_back(state, now.saturating_add(millis(pause)).min(end)).await?;
-    Ok(Tried { event: taken.event, outcome: Outcome::Retried, failure: Some(reason) })
+    Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
 }
 
 async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {

@@ -5,7 +5,7 @@ use std::{
 };
 
 use lkr_domain::{EventId, WebhookId};
-use lkr_state::{Expect, Order, Record, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write};
 use tokio::{
     task::{Id, JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    DeliveryOptions, ErrorKind, Outcome, Result,
+    DeliveryOptions, DeliveryOutcome, ErrorKind, Result,
     attempt::{Tried, attempt},
     clock::{millis, now_ms},
     delivery::{applied, count, pull_back, sweep, take},
@@ -145,7 +145,7 @@ impl Run {
     async fn put_down(&mut self, hooks: &Hooks) -> Result<()> {
         loop {
             let state = &*self.inner.parts.state;
-            let events = state.scan(EVENTS, None, Order::Ascending, BATCH).await?;
+            let events = state.scan(EVENTS, None, ScanOrder::Ascending, BATCH).await?;
             if events.is_empty() {
                 return Ok(());
             }
@@ -200,7 +200,7 @@ impl Run {
                 let (waiting, bytes) = (lane.count(), lane.bytes());
                 tracing::warn!(%hook, dropped, waiting, bytes, "too many deliveries wait: new ones are dropped");
             }
-            (0..dropped).for_each(|_| (self.inner.parts.observe)(Outcome::Dropped));
+            (0..dropped).for_each(|_| (self.inner.parts.observe)(DeliveryOutcome::Dropped));
         }
     }
 

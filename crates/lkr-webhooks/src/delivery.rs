@@ -2,7 +2,7 @@
 //! behind the end of its lease, where it is due again should nobody come back.
 
 use lkr_domain::{EventId, WebhookId};
-use lkr_state::{ErrorKind as StateErrorKind, Expect, Order, Record, StateStore, StateStoreExt, Write};
+use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, ScanOrder, StateStore, StateStoreExt, Write};
 
 use crate::{
     Result,
@@ -33,7 +33,7 @@ pub(crate) async fn take(
     let mut taken = Vec::new();
     // One after the other: those that are not due are not read, but for the first.
     for _ in 0..limit {
-        let first = state.scan(&deliveries_of(hook), None, Order::Ascending, 1).await?.pop();
+        let first = state.scan(&deliveries_of(hook), None, ScanOrder::Ascending, 1).await?.pop();
         let Some((key, record)) = first else { break };
         let read = parse_delivery(&key).zip(decode::<DeliveryV1>(&record.value).ok());
         let Some(((_, due_ms, event), delivery)) = read else {
@@ -89,7 +89,7 @@ pub(crate) async fn count(
 ) -> Result<Vec<(EventId, usize)>> {
     let (mut waiting, mut after) = (Vec::new(), None::<String>);
     loop {
-        let page = state.scan(&deliveries_of(hook), after.as_deref(), Order::Ascending, PAGE).await?;
+        let page = state.scan(&deliveries_of(hook), after.as_deref(), ScanOrder::Ascending, PAGE).await?;
         for entry @ (key, record) in &page {
             // What cannot be read does not wait: it is dropped when it is due.
             let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
@@ -117,7 +117,7 @@ pub(crate) async fn pull_back(
     let prefix = deliveries_of(hook);
     let mut after = format!("{prefix}{latest_ms:015}");
     loop {
-        let page = state.scan(&prefix, Some(&after), Order::Ascending, PAGE).await?;
+        let page = state.scan(&prefix, Some(&after), ScanOrder::Ascending, PAGE).await?;
         for entry in &page {
             make_due(state, hook, entry, now_ms).await?;
         }
@@ -146,7 +146,7 @@ async fn make_due(
 pub(crate) async fn sweep(state: &dyn StateStore, hooks: &Hooks) -> Result<()> {
     let mut after = None::<String>;
     while let Some((key, _)) =
-        state.scan(DELIVERIES, after.as_deref(), Order::Ascending, 1).await?.into_iter().next()
+        state.scan(DELIVERIES, after.as_deref(), ScanOrder::Ascending, 1).await?.into_iter().next()
     {
         let hook = key.strip_prefix(DELIVERIES).and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let prefix = format!("{DELIVERIES}{hook}/");
@@ -161,7 +161,7 @@ pub(crate) async fn sweep(state: &dyn StateStore, hooks: &Hooks) -> Result<()> {
 
 async fn remove(state: &dyn StateStore, prefix: &str, hooks: &Hooks) -> Result<bool> {
     loop {
-        let page = state.scan(prefix, None, Order::Ascending, PAGE).await?;
+        let page = state.scan(prefix, None, ScanOrder::Ascending, PAGE).await?;
         let count = page.len();
         let deletes = page.into_iter().map(|(key, _)| Write::delete(key, Expect::Any));
         if !applied(state, deletes.chain([hooks.check()]).collect()).await? {
@@ -199,7 +199,7 @@ mod tests {
             let taken = take(&state, hook, 1, now, now + 3_000).await.unwrap().remove(0);
             taken.give_back(&state, now + 3_000).await.unwrap();
             let (key, record) =
-                state.scan(&deliveries_of(hook), None, Order::Ascending, 2).await.unwrap().remove(0);
+                state.scan(&deliveries_of(hook), None, ScanOrder::Ascending, 2).await.unwrap().remove(0);
             assert_eq!(key, delivery_key(hook, now + 3_000, event));
             let left: DeliveryV1 = decode(&record.value).unwrap();
             assert_eq!((left.attempts, left.taken), (attempts, false));

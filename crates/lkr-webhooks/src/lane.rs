@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lkr_domain::{EventId, WebhookId};
 
-use crate::{Outcome, attempt::Tried};
+use crate::{DeliveryOutcome, attempt::Tried};
 
 /// What waits for a webhook, by its id: counting or ending a delivery twice is the same as once. It bounds what is put
 /// down; whether anything is due, the store alone knows.
@@ -47,21 +47,21 @@ impl Lane {
     /// Notes how a try ended, and says in the log what an admin should know. A receiver that is away for long is not
     /// told of with every delivery.
     pub(crate) fn note(&mut self, hook: WebhookId, tried: &Tried) {
-        if tried.outcome != Outcome::Retried {
+        if tried.outcome != DeliveryOutcome::Retried {
             self.remove(tried.event);
         }
         let reason = tried.failure.as_deref().unwrap_or_default();
         match tried.outcome {
-            Outcome::Expired => {
+            DeliveryOutcome::Expired => {
                 tracing::warn!(%hook, reason, "a delivery was tried for as long as it is, and is dropped");
             }
-            Outcome::Retried if !self.is_failing => {
+            DeliveryOutcome::Retried if !self.is_failing => {
                 tracing::warn!(%hook, reason, "deliveries fail; they are tried again");
             }
-            Outcome::Delivered if self.is_failing => tracing::info!(%hook, "deliveries arrive again"),
+            DeliveryOutcome::Delivered if self.is_failing => tracing::info!(%hook, "deliveries arrive again"),
             _ => tracing::debug!(%hook, reason, outcome = tried.outcome.name(), "a delivery was tried"),
         }
-        self.is_failing = tried.outcome != Outcome::Delivered;
+        self.is_failing = tried.outcome != DeliveryOutcome::Delivered;
     }
 }
 
@@ -77,12 +77,12 @@ mod tests {
         events.iter().for_each(|event| lane.add(*event, 10));
         lane.recount(vec![(events[1], 10), (events[2], 11)]);
         let ended = |event, outcome| Tried { event, outcome, failure: None };
-        lane.note(hook, &ended(events[0], Outcome::Delivered));
+        lane.note(hook, &ended(events[0], DeliveryOutcome::Delivered));
         assert_eq!((lane.count(), lane.bytes()), (2, 21));
-        lane.note(hook, &ended(events[1], Outcome::Retried));
+        lane.note(hook, &ended(events[1], DeliveryOutcome::Retried));
         lane.add(events[1], 12);
         assert_eq!((lane.count(), lane.bytes()), (2, 23));
-        for outcome in [Outcome::Delivered, Outcome::Expired] {
+        for outcome in [DeliveryOutcome::Delivered, DeliveryOutcome::Expired] {
             lane.note(hook, &ended(events[1], outcome));
             assert_eq!((lane.count(), lane.bytes()), (1, 11));
         }

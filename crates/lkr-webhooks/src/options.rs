@@ -44,7 +44,7 @@ impl Default for DeliveryOptions {
 
 /// What came of a try, or of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// It arrived.
     Delivered,
     /// The try failed; there will be another.
@@ -55,7 +55,7 @@ pub enum Outcome {
     Dropped,
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Delivered, Self::Retried, Self::Expired, Self::Dropped];
 

@@ -5,7 +5,7 @@ use lkr_state::{Expect, Record, Write};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
-use crate::{Error, ErrorKind, EventKind, Hook, Result};
+use crate::{Error, ErrorKind, EventKind, Result, Webhook};
 
 /// All webhooks: there are few, and a step that depends on them expects them as they were read.
 pub(crate) const HOOKS: &str = "webhook/hooks";
@@ -66,8 +66,8 @@ impl HookV1 {
         self.events.iter().any(|event| event == kind)
     }
 
-    pub(crate) fn shown(&self) -> Hook {
-        Hook {
+    pub(crate) fn shown(&self) -> Webhook {
+        Webhook {
             id: self.id,
             url: self.url.clone(),
             events: EventKind::ALL.into_iter().filter(|kind| self.hears(kind.name())).collect(),

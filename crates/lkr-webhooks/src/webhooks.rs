@@ -14,9 +14,9 @@ use time::OffsetDateTime;
 use tokio::sync::{Mutex, Notify};
 
 use crate::{
-    Deliverer, DeliveryOptions, Error, ErrorKind, EventOutbox, Hook, NewHook, Outcome, Result,
-    past_damage::PastDamage,
+    Deliverer, DeliveryOptions, DeliveryOutcome, Error, ErrorKind, EventOutbox, NewWebhook, Result, Webhook,
     records::{HOOKS, HookV1, Hooks, secret_place},
+    skip_damaged::SkipDamagedScan,
 };
 
 /// How many webhooks there may be.
@@ -38,7 +38,7 @@ pub struct Parts {
     /// How deliveries go.
     pub options: DeliveryOptions,
     /// Is told of what comes of each.
-    pub observe: Arc<dyn Fn(Outcome) + Send + Sync>,
+    pub observe: Arc<dyn Fn(DeliveryOutcome) + Send + Sync>,
 }
 
 /// The webhooks over a state store. Cheap to clone.
@@ -61,7 +61,7 @@ impl Webhooks {
     /// The webhooks of a store. From here on their outbox knows what they want to hear. Where they cannot be read, they
     /// are off, and the log says so: nothing is told, and they can be neither listed nor changed.
     pub async fn open(mut parts: Parts) -> Result<Self> {
-        parts.state = Arc::new(PastDamage::new(parts.state));
+        parts.state = Arc::new(SkipDamagedScan::new(parts.state));
         let (changing, wake, is_off) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
         let inner = Arc::new(Inner { parts, changing, wake, is_off });
         match inner.hooks().await {
@@ -77,7 +77,7 @@ impl Webhooks {
     }
 
     /// All webhooks, the newest first.
-    pub async fn list(&self) -> Result<Vec<Hook>> {
+    pub async fn list(&self) -> Result<Vec<Webhook>> {
         let mut hooks: Vec<_> = self.inner.hooks().await?.all.iter().map(HookV1::shown).collect();
         hooks.sort_unstable_by_key(|hook| std::cmp::Reverse(hook.id));
         Ok(hooks)
@@ -89,7 +89,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `Invalid` where it cannot be one or may not be called, `TooMany` where there are as many as there may be.
-    pub async fn create(&self, new: NewHook, alongside: Vec<Write>) -> Result<Hook> {
+    pub async fn create(&self, new: NewWebhook, alongside: Vec<Write>) -> Result<Webhook> {
         new.check()?;
         let Parts { outgoing, sealing, .. } = &self.inner.parts;
         outgoing

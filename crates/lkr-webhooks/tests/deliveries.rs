@@ -18,10 +18,10 @@ use lkr_catalog::Outbox;
 use lkr_domain::{DocId, EventId, WebhookId};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_sealing::{SealingKey, Secret};
-use lkr_state::{Error, Expect, Key, MemoryState, Order, Record, StateStore, Write};
+use lkr_state::{Error, Expect, Key, MemoryState, Record, ScanOrder, StateStore, Write};
 use lkr_webhooks::{
-    Deliverer, DeliveryOptions, ErrorKind, EventKind, EventOutbox, Hook, MOST_HOOKS, NewHook, Outcome, Parts,
-    Webhooks, signature,
+    Deliverer, DeliveryOptions, DeliveryOutcome, ErrorKind, EventKind, EventOutbox, MOST_HOOKS, NewWebhook,
+    Parts, Webhook, Webhooks, signature,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -140,7 +140,7 @@ struct Ground {
     state: Arc<dyn StateStore>,
     outbox: EventOutbox,
     webhooks: Webhooks,
-    outcomes: Arc<Mutex<Vec<Outcome>>>,
+    outcomes: Arc<Mutex<Vec<DeliveryOutcome>>>,
     sealing: SealingKey,
 }
 
@@ -163,16 +163,16 @@ impl Ground {
     }
 
     async fn over(state: Arc<dyn StateStore>, sealing: SealingKey, options: DeliveryOptions) -> Self {
-        Self::telling(EventOutbox::new(|_| Value::Null), state, sealing, options).await
+        Self::with_outbox(EventOutbox::new(|_| Value::Null), state, sealing, options).await
     }
 
-    async fn telling(
+    async fn with_outbox(
         outbox: EventOutbox,
         state: Arc<dyn StateStore>,
         sealing: SealingKey,
         options: DeliveryOptions,
     ) -> Self {
-        let outcomes: Arc<Mutex<Vec<Outcome>>> = Arc::default();
+        let outcomes: Arc<Mutex<Vec<DeliveryOutcome>>> = Arc::default();
         let seen = Arc::clone(&outcomes);
         let parts = Parts {
             state: Arc::clone(&state),
@@ -191,7 +191,7 @@ impl Ground {
         Self::over(Arc::clone(&self.state), self.sealing.clone(), options).await
     }
 
-    async fn hook(&self, url: &str) -> Hook {
+    async fn hook(&self, url: &str) -> Webhook {
         self.webhooks.create(new_hook(url), vec![]).await.unwrap()
     }
 
@@ -203,7 +203,7 @@ impl Ground {
     }
 
     async fn stored(&self, prefix: &str) -> usize {
-        self.state.scan(prefix, None, Order::Ascending, 100_000).await.unwrap().len()
+        self.state.scan(prefix, None, ScanOrder::Ascending, 100_000).await.unwrap().len()
     }
 
     /// Waits until nothing is left to be done.
@@ -213,7 +213,7 @@ impl Ground {
     }
 
     /// Waits for that many outcomes of a kind.
-    async fn outcomes(&self, outcome: Outcome, count: usize) {
+    async fn outcomes(&self, outcome: DeliveryOutcome, count: usize) {
         let seen = || self.outcomes.lock().unwrap().iter().filter(|seen| **seen == outcome).count();
         until(async || seen() >= count).await;
     }
@@ -223,8 +223,8 @@ impl Ground {
     }
 }
 
-fn new_hook(url: &str) -> NewHook {
-    NewHook {
+fn new_hook(url: &str) -> NewWebhook {
+    NewWebhook {
         id: WebhookId::new(),
         url: url.to_owned(),
         secret: Secret::new(SECRET),
@@ -251,7 +251,7 @@ async fn lesson_14_what_happens_is_delivered_and_signed() {
     assert_eq!(signed, signature(SECRET, seconds, &got.body));
     assert_eq!(got.header("x-lkr-delivery").len(), 32);
     ground.settled().await;
-    ground.outcomes(Outcome::Delivered, 1).await;
+    ground.outcomes(DeliveryOutcome::Delivered, 1).await;
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn nothing_is_written_that_nobody_wants_to_hear() {
     let unknown = EventOutbox::new(|_| Value::Null);
     assert_eq!(unknown.document_deleted(DocId::new()).len(), 1, "before anybody has looked, all is");
     assert_eq!(ground.outbox.document_deleted(DocId::new()), []);
-    let tasks = NewHook { events: vec![EventKind::TaskDone], ..new_hook("http://127.0.0.1:9/") };
+    let tasks = NewWebhook { events: vec![EventKind::TaskDone], ..new_hook("http://127.0.0.1:9/") };
     let tasks = ground.webhooks.create(tasks, vec![]).await.unwrap();
     assert_eq!(ground.outbox.document_deleted(DocId::new()), []);
     let all = ground.hook("http://127.0.0.1:9/").await;
@@ -313,10 +313,10 @@ async fn what_fails_is_tried_again_and_is_the_same_delivery() {
         assert_eq!(try_.header("x-lkr-delivery"), got[0].header("x-lkr-delivery"));
     }
     ground.settled().await;
-    ground.outcomes(Outcome::Delivered, 1).await;
+    ground.outcomes(DeliveryOutcome::Delivered, 1).await;
     assert_eq!(
         *ground.outcomes.lock().unwrap(),
-        [vec![Outcome::Retried; 3], vec![Outcome::Delivered]].concat()
+        [vec![DeliveryOutcome::Retried; 3], vec![DeliveryOutcome::Delivered]].concat()
     );
     assert_eq!(receiver.got().len(), 4);
 }
@@ -329,9 +329,9 @@ async fn retry_after_is_honoured() {
     let _deliverer = ground.start();
     ground.happen().await;
     receiver.wait(1).await;
-    ground.outcomes(Outcome::Retried, 1).await;
+    ground.outcomes(DeliveryOutcome::Retried, 1).await;
     let prefix = format!("webhook/delivery/{}/", hook.id);
-    let (key, _) = ground.state.scan(&prefix, None, Order::Ascending, 2).await.unwrap().remove(0);
+    let (key, _) = ground.state.scan(&prefix, None, ScanOrder::Ascending, 2).await.unwrap().remove(0);
     let due: u128 = key.strip_prefix(&prefix).unwrap().split('/').next().unwrap().parse().unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     assert!(due > now + 3_500_000 && due < now + 3_700_000, "{due} {now}");
@@ -346,7 +346,7 @@ async fn lesson_14_a_receiver_that_says_it_is_gone_is_asked_again() {
     let _deliverer = ground.start();
     ground.happen().await;
     ground.settled().await;
-    ground.outcomes(Outcome::Delivered, 1).await;
+    ground.outcomes(DeliveryOutcome::Delivered, 1).await;
     assert_eq!(receiver.got().len(), 3);
 }
 
@@ -444,7 +444,7 @@ async fn what_waits_is_bounded_and_the_first_stay() {
         told.push(ground.happen().await.to_string());
     }
     let deliverer = ground.start();
-    ground.outcomes(Outcome::Dropped, 2).await;
+    ground.outcomes(DeliveryOutcome::Dropped, 2).await;
     assert_eq!(ground.stored("webhook/delivery/").await, 5);
     drop(deliverer);
     let after = ground.again(quick()).await;
@@ -462,7 +462,7 @@ async fn a_day_is_enough() {
     ground.hook(&receiver.url).await;
     let _deliverer = ground.start();
     ground.happen().await;
-    ground.outcomes(Outcome::Expired, 1).await;
+    ground.outcomes(DeliveryOutcome::Expired, 1).await;
     ground.settled().await;
     assert!(receiver.got().len() >= 2, "there is a last try at the end");
 }
@@ -471,12 +471,12 @@ async fn a_day_is_enough() {
 async fn secrets_are_sealed_and_another_key_opens_none() {
     let (ground, receiver) = (Ground::new().await, Receiver::start(|_| OK).await);
     ground.hook(&receiver.url).await;
-    let hooks = ground.state.scan("", None, Order::Ascending, 10).await.unwrap();
+    let hooks = ground.state.scan("", None, ScanOrder::Ascending, 10).await.unwrap();
     assert!(hooks.iter().all(|(_, record)| !String::from_utf8_lossy(&record.value).contains(SECRET)));
     let other = Ground::over(Arc::clone(&ground.state), SealingKey::generate(), quick()).await;
     let deliverer = other.start();
     other.happen().await;
-    other.outcomes(Outcome::Retried, 1).await;
+    other.outcomes(DeliveryOutcome::Retried, 1).await;
     deliverer.shutdown(Duration::from_secs(5)).await;
     assert_eq!(receiver.got().len(), 0, "nothing is sent unsigned");
     let _deliverer = ground.start();
@@ -487,7 +487,7 @@ async fn secrets_are_sealed_and_another_key_opens_none() {
 async fn what_cannot_be_a_webhook() {
     let ground = Ground::new().await;
     let good = new_hook("http://127.0.0.1:9/");
-    let secret = |text: String| NewHook { secret: text.into(), ..good.clone() };
+    let secret = |text: String| NewWebhook { secret: text.into(), ..good.clone() };
     for (new, said) in [
         (new_hook("http://169.254.169.254/x"), "url has the host 169.254.169.254"),
         (new_hook("ftp://a.example/"), "url begins with ftp:"),
@@ -498,14 +498,14 @@ async fn what_cannot_be_a_webhook() {
         (secret("  ".to_owned()), "secret"),
         (secret("planted\n".to_owned()), "secret"),
         (secret("planted".repeat(40)), "secret"),
-        (NewHook { events: vec![], ..good.clone() }, "events is empty"),
+        (NewWebhook { events: vec![], ..good.clone() }, "events is empty"),
     ] {
         let error = ground.webhooks.create(new, vec![]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.reason().starts_with(said) && !error.reason().contains("planted"), "{error}");
     }
     assert_eq!(ground.stored("").await, 0);
-    let twice = NewHook { events: vec![EventKind::TaskDone, EventKind::TaskDone], ..good };
+    let twice = NewWebhook { events: vec![EventKind::TaskDone, EventKind::TaskDone], ..good };
     assert_eq!(ground.webhooks.create(twice, vec![]).await.unwrap().events, [EventKind::TaskDone]);
     for _ in 1..MOST_HOOKS {
         ground.hook("http://127.0.0.1:9/").await;
@@ -524,7 +524,7 @@ async fn of_several_processes_one_delivers() {
     let mut processes = Vec::new();
     for _ in 0..3 {
         let outbox = EventOutbox::new(|_| Value::Null).shared();
-        processes.push(Ground::telling(outbox, Arc::clone(&state), sealing.clone(), quick()).await);
+        processes.push(Ground::with_outbox(outbox, Arc::clone(&state), sealing.clone(), quick()).await);
     }
     let _deliverers: Vec<_> = processes.iter().map(Ground::start).collect();
     processes[0].hook(&receiver.url).await;
@@ -552,7 +552,7 @@ fn told() -> (String, String) {
 }
 
 /// Puts a delivery into a store, and answers its key.
-async fn put_delivery(state: &dyn StateStore, hook: &Hook, due_ms: u64, at_ms: u64, body: &str) -> Key {
+async fn put_delivery(state: &dyn StateStore, hook: &Webhook, due_ms: u64, at_ms: u64, body: &str) -> Key {
     let key = format!("webhook/delivery/{}/{due_ms:015}/{}", hook.id, EventId::new());
     let record = json!({ "v": "1", "at_ms": at_ms, "attempts": 0, "taken": false, "body": body });
     state.apply(vec![Write::put(&key, Expect::Absent, record.to_string())]).await.unwrap();
@@ -571,8 +571,8 @@ async fn lesson_14_a_clock_that_ran_ahead_keeps_nothing_waiting() {
     let waits = put_delivery(&*ground.state, &hook, tomorrow, now_ms(), "waits").await;
     let _deliverer = ground.start();
     assert_eq!(receiver.wait(1).await[0].doc_id(), doc_id);
-    ground.outcomes(Outcome::Delivered, 1).await;
-    let left = ground.state.scan("webhook/delivery/", None, Order::Ascending, 10).await.unwrap();
+    ground.outcomes(DeliveryOutcome::Delivered, 1).await;
+    let left = ground.state.scan("webhook/delivery/", None, ScanOrder::Ascending, 10).await.unwrap();
     assert_eq!(left.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&waits]);
 }
 
@@ -586,7 +586,7 @@ async fn lesson_14_what_happened_in_the_future_does_not_live_for_ever() {
     let key = format!("webhook/event/{}", EventId::new());
     ground.state.apply(vec![Write::put(key, Expect::Absent, event.to_string())]).await.unwrap();
     let _deliverer = ground.start();
-    ground.outcomes(Outcome::Expired, 1).await;
+    ground.outcomes(DeliveryOutcome::Expired, 1).await;
     ground.settled().await;
 }
 
@@ -597,7 +597,7 @@ async fn what_is_due_is_seen_whatever_was_counted() {
     let hook = ground.hook(&receiver.url).await;
     let _deliverer = ground.start();
     ground.happen().await;
-    ground.outcomes(Outcome::Delivered, 1).await;
+    ground.outcomes(DeliveryOutcome::Delivered, 1).await;
     let (body, doc_id) = told();
     put_delivery(&*ground.state, &hook, now_ms(), now_ms(), &body).await;
     let got = tokio::time::timeout(Duration::from_secs(20), receiver.wait(2)).await.unwrap();
@@ -620,7 +620,7 @@ async fn lesson_14_the_bytes_of_what_waits_are_bounded() {
     drop(deliverer);
     let waiting =
         |stored: Vec<(Key, Record)>| stored.iter().map(|(_, record)| record.value.len()).sum::<usize>();
-    let all = ground.state.scan("webhook/delivery/", None, Order::Ascending, 100).await.unwrap();
+    let all = ground.state.scan("webhook/delivery/", None, ScanOrder::Ascending, 100).await.unwrap();
     let count = all.len();
     assert!(count > 1 && count < 10, "{count}");
     let bytes = waiting(all);
@@ -630,7 +630,7 @@ async fn lesson_14_the_bytes_of_what_waits_are_bounded() {
     for _ in 0..5 {
         after.happen().await;
     }
-    after.outcomes(Outcome::Dropped, 5).await;
+    after.outcomes(DeliveryOutcome::Dropped, 5).await;
     assert_eq!(after.stored("webhook/delivery/").await, count);
 }
 
@@ -675,7 +675,7 @@ impl StateStore for Damaged {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> lkr_state::Result<Vec<(Key, Record)>> {
         let found = self.inner.scan(prefix, after, order, limit).await?;
@@ -718,20 +718,20 @@ async fn lesson_14_a_damaged_record_holds_nothing_up() {
         expected.push(ground.happen().await.to_string());
     }
     let _deliverer = ground.start();
-    ground.outcomes(Outcome::Delivered, expected.len()).await;
+    ground.outcomes(DeliveryOutcome::Delivered, expected.len()).await;
     let later = ground.happen().await.to_string();
     expected.push(later);
-    ground.outcomes(Outcome::Delivered, expected.len()).await;
+    ground.outcomes(DeliveryOutcome::Delivered, expected.len()).await;
     let mut got: Vec<_> = receiver.got().iter().map(Got::doc_id).collect();
     got.sort_unstable();
     expected.sort_unstable();
     assert_eq!(got, expected);
-    assert_eq!(state.inner.scan("webhook/", None, Order::Ascending, 100).await.unwrap().len(), 4 + 3 + 1);
+    assert_eq!(state.inner.scan("webhook/", None, ScanOrder::Ascending, 100).await.unwrap().len(), 4 + 3 + 1);
     // Those that are left of a webhook that is no more are in nobody's way either.
     ground.webhooks.delete(hook.id, vec![]).await.unwrap();
     ground.hook(&receiver.url).await;
     ground.happen().await;
-    ground.outcomes(Outcome::Delivered, expected.len() + 1).await;
+    ground.outcomes(DeliveryOutcome::Delivered, expected.len() + 1).await;
 }
 
 #[tokio::test]

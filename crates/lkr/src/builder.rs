@@ -4,7 +4,7 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
-use lkr_ingest::{Asked, IngestOptions, Ingestor, Ports};
+use lkr_ingest::{IngestOptions, Ingestor, Ports, ReembedTrigger};
 use lkr_models::{ChatModelSource, Embedder, EmbedderSource, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
@@ -200,7 +200,7 @@ impl Builder {
         let originals = self.originals.unwrap_or_else(|| Originals::on(Arc::clone(&blobs)));
         let (catalog, texts) = (Catalog::new(Arc::clone(&state)), Texts::new(blobs));
         let catalog = match self.outbox {
-            Some(outbox) => catalog.telling(outbox),
+            Some(outbox) => catalog.with_outbox(outbox),
             None => catalog,
         };
         let (reranker, rerankers) = (self.rerankers.own.clone(), Arc::new(self.rerankers));
@@ -232,7 +232,7 @@ impl Builder {
         let ingestor = Ingestor::open(ports, self.ingest).await.during("open knowledge base")?;
         if !later {
             let profile = own.as_ref().map(|own| own.profile());
-            ingestor.embed_by(profile, Asked::AtStart).await.during("open knowledge base")?;
+            ingestor.embed_by(profile, ReembedTrigger::AtStart).await.during("open knowledge base")?;
         }
         let workers = ingestor.start().await.during("start workers")?;
         let workers = Mutex::new(Some(workers));

@@ -6,11 +6,11 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Texts};
-pub use lkr_doctor::{Finding, Outcome, ReadRecord, Report};
-use lkr_doctor::{Mender, Ports};
+pub use lkr_doctor::{Finding, ReadRecord, RepairOutcome, Report};
+use lkr_doctor::{Ports, Repairer};
 use lkr_ingest::{IngestOptions, Ingestor};
 use lkr_parsers::Markdown;
-use lkr_store_lmdb::{Examination, LmdbOptions, LmdbStore};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore, StoreCheck};
 use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory};
 use time::OffsetDateTime;
 
@@ -35,7 +35,7 @@ pub struct Options {
 
 /// What was seen.
 #[derive(Debug, Clone, Default)]
-pub struct Examined {
+pub struct DoctorReport {
     /// What is wrong, and how much there is.
     pub report: Report,
     /// Whether nothing but the pages of the store could be looked at, because they are damaged.
@@ -48,21 +48,21 @@ pub struct Examined {
 ///
 /// # Errors
 /// `NotFound` where there is none, `Conflict` where a process has it open; what else keeps the store from being opened.
-pub async fn examine(options: Options) -> Result<Examined> {
+pub async fn examine(options: Options) -> Result<DoctorReport> {
     let store = options.folders.store();
     if !LmdbStore::is_in(&store) {
         let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }
     let examination =
-        blocking("look over", move || Examination::new(&store, LmdbOptions::default()).map_err(not_opened))
+        blocking("look over", move || StoreCheck::new(&store, LmdbOptions::default()).map_err(not_opened))
             .await?;
     let half_written = half_written(&options.folders.blobs_dir);
     if options.repair {
         return mend(options, examination, &half_written).await;
     }
-    let mut examined = Examined::default();
-    examined.report.findings = found(&examination, &half_written, &Outcome::Left);
+    let mut examined = DoctorReport::default();
+    examined.report.findings = found(&examination, &half_written, &RepairOutcome::Left);
     let Some(store) = examination.into_store() else {
         examined.is_partial = true;
         return Ok(examined);
@@ -75,9 +75,9 @@ pub async fn examine(options: Options) -> Result<Examined> {
     Ok(examined)
 }
 
-async fn mend(options: Options, examination: Examination, half_written: &[PathBuf]) -> Result<Examined> {
-    let mut examined = Examined::default();
-    examined.report.findings = found(&examination, half_written, &Outcome::Mended);
+async fn mend(options: Options, examination: StoreCheck, half_written: &[PathBuf]) -> Result<DoctorReport> {
+    let mut examined = DoctorReport::default();
+    examined.report.findings = found(&examination, half_written, &RepairOutcome::Mended);
     let aside = options
         .folders
         .data_dir
@@ -96,7 +96,7 @@ async fn mend(options: Options, examination: Examination, half_written: &[PathBu
     };
     let ports = ports(&store, Arc::new(blobs), &options);
     let mender = match ingestor(&store, &ports).await {
-        Ok(ingestor) => Mender { ingestor, aside: aside.clone() },
+        Ok(ingestor) => Repairer { ingestor, aside: aside.clone() },
         Err(error) => return examined.without_store(error),
     };
     examined.add(lkr_doctor::examine(&ports, Some(mender)).await);
@@ -138,7 +138,7 @@ fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> P
 }
 
 /// What is wrong with the files.
-fn found(examination: &Examination, half_written: &[PathBuf], outcome: &Outcome) -> Vec<Finding> {
+fn found(examination: &StoreCheck, half_written: &[PathBuf], outcome: &RepairOutcome) -> Vec<Finding> {
     let finding = |what: String, remedy: &str| Finding {
         what,
         title: None,
@@ -148,7 +148,7 @@ fn found(examination: &Examination, half_written: &[PathBuf], outcome: &Outcome)
     let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
     let stored = examination.findings().iter().map(|found| {
         let finding = finding(found.what.clone(), found.remedy);
-        if found.stays() { Finding { outcome: Outcome::Left, ..finding } } else { finding }
+        if found.stays() { Finding { outcome: RepairOutcome::Left, ..finding } } else { finding }
     });
     stored.chain(half_written.iter().map(half)).collect()
 }
@@ -157,7 +157,7 @@ fn shown(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-impl Examined {
+impl DoctorReport {
     fn add(&mut self, report: Report) {
         let mut findings = std::mem::take(&mut self.report.findings);
         findings.extend(report.findings);
@@ -173,7 +173,7 @@ impl Examined {
             what: "the store cannot be opened".to_owned(),
             title: None,
             remedy: "what is left above keeps it from that".to_owned(),
-            outcome: Outcome::Failed(error.to_string()),
+            outcome: RepairOutcome::Failed(error.to_string()),
         });
         self.is_partial = true;
         Ok(self)

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lkr_catalog::Task;
 use lkr_domain::Creator;
-use lkr_ingest::Asked;
+use lkr_ingest::ReembedTrigger;
 use lkr_models::{Embedder, EmbedderSource};
 use tokio::sync::Mutex;
 
@@ -92,13 +92,13 @@ impl KnowledgeBase {
         embedder: Option<Arc<dyn Embedder>>,
         created_by: &Creator,
     ) -> Result<Option<Task>> {
-        self.embed_by(embedder, Asked::By(created_by.clone())).await
+        self.embed_by(embedder, ReembedTrigger::Actor(created_by.clone())).await
     }
 
     /// [`set_embedder`](Self::set_embedder) for the model that a program starts with: where the change to it was
     /// cancelled, that stays so.
     pub async fn start_embedder(&self, embedder: Option<Arc<dyn Embedder>>) -> Result<Option<Task>> {
-        self.embed_by(embedder, Asked::AtStart).await
+        self.embed_by(embedder, ReembedTrigger::AtStart).await
     }
 
     /// Makes an embedder known whose vectors may be in use, so that searches have it until all documents have vectors
@@ -116,7 +116,11 @@ impl KnowledgeBase {
         Ok(Embedding { wanted: self.parts.embedders.wanted(), live, speaks: live_name.is_some(), live_name })
     }
 
-    async fn embed_by(&self, embedder: Option<Arc<dyn Embedder>>, asked: Asked) -> Result<Option<Task>> {
+    async fn embed_by(
+        &self,
+        embedder: Option<Arc<dyn Embedder>>,
+        asked: ReembedTrigger,
+    ) -> Result<Option<Task>> {
         let profile = embedder.as_ref().map(|embedder| embedder.profile().clone());
         let Parts { embedders, ingestor, .. } = &*self.parts;
         let _changing = embedders.changing.lock().await;

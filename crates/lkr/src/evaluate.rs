@@ -1,7 +1,7 @@
 //! Judging searches by a gold set.
 
 use async_trait::async_trait;
-use lkr_catalog::{Figures, Progress, Task};
+use lkr_catalog::{Progress, SearchQuality, Task};
 use lkr_domain::{CharSpan, Creator};
 use lkr_eval::{FoundChunk, GoldQuery, GoldSet, Measures};
 use lkr_ingest::{Evaluator, Judged};
@@ -69,9 +69,9 @@ impl SearchEvaluator {
     }
 }
 
-fn figures(all: &[Measures]) -> Figures {
+fn figures(all: &[Measures]) -> SearchQuality {
     let Measures { ndcg_at_10, mrr_at_10, recall_at_10, .. } = Measures::mean(all);
-    Figures { queries: all.len() as u64, ndcg_at_10, recall_at_10, mrr_at_10 }
+    SearchQuality { queries: all.len() as u64, ndcg_at_10, recall_at_10, mrr_at_10 }
 }
 
 fn of_search(error: lkr_retrieval::Error) -> lkr_ingest::Error {

@@ -12,7 +12,7 @@ use lkr_catalog::{
 use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, Node, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::{Embedder, Reranker};
-use lkr_retrieval::{Begun, SearchRequest, Searched, Searcher};
+use lkr_retrieval::{SearchOutcome, SearchRequest, Searcher, StreamedSearch};
 use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
@@ -230,12 +230,12 @@ impl KnowledgeBase {
     }
 
     /// Searches.
-    pub async fn search(&self, request: &SearchRequest) -> Result<Searched> {
+    pub async fn search(&self, request: &SearchRequest) -> Result<SearchOutcome> {
         self.parts.searcher.search(request).await.during("search")
     }
 
     /// Searches, and answers as soon as the results are there; the summary follows.
-    pub async fn search_begin(&self, request: &SearchRequest) -> Result<Begun> {
+    pub async fn search_begin(&self, request: &SearchRequest) -> Result<StreamedSearch> {
         self.parts.searcher.begin(request).await.during("search")
     }
 

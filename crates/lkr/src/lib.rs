@@ -30,10 +30,10 @@ pub use folders::Folders;
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Duplicate, EvaluateResult, Excess, ExtractedText, Figures, Idempotency,
-    ListFilter, ModelName, NodeRecord, Page, Progress, ReclassifyResult, ReembedResult, Stage, Stats,
-    StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus, UNCATEGORIZED, Usage,
-    check_properties, stored_name,
+    Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, Idempotency, LimitExceeded,
+    ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult, ReembedResult,
+    SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult,
+    TaskStatus, UNCATEGORIZED, check_properties, stored_name,
 };
 pub use lkr_domain::*;
 /// Measures of rankings, and gold sets.
@@ -42,8 +42,8 @@ pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submissi
 /// The parts of a search's answer.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
-    Begun, CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
-    SearchRequest, SearchResponse, SearchResult, Searched,
+    CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
+    SearchOutcome, SearchRequest, SearchResponse, SearchResult, StreamedSearch,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 #[cfg(feature = "lmdb")]

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use lkr_tests::Server;
 use serde_json::{Value, json};
 
@@ -29,7 +29,8 @@ fn try_out(server: &Server, name: &str, entry: &Value) -> (bool, String) {
 
 #[test]
 fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
-    let provider = TestProvider::with(Quirks { key: Some(KEY.to_owned()), ..Quirks::default() });
+    let provider =
+        TestProvider::with(ProviderBehavior { key: Some(KEY.to_owned()), ..ProviderBehavior::default() });
     let server = Server::start();
     let named = json!({
         "provider": "remote_compatible", "model": "thinker", "base_url": provider.base_url(), "api_key": KEY,

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use lkr::{DocId, NewDocument};
-use lkr_ingest::Near;
+use lkr_ingest::SimhashIndex;
 
 use crate::{base::Base, bench::bits::Bits, collection::collection};
 
@@ -84,13 +84,13 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
     })
 }
 
-fn index(n: usize, mut bits: impl FnMut() -> u64) -> Near {
-    let mut near = Near::default();
+fn index(n: usize, mut bits: impl FnMut() -> u64) -> SimhashIndex {
+    let mut near = SimhashIndex::default();
     (0..n).for_each(|_| near.insert(DocId::new(), bits()));
     near
 }
 
-fn lookup(near: &Near, bits: u64, threshold: u32) -> Duration {
+fn lookup(near: &SimhashIndex, bits: u64, threshold: u32) -> Duration {
     let began = Instant::now();
     black_box(near.nearest(black_box(bits), threshold, &HashSet::new()));
     began.elapsed()

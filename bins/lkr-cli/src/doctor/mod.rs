@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use lkr::{
     ErrorKind,
-    doctor::{Examined, Options, ReadRecord, examine},
+    doctor::{DoctorReport, Options, ReadRecord, examine},
 };
 
 use crate::folders::FolderArgs;
@@ -58,7 +58,7 @@ fn check(args: &Args) -> Result<ExitCode> {
     Ok(code(&examined))
 }
 
-fn code(examined: &Examined) -> ExitCode {
+fn code(examined: &DoctorReport) -> ExitCode {
     let is_left = examined.is_partial || examined.report.findings.iter().any(lkr::doctor::Finding::is_left);
     if is_left { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
 }

@@ -3,10 +3,10 @@
 use std::io::{Write, stdout};
 
 use anyhow::Result;
-use lkr::doctor::{Examined, Finding, Outcome};
+use lkr::doctor::{DoctorReport, Finding, RepairOutcome};
 use serde_json::{Value, json};
 
-pub(super) fn print(examined: &Examined, as_json: bool) -> Result<()> {
+pub(super) fn print(examined: &DoctorReport, as_json: bool) -> Result<()> {
     if as_json {
         return Ok(writeln!(stdout(), "{}", object(examined))?);
     }
@@ -20,16 +20,16 @@ fn line(finding: &Finding) -> String {
     let Finding { what, title, remedy, outcome } = finding;
     let title = title.as_ref().map(|title| format!(" ({title:?})")).unwrap_or_default();
     let said = match outcome {
-        Outcome::Left => remedy.clone(),
-        Outcome::Mended => format!("done: {remedy}"),
-        Outcome::Queued => format!("when the server runs: {remedy}"),
-        Outcome::Failed(reason) => format!("not done: {remedy}: {reason}"),
+        RepairOutcome::Left => remedy.clone(),
+        RepairOutcome::Mended => format!("done: {remedy}"),
+        RepairOutcome::Queued => format!("when the server runs: {remedy}"),
+        RepairOutcome::Failed(reason) => format!("not done: {remedy}: {reason}"),
     };
     format!("{what}{title}: {said}")
 }
 
-fn summary(examined: &Examined) -> String {
-    let Examined { report, is_partial, aside } = examined;
+fn summary(examined: &DoctorReport) -> String {
+    let DoctorReport { report, is_partial, aside } = examined;
     let left = report.findings.iter().filter(|finding| finding.is_left()).count();
     let mut summary = match *is_partial {
         true => "nothing else was looked at, because the pages of the store are damaged".to_owned(),
@@ -44,13 +44,13 @@ fn summary(examined: &Examined) -> String {
     summary + &aside.unwrap_or_default()
 }
 
-fn object(examined: &Examined) -> Value {
+fn object(examined: &DoctorReport) -> Value {
     let finding = |finding: &Finding| {
         let (outcome, reason) = match &finding.outcome {
-            Outcome::Left => ("left", None),
-            Outcome::Mended => ("mended", None),
-            Outcome::Queued => ("queued", None),
-            Outcome::Failed(reason) => ("failed", Some(reason)),
+            RepairOutcome::Left => ("left", None),
+            RepairOutcome::Mended => ("mended", None),
+            RepairOutcome::Queued => ("queued", None),
+            RepairOutcome::Failed(reason) => ("failed", Some(reason)),
         };
         let Finding { what, title, remedy, .. } = finding;
         json!({ "what": what, "title": title, "remedy": remedy, "outcome": outcome, "reason": reason })

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, http::header};
 use lkr::Creator;
-use lkr_auth::{Account, By, Credential, Identity, Role};
+use lkr_auth::{Account, Actor, Credential, Identity, Role};
 
 use super::RequestId;
 use crate::{
@@ -58,7 +58,7 @@ impl Caller {
     }
 
     /// Who it is, for the audit log.
-    pub(crate) fn by(&self) -> By<'_> {
+    pub(crate) fn by(&self) -> Actor<'_> {
         self.account.by(self.request_id.as_str())
     }
 

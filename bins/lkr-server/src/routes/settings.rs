@@ -4,7 +4,7 @@ use actix_web::http::{
 };
 use lkr::Catalog;
 use lkr_auth::{AuditAction, AuditLog};
-use lkr_settings::{DedupStrategy, Match, Provider, SettingsChange, Snapshot};
+use lkr_settings::{DedupStrategy, IfMatch, Provider, SettingsChange, Snapshot};
 use serde_json::{Map, json};
 
 use super::SMALL_BODY_BYTES;
@@ -131,11 +131,11 @@ fn answer(snapshot: &Snapshot) -> Answer {
 }
 
 /// What `If-Match` asks for. There always are settings, so that `*` asks for nothing.
-fn if_match(cx: &Cx) -> Match {
+fn if_match(cx: &Cx) -> IfMatch {
     let tags: Vec<_> =
         cx.header(header::IF_MATCH).flat_map(|value| value.split(',')).map(str::trim).collect();
     if tags.is_empty() || tags.contains(&"*") {
-        return Match::Any;
+        return IfMatch::Any;
     }
-    Match::Tags(tags.into_iter().map(str::to_owned).collect())
+    IfMatch::Tags(tags.into_iter().map(str::to_owned).collect())
 }

@@ -1,7 +1,7 @@
 use actix_web::http::{Method, StatusCode};
 use lkr_auth::{AuditAction, AuditLog};
 use lkr_domain::WebhookId;
-use lkr_webhooks::{EventKind, NewHook, generate_secret};
+use lkr_webhooks::{EventKind, NewWebhook, generate_secret};
 use serde_json::{Map, json};
 
 use super::SMALL_BODY_BYTES;
@@ -61,7 +61,7 @@ async fn create(Admin(caller): Admin, mut cx: Cx) -> Answer {
     // The address may hold what is secret to its receiver.
     let detail = Map::from_iter([("events".to_owned(), json!(names))]);
     let entry = AuditLog::entry(caller.by(), AuditAction::WebhookCreate, &id.to_string(), detail)?;
-    let new = NewHook { id, url, secret, events, created_by };
+    let new = NewWebhook { id, url, secret, events, created_by };
     let hook = cx.services()?.webhooks.create(new, vec![entry]).await?;
     Reply::created(&ShownWebhook { item: hook.into(), secret: shown })
 }

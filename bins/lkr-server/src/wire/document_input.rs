@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{Excess, MAX_LINE_CHARS, NewDocument, check_properties, drop_reserved};
+use lkr::{LimitExceeded, MAX_LINE_CHARS, NewDocument, check_properties, drop_reserved};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -69,10 +69,10 @@ pub(crate) fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
 }
 
 /// What too many or too long properties are to their sender.
-pub(crate) fn refused_properties(excess: Excess) -> ApiError {
+pub(crate) fn refused_properties(excess: LimitExceeded) -> ApiError {
     match excess {
-        Excess::Keys(_) => ApiError::invalid(excess.to_string()),
-        Excess::Bytes(_) => ApiError::too_large(excess.to_string()),
+        LimitExceeded::Keys(_) => ApiError::invalid(excess.to_string()),
+        LimitExceeded::Bytes(_) => ApiError::too_large(excess.to_string()),
     }
 }
 

@@ -1,5 +1,5 @@
 use lkr::{
-    CharSpan, DocId, EvaluateResult, Figures,
+    CharSpan, DocId, EvaluateResult, SearchQuality,
     evaluation::{GoldQuery, GoldSet, Relevant},
 };
 use serde::{Deserialize, Serialize};
@@ -96,9 +96,9 @@ impl From<EvaluateResult> for EvaluateResultItem {
     }
 }
 
-impl From<Figures> for FiguresItem {
-    fn from(figures: Figures) -> Self {
-        let Figures { queries, ndcg_at_10, recall_at_10, mrr_at_10 } = figures;
+impl From<SearchQuality> for FiguresItem {
+    fn from(figures: SearchQuality) -> Self {
+        let SearchQuality { queries, ndcg_at_10, recall_at_10, mrr_at_10 } = figures;
         Self { queries, ndcg_at_10, recall_at_10, mrr_at_10 }
     }
 }

@@ -1,6 +1,6 @@
 use lkr::{
-    DocId, DocumentResult, ReclassifyResult, ReembedResult, Task, TaskFailure, TaskId, TaskResult,
-    TaskStatus, Usage,
+    DocId, DocumentResult, ModelUsage, ReclassifyResult, ReembedResult, Task, TaskFailure, TaskId,
+    TaskResult, TaskStatus,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -211,8 +211,8 @@ impl From<ReembedResult> for ReembedResultItem {
     }
 }
 
-impl From<Usage> for UsageItem {
-    fn from(usage: Usage) -> Self {
+impl From<ModelUsage> for UsageItem {
+    fn from(usage: ModelUsage) -> Self {
         Self { calls: usage.calls, tokens: usage.tokens }
     }
 }

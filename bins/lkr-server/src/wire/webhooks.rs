@@ -1,4 +1,4 @@
-use lkr_webhooks::{EventKind, Hook};
+use lkr_webhooks::{EventKind, Webhook};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -54,8 +54,8 @@ pub(crate) struct WebhookItem {
     created_by: String,
 }
 
-impl From<Hook> for WebhookItem {
-    fn from(hook: Hook) -> Self {
+impl From<Webhook> for WebhookItem {
+    fn from(hook: Webhook) -> Self {
         Self {
             id: hook.id.to_string(),
             url: hook.url,

@@ -6,7 +6,7 @@ use lkr::ports::models::{
     ChatMessage, ChatModel, ChatModelSource, ChatPurpose, ChatRequest, ErrorKind, Result,
 };
 use lkr_server::ChatModels;
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use serde_json::{Value, json};
 
 use crate::support::{Api, App, api};
@@ -68,8 +68,11 @@ async fn settings_that_change_under_load_count_whole() {
     let api = api().await;
     let admin = api.admin().await;
     let providers = ["one", "two"].map(|name| {
-        let quirks =
-            Quirks { key: Some(format!("key-{name}")), model: Some(name.to_owned()), ..Quirks::default() };
+        let quirks = ProviderBehavior {
+            key: Some(format!("key-{name}")),
+            model: Some(name.to_owned()),
+            ..ProviderBehavior::default()
+        };
         TestProvider::with(quirks)
     });
     let entries = [entry(&providers[0], "one", "key-one"), entry(&providers[1], "two", "key-two")];
@@ -148,12 +151,12 @@ async fn a_provider_that_stumbles_is_asked_again_and_all_is_counted() {
 async fn an_entry_is_tried_out() {
     let api = api().await;
     let admin = api.admin().await;
-    let quirks = Quirks {
+    let quirks = ProviderBehavior {
         key: Some(KEY.to_owned()),
         model: Some("large".to_owned()),
         no_json_schema: true,
         dims: 48,
-        ..Quirks::default()
+        ..ProviderBehavior::default()
     };
     let provider = TestProvider::with(quirks);
     // It gives away what it was shown.

@@ -1,7 +1,7 @@
 //! Every route of the table against every kind of caller (lesson 21).
 
 use actix_web::http::Method;
-use lkr_auth::{AccountChange, By, Role};
+use lkr_auth::{AccountChange, Actor, Role};
 use lkr_server::{Access, Endpoint, endpoints};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
 enum Who {
     Nobody,
     /// With a token that nobody was given.
-    Stranger,
+    ModelMismatch,
     /// With a session that was good until the account was disabled.
     Disabled,
     /// With a key of an account that is disabled.
@@ -95,7 +95,7 @@ enum Who {
 impl Who {
     const ALL: [Self; 12] = [
         Self::Nobody,
-        Self::Stranger,
+        Self::ModelMismatch,
         Self::Disabled,
         Self::KeyOfDisabled,
         Self::Flagged,
@@ -115,7 +115,7 @@ impl Who {
             || (access == Reader && login_for_reads);
         match self {
             _ if access == Open => None,
-            Self::Stranger | Self::Disabled | Self::KeyOfDisabled => Some(1005),
+            Self::ModelMismatch | Self::Disabled | Self::KeyOfDisabled => Some(1005),
             _ if !needs_login || access == Unlisted => None,
             Self::Nobody => Some(1005),
             Self::Flagged | Self::FlaggedAdmin => (access != Flagged).then_some(1008),
@@ -128,11 +128,11 @@ impl Who {
 
 /// The credential of a caller. Sessions are new ones each time, because logout is among the routes.
 async fn credential<S: App>(api: &Api<S>, who: Who) -> String {
-    let by = By::program("a test");
+    let by = Actor::program("a test");
     let change = |disabled| AccountChange { disabled: Some(disabled), ..AccountChange::default() };
     match who {
         Who::Nobody => String::new(),
-        Who::Stranger => "0".repeat(64),
+        Who::ModelMismatch => "0".repeat(64),
         Who::User => api.login("user").await,
         Who::Owner => api.login("owner").await,
         Who::Admin => api.login("admin").await,

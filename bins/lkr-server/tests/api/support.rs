@@ -21,7 +21,7 @@ use lkr::{
         models::{self, MemoryEmbedder},
     },
 };
-use lkr_auth::{Auth, AuthOptions, By, NewAccount, Role};
+use lkr_auth::{Actor, Auth, AuthOptions, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
     AppOptions, AppState, ChatModels, Connect, Embedders, Rerankers, Services, address_check, connect,
@@ -268,7 +268,7 @@ impl<S: App> Api<S> {
     /// Makes an account that does not have to change its password, unless it is told.
     pub(crate) async fn account(&self, username: &str, role: Role, must_change_password: bool) {
         let account = NewAccount { username, password: PASSWORD, role, must_change_password };
-        self.auth.create_account(account, By::program("a test")).await.unwrap();
+        self.auth.create_account(account, Actor::program("a test")).await.unwrap();
     }
 
     /// A session of a new account of role user.

@@ -1,6 +1,6 @@
 //! Nobody is locked out of administration, whatever happens at once.
 
-use lkr_auth::{AccountChange, Auth, AuthOptions, By, ErrorKind, NewAccount, Result, Role};
+use lkr_auth::{AccountChange, Actor, Auth, AuthOptions, ErrorKind, NewAccount, Result, Role};
 use proptest::prelude::*;
 
 use crate::support::{
@@ -13,7 +13,7 @@ fn roomy() -> AuthOptions {
 }
 
 /// Takes an admin away, in one of the ways there are.
-async fn take_away(auth: &Auth, how: usize, target: &str, by: By<'_>) -> Result<()> {
+async fn take_away(auth: &Auth, how: usize, target: &str, by: Actor<'_>) -> Result<()> {
     match how % 3 {
         0 => auth.change_account(target, role(Role::User), by).await.map(drop),
         1 => auth.change_account(target, disabled(true), by).await.map(drop),

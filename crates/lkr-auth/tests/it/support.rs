@@ -7,14 +7,14 @@ use std::{
 };
 
 use lkr_auth::{
-    Account, AccountChange, Attempt, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, By, Error,
+    Account, AccountChange, Actor, Attempt, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, Error,
     ErrorKind, Login, NewAccount, Result, Role,
 };
-use lkr_state::{Before, Expect, FailingState, MemoryState, Order, StateStore, StateStoreExt, Write};
+use lkr_state::{Before, Expect, FailingState, MemoryState, ScanOrder, StateStore, StateStoreExt, Write};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) const OTHER: &str = "another long password";
-pub(crate) const OPERATOR: By<'static> = By { actor: "operator", account_id: None, request_id: "r-1" };
+pub(crate) const OPERATOR: Actor<'static> = Actor { actor: "operator", account_id: None, request_id: "r-1" };
 
 pub(crate) fn options() -> AuthOptions {
     AuthOptions {
@@ -42,8 +42,8 @@ pub(crate) fn kind<T>(result: Result<T, Error>) -> ErrorKind {
     result.err().expect("it is refused").kind()
 }
 
-pub(crate) fn by(actor: &str) -> By<'_> {
-    By { actor, account_id: None, request_id: "r-2" }
+pub(crate) fn by(actor: &str) -> Actor<'_> {
+    Actor { actor, account_id: None, request_id: "r-2" }
 }
 
 pub(crate) fn attempt<'a>(username: &'a str, password: &'a str) -> Attempt<'a> {
@@ -84,7 +84,7 @@ pub(crate) async fn actions(auth: &Auth) -> Vec<AuditAction> {
 
 /// Every key and value of the store.
 pub(crate) async fn everything(state: &dyn StateStore) -> Vec<(String, String)> {
-    let records = state.scan("", None, Order::Ascending, 10_000).await.unwrap();
+    let records = state.scan("", None, ScanOrder::Ascending, 10_000).await.unwrap();
     records
         .into_iter()
         .map(|(key, record)| (key, String::from_utf8_lossy(&record.value).into_owned()))

@@ -16,7 +16,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream};
-use lkr_catalog::{Progress, Stage, Task, TaskKind, Usage};
+use lkr_catalog::{ModelUsage, Progress, Stage, Task, TaskKind};
 use lkr_domain::Layer;
 use lkr_models::{ChatModel, ChatPurpose, ErrorKind};
 
@@ -33,7 +33,7 @@ const PATIENCE: u32 = 3;
 /// What came of it.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    pub(crate) usage: Usage,
+    pub(crate) usage: ModelUsage,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Work<'a> {
     }
 
     fn told(self) -> Told {
-        let usage = Usage { calls: self.asked.into_inner(), tokens: self.tokens.into_inner() };
+        let usage = ModelUsage { calls: self.asked.into_inner(), tokens: self.tokens.into_inner() };
         let last = self.last_failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         let failed = self.failed.into_inner();
         let warning = last

@@ -12,7 +12,7 @@ use words::{Best, Words};
 /// The fingerprints of documents. Looking one up looks at all of them, as long as these are few; many are found by the
 /// words that they are made of, as far as that is quicker.
 #[derive(Debug, Default)]
-pub struct Near {
+pub struct SimhashIndex {
     bits: Vec<u64>,
     documents: Vec<DocId>,
     places: HashMap<DocId, usize>,
@@ -28,7 +28,7 @@ const MANY: usize = if cfg!(test) { 12 } else { 50_000 };
 /// How many fingerprints are looked at before the nearest of them counts.
 const BLOCK: usize = if cfg!(test) { 8 } else { 4_096 };
 
-impl Near {
+impl SimhashIndex {
     /// Puts a document in, or gives it other bits.
     pub fn insert(&mut self, document: DocId, bits: u64) {
         match self.places.get(&document).and_then(|&place| self.bits.get_mut(place)) {
@@ -149,7 +149,7 @@ mod tests {
             threshold in 0u32..=64,
         ) {
             let ids: Vec<DocId> = (0..40).map(|_| DocId::new()).collect();
-            let (mut near, mut model) = (Near::default(), HashMap::new());
+            let (mut near, mut model) = (SimhashIndex::default(), HashMap::new());
             for (at, bits, removes) in steps {
                 let id = ids[usize::from(at)];
                 if removes {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lkr_models::{AnswerEnd, AnswerSchema, ChatAnswer, ChatModel, ChatRequest, ErrorKind, TokenUsage};
-use lkr_models_remote::{ChatOptions, Held, HttpChat, Manner, RemoteOptions};
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_models_remote::{ChatOptions, HttpChat, ProviderCapabilities, RemoteOptions, ResponseFormat};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, chat, outgoing, remote, request};
@@ -20,14 +20,14 @@ mod conformance {
 
 /// One that knows as little as one can.
 async fn simple_parrot() -> (Arc<dyn ChatModel>, TestProvider) {
-    let quirks = Quirks {
+    let quirks = ProviderBehavior {
         no_json_schema: true,
         no_json_object: true,
         no_stream_options: true,
         no_streams: true,
         no_max_tokens: true,
         no_temperature: true,
-        ..Quirks::default()
+        ..ProviderBehavior::default()
     };
     let provider = TestProvider::with(quirks);
     (Arc::new(chat(&provider)), provider)
@@ -82,11 +82,14 @@ async fn what_is_sent_and_what_comes_back() {
 #[tokio::test]
 async fn a_schema_that_is_not_known_is_asked_for_in_words_and_that_is_remembered() {
     for (no_json_object, held, formats) in [
-        (false, Held::Json, [json!("json_schema"), json!("json_object"), json!("json_object")]),
-        (true, Held::Nothing, [json!("json_schema"), json!("json_object"), Value::Null]),
+        (false, ResponseFormat::Json, [json!("json_schema"), json!("json_object"), json!("json_object")]),
+        (true, ResponseFormat::Nothing, [json!("json_schema"), json!("json_object"), Value::Null]),
     ] {
-        let provider =
-            TestProvider::with(Quirks { no_json_schema: true, no_json_object, ..Quirks::default() });
+        let provider = TestProvider::with(ProviderBehavior {
+            no_json_schema: true,
+            no_json_object,
+            ..ProviderBehavior::default()
+        });
         let model = chat(&provider);
         for _ in 0..2 {
             assert_eq!(model.complete(&with_schema("{}")).await.unwrap().text, "{}");
@@ -106,11 +109,16 @@ async fn a_schema_that_is_not_known_is_asked_for_in_words_and_that_is_remembered
 
 #[tokio::test]
 async fn what_is_refused_is_left_out_and_nothing_else() {
-    let quirks = Quirks { no_max_tokens: true, no_temperature: true, ..Quirks::default() };
+    let quirks =
+        ProviderBehavior { no_max_tokens: true, no_temperature: true, ..ProviderBehavior::default() };
     let provider = TestProvider::with(quirks);
     let model = chat(&provider);
     model.complete(&with_schema("{}")).await.unwrap();
-    let expected = Manner { completion_tokens: true, temperature: false, ..Manner::default() };
+    let expected = ProviderCapabilities {
+        completion_tokens: true,
+        temperature: false,
+        ..ProviderCapabilities::default()
+    };
     assert_eq!(model.manner(), expected);
     let body = bodies(&provider).pop().unwrap();
     assert_eq!(body["max_completion_tokens"], 100);
@@ -130,7 +138,7 @@ async fn a_request_that_is_at_fault_itself_is_told_so_and_teaches_nothing() {
     assert_eq!(error.kind(), ErrorKind::Input);
     assert!(error.to_string().contains("the moon is in the wrong place"), "{error}");
     assert_eq!(provider.seen().len(), 3, "as JSON of a schema, as JSON, as text");
-    assert_eq!(model.manner(), Manner::default());
+    assert_eq!(model.manner(), ProviderCapabilities::default());
     model.complete(&request("x")).await.unwrap_err();
     assert_eq!(provider.seen().len(), 4, "nothing could be left out");
 }

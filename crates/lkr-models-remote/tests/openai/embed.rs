@@ -7,11 +7,11 @@ use std::{
 };
 
 use lkr_models::{
-    Breaker, BreakerOptions, EmbedKind, Embedder, ErrorKind, Limited, PaceOptions, Paced, Retried,
-    RetryOptions,
+    AdaptiveBatch, AdaptiveBatchOptions, CircuitBreaker, CircuitBreakerOptions, ConcurrencyLimit, EmbedKind,
+    Embedder, ErrorKind, Retry, RetryOptions,
 };
 use lkr_models_remote::{EmbedOptions, HttpEmbedder, RemoteOptions};
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, embedder, outgoing, remote};
@@ -27,8 +27,12 @@ mod conformance {
 
 /// Shorter texts, fewer at a time, than lkr takes it for.
 async fn narrow() -> (Arc<dyn Embedder>, TestProvider) {
-    let provider =
-        TestProvider::with(Quirks { most_texts: 3, most_text_tokens: 100, dims: 48, ..Quirks::default() });
+    let provider = TestProvider::with(ProviderBehavior {
+        most_texts: 3,
+        most_text_tokens: 100,
+        dims: 48,
+        ..ProviderBehavior::default()
+    });
     (Arc::new(embedder(&provider, EmbedOptions::default()).await), provider)
 }
 
@@ -47,7 +51,7 @@ fn sizes(provider: &TestProvider) -> Vec<usize> {
 
 #[tokio::test]
 async fn what_is_sent_and_who_it_is() {
-    let provider = TestProvider::with(Quirks { dims: 48, ..Quirks::default() });
+    let provider = TestProvider::with(ProviderBehavior { dims: 48, ..ProviderBehavior::default() });
     let options = EmbedOptions { query_prefix: "query: ".to_owned(), ..EmbedOptions::default() };
     let vectors = embedder(&provider, options.clone()).await;
     vectors.embed(EmbedKind::Query, &["a".to_owned(), String::new()]).await.unwrap();
@@ -90,7 +94,7 @@ async fn texts_are_sent_by_number_and_by_length() {
 
 #[tokio::test]
 async fn lesson_04_what_is_too_much_is_split() {
-    let provider = TestProvider::with(Quirks { most_texts: 5, ..Quirks::default() });
+    let provider = TestProvider::with(ProviderBehavior { most_texts: 5, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     let expected = embedder(&TestProvider::start(), EmbedOptions::default()).await;
     let expected = expected.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
@@ -102,14 +106,17 @@ async fn lesson_04_what_is_too_much_is_split() {
 
 #[tokio::test]
 async fn lesson_04_passages_have_their_vectors_in_the_end() {
-    let provider = TestProvider::with(Quirks { most_texts: 20, ..Quirks::default() });
+    let provider = TestProvider::with(ProviderBehavior { most_texts: 20, ..ProviderBehavior::default() });
     let vectors: Arc<dyn Embedder> = Arc::new(embedder(&provider, EmbedOptions::default()).await);
     let expected = vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap();
-    let vectors: Arc<dyn Embedder> = Arc::new(Limited::new(vectors, NonZeroUsize::MIN));
-    let vectors: Arc<dyn Embedder> = Arc::new(Breaker::new(vectors, BreakerOptions::default()));
-    let vectors: Arc<dyn Embedder> = Arc::new(Retried::new(vectors, RetryOptions::default()));
+    let vectors: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(vectors, NonZeroUsize::MIN));
+    let vectors: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(vectors, CircuitBreakerOptions::default()));
+    let vectors: Arc<dyn Embedder> = Arc::new(Retry::new(vectors, RetryOptions::default()));
     let pause = Duration::from_millis(10);
-    let vectors = Paced::new(vectors, PaceOptions { pause, at_first: 64, ..PaceOptions::default() });
+    let vectors = AdaptiveBatch::new(
+        vectors,
+        AdaptiveBatchOptions { pause, at_first: 64, ..AdaptiveBatchOptions::default() },
+    );
     provider.next([
         Fault::status(500),
         Fault::status(429).header("Retry-After: 1"),
@@ -127,7 +134,8 @@ async fn lesson_04_passages_have_their_vectors_in_the_end() {
 
 #[tokio::test]
 async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
-    let provider = TestProvider::with(Quirks { most_text_tokens: 20, ..Quirks::default() });
+    let provider =
+        TestProvider::with(ProviderBehavior { most_text_tokens: 20, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     let of = ["before".to_owned(), "word ".repeat(70), "behind".to_owned()];
     let together = vectors.embed(EmbedKind::Passage, &of).await.unwrap();
@@ -139,7 +147,8 @@ async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
     vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
     assert_eq!(provider.seen().len(), before + 1, "long texts say nothing of how many may be sent");
     // One that takes nothing at all.
-    let provider = TestProvider::with(Quirks { most_text_tokens: 20, ..Quirks::default() });
+    let provider =
+        TestProvider::with(ProviderBehavior { most_text_tokens: 20, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     provider.always(Some(Fault::status(413)));
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(1)).await.unwrap_err().kind(), ErrorKind::Input);
@@ -188,7 +197,7 @@ async fn answers_that_do_not_fit_are_errors() {
 
 #[tokio::test]
 async fn answers_may_be_far_larger_than_what_was_asked() {
-    let provider = TestProvider::with(Quirks { dims: 4096, ..Quirks::default() });
+    let provider = TestProvider::with(ProviderBehavior { dims: 4096, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(64)).await.unwrap().len(), 64);
 }

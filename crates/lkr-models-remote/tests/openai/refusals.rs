@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lkr_models::{ChatModel, EmbedKind, Embedder, ErrorKind};
 use lkr_models_remote::{ChatOptions, EmbedOptions, HttpChat, HttpEmbedder, RemoteOptions};
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 
 use crate::support::{KEY, chat, embedder, outgoing, remote, request};
 
@@ -80,11 +80,11 @@ async fn what_refusals_mean_and_no_key_in_any_of_it() {
 
 #[tokio::test]
 async fn keys_models_and_lengths_that_the_provider_knows() {
-    let quirks = Quirks {
+    let quirks = ProviderBehavior {
         key: Some("another".to_owned()),
         model: Some("thinker".to_owned()),
         context_tokens: 50,
-        ..Quirks::default()
+        ..ProviderBehavior::default()
     };
     let provider = TestProvider::with(quirks);
     let ask = async |remote: RemoteOptions, text: &str| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt};
 use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, TokenUsage};
 use lkr_models_remote::{ChatOptions, HttpChat};
-use lkr_test_provider::{Fault, Quirks, TestProvider};
+use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 
 use crate::support::{chat, outgoing, remote, request};
 
@@ -50,7 +50,8 @@ async fn parts_come_one_by_one_with_what_they_cost() {
 
 #[tokio::test]
 async fn what_it_cost_is_not_asked_for_where_that_is_refused() {
-    let provider = TestProvider::with(Quirks { no_stream_options: true, ..Quirks::default() });
+    let provider =
+        TestProvider::with(ProviderBehavior { no_stream_options: true, ..ProviderBehavior::default() });
     let model = chat(&provider);
     for _ in 0..2 {
         let all: Vec<_> = model.stream(&request(TEXT)).await.unwrap().try_collect().await.unwrap();

@@ -24,7 +24,7 @@ pub(crate) enum Writer {
     /// One who cannot be had.
     Failed,
     /// This one.
-    By(Arc<dyn ChatModel>),
+    Actor(Arc<dyn ChatModel>),
 }
 
 /// A summary, and what there is to say of it.
@@ -43,7 +43,7 @@ impl Writer {
     /// The model's name.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
-            Self::By(model) => Some(&model.profile().name),
+            Self::Actor(model) => Some(&model.profile().name),
             Self::Nobody | Self::Failed => None,
         }
     }
@@ -53,13 +53,13 @@ impl Writer {
         match self {
             Self::Nobody => Some(warning::EXTRACTIVE),
             Self::Failed => Some(warning::CHAT_FAILED),
-            Self::By(_) => None,
+            Self::Actor(_) => None,
         }
     }
 
     /// The summary of a response, as a whole.
     pub(crate) async fn write(&self, response: &Arc<SearchResponse>, patience: Duration) -> Outcome {
-        let Self::By(model) = self else { return self.picked(response).await };
+        let Self::Actor(model) = self else { return self.picked(response).await };
         let profile = model.profile();
         let asked = prompt::request(&response.query, &response.results, profile.context_tokens);
         let Some((request, shown)) = asked else { return unasked(response).await };
@@ -92,7 +92,7 @@ impl Writer {
 
     async fn send(self, response: &Arc<SearchResponse>, patience: Duration, parts: &Sender<Part>) {
         let (sent, outcome) = match &self {
-            Self::By(model) => write_in_parts(&**model, response, patience, parts).await,
+            Self::Actor(model) => write_in_parts(&**model, response, patience, parts).await,
             Self::Nobody | Self::Failed => {
                 let outcome = self.picked(response).await;
                 (false, Outcome { warnings: Vec::new(), ..outcome })

@@ -14,8 +14,8 @@ use lkr_domain::{DocId, Layer, PointId};
 use lkr_models::{Embedder, EmbedderSource};
 use lkr_retrieval::{CacheStatus, SearchRequest};
 use lkr_vectors::{
-    Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Page, Point, Query, Result, ScrollCursor,
-    Tags, VectorStore, With,
+    Collection, CollectionSpec, Condition, DenseSpec, Filter, Hit, Include, Page, Point, Query, Result,
+    ScrollCursor, Tags, VectorStore,
 };
 
 use crate::base::{Base, Given, WordEmbedder, respond, titles};
@@ -168,7 +168,12 @@ impl VectorStore for Interrupted {
         answer
     }
 
-    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+    async fn get(
+        &self,
+        collection: &Collection,
+        ids: &[PointId],
+        with: Include,
+    ) -> Result<Vec<Option<Point>>> {
         self.inner.get(collection, ids, with).await
     }
 
@@ -178,7 +183,7 @@ impl VectorStore for Interrupted {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page> {
         self.inner.scroll(collection, filter, after, limit, with).await
     }
@@ -292,7 +297,8 @@ fn switching(base: &Base, model: &'static str) -> Arc<Interrupted> {
                 let new = Collection::new(format!("{layer}.second")).unwrap();
                 let dense = spec.dense.map(|dense| DenseSpec { model: model.to_owned(), ..dense });
                 base.vectors.ensure(&CollectionSpec { collection: new.clone(), dense }).await.unwrap();
-                let all = base.vectors.scroll(&alias, &Filter::all(), None, 1_000, With::All).await.unwrap();
+                let all =
+                    base.vectors.scroll(&alias, &Filter::all(), None, 1_000, Include::All).await.unwrap();
                 base.vectors.upsert(&new, all.points).await.unwrap();
                 base.vectors.switch(&[(alias, new)]).await.unwrap();
                 base.vectors.drop_collection(&spec.collection).await.unwrap();

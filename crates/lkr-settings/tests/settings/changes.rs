@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use lkr_settings::{
-    ApiKey, DedupChange, DedupStrategy, ErrorKind, KeyChange, Match, ModelEntryChange, ModelsChange,
+    ApiKey, DedupChange, DedupStrategy, ErrorKind, IfMatch, KeyChange, ModelEntryChange, ModelsChange,
     OcrChange, ParsersChange, PluginChange, Plugins, Provider, Secret, Settings, SettingsChange,
 };
 use lkr_state::{
@@ -18,7 +18,7 @@ use crate::support::{
 };
 
 async fn apply(settings: &Settings, change: &SettingsChange) -> Arc<lkr_settings::Snapshot> {
-    settings.update(change, &Match::Any, vec![]).await.unwrap()
+    settings.update(change, &IfMatch::Any, vec![]).await.unwrap()
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_reset_goes_back_to_the_defaults_and_never_to_an_old_tag() {
     let first = settings.current().await.unwrap();
     apply(&settings, &of_threshold(9)).await;
     apply(&settings, &of_summarize(of_key("sk-planted"))).await;
-    let reset = settings.reset(&Match::Any, vec![]).await.unwrap();
+    let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(reset.settings, first.settings);
     assert_ne!(reset.etag(), first.etag());
     let record = state.get("settings").await.unwrap().unwrap();
@@ -164,7 +164,7 @@ async fn etags_change_with_each_change_and_with_the_plugins() {
     for step in 0..3 {
         // Also a change that changes nothing has its own.
         seen.push(apply(&settings, &of_threshold(5)).await.etag().to_owned());
-        seen.push(settings.reset(&Match::Any, vec![]).await.unwrap().etag().to_owned());
+        seen.push(settings.reset(&IfMatch::Any, vec![]).await.unwrap().etag().to_owned());
         assert_eq!(settings.current().await.unwrap().etag(), seen[2 * step + 2], "it stays without a change");
     }
     let same = over(&state).current().await.unwrap().etag().to_owned();
@@ -183,7 +183,7 @@ async fn etags_change_with_each_change_and_with_the_plugins() {
 async fn if_match_holds_for_the_present_tag_alone() {
     let (settings, _) = fresh();
     let first = settings.current().await.unwrap().etag().to_owned();
-    let tags = |tags: &[&str]| Match::Tags(tags.iter().map(|&tag| tag.to_owned()).collect());
+    let tags = |tags: &[&str]| IfMatch::Tags(tags.iter().map(|&tag| tag.to_owned()).collect());
     let weak = format!("W/{first}");
     let bare = first.trim_matches('"');
     for wrong in [tags(&[]), tags(&["\"other\""]), tags(&[&weak]), tags(&[bare]), tags(&["*"])] {
@@ -204,18 +204,18 @@ async fn what_goes_alongside_is_written_with_the_change_or_not_at_all() {
     let (settings, state) = fresh();
     let alongside =
         |entry: &str| vec![Write::put(entry, Expect::Absent, "who"), Write::increment("generation")];
-    settings.update(&of_threshold(9), &Match::Any, alongside("audit/1")).await.unwrap();
-    settings.reset(&Match::Any, alongside("audit/2")).await.unwrap();
+    settings.update(&of_threshold(9), &IfMatch::Any, alongside("audit/1")).await.unwrap();
+    settings.reset(&IfMatch::Any, alongside("audit/2")).await.unwrap();
     assert!(state.get("audit/1").await.unwrap().is_some() && state.get("audit/2").await.unwrap().is_some());
     assert_eq!(state.counter("generation").await.unwrap(), 2);
 
-    let stale = Match::Tags(vec!["\"stale\"".to_owned()]);
+    let stale = IfMatch::Tags(vec!["\"stale\"".to_owned()]);
     let refused = [
-        (ErrorKind::Invalid, settings.update(&of_threshold(65), &Match::Any, alongside("audit/3")).await),
+        (ErrorKind::Invalid, settings.update(&of_threshold(65), &IfMatch::Any, alongside("audit/3")).await),
         (ErrorKind::Conflict, settings.update(&of_threshold(9), &stale, alongside("audit/3")).await),
         (ErrorKind::Conflict, settings.reset(&stale, alongside("audit/3")).await),
-        (ErrorKind::Conflict, settings.update(&of_threshold(9), &Match::Any, alongside("audit/1")).await),
-        (ErrorKind::Conflict, settings.reset(&Match::Any, alongside("audit/1")).await),
+        (ErrorKind::Conflict, settings.update(&of_threshold(9), &IfMatch::Any, alongside("audit/1")).await),
+        (ErrorKind::Conflict, settings.reset(&IfMatch::Any, alongside("audit/1")).await),
     ];
     for (expected, result) in refused {
         assert_eq!(kind(result), expected);
@@ -282,10 +282,10 @@ async fn a_damaged_record_is_told_and_a_reset_mends_it() {
     let (settings, state) = fresh();
     state.apply(vec![Write::put("settings", Expect::Any, "{\"v\":\"1\",\"sk-planted")]).await.unwrap();
     assert_eq!(kind(settings.current().await), ErrorKind::Corrupt);
-    let error = settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap_err();
+    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(!format!("{error} {error:?}").contains("planted"));
-    let reset = settings.reset(&Match::Any, vec![]).await.unwrap();
+    let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(reset.settings.dedup.simhash_threshold, 3);
     assert!(settings.current().await.is_ok());
 }
@@ -303,8 +303,8 @@ async fn what_the_store_cannot_do() {
             let state = FailingState::new(Arc::clone(&inner), move |op| (op == failing).then_some(theirs));
             let state: Arc<dyn StateStore> = Arc::new(state);
             let settings = over(&state);
-            assert_eq!(kind(settings.update(&of_threshold(9), &Match::Any, vec![]).await), ours);
-            assert_eq!(kind(settings.reset(&Match::Any, vec![]).await), ours);
+            assert_eq!(kind(settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await), ours);
+            assert_eq!(kind(settings.reset(&IfMatch::Any, vec![]).await), ours);
             assert!(inner.get("settings").await.unwrap().is_none());
             if failing == "get_many" {
                 assert_eq!(kind(settings.current().await), ours);
@@ -325,7 +325,7 @@ async fn a_change_that_cannot_be_read_back_is_done() {
     });
     let state: Arc<dyn StateStore> = Arc::new(state);
     let settings = over(&state);
-    let error = settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap_err();
+    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Unavailable && error.is_retryable());
     assert_eq!(settings.current().await.unwrap().settings.dedup.simhash_threshold, 9);
 }

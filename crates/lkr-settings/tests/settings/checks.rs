@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lkr_settings::{
-    ErrorKind, KeyChange, Match, ModelEntryChange, OcrChange, ParsersChange, PluginChange, Plugins, Settings,
-    SettingsChange,
+    ErrorKind, IfMatch, KeyChange, ModelEntryChange, OcrChange, ParsersChange, PluginChange, Plugins,
+    Settings, SettingsChange,
 };
 use lkr_state::{MemoryState, StateStore, StateStoreExt};
 
@@ -15,7 +15,7 @@ use crate::support::{
 /// The reason for which `change` is refused.
 async fn refusal(change: SettingsChange) -> String {
     let (settings, state) = fresh();
-    let error = settings.update(&change, &Match::Any, vec![]).await.unwrap_err();
+    let error = settings.update(&change, &IfMatch::Any, vec![]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(state.get("settings").await.unwrap().is_none(), "nothing was stored");
     let message = error.to_string();
@@ -25,7 +25,7 @@ async fn refusal(change: SettingsChange) -> String {
 
 async fn is_allowed(change: SettingsChange) {
     let (settings, _) = fresh();
-    let result = settings.update(&change, &Match::Any, vec![]).await;
+    let result = settings.update(&change, &IfMatch::Any, vec![]).await;
     assert!(result.is_ok(), "{change:?}: {result:?}");
 }
 
@@ -104,7 +104,7 @@ async fn languages_that_are_not_installed() {
         let languages = Some(languages).filter(|_| !codes.is_empty());
         let ocr = Some(OcrChange { plugin: plugin.map(str::to_owned), languages });
         let change = parsers(ParsersChange { ocr, ..Default::default() });
-        let updated = settings.update(&change, &Match::Any, vec![]).await;
+        let updated = settings.update(&change, &IfMatch::Any, vec![]).await;
         updated.map(|after| after.settings.parsers.ocr.languages.join(" ")).map_err(|error| error.to_string())
     };
     let refused = "change settings: parsers.ocr.languages has fr, it, of which ocr-b has nothing installed; \
@@ -121,8 +121,8 @@ async fn languages_that_are_not_installed() {
     let elsewhere = over(&state);
     let ocr = Some(OcrChange { plugin: Some("ocr-b".to_owned()), languages: None });
     let change = parsers(ParsersChange { ocr, ..Default::default() });
-    elsewhere.update(&change, &Match::Any, vec![]).await.unwrap();
-    settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap();
+    elsewhere.update(&change, &IfMatch::Any, vec![]).await.unwrap();
+    settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(settings.current().await.unwrap().settings.parsers.ocr.languages, ["fr"]);
 }
 
@@ -191,12 +191,12 @@ async fn lesson_26_addresses_must_pass_a_check_that_is_given() {
     let entry = |address| of_base_url(address, KeyChange::Keep);
     let change = |address| of_summarize(entry(address));
     for address in ["http://forbidden/v1", " http://forbidden/v1 "] {
-        let error = settings.update(&change(address), &Match::Any, vec![]).await.unwrap_err();
+        let error = settings.update(&change(address), &IfMatch::Any, vec![]).await.unwrap_err();
         assert_eq!(error.to_string(), "change settings: models.summarize.base_url is forbidden");
         assert_eq!(kind(settings.preview("rerank", &entry(address)).await), ErrorKind::Invalid);
     }
     for address in ["http://allowed/v1", ""] {
-        settings.update(&change(address), &Match::Any, vec![]).await.unwrap();
+        settings.update(&change(address), &IfMatch::Any, vec![]).await.unwrap();
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_settings::{Derived, Match, RuntimeSettings, Settings};
+use lkr_settings::{Derived, IfMatch, RuntimeSettings, Settings};
 
 use crate::support::{fresh, of_threshold, over};
 
@@ -53,7 +53,7 @@ fn counted(settings: &Settings) -> (Derived<Fake>, Arc<Counts>) {
 }
 
 async fn set(settings: &Settings, threshold: u8) {
-    settings.update(&of_threshold(threshold), &Match::Any, vec![]).await.unwrap();
+    settings.update(&of_threshold(threshold), &IfMatch::Any, vec![]).await.unwrap();
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_change_drops_it_at_once() {
     set(&settings, 9).await;
     assert_eq!(counts.both(), (1, 1), "dropped, and not built before it is asked for");
     assert_eq!(derived.get().await.unwrap().threshold, 9);
-    settings.reset(&Match::Any, vec![]).await.unwrap();
+    settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(counts.both(), (2, 2));
     assert_eq!(derived.get().await.unwrap().threshold, 3);
     assert_eq!((counts.both(), idle_counts.both()), ((3, 2), (0, 0)));
@@ -103,8 +103,8 @@ async fn a_refused_change_drops_nothing() {
     let (settings, _) = fresh();
     let (derived, counts) = counted(&settings);
     derived.get().await.unwrap();
-    assert!(settings.update(&of_threshold(65), &Match::Any, vec![]).await.is_err());
-    let stale = Match::Tags(vec![]);
+    assert!(settings.update(&of_threshold(65), &IfMatch::Any, vec![]).await.is_err());
+    let stale = IfMatch::Tags(vec![]);
     assert!(settings.update(&of_threshold(9), &stale, vec![]).await.is_err());
     assert!(settings.reset(&stale, vec![]).await.is_err());
     derived.get().await.unwrap();

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use lkr_settings::{
-    DedupChange, DedupStrategy, KeyChange, Match, ModelEntryChange, ModelsChange, OcrChange, ParsersChange,
+    DedupChange, DedupStrategy, IfMatch, KeyChange, ModelEntryChange, ModelsChange, OcrChange, ParsersChange,
     PluginChange, Provider, RuntimeSettings, Settings, SettingsChange,
 };
 use lkr_state::{MemoryState, StateStore};
@@ -193,7 +193,7 @@ async fn run(steps: Vec<Step>) {
         let etag = settings.current().await.unwrap().etag().to_owned();
         match step {
             Step::Update(change) => {
-                let result = settings.update(&change, &Match::Any, vec![]).await;
+                let result = settings.update(&change, &IfMatch::Any, vec![]).await;
                 let allowed = after(&expected, &change);
                 assert_eq!(result.is_ok(), allowed.is_some(), "{change:?}");
                 // What names nothing is no change.
@@ -202,7 +202,7 @@ async fn run(steps: Vec<Step>) {
                 expected = allowed.unwrap_or(expected);
             }
             Step::Reset => {
-                assert_ne!(settings.reset(&Match::Any, vec![]).await.unwrap().etag(), etag);
+                assert_ne!(settings.reset(&IfMatch::Any, vec![]).await.unwrap().etag(), etag);
                 expected = defaults.clone();
             }
             Step::Reopen => settings = over(&state),

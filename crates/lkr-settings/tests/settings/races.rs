@@ -1,6 +1,6 @@
 //! Changes at the same time.
 
-use lkr_settings::{ErrorKind, Match, ModelEntryChange, ModelsChange, PerModel, Settings, SettingsChange};
+use lkr_settings::{ErrorKind, IfMatch, ModelEntryChange, ModelsChange, PerModel, Settings, SettingsChange};
 use lkr_state::{StateStoreExt, Write};
 
 use crate::support::{fresh, kind, of_models, of_threshold, over, overtaken};
@@ -25,7 +25,7 @@ async fn all_at_once(handle: impl Fn() -> Settings) {
             let settings = handle();
             tokio::spawn(async move {
                 let alongside = vec![Write::increment("generation")];
-                settings.update(&one_field(index / 3, index % 3), &Match::Any, alongside).await
+                settings.update(&one_field(index / 3, index % 3), &IfMatch::Any, alongside).await
             })
         })
         .collect();
@@ -64,7 +64,7 @@ async fn of_many_changes_in_many_processes_none_is_lost() {
 async fn of_many_changes_with_the_same_tag_exactly_one_wins() {
     for _ in 0..20 {
         let (settings, state) = fresh();
-        let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+        let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
         let tasks: Vec<_> = (10..20)
             .map(|threshold| {
                 let (settings, seen) = (over(&state), seen.clone());
@@ -88,7 +88,7 @@ async fn of_many_changes_with_the_same_tag_exactly_one_wins() {
 #[tokio::test]
 async fn a_change_that_is_overtaken_is_done_over_the_other() {
     let (settings, state) = overtaken(1, one_field(0, 0));
-    settings.update(&of_threshold(9), &Match::Any, vec![Write::increment("generation")]).await.unwrap();
+    settings.update(&of_threshold(9), &IfMatch::Any, vec![Write::increment("generation")]).await.unwrap();
     let now = over(&state).current().await.unwrap();
     assert_eq!(now.settings.dedup.simhash_threshold, 9);
     assert_eq!(now.settings.models.embed.model, "http://h/0");
@@ -98,7 +98,7 @@ async fn a_change_that_is_overtaken_is_done_over_the_other() {
 #[tokio::test]
 async fn a_change_with_a_tag_that_is_overtaken_is_refused() {
     let (settings, state) = overtaken(1, one_field(0, 0));
-    let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+    let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
     let alongside = vec![Write::increment("generation")];
     assert_eq!(kind(settings.update(&of_threshold(9), &seen, alongside).await), ErrorKind::Conflict);
     let now = settings.current().await.unwrap();
@@ -110,19 +110,19 @@ async fn a_change_with_a_tag_that_is_overtaken_is_refused() {
 #[tokio::test]
 async fn a_reset_that_is_overtaken_resets_the_other_change_too() {
     let (settings, _) = overtaken(1, one_field(0, 0));
-    let reset = settings.reset(&Match::Any, vec![]).await.unwrap();
+    let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(reset.settings.models.embed.model, "");
     let (settings, _) = overtaken(1, one_field(0, 0));
-    let seen = Match::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
+    let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
     assert_eq!(kind(settings.reset(&seen, vec![]).await), ErrorKind::Conflict);
 }
 
 #[tokio::test]
 async fn a_change_is_given_up_that_is_overtaken_again_and_again() {
     let (settings, _) = overtaken(8, one_field(0, 0));
-    assert!(settings.update(&of_threshold(9), &Match::Any, vec![]).await.is_ok());
+    assert!(settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.is_ok());
     let (settings, _) = overtaken(usize::MAX, one_field(0, 0));
-    let error = settings.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap_err();
+    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Unavailable && error.is_retryable(), "{error}");
     assert_eq!(settings.current().await.unwrap().settings.dedup.simhash_threshold, 3);
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lkr_settings::{
-    ApiKey, ErrorKind, KeyChange, Match, ModelEntryChange, ModelsChange, SealingKey, Settings,
+    ApiKey, ErrorKind, IfMatch, KeyChange, ModelEntryChange, ModelsChange, SealingKey, Settings,
 };
-use lkr_state::{Expect, Order, StateStore, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStore, StateStoreExt, Write};
 use serde_json::Value;
 
 use crate::support::{
@@ -17,7 +17,7 @@ const PLANTED: &str = "sk-planted-0123456789";
 async fn with_planted_key() -> (Settings, Arc<dyn StateStore>) {
     let (settings, state) = fresh();
     let entry = of_base_url("https://a.example", KeyChange::Set(PLANTED.into()));
-    settings.update(&of_summarize(entry), &Match::Any, vec![]).await.unwrap();
+    settings.update(&of_summarize(entry), &IfMatch::Any, vec![]).await.unwrap();
     (settings, state)
 }
 
@@ -40,7 +40,7 @@ async fn tamper(state: &Arc<dyn StateStore>, change: impl FnOnce(&mut Value)) {
 async fn no_key_is_stored_as_it_is() {
     let (settings, state) = with_planted_key().await;
     let hex: String = PLANTED.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let records = state.scan("", None, Order::Ascending, 10).await.unwrap();
+    let records = state.scan("", None, ScanOrder::Ascending, 10).await.unwrap();
     assert_eq!(records.len(), 1);
     let text = String::from_utf8(records[0].1.value.to_vec()).unwrap();
     assert!(text.contains("https://a.example") && text.contains("api_key"), "{text}");
@@ -69,8 +69,8 @@ async fn with_another_key_it_counts_as_stored_and_survives_other_changes() {
     assert_eq!(entry.base_url, "https://a.example", "the rest is readable");
 
     let timeout = ModelEntryChange { timeout_s: Some(5), ..Default::default() };
-    other.update(&of_threshold(9), &Match::Any, vec![]).await.unwrap();
-    other.update(&of_summarize(timeout.clone()), &Match::Any, vec![]).await.unwrap();
+    other.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap();
+    other.update(&of_summarize(timeout.clone()), &IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(other.preview("summarize", &timeout).await.unwrap().api_key, ApiKey::Unreadable);
     assert_eq!(stored(&state).await["models"]["summarize"]["api_key"], sealed);
     let back = settings.current().await.unwrap();
@@ -86,7 +86,7 @@ async fn with_another_key_it_can_be_replaced_cleared_and_moved_away_from() {
     ] {
         let (_, state) = with_planted_key().await;
         let other = with_another_key(&state);
-        let after = other.update(&of_summarize(change), &Match::Any, vec![]).await.unwrap();
+        let after = other.update(&of_summarize(change), &IfMatch::Any, vec![]).await.unwrap();
         assert_eq!(after.settings.models.summarize.api_key, expected);
     }
 }
@@ -127,9 +127,9 @@ async fn the_same_key_is_sealed_anew_each_time() {
     let (settings, state) = fresh();
     let models =
         ModelsChange { embed: Some(of_key(PLANTED)), rerank: Some(of_key(PLANTED)), ..Default::default() };
-    settings.update(&of_models(models.clone()), &Match::Any, vec![]).await.unwrap();
+    settings.update(&of_models(models.clone()), &IfMatch::Any, vec![]).await.unwrap();
     let first = stored(&state).await;
-    settings.update(&of_models(models), &Match::Any, vec![]).await.unwrap();
+    settings.update(&of_models(models), &IfMatch::Any, vec![]).await.unwrap();
     let second = stored(&state).await;
     let sealed =
         [&first, &second].map(|record| ["embed", "rerank"].map(|name| &record["models"][name]["api_key"]));

@@ -8,7 +8,7 @@ use std::{
 };
 
 use lkr_settings::{
-    DedupChange, Error, ErrorKind, KeyChange, Match, ModelEntryChange, ModelsChange, Plugins, SealingKey,
+    DedupChange, Error, ErrorKind, IfMatch, KeyChange, ModelEntryChange, ModelsChange, Plugins, SealingKey,
     Settings, SettingsChange,
 };
 use lkr_state::{FailingState, MemoryState, StateStore};
@@ -44,7 +44,7 @@ pub(crate) fn overtaken(times: usize, other: SettingsChange) -> (Settings, Arc<d
     let failing = FailingState::new(Arc::clone(&state), move |operation| {
         if operation == "apply" && tries.fetch_add(1, Ordering::SeqCst) < times {
             // A store in memory is never waited for.
-            let mut update = pin!(rival.update(&other, &Match::Any, vec![]));
+            let mut update = pin!(rival.update(&other, &IfMatch::Any, vec![]));
             let polled = update.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(matches!(polled, Poll::Ready(Ok(_))));
         }

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use super::support::*;
-use crate::{ErrorKind, Expect, Order, StateStoreExt as _, Write};
+use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
 
 /// Keys of up to 400 bytes, of any characters, are all told apart.
 pub async fn keys_of_every_length_and_kind(store: Store) {
@@ -36,7 +36,7 @@ pub async fn keys_of_every_length_and_kind(store: Store) {
         assert_eq!(text(&store, key).await.as_ref(), Some(key));
     }
     all.sort_unstable();
-    let found = store.scan(&base, None, Order::Ascending, 1000).await.unwrap();
+    let found = store.scan(&base, None, ScanOrder::Ascending, 1000).await.unwrap();
     assert_eq!(found.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), all, "in the order of their bytes");
     store.apply(vec![Write::delete(&longest, Expect::Any)]).await.unwrap();
     assert_eq!(get(&store, &longest).await, None);
@@ -104,8 +104,8 @@ pub async fn a_key_comes_once_in_a_step(store: Store) {
 pub async fn empty_requests_do_nothing(store: Store) {
     store.apply(vec![]).await.unwrap();
     assert_eq!(store.get_many(&[]).await.unwrap(), []);
-    assert_eq!(store.scan(&fresh(), None, Order::Ascending, 10).await.unwrap(), []);
-    assert_eq!(store.scan(&fresh(), Some("a"), Order::Descending, 10).await.unwrap(), []);
+    assert_eq!(store.scan(&fresh(), None, ScanOrder::Ascending, 10).await.unwrap(), []);
+    assert_eq!(store.scan(&fresh(), Some("a"), ScanOrder::Descending, 10).await.unwrap(), []);
     assert_eq!(store.get(&fresh()).await.unwrap(), None);
 }
 

@@ -1,5 +1,5 @@
 use super::support::*;
-use crate::{Expect, Order, Write};
+use crate::{Expect, ScanOrder, Write};
 
 async fn filled(store: &Store, keys: &[&str]) -> String {
     let base = fresh();
@@ -12,17 +12,17 @@ async fn filled(store: &Store, keys: &[&str]) -> String {
 pub async fn scan_keeps_to_the_prefix(store: Store) {
     let all = ["doc", "doc/", "doc/1", "doc/2", "doc-x/1", "docs/1", "dod", "do", "Doc/1"];
     let base = filled(&store, &all).await;
-    for order in [Order::Ascending, Order::Descending] {
+    for order in [ScanOrder::Ascending, ScanOrder::Descending] {
         for prefix in ["", "d", "do", "doc", "doc/", "doc/1", "doc/12", "docs", "z", "Doc"] {
             let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
             expected.sort_unstable();
-            if order == Order::Descending {
+            if order == ScanOrder::Descending {
                 expected.reverse();
             }
             assert_eq!(keys(&store, &base, prefix, None, order).await, expected, "{prefix:?} {order:?}");
         }
     }
-    let found = store.scan(&format!("{base}doc/1"), None, Order::Ascending, 10).await.unwrap();
+    let found = store.scan(&format!("{base}doc/1"), None, ScanOrder::Ascending, 10).await.unwrap();
     assert_eq!(found[0].1.value, "doc/1");
     assert_eq!(found[0].1.version, version(&store, &format!("{base}doc/1")).await);
 }
@@ -34,7 +34,7 @@ pub async fn scan_goes_both_ways(store: Store) {
     let mut descending = ascending;
     descending.reverse();
     for limit in [0, 1, 4, 9, 10, usize::MAX] {
-        for (order, expected) in [(Order::Ascending, ascending), (Order::Descending, descending)] {
+        for (order, expected) in [(ScanOrder::Ascending, ascending), (ScanOrder::Descending, descending)] {
             let found = store.scan(&base, None, order, limit).await.unwrap();
             let found: Vec<_> = found.iter().map(|(key, _)| key.strip_prefix(&base).unwrap()).collect();
             assert_eq!(found, expected[..limit.min(9)], "{order:?}, {limit}");
@@ -57,18 +57,22 @@ pub async fn scan_begins_beyond_after(store: Store) {
         ("q", vec![], vec!["p/5", "p/3", "p/1"]),
         ("zz", vec![], vec!["p/5", "p/3", "p/1"]),
     ] {
-        assert_eq!(keys(&store, &base, "p/", Some(after), Order::Ascending).await, ascending, "{after}");
-        assert_eq!(keys(&store, &base, "p/", Some(after), Order::Descending).await, descending, "{after}");
+        assert_eq!(keys(&store, &base, "p/", Some(after), ScanOrder::Ascending).await, ascending, "{after}");
+        assert_eq!(
+            keys(&store, &base, "p/", Some(after), ScanOrder::Descending).await,
+            descending,
+            "{after}"
+        );
     }
     let far = "\u{10ffff}".repeat(200);
-    assert!(store.scan(&base, Some(&far), Order::Ascending, 10).await.unwrap().is_empty());
-    assert_eq!(store.scan(&base, Some(&far), Order::Descending, 10).await.unwrap().len(), 5);
-    assert_eq!(store.scan(&base, Some(""), Order::Ascending, 10).await.unwrap().len(), 5);
+    assert!(store.scan(&base, Some(&far), ScanOrder::Ascending, 10).await.unwrap().is_empty());
+    assert_eq!(store.scan(&base, Some(&far), ScanOrder::Descending, 10).await.unwrap().len(), 5);
+    assert_eq!(store.scan(&base, Some(""), ScanOrder::Ascending, 10).await.unwrap().len(), 5);
 }
 
 /// Page after page, with deletes and puts between them, every record that stays comes once.
 pub async fn scan_pages_hold_every_record_once(store: Store) {
-    for order in [Order::Ascending, Order::Descending] {
+    for order in [ScanOrder::Ascending, ScanOrder::Descending] {
         let base = fresh();
         let key = |n: usize| format!("{base}{n:04}");
         store.apply((0..100).map(|n| Write::put(key(n), Expect::Any, "v")).collect()).await.unwrap();
@@ -87,7 +91,7 @@ pub async fn scan_pages_hold_every_record_once(store: Store) {
             store.apply(vec![new]).await.unwrap();
         }
         let mut stayed: Vec<String> = (0..100).step_by(3).map(key).collect();
-        if order == Order::Descending {
+        if order == ScanOrder::Descending {
             stayed.reverse();
         }
         seen.retain(|key| stayed.contains(key));
@@ -112,12 +116,12 @@ pub async fn scan_of_strange_prefixes(store: Store) {
     for prefix in ["a\u{0}", "m\u{10ffff}", "m\u{d7ff}", "\u{10ffff}", "m"] {
         let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
         expected.sort_unstable();
-        assert_eq!(keys(&store, &base, prefix, None, Order::Ascending).await, expected, "{prefix:?}");
+        assert_eq!(keys(&store, &base, prefix, None, ScanOrder::Ascending).await, expected, "{prefix:?}");
         expected.reverse();
-        assert_eq!(keys(&store, &base, prefix, None, Order::Descending).await, expected, "{prefix:?}");
+        assert_eq!(keys(&store, &base, prefix, None, ScanOrder::Descending).await, expected, "{prefix:?}");
     }
     let long = "x".repeat(1000);
-    for order in [Order::Ascending, Order::Descending] {
+    for order in [ScanOrder::Ascending, ScanOrder::Descending] {
         assert!(keys(&store, &base, &long, None, order).await.is_empty());
     }
 }
@@ -125,7 +129,7 @@ pub async fn scan_of_strange_prefixes(store: Store) {
 /// The empty prefix is every key's: a scan that begins just before a key finds it, from both sides.
 pub async fn scan_of_the_empty_prefix_is_of_everything(store: Store) {
     let base = filled(&store, &["1", "2", "3"]).await;
-    for (after, order, first) in [("", Order::Ascending, "1"), ("4", Order::Descending, "3")] {
+    for (after, order, first) in [("", ScanOrder::Ascending, "1"), ("4", ScanOrder::Descending, "3")] {
         let after = format!("{base}{after}");
         let found = store.scan("", Some(&after), order, 3).await.unwrap();
         assert_eq!(found.len(), 3);

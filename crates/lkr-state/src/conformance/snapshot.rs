@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::support::*;
-use crate::{ErrorKind, Expect, Order, StateStoreExt as _, Write};
+use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
 
 /// The folder is made with something in it; one that exists is left alone.
 pub async fn snapshot_makes_a_new_folder(store: Store) {
@@ -51,7 +51,7 @@ pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path
     tokio::time::sleep(ms(60)).await;
 
     let (copy, _guard) = open(&to).await;
-    assert_eq!(keys(&copy, &base, "", None, Order::Ascending).await, ["a", "b", "d"]);
+    assert_eq!(keys(&copy, &base, "", None, ScanOrder::Ascending).await, ["a", "b", "d"]);
     for name in ["a", "b", "d"] {
         assert_eq!(get(&copy, &key(name)).await, get(&store, &key(name)).await);
     }

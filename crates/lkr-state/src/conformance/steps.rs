@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use tokio::task::JoinSet;
 
 use super::support::*;
-use crate::{ErrorKind, Expect, Op, Order, StateStoreExt as _, Write};
+use crate::{ErrorKind, Expect, Op, ScanOrder, StateStoreExt as _, Write};
 
 /// A value is answered as it was put, until another is put.
 pub async fn records_come_back(store: Store) {
@@ -97,9 +97,9 @@ pub async fn a_conflict_changes_nothing(store: Store) {
     assert_eq!(version(&store, &key(0)).await, there);
     assert_eq!(version(&store, &key(1)).await, counter);
     assert_eq!(store.counter(&key(1)).await.unwrap(), 1);
-    assert_eq!(keys(&store, &base, "", None, Order::Ascending).await, ["0", "1"]);
+    assert_eq!(keys(&store, &base, "", None, ScanOrder::Ascending).await, ["0", "1"]);
     store.apply(good.to_vec()).await.unwrap();
-    assert_eq!(keys(&store, &base, "", None, Order::Ascending).await, ["0", "1", "2"]);
+    assert_eq!(keys(&store, &base, "", None, ScanOrder::Ascending).await, ["0", "1", "2"]);
 }
 
 /// A check neither makes a record nor gives it a new version, and guards the other writes of its step.
@@ -125,7 +125,7 @@ pub async fn deletes_remove_records(store: Store) {
     put(&store, &key, "v").await;
     store.apply(vec![Write::delete(&key, Expect::Any)]).await.unwrap();
     assert_eq!(get(&store, &key).await, None);
-    assert!(keys(&store, &base, "", None, Order::Ascending).await.is_empty());
+    assert!(keys(&store, &base, "", None, ScanOrder::Ascending).await.is_empty());
     store.apply(vec![Write::delete(&key, Expect::Any)]).await.unwrap();
 }
 
@@ -199,7 +199,7 @@ pub async fn concurrent_claims_of_a_key_have_one_winner(store: Store) {
         assert_eq!(winners.len(), 1, "{winners:?}");
         let value = text(&store, &format!("{base}{round}")).await.unwrap();
         assert_eq!(value, winners[0].to_string());
-        let marks = keys(&store, &base, &format!("mark/{round}/"), None, Order::Ascending).await;
+        let marks = keys(&store, &base, &format!("mark/{round}/"), None, ScanOrder::Ascending).await;
         assert_eq!(marks, [format!("mark/{round}/{value}")], "losers wrote nothing");
     }
 }
@@ -251,7 +251,7 @@ pub async fn steps_are_seen_whole(store: Store) {
         let records = store.get_many(&keys).await.unwrap();
         let values: BTreeSet<_> = records.into_iter().map(|record| record.unwrap().value).collect();
         assert_eq!(values.len(), 1, "get_many: {values:?}");
-        let records = store.scan(&base, None, Order::Ascending, 100).await.unwrap();
+        let records = store.scan(&base, None, ScanOrder::Ascending, 100).await.unwrap();
         let values: BTreeSet<_> = records.into_iter().map(|(_, record)| record.value).collect();
         assert_eq!(values.len(), 1, "scan: {values:?}");
         if ended {
@@ -280,7 +280,7 @@ pub async fn dropped_steps_happen_whole_or_not_at_all(store: Store) {
             drop_after(std::time::Duration::from_micros(round * 100), store.apply(step(round))).await;
         }
         poll_once(store.get_many(&[key(round, 0)]));
-        poll_once(store.scan(&base, None, Order::Ascending, 10));
+        poll_once(store.scan(&base, None, ScanOrder::Ascending, 10));
     }
     store.apply(step(40)).await.unwrap();
     // What a dropped future began may still be under way: it is waited for by trying the same step again.
@@ -289,7 +289,7 @@ pub async fn dropped_steps_happen_whole_or_not_at_all(store: Store) {
             Ok(()) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
         }
-        let found = keys(&store, &base, &format!("{round:02}/"), None, Order::Ascending).await;
+        let found = keys(&store, &base, &format!("{round:02}/"), None, ScanOrder::Ascending).await;
         assert_eq!(found.len(), 10, "round {round}");
     }
     assert_eq!(store.counter(&counter).await.unwrap(), 41, "each step was done once");

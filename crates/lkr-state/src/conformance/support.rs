@@ -9,7 +9,7 @@ use std::{
 
 use lkr_domain::DocId;
 
-use crate::{ErrorKind, Expect, Order, Record, Result, StateStore, StateStoreExt as _, TaskQueue, Write};
+use crate::{ErrorKind, Expect, Record, Result, ScanOrder, StateStore, StateStoreExt as _, TaskQueue, Write};
 
 /// The store under test.
 pub(super) type Store = Arc<dyn StateStore>;
@@ -60,7 +60,7 @@ pub(super) async fn keys(
     base: &str,
     prefix: &str,
     after: Option<&str>,
-    order: Order,
+    order: ScanOrder,
 ) -> Vec<String> {
     let after = after.map(|after| format!("{base}{after}"));
     let found = store.scan(&format!("{base}{prefix}"), after.as_deref(), order, 1000).await.unwrap();

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::support::*;
-use crate::{ErrorKind, Expect, Order, StateStoreExt as _, Write};
+use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
 
 /// Long enough to be still there when it is looked at on a busy machine.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub async fn records_expire(store: Store) {
     store.apply(step).await.unwrap();
     assert!(get(&store, &long).await.is_some());
     gone(&store, &short).await;
-    for (order, expected) in [(Order::Ascending, ["b", "c"]), (Order::Descending, ["c", "b"])] {
+    for (order, expected) in [(ScanOrder::Ascending, ["b", "c"]), (ScanOrder::Descending, ["c", "b"])] {
         assert_eq!(keys(&store, &base, "", None, order).await, expected);
         let first = store.scan(&base, None, order, 1).await.unwrap();
         assert_eq!(first.len(), 1, "what has expired takes no place on a page");

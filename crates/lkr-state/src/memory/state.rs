@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::dump;
-use crate::{Error, ErrorKind, Expect, Key, Op, Order, Record, Result, StateStore, Write};
+use crate::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
 
 const KEY_BYTES: usize = 400;
 const VALUE_BYTES: usize = 1 << 20;
@@ -85,13 +85,13 @@ impl StateStore for MemoryState {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let (inner, now) = (self.read(), Instant::now());
         Ok(match order {
-            Order::Ascending => inner.ascending(prefix, after, now).take(limit).collect(),
-            Order::Descending => inner.descending(prefix, after, now).take(limit).collect(),
+            ScanOrder::Ascending => inner.ascending(prefix, after, now).take(limit).collect(),
+            ScanOrder::Descending => inner.descending(prefix, after, now).take(limit).collect(),
         })
     }
 

@@ -3,14 +3,14 @@
 use std::ops::Bound;
 
 use heed::RoTxn;
-use lkr_state::{Key, Order, Record};
+use lkr_state::{Key, Record, ScanOrder};
 
 use super::Stored;
 use crate::{clock, codec::damaged, env::Kb, error::Done};
 
 /// How records are looked through.
 pub(super) struct Scan {
-    pub(super) order: Order,
+    pub(super) order: ScanOrder,
     pub(super) limit: usize,
     /// Whether what is damaged is left out, rather than an error.
     pub(super) steps_over: bool,
@@ -29,8 +29,8 @@ impl Scan {
         let Some(range) = range else { return Ok(Vec::new()) };
         let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
         match self.order {
-            Order::Ascending => self.collect(kb.tables.state.range(txn, &range)?),
-            Order::Descending => self.collect(kb.tables.state.rev_range(txn, &range)?),
+            ScanOrder::Ascending => self.collect(kb.tables.state.range(txn, &range)?),
+            ScanOrder::Descending => self.collect(kb.tables.state.rev_range(txn, &range)?),
         }
     }
 
@@ -66,20 +66,20 @@ fn read<'t>(key: &'t [u8], sealed: &'t [u8]) -> Done<(&'t str, Stored<'t>)> {
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys that begin with `prefix` and lie beyond `after`; `None` where there can be none.
-fn bounds(prefix: &[u8], after: Option<&[u8]>, order: Order) -> Option<Bounds> {
+fn bounds(prefix: &[u8], after: Option<&[u8]>, order: ScanOrder) -> Option<Bounds> {
     let first = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.to_vec()) };
     let end = successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
     let Some(after) = after.filter(|after| !after.is_empty()) else {
         // Nothing lies below the empty key, everything above it.
-        return (after.is_none() || order == Order::Ascending).then_some((first, end));
+        return (after.is_none() || order == ScanOrder::Ascending).then_some((first, end));
     };
     let beyond = Bound::Excluded(after.to_vec());
     let past_all = after > prefix && !after.starts_with(prefix);
     match order {
-        Order::Ascending if past_all => None,
-        Order::Ascending => Some((if after < prefix { first } else { beyond }, end)),
-        Order::Descending if after <= prefix => None,
-        Order::Descending => Some((first, if past_all { end } else { beyond })),
+        ScanOrder::Ascending if past_all => None,
+        ScanOrder::Ascending => Some((if after < prefix { first } else { beyond }, end)),
+        ScanOrder::Descending if after <= prefix => None,
+        ScanOrder::Descending => Some((first, if past_all { end } else { beyond })),
     }
 }
 

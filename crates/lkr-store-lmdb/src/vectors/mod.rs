@@ -24,8 +24,8 @@ use async_trait::async_trait;
 use heed::{RoTxn, RwTxn};
 use lkr_domain::PointId;
 use lkr_vectors::{
-    Collection, CollectionSpec, Filter, Hit, Page, Point, Query, Result, ScrollCursor, Tags, VectorStore,
-    With,
+    Collection, CollectionSpec, Filter, Hit, Include, Page, Point, Query, Result, ScrollCursor, Tags,
+    VectorStore,
 };
 
 pub(crate) use self::{
@@ -147,7 +147,12 @@ impl VectorStore for LmdbVectors {
         answered.map_err(|failure| failure.into_vectors("query_batch"))
     }
 
-    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+    async fn get(
+        &self,
+        collection: &Collection,
+        ids: &[PointId],
+        with: Include,
+    ) -> Result<Vec<Option<Point>>> {
         let (name, ids) = (collection.clone(), ids.to_vec());
         self.read("get", move |kb, txn| {
             let known = registry::require(kb, txn, &name)?;
@@ -162,7 +167,7 @@ impl VectorStore for LmdbVectors {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page> {
         let (name, filter, after) = (collection.clone(), filter.clone(), after.cloned());
         self.read("scroll", move |kb, txn| {

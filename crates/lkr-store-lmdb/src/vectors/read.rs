@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use heed::RoTxn;
 use lkr_domain::{PointId, SparseVector};
-use lkr_vectors::{Filter, Page, Point, ScrollCursor, With};
+use lkr_vectors::{Filter, Include, Page, Point, ScrollCursor};
 use roaring::RoaringBitmap;
 
 use super::{
@@ -22,14 +22,14 @@ use crate::{
 const SORTED: u64 = 4_096;
 
 /// The point of an internal id.
-pub(crate) fn point(kb: &Kb, txn: &RoTxn, known: &Known, id: u32, with: With) -> Done<Point> {
+pub(crate) fn point(kb: &Kb, txn: &RoTxn, known: &Known, id: u32, with: Include) -> Done<Point> {
     let (point, origin) = origin(kb, txn, known.number, id)?;
     let body = body(kb, txn, known.number, id)?;
     let name = || named(kb, txn, known.number, id, "the payload");
     let payload = serde_json::from_slice(&body.payload).map_err(|_| damaged(name))?;
     let (dense, sparse) = match with {
-        With::Payload => (None, SparseVector::default()),
-        With::All => (vector(kb, txn, known, id)?, body.sparse),
+        Include::Payload => (None, SparseVector::default()),
+        Include::All => (vector(kb, txn, known, id)?, body.sparse),
     };
     Ok(Point { id: point, origin, tags: body.tags, dense, sparse, payload })
 }
@@ -40,7 +40,7 @@ pub(crate) fn get(
     txn: &RoTxn,
     known: &Known,
     ids: &[PointId],
-    with: With,
+    with: Include,
 ) -> Done<Vec<Option<Point>>> {
     let find = |id: &PointId| {
         let internal = filter::internal(kb, txn, known.number, *id)?;
@@ -57,7 +57,7 @@ pub(crate) fn scroll(
     wanted: &Filter,
     after: Option<&ScrollCursor>,
     limit: usize,
-    with: With,
+    with: Include,
 ) -> Done<Page> {
     let after = after.map(cursor_id).transpose()?;
     let selected = filter::selected(kb, txn, known.number, wanted)?;

@@ -1,13 +1,13 @@
 //! What is stored of a point, as bytes.
 
 use lkr_domain::{DocId, PointId, SparseVector};
-use lkr_vectors::{Origin, Tags};
+use lkr_vectors::{PointOrigin, Tags};
 
 use crate::codec::{Fields, seal, verified};
 
 /// The point id and origin: the few bytes that every hit needs.
-pub(crate) fn encode_origin(id: PointId, origin: &Origin) -> Vec<u8> {
-    let Origin { doc_id, revision, ordinal, l2, l3 } = origin;
+pub(crate) fn encode_origin(id: PointId, origin: &PointOrigin) -> Vec<u8> {
+    let PointOrigin { doc_id, revision, ordinal, l2, l3 } = origin;
     let mut bytes = Vec::with_capacity(77);
     bytes.extend_from_slice(id.as_bytes());
     bytes.extend_from_slice(doc_id.as_bytes());
@@ -20,14 +20,14 @@ pub(crate) fn encode_origin(id: PointId, origin: &Origin) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, Origin)> {
+pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, PointOrigin)> {
     let mut fields = Fields(bytes);
     let id = PointId::from_bytes(fields.array()?);
     let doc_id = DocId::from_bytes(fields.array()?);
     let (revision, ordinal, flags) = (fields.u64()?, fields.u32()?, fields.u8()?);
     let l2 = if flags & 1 == 0 { None } else { Some(PointId::from_bytes(fields.array()?)) };
     let l3 = if flags & 2 == 0 { None } else { Some(PointId::from_bytes(fields.array()?)) };
-    Some((id, Origin { doc_id, revision, ordinal, l2, l3 }))
+    Some((id, PointOrigin { doc_id, revision, ordinal, l2, l3 }))
 }
 
 /// What of a point is needed only where the point itself is wanted, and to take it out of the indexes.
@@ -162,7 +162,7 @@ mod tests {
             l2 in proptest::option::of(ids()),
             l3 in proptest::option::of(ids()),
         ) {
-            let origin = Origin { doc_id: DocId::from_bytes(doc), revision, ordinal, l2, l3 };
+            let origin = PointOrigin { doc_id: DocId::from_bytes(doc), revision, ordinal, l2, l3 };
             prop_assert_eq!(decode_origin(&encode_origin(id, &origin)), Some((id, origin)));
         }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use lkr_domain::{DocId, PointId, SparseVector};
-use lkr_vectors::{Collection, CollectionSpec, Condition, DenseSpec, Filter, Origin, Point, Tags, With};
+use lkr_vectors::{
+    Collection, CollectionSpec, Condition, DenseSpec, Filter, Include, Point, PointOrigin, Tags,
+};
 use proptest::prelude::*;
 
 use super::{filter, keys, postings, read, registry, registry::Known, sparse, write};
@@ -41,7 +43,7 @@ fn point(n: u32) -> Point {
     let doc_id = DocId::from_bytes(u128::from(n / 10).to_be_bytes());
     Point {
         id: id(n),
-        origin: Origin { doc_id, revision: 1, ordinal: n, l2: None, l3: Some(id(7)) },
+        origin: PointOrigin { doc_id, revision: 1, ordinal: n, l2: None, l3: Some(id(7)) },
         tags: Tags::from([("third".to_owned(), (n % 3).to_string())]),
         dense: Some(vec![0.6, 0.8]),
         sparse: SparseVector::from_pairs([(1, 1.0 + n as f32), (100 + n % 5, 0.5)]),
@@ -97,7 +99,7 @@ impl Fixture {
 
     fn get(&self, n: u32) -> Done<Vec<Option<Point>>> {
         let txn = self.kb.env.read_txn()?;
-        read::get(&self.kb, &txn, &self.known, &[id(n)], With::All)
+        read::get(&self.kb, &txn, &self.known, &[id(n)], Include::All)
     }
 
     fn is_posted(&self) -> bool {
@@ -296,7 +298,7 @@ fn payloads_that_could_not_be_read_back_are_refused() {
     let fixture = fixture();
     fixture.upsert(with(120));
     let txn = fixture.kb.env.read_txn().unwrap();
-    let found = read::get(&fixture.kb, &txn, &fixture.known, &[id(1)], With::All).unwrap();
+    let found = read::get(&fixture.kb, &txn, &fixture.known, &[id(1)], Include::All).unwrap();
     assert_eq!(found[0].as_ref().unwrap().payload, nested(120));
 }
 
@@ -317,7 +319,7 @@ fn damage_is_named() {
             row[last] ^= flip;
             fixture.change(|txn| table.put(txn, &keys::row(number, 0), &row).unwrap());
             let txn = kb.env.read_txn().unwrap();
-            let found = read::get(kb, &txn, &fixture.known, &[id(1)], With::All);
+            let found = read::get(kb, &txn, &fixture.known, &[id(1)], Include::All);
             match found {
                 Err(failure) => {
                     assert_eq!(failure.kind(), Kind::Corrupt);

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use heed::RoTxn;
 use lkr_domain::PointId;
-use lkr_vectors::Origin;
+use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
 use self::indexes::Expected;
@@ -97,7 +97,7 @@ impl Points<'_> {
                 }
                 (body, part) => {
                     let part = body.map_or("the body", |_| part.unwrap_or_default());
-                    let Origin { doc_id, ordinal, .. } = origin;
+                    let PointOrigin { doc_id, ordinal, .. } = origin;
                     let what = format!("{part} of point {point} (number {ordinal} of document {doc_id})");
                     self.broken(&what, key, Some(point), findings);
                     sorted.broken.insert(id);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::PointId;
-use lkr_vectors::{Filter, Origin, Point, Tags};
+use lkr_vectors::{Filter, Point, PointOrigin, Tags};
 use serde_json::Value;
 
 use super::{
@@ -30,7 +30,7 @@ const DEEPEST_PAYLOAD: usize = 120;
 /// A point as it will be stored.
 pub(crate) struct Prepared {
     id: PointId,
-    origin: Origin,
+    origin: PointOrigin,
     body: Body,
     /// The sealed rows.
     origin_row: Vec<u8>,
@@ -218,13 +218,13 @@ impl<'k> Changes<'k> {
 }
 
 /// What a point can be found by.
-pub(super) fn fields<'a>(origin: &Origin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
+pub(super) fn fields<'a>(origin: &PointOrigin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
     let tags = tags.iter().map(|(key, value)| Field::Tag(key, value));
     [Field::Live, Field::Revision(origin.doc_id, origin.revision)].into_iter().chain(tags)
 }
 
 /// The point id and origin of an internal id, which must be there.
-pub(crate) fn origin(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<(PointId, Origin)> {
+pub(crate) fn origin(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<(PointId, PointOrigin)> {
     let name = || format!("the origin of point number {id} of collection number {collection}");
     let sealed = kb.tables.origins.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
     decode_origin(unseal(sealed, name)?).ok_or_else(|| damaged(name))

@@ -14,7 +14,8 @@ use heed::{CommitOrAbort, Database, EnvOpenOptions, RwTxn, types::Bytes};
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
 use lkr_vectors::{
-    Collection, CollectionSpec, DenseSpec, Filter, Hit, Origin, Point, Query, QueryVector, Tags, VectorStore,
+    Collection, CollectionSpec, DenseSpec, Filter, Hit, Point, PointOrigin, Query, QueryVector, Tags,
+    VectorStore,
 };
 use rand::{RngExt, rngs::StdRng};
 
@@ -87,7 +88,7 @@ pub fn terms(rng: &mut StdRng, count: usize) -> SparseVector {
 pub fn point(n: u32, rng: &mut StdRng) -> Point {
     Point {
         id: id(n),
-        origin: Origin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: Some(id(n / 5)), l3: None },
+        origin: PointOrigin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: Some(id(n / 5)), l3: None },
         tags: Tags::from([
             ("fifth".to_owned(), (n % 5).to_string()),
             ("hundredth".to_owned(), (n % 100).to_string()),

@@ -1,5 +1,5 @@
 use super::support::*;
-use crate::{Collection, CollectionSpec, DenseSpec, ErrorKind, Filter, QueryVector, With};
+use crate::{Collection, CollectionSpec, DenseSpec, ErrorKind, Filter, Include, QueryVector};
 
 /// A collection is made once, described by its name, and listed.
 pub async fn ensure_makes_a_collection_once(store: Store) {
@@ -50,8 +50,8 @@ pub async fn unknown_collections_are_not_found(store: Store) {
     assert_kind(store.upsert(&name, vec![point(1)]).await, not_found);
     assert_kind(store.delete(&name, &all).await, not_found);
     assert_kind(store.set_tags(&name, &all, &tags(&[])).await, not_found);
-    assert_kind(store.get(&name, &[id(1)], With::All).await, not_found);
-    assert_kind(store.scroll(&name, &all, None, 10, With::All).await, not_found);
+    assert_kind(store.get(&name, &[id(1)], Include::All).await, not_found);
+    assert_kind(store.scroll(&name, &all, None, 10, Include::All).await, not_found);
     assert_kind(store.count(&name, &all).await, not_found);
     let terms = QueryVector::Sparse(sparse(&[(1, 1.0)]));
     for vector in [terms.clone(), QueryVector::Dense(vec![1.0, 0.0, 0.0, 0.0])] {
@@ -121,7 +121,7 @@ pub async fn an_alias_will_do_everywhere(store: Store) {
     assert_eq!(numbers(&ask_dense(&store, &alias, &[1.0, 0.0, 0.0, 0.0]).await), [1]);
     assert_eq!(numbers(&ask_sparse(&store, &alias, &[(7, 1.0)]).await), [1]);
     assert_eq!(scrolled(&store, &alias, &Filter::all(), 1).await.len(), 2);
-    let found = store.get(&alias, &[id(2)], With::All).await.unwrap();
+    let found = store.get(&alias, &[id(2)], Include::All).await.unwrap();
     assert_same(found[0].as_ref().unwrap(), &point(2));
     assert_eq!(store.set_tags(&alias, &Filter::all(), &tags(&[("k", "v")])).await.unwrap(), 2);
     store.switch(&[(other.clone(), alias.clone())]).await.unwrap();

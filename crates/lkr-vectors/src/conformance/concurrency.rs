@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::support::*;
-use crate::{Condition, Filter, Point, With};
+use crate::{Condition, Filter, Include, Point};
 
 /// Many tasks store and delete at once; every point ends as its own task left it, and the counts are right.
 pub async fn concurrent_writers_lose_nothing(store: Store) {
@@ -53,7 +53,7 @@ pub async fn concurrent_writers_of_one_point_leave_one_whole(store: Store) {
     while let Some(done) = tasks.join_next().await {
         done.unwrap();
     }
-    let found = store.get(&name, &[id(1)], With::All).await.unwrap().remove(0).unwrap();
+    let found = store.get(&name, &[id(1)], Include::All).await.unwrap().remove(0).unwrap();
     let winner = found.payload.as_u64().unwrap() as u32;
     assert_same(&found, &version(winner));
     assert_eq!(count(&store, &name).await, 1);

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::support::*;
-use crate::{Condition, Filter, Point, With};
+use crate::{Condition, Filter, Include, Point};
 
 const BATCH: u32 = 25;
 const ROUNDS: u32 = 30;
@@ -78,8 +78,8 @@ pub async fn dropped_reads_and_snapshots_do_no_harm(store: Store) {
     for round in 0..10 {
         let alias = fresh();
         poll_once(store.query_batch(&terms));
-        poll_once(store.get(&name, &[id(1)], With::All));
-        poll_once(store.scroll(&name, &all, None, 5, With::All));
+        poll_once(store.get(&name, &[id(1)], Include::All));
+        poll_once(store.scroll(&name, &all, None, 5, Include::All));
         poll_once(store.count(&name, &all));
         poll_once(store.snapshot(&folder.path().join(format!("polled-{round}"))));
         poll_once(store.switch(&[(alias.clone(), name.clone())]));

@@ -1,7 +1,7 @@
 use lkr_domain::DocId;
 
 use super::support::*;
-use crate::{Collection, Condition, Filter, Origin, Point, QueryVector};
+use crate::{Collection, Condition, Filter, Point, PointOrigin, QueryVector};
 
 /// Twelve points of three documents, the first with two revisions; each can be found both ways.
 fn library() -> Vec<Point> {
@@ -17,7 +17,7 @@ fn library() -> Vec<Point> {
                 pairs = vec![("colour", ""), ("Colour", "red"), ("colour.red", "red")];
             }
             Point {
-                origin: Origin { doc_id: doc(n / 4), revision, ordinal: n, l2: None, l3: None },
+                origin: PointOrigin { doc_id: doc(n / 4), revision, ordinal: n, l2: None, l3: None },
                 tags: tags(&pairs),
                 dense: Some(unit(vec![1.0, n as f32, 0.0, 0.0])),
                 sparse: sparse(&[(1, 2.0 - n as f32 / 12.0)]),

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use lkr_domain::PointId;
 
 use super::{rng::Rng, support::*};
-use crate::{Collection, Condition, Filter, Hit, MemoryVectors, Point, QueryVector, With};
+use crate::{Collection, Condition, Filter, Hit, Include, MemoryVectors, Point, QueryVector};
 
 const IDS: u64 = 80;
 const DOCS: u64 = 8;
@@ -56,8 +56,8 @@ async fn compare(store: &Store, reference: &Store, name: &Collection, rng: &mut 
     assert_eq!(answer, expected, "{context}: {filter:?}");
 
     let ids: Vec<PointId> = (0..5).map(|_| id(rng.below(IDS) as u32)).collect();
-    let expected = reference.get(name, &ids, With::All).await.unwrap();
-    let answer = store.get(name, &ids, With::All).await.unwrap();
+    let expected = reference.get(name, &ids, Include::All).await.unwrap();
+    let answer = store.get(name, &ids, Include::All).await.unwrap();
     assert_eq!(answer.len(), expected.len(), "{context}");
     for pair in answer.iter().zip(&expected) {
         match pair {

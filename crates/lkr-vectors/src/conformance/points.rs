@@ -1,12 +1,12 @@
 use serde_json::json;
 
 use super::support::*;
-use crate::{CollectionSpec, Condition, ErrorKind, Filter, Origin, Point, With};
+use crate::{CollectionSpec, Condition, ErrorKind, Filter, Include, Point, PointOrigin};
 
 /// A point with everything in it.
 fn full(n: u32) -> Point {
     Point {
-        origin: Origin {
+        origin: PointOrigin {
             doc_id: doc(7),
             revision: u64::MAX,
             ordinal: u32::MAX,
@@ -25,16 +25,16 @@ fn full(n: u32) -> Point {
 pub async fn points_come_back_whole(store: Store) {
     let name = made(&store).await;
     store.upsert(&name, vec![full(1), point(2)]).await.unwrap();
-    let found = store.get(&name, &[id(1), id(2)], With::All).await.unwrap();
+    let found = store.get(&name, &[id(1), id(2)], Include::All).await.unwrap();
     assert_same(found[0].as_ref().unwrap(), &full(1));
     assert_same(found[1].as_ref().unwrap(), &point(2));
     let bare = Point { dense: None, sparse: sparse(&[]), ..full(1) };
-    let found = store.get(&name, &[id(1)], With::Payload).await.unwrap();
+    let found = store.get(&name, &[id(1)], Include::Payload).await.unwrap();
     assert_eq!(found[0].as_ref().unwrap(), &bare);
     let only = Filter::only(Condition::Ids(vec![id(1)]));
-    let page = store.scroll(&name, &only, None, 10, With::All).await.unwrap();
+    let page = store.scroll(&name, &only, None, 10, Include::All).await.unwrap();
     assert_same(&page.points[0], &full(1));
-    let page = store.scroll(&name, &only, None, 10, With::Payload).await.unwrap();
+    let page = store.scroll(&name, &only, None, 10, Include::Payload).await.unwrap();
     assert_eq!(page.points, [bare]);
 }
 
@@ -57,7 +57,7 @@ pub async fn payloads_of_every_kind_come_back(store: Store) {
     let points = payloads.iter().zip(0..).map(|(payload, n)| Point { payload: payload.clone(), ..point(n) });
     store.upsert(&name, points.collect()).await.unwrap();
     for (payload, n) in payloads.iter().zip(0..) {
-        let found = store.get(&name, &[id(n)], With::Payload).await.unwrap();
+        let found = store.get(&name, &[id(n)], Include::Payload).await.unwrap();
         assert_eq!(&found[0].as_ref().unwrap().payload, payload);
     }
 }
@@ -67,7 +67,7 @@ pub async fn get_keeps_the_order_of_the_ids(store: Store) {
     let name = made(&store).await;
     store.upsert(&name, (0..20).map(point).collect()).await.unwrap();
     let wanted = [19, 3, 400, 3, 0, 401, 11];
-    let found = store.get(&name, &wanted.map(id), With::All).await.unwrap();
+    let found = store.get(&name, &wanted.map(id), Include::All).await.unwrap();
     let found: Vec<_> = found.iter().map(|point| point.as_ref().map(|point| number(point.id))).collect();
     assert_eq!(found, [Some(19), Some(3), None, Some(3), Some(0), None, Some(11)]);
 }
@@ -83,7 +83,7 @@ pub async fn a_replaced_point_leaves_nothing_behind(store: Store) {
     store.upsert(&name, vec![new.clone()]).await.unwrap();
 
     assert_eq!(count(&store, &name).await, 2);
-    assert_same(store.get(&name, &[id(1)], With::All).await.unwrap()[0].as_ref().unwrap(), &new);
+    assert_same(store.get(&name, &[id(1)], Include::All).await.unwrap()[0].as_ref().unwrap(), &new);
     assert!(ask_dense(&store, &name, &[0.1, -0.2, 0.3, 0.4]).await.is_empty(), "the vector is gone");
     assert!(ask_sparse(&store, &name, &[(2, 1.0)]).await.is_empty(), "the term is gone");
     let hits = ask_sparse(&store, &name, &[(1, 1.0)]).await;
@@ -155,13 +155,13 @@ pub async fn empty_batches_do_nothing(store: Store) {
     let name = made(&store).await;
     store.upsert(&name, vec![]).await.unwrap();
     assert_eq!(count(&store, &name).await, 0);
-    assert_eq!(store.get(&name, &[], With::All).await.unwrap(), []);
+    assert_eq!(store.get(&name, &[], Include::All).await.unwrap(), []);
     assert_eq!(store.query_batch(&[]).await.unwrap(), Vec::<Vec<_>>::new());
     assert_eq!(store.delete(&name, &Filter::all()).await.unwrap(), 0);
     assert_eq!(store.set_tags(&name, &Filter::all(), &tags(&[("a", "b")])).await.unwrap(), 0);
     assert!(ask_dense(&store, &name, &[1.0, 0.0, 0.0, 0.0]).await.is_empty());
     assert!(ask_sparse(&store, &name, &[(1, 1.0)]).await.is_empty());
-    let page = store.scroll(&name, &Filter::all(), None, 10, With::All).await.unwrap();
+    let page = store.scroll(&name, &Filter::all(), None, 10, Include::All).await.unwrap();
     assert!(page.points.is_empty() && page.next.is_none());
 }
 
@@ -175,7 +175,7 @@ pub async fn delete_removes_what_passes(store: Store) {
     assert_eq!(store.delete(&name, &second).await.unwrap(), 10);
     assert_eq!(store.delete(&name, &second).await.unwrap(), 0, "there are none left");
     assert_eq!(count(&store, &name).await, 20);
-    assert_eq!(store.get(&name, &[id(9), id(10)], With::Payload).await.unwrap()[1], None);
+    assert_eq!(store.get(&name, &[id(9), id(10)], Include::Payload).await.unwrap()[1], None);
     let left: Vec<u32> = (0..10).chain(20..30).collect();
     let mut dense = numbers(&ask_dense(&store, &name, &[1.0, 0.0, 0.0, 0.0]).await);
     dense.sort_unstable();
@@ -213,7 +213,7 @@ pub async fn set_tags_replaces_tags(store: Store) {
     let new = tags(&[("kind", "neu 🙂"), ("metadata.k", "v")]);
     let passing = Filter::only(tag("kind", "old")).and(Condition::Ids(vec![id(1), id(3)]));
     assert_eq!(store.set_tags(&name, &passing, &new).await.unwrap(), 1);
-    let found = store.get(&name, &[id(1), id(2), id(3)], With::All).await.unwrap();
+    let found = store.get(&name, &[id(1), id(2), id(3)], Include::All).await.unwrap();
     assert_same(found[0].as_ref().unwrap(), &Point { tags: new, ..full(1) });
     assert_same(found[1].as_ref().unwrap(), &old(2));
     for (condition, expected) in [
@@ -256,6 +256,6 @@ pub async fn long_tags_are_compared_whole(store: Store) {
             }
         }
     }
-    let found = store.get(&name, &[id(3)], With::Payload).await.unwrap();
+    let found = store.get(&name, &[id(3)], Include::Payload).await.unwrap();
     assert_eq!(found[0].as_ref().unwrap().tags, points[3].tags);
 }

@@ -1,6 +1,6 @@
 use super::rng::Rng;
 use super::support::*;
-use crate::{Condition, Filter, Point, QueryVector, With};
+use crate::{Condition, Filter, Include, Point, QueryVector};
 
 const POINTS: u32 = 5_000;
 const WIDE: usize = 16;
@@ -23,7 +23,7 @@ pub async fn a_large_batch_is_taken_at_once(store: Store) {
     let hits = ask_sparse(&store, &name, &[(1, 1.0)]).await;
     assert_eq!(numbers(&hits), (POINTS - 1000..POINTS).rev().collect::<Vec<_>>());
     assert_score(&hits[0], idf(POINTS, POINTS) * (1.0 + 4999.0 / 5000.0));
-    let found = store.get(&name, &[id(4321)], With::All).await.unwrap();
+    let found = store.get(&name, &[id(4321)], Include::All).await.unwrap();
     assert_same(found[0].as_ref().unwrap(), &points[4321]);
     finds_itself(&store, &name, &points).await;
 
@@ -65,7 +65,7 @@ pub async fn long_lists_in_filters_and_gets(store: Store) {
         let hits = ask(&store, &name, vector, filter, 1000).await.unwrap();
         assert_eq!(hits.len() as u64, expected);
     }
-    let found = store.get(&name, &ids, With::Payload).await.unwrap();
+    let found = store.get(&name, &ids, Include::Payload).await.unwrap();
     assert_eq!(found.len(), 5_000);
     assert_eq!(found.iter().flatten().count(), 500);
     let first = Filter::only(Condition::Docs(vec![doc(0), doc(4)]));

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::support::*;
-use crate::{Condition, ErrorKind, Filter, ScrollCursor, With};
+use crate::{Condition, ErrorKind, Filter, Include, ScrollCursor};
 
 /// Pages of any size hold every point that passes exactly once, in the same order each time.
 pub async fn scroll_answers_every_point_once(store: Store) {
@@ -23,7 +23,7 @@ pub async fn scroll_answers_every_point_once(store: Store) {
         assert_eq!(part.len(), 50);
         assert!(part.iter().all(|n| n / 5 % 2 == 1));
     }
-    let page = store.scroll(&name, &Filter::all(), None, 0, With::All).await.unwrap();
+    let page = store.scroll(&name, &Filter::all(), None, 0, Include::All).await.unwrap();
     assert!(page.points.is_empty() && page.next.is_none(), "a page of none is the last");
 }
 
@@ -35,7 +35,7 @@ pub async fn scroll_is_stable_under_changes(store: Store) {
     let mut seen: Vec<u32> = Vec::new();
     let mut after = None;
     for round in 0.. {
-        let page = store.scroll(&name, &Filter::all(), after.as_ref(), 7, With::Payload).await.unwrap();
+        let page = store.scroll(&name, &Filter::all(), after.as_ref(), 7, Include::Payload).await.unwrap();
         seen.extend(page.points.iter().map(|point| number(point.id)));
         let Some(next) = page.next else { break };
         after = Some(next);
@@ -59,7 +59,7 @@ pub async fn bad_cursors_are_invalid(store: Store) {
     store.upsert(&name, vec![point(1), point(2)]).await.unwrap();
     for bytes in [vec![], b"?".to_vec(), b"no cursor".to_vec(), vec![0xff; 100]] {
         let cursor = ScrollCursor(bytes);
-        let answer = store.scroll(&name, &Filter::all(), Some(&cursor), 10, With::Payload).await;
+        let answer = store.scroll(&name, &Filter::all(), Some(&cursor), 10, Include::Payload).await;
         assert_kind(answer, ErrorKind::Invalid);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::support::*;
-use crate::{ErrorKind, Filter, Point, With};
+use crate::{ErrorKind, Filter, Include, Point};
 
 /// The folder is made with something in it; one that exists is left alone.
 pub async fn snapshot_makes_a_new_folder(store: Store) {
@@ -49,7 +49,7 @@ pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path
     let (copy, _guard) = open(&to).await;
     assert_eq!(copy.describe(&alias).await.unwrap(), Some(spec(&name, DIMS)));
     assert_eq!(count(&copy, &name).await, 49);
-    let found = copy.get(&alias, &[id(3), id(7), id(100)], With::All).await.unwrap();
+    let found = copy.get(&alias, &[id(3), id(7), id(100)], Include::All).await.unwrap();
     assert_same(found[0].as_ref().unwrap(), &full(3));
     assert_eq!(found[1..], [None, None]);
     let hits = ask_sparse(&copy, &name, &[(1, 1.0)]).await;
@@ -57,7 +57,11 @@ pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path
     assert_score(&hits[0], 50.0 * idf(49, 49));
     assert_eq!(ask_dense(&copy, &name, &[1.0, 3.0, 0.3, 0.7]).await[0].id, id(3));
     copy.upsert(&name, vec![point(200)]).await.unwrap();
-    assert_eq!(store.get(&name, &[id(200)], With::Payload).await.unwrap(), [None], "the copy stands alone");
+    assert_eq!(
+        store.get(&name, &[id(200)], Include::Payload).await.unwrap(),
+        [None],
+        "the copy stands alone"
+    );
 }
 
 /// A copy that is made under writes holds whole upserts, and all of those that were answered before.

@@ -11,8 +11,8 @@ use lkr_domain::{DocId, PointId, SparseVector};
 use serde_json::json;
 
 use crate::{
-    Collection, CollectionSpec, DenseSpec, ErrorKind, Filter, Hit, Origin, Point, Query, QueryVector, Result,
-    ScrollCursor, Tags, VectorStore, With,
+    Collection, CollectionSpec, DenseSpec, ErrorKind, Filter, Hit, Include, Point, PointOrigin, Query,
+    QueryVector, Result, ScrollCursor, Tags, VectorStore,
 };
 
 /// The store under test.
@@ -59,7 +59,7 @@ pub(super) fn doc(n: u32) -> DocId {
 
 /// A point with a payload that tells its number, without vectors and tags.
 pub(super) fn point(n: u32) -> Point {
-    let origin = Origin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: None, l3: None };
+    let origin = PointOrigin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: None, l3: None };
     Point {
         id: id(n),
         origin,
@@ -179,7 +179,7 @@ pub(super) async fn scrolled(
     let mut numbers = Vec::new();
     let mut after: Option<ScrollCursor> = None;
     loop {
-        let page = store.scroll(collection, filter, after.as_ref(), limit, With::Payload).await.unwrap();
+        let page = store.scroll(collection, filter, after.as_ref(), limit, Include::Payload).await.unwrap();
         assert!(page.points.len() <= limit, "a page of more than {limit}");
         numbers.extend(page.points.iter().map(|point| number(point.id)));
         match page.next {

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use lkr_domain::{PointId, SparseVector};
 
 use crate::{
-    CollectionSpec, Error, ErrorKind, Filter, Hit, Page, Point, Query, QueryVector, Result, ScrollCursor,
-    Tags, With,
+    CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, QueryVector, Result,
+    ScrollCursor, Tags,
 };
 
 /// A collection: its points by id, and how many of them hold each term.
@@ -81,7 +81,7 @@ impl Stored {
         self.points().filter(|point| passes(filter, point)).count() as u64
     }
 
-    pub(super) fn get(&self, id: PointId, with: With) -> Option<Point> {
+    pub(super) fn get(&self, id: PointId, with: Include) -> Option<Point> {
         self.points.get(&id).map(|point| reduced(point, with))
     }
 
@@ -91,7 +91,7 @@ impl Stored {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page> {
         let start = match after {
             None => Bound::Unbounded,
@@ -146,10 +146,10 @@ fn passes(filter: &Filter, point: &Point) -> bool {
     filter.matches(point.id, &point.origin, &point.tags)
 }
 
-fn reduced(point: &Point, with: With) -> Point {
+fn reduced(point: &Point, with: Include) -> Point {
     match with {
-        With::All => point.clone(),
-        With::Payload => Point {
+        Include::All => point.clone(),
+        Include::Payload => Point {
             id: point.id,
             origin: point.origin,
             tags: point.tags.clone(),

@@ -10,7 +10,7 @@ use lkr_domain::{PointId, SparseVector};
 use serde::{Deserialize, Serialize};
 
 use super::{Inner, collection::Stored};
-use crate::{Collection, CollectionSpec, Origin, Point, Tags};
+use crate::{Collection, CollectionSpec, Point, PointOrigin, Tags};
 
 const FILE: &str = "vectors.json";
 const VERSION: u32 = 1;
@@ -27,7 +27,7 @@ struct Dump {
 #[derive(Serialize, Deserialize)]
 struct DumpedPoint {
     id: PointId,
-    origin: Origin,
+    origin: PointOrigin,
     tags: Tags,
     dense: Option<Vec<f32>>,
     sparse: SparseVector,

@@ -13,8 +13,8 @@ use lkr_domain::PointId;
 
 use self::collection::Stored;
 use crate::{
-    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Page, Point, Query, Result, ScrollCursor,
-    Tags, VectorStore, With,
+    Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
+    ScrollCursor, Tags, VectorStore,
 };
 
 /// A [`VectorStore`] in memory, exact in everything: each query looks at every point.
@@ -152,7 +152,12 @@ impl VectorStore for MemoryVectors {
         queries.iter().map(|query| inner.stored("query_batch", &query.collection)?.query(query)).collect()
     }
 
-    async fn get(&self, collection: &Collection, ids: &[PointId], with: With) -> Result<Vec<Option<Point>>> {
+    async fn get(
+        &self,
+        collection: &Collection,
+        ids: &[PointId],
+        with: Include,
+    ) -> Result<Vec<Option<Point>>> {
         let inner = self.read();
         let stored = inner.stored("get", collection)?;
         Ok(ids.iter().map(|id| stored.get(*id, with)).collect())
@@ -164,7 +169,7 @@ impl VectorStore for MemoryVectors {
         filter: &Filter,
         after: Option<&ScrollCursor>,
         limit: usize,
-        with: With,
+        with: Include,
     ) -> Result<Page> {
         let inner = self.read();
         inner.stored("scroll", collection)?.scroll(filter, after, limit, with)

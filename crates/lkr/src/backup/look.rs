@@ -6,17 +6,17 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
 };
 
-use super::{BackedUp, FAULTS, Faults, SECRET_KEY};
+use super::{BackupProblems, BackupSummary, FAULTS, SECRET_KEY};
 use crate::{Error, ErrorKind, Folders, Result, error::During};
 
 /// Reads an archive, and answers what is in it.
 ///
 /// # Errors
 /// `Invalid` where it is none, or not as it was written.
-pub async fn verify(from: impl AsyncRead + Unpin) -> Result<BackedUp> {
+pub async fn verify(from: impl AsyncRead + Unpin) -> Result<BackupSummary> {
     let during = "verify backup";
     let mut reader = ArchiveReader::open(from).await.during(during)?;
-    let mut found = BackedUp::default();
+    let mut found = BackupSummary::default();
     while let Some(mut entry) = reader.next().await.during(during)? {
         if entry.path() == FAULTS {
             found.faults = faults(&mut entry).await?;
@@ -71,7 +71,7 @@ pub(super) async fn read_small(entry: &mut (impl AsyncRead + Unpin)) -> Result<V
 }
 
 /// What was wrong with what was needed.
-pub(super) async fn faults(entry: &mut (impl AsyncRead + Unpin)) -> Result<Faults> {
+pub(super) async fn faults(entry: &mut (impl AsyncRead + Unpin)) -> Result<BackupProblems> {
     let json = read_small(entry).await?;
     serde_json::from_slice(&json).map_err(|error| Error::new(ErrorKind::Invalid, "read backup", error))
 }

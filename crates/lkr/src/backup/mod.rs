@@ -11,8 +11,8 @@ mod restore;
 mod take;
 
 pub use look::{add_secret_key, verify};
-pub use restore::{Restored, restore};
-pub use take::{BackedUp, Backup, open_backup};
+pub use restore::{RestoreSummary, restore};
+pub use take::{Backup, BackupSummary, open_backup};
 pub(crate) use take::{Embedded, clear_copies};
 
 use std::{io, path::Path};
@@ -40,14 +40,14 @@ const FAULTS: &str = "faults.json";
 /// What was needed for a backup and was not as it should be, by paths in the archive. Whoever finds any had better ask the
 /// doctor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Faults {
+pub struct BackupProblems {
     /// Texts and originals that are not there, or cannot be read.
     pub missing: Vec<String>,
     /// Those that are not what was stored. They are in the archive as they are.
     pub damaged: Vec<String>,
 }
 
-impl Faults {
+impl BackupProblems {
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    AT_ONCE, ENGINE, FAULTS, Faults, RESTORE, SECRET_KEY, STORE, failed,
+    AT_ONCE, BackupProblems, ENGINE, FAULTS, RESTORE, SECRET_KEY, STORE, failed,
     look::{faults, read_small},
     places::Places,
 };
@@ -19,13 +19,13 @@ use crate::{Error, ErrorKind, Folders, Result, blocking::blocking, error::During
 
 /// What was put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreSummary {
     /// How many files.
     pub files: u64,
     /// How many bytes these have.
     pub bytes: u64,
     /// What the archive says was not as it should be when it was made.
-    pub faults: Faults,
+    pub faults: BackupProblems,
     /// Whether the key that seals stored secrets was in it.
     pub with_secret_key: bool,
 }
@@ -37,7 +37,7 @@ pub struct Restored {
 /// # Errors
 /// `Conflict` where something is in these folders already. `Invalid` where it is no archive, a damaged one, or one of a
 /// later version; then nothing is left of it.
-pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<Restored> {
+pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<RestoreSummary> {
     let mut reader = ArchiveReader::open(from).await.during(RESTORE)?;
     let about = reader.about();
     if about.engine != ENGINE {
@@ -48,7 +48,7 @@ pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<Resto
         return Err(newer(about.version));
     }
     let mut restoring =
-        Restoring { places: Places::prepare(to)?, done: Restored::default(), has_store: false };
+        Restoring { places: Places::prepare(to)?, done: RestoreSummary::default(), has_store: false };
     while let Some(entry) = reader.next().await.during(RESTORE)? {
         restoring.take(entry).await?;
     }
@@ -57,7 +57,7 @@ pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<Resto
 
 struct Restoring {
     places: Places,
-    done: Restored,
+    done: RestoreSummary,
     has_store: bool,
 }
 
@@ -81,7 +81,7 @@ impl Restoring {
     }
 
     /// Looks whether the store can be opened, and puts all in its place.
-    async fn finish(self) -> Result<Restored> {
+    async fn finish(self) -> Result<RestoreSummary> {
         if !self.has_store {
             return Err(Error::new(ErrorKind::Invalid, RESTORE, "it holds no store"));
         }

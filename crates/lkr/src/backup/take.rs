@@ -9,8 +9,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
 use lkr_archive::{About, ArchiveWriter, digest};
-use lkr_catalog::{Catalog, Kept, Originals, Texts};
-use lkr_ingest::Hold;
+use lkr_catalog::{Catalog, Originals, ReferencedRevision, Texts};
+use lkr_ingest::GcPause;
 use lkr_store_lmdb::LmdbStore;
 use tokio::{
     fs::File,
@@ -20,7 +20,8 @@ use tokio::{
 use tokio_util::io::StreamReader;
 
 use super::{
-    AT_ONCE, BLOBS, ENGINE, FAULTS, Faults, SECRET_KEY, STORE, UPLOADS, failed, look::read_secret_key, remove,
+    AT_ONCE, BLOBS, BackupProblems, ENGINE, FAULTS, SECRET_KEY, STORE, UPLOADS, failed,
+    look::read_secret_key, remove,
 };
 use crate::{
     Error, ErrorKind, Folders, KnowledgeBase, Result,
@@ -54,18 +55,18 @@ pub struct Backup {
     originals: Originals,
     secret_key: Option<Vec<u8>>,
     /// Before the copy is gone, another one cannot be made; what it needs stays until it is written.
-    _taking: Option<(Hold, OwnedMutexGuard<()>)>,
+    _taking: Option<(GcPause, OwnedMutexGuard<()>)>,
 }
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BackedUp {
+pub struct BackupSummary {
     /// How many files.
     pub files: u64,
     /// How many bytes these have.
     pub bytes: u64,
     /// What was not as it should be. The rest was written all the same.
-    pub faults: Faults,
+    pub faults: BackupProblems,
 }
 
 impl KnowledgeBase {
@@ -85,10 +86,10 @@ impl KnowledgeBase {
             let Ok(taking) = Arc::clone(taking).try_lock_owned() else {
                 return Err(Error::new(ErrorKind::Overloaded, TAKE, "another is being made"));
             };
-            let hold = parts.ingestor.hold().await;
+            let pause_gc = parts.ingestor.pause_gc().await;
             let copy = Copy::make(store, data_dir).await?;
             let (texts, originals) = (parts.texts.clone(), parts.originals.clone());
-            Ok(Backup { copy, texts, originals, secret_key: None, _taking: Some((hold, taking)) })
+            Ok(Backup { copy, texts, originals, secret_key: None, _taking: Some((pause_gc, taking)) })
         });
         taken.await.map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))?
     }
@@ -140,12 +141,12 @@ impl Backup {
     }
 
     /// Writes the archive.
-    pub async fn write(&self, to: impl AsyncWrite + Unpin + Send) -> Result<BackedUp> {
+    pub async fn write(&self, to: impl AsyncWrite + Unpin + Send) -> Result<BackupSummary> {
         let catalog = Catalog::new(Arc::new(self.copy.store.state()));
         let version = catalog.version().await.during(TAKE)?;
         let about = About::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, version);
         let writer = ArchiveWriter::begin(to, &about).await.during(TAKE)?;
-        let mut writing = Writing { backup: self, writer, done: BackedUp::default() };
+        let mut writing = Writing { backup: self, writer, done: BackupSummary::default() };
         writing.store().await?;
         if let Some(key) = &self.secret_key {
             writing.add(SECRET_KEY, key.len() as u64, key.as_slice()).await?;
@@ -187,7 +188,7 @@ type Content = BoxStream<'static, io::Result<Bytes>>;
 struct Writing<'a, W: AsyncWrite + Unpin + Send> {
     backup: &'a Backup,
     writer: ArchiveWriter<W>,
-    done: BackedUp,
+    done: BackupSummary,
 }
 
 impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
@@ -199,7 +200,7 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
     }
 
     /// The blobs and the original of a revision.
-    async fn kept(&mut self, kept: &Kept) -> Result<()> {
+    async fn kept(&mut self, kept: &ReferencedRevision) -> Result<()> {
         let [text, blocks, notes] = Texts::paths(kept.doc_id, kept.revision);
         self.stored(&Source::Blob(text), kept.text_sha256.as_deref(), true).await?;
         self.stored(&Source::Blob(blocks), kept.blocks_sha256.as_deref(), false).await?;
@@ -236,7 +237,7 @@ impl<W: AsyncWrite + Unpin + Send> Writing<'_, W> {
         self.writer.add(path, length, content).await.during(TAKE)
     }
 
-    async fn finish(mut self) -> Result<BackedUp> {
+    async fn finish(mut self) -> Result<BackupSummary> {
         if !self.done.faults.is_empty() {
             let json = serde_json::to_vec(&self.done.faults);
             let json = json.map_err(|error| Error::new(ErrorKind::Internal, TAKE, error))?;

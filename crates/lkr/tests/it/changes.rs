@@ -15,8 +15,8 @@ use lkr::{
     DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
     SearchRequest, Submission, TaskKind, TaskResult, TaskStatus,
 };
-use lkr_state::{Expect, FailingState, MemoryState, Order, StateStoreExt, Write};
-use lkr_vectors::{Condition, FailingVectors, Filter, MemoryVectors, With};
+use lkr_state::{Expect, FailingState, MemoryState, ScanOrder, StateStoreExt, Write};
+use lkr_vectors::{Condition, FailingVectors, Filter, Include, MemoryVectors};
 
 fn category(name: &str) -> DocumentChange {
     DocumentChange { category: Some(name.to_owned()), ..DocumentChange::default() }
@@ -44,7 +44,7 @@ async fn assert_tags(ground: &Ground, document: &Document) {
     let expected = lkr_catalog::tags_of(document);
     let mut points = 0;
     for layer in Layer::ALL {
-        let page = ground.vectors.scroll(&layer.into(), &filter, None, 1000, With::Payload).await.unwrap();
+        let page = ground.vectors.scroll(&layer.into(), &filter, None, 1000, Include::Payload).await.unwrap();
         for point in &page.points {
             assert_eq!(point.tags, expected, "{layer} {}", point.id);
         }
@@ -56,7 +56,7 @@ async fn assert_tags(ground: &Ground, document: &Document) {
 async fn tags(ground: &Ground, doc_id: DocId) -> Vec<lkr_vectors::Tags> {
     let filter = Filter::only(Condition::Docs(vec![doc_id]));
     let page =
-        ground.vectors.scroll(&Layer::Chunks.into(), &filter, None, 1000, With::Payload).await.unwrap();
+        ground.vectors.scroll(&Layer::Chunks.into(), &filter, None, 1000, Include::Payload).await.unwrap();
     page.points.into_iter().map(|point| point.tags).collect()
 }
 
@@ -208,7 +208,7 @@ async fn none_of_many_changes_at_once_is_lost() {
 }
 
 async fn notes(ground: &Ground) -> usize {
-    ground.state.scan("change/", None, Order::Ascending, 10).await.unwrap().len()
+    ground.state.scan("change/", None, ScanOrder::Ascending, 10).await.unwrap().len()
 }
 
 #[tokio::test]

@@ -10,11 +10,11 @@ use std::{
 use lkr::{
     DocId, Document, ErrorKind, Folders, IngestOptions, KnowledgeBase, Layer, NewDocument, PointId,
     SearchRequest,
-    doctor::{Examined, Options, Outcome, examine},
+    doctor::{DoctorReport, Options, RepairOutcome, examine},
     ports::{
         object_store::{ObjectStore, local::LocalFileSystem},
         state::{Expect, StateStore, TaskQueue, Write},
-        vectors::{Collection, CollectionSpec, Condition, Filter, Tags, VectorStore, With},
+        vectors::{Collection, CollectionSpec, Condition, Filter, Include, Tags, VectorStore},
     },
 };
 use lkr_catalog::{Originals, Task, TaskInput, Texts};
@@ -82,7 +82,7 @@ impl Ground {
             .unwrap()
     }
 
-    async fn examined(&self, repair: bool) -> Examined {
+    async fn examined(&self, repair: bool) -> DoctorReport {
         drop(self.store());
         let options = Options { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() };
         examine(options).await.unwrap()
@@ -165,7 +165,7 @@ async fn points_that_say_something_else_are_made_again() {
     let chunks = Collection::from(Layer::Chunks);
     let ids: Vec<_> = ground.documents.iter().map(|document| point(document, Layer::Chunks, 0)).collect();
     let mut points: Vec<_> =
-        vectors.get(&chunks, &ids, With::All).await.unwrap().into_iter().map(Option::unwrap).collect();
+        vectors.get(&chunks, &ids, Include::All).await.unwrap().into_iter().map(Option::unwrap).collect();
     points[0].payload["text"] = "what never stood there".into();
     points[1].dense = None;
     points[2].origin.ordinal += 1;
@@ -188,7 +188,7 @@ async fn lesson_05_what_belongs_to_nothing_is_found_and_removed() {
     let (store, stranger) = (ground.store(), DocId::new());
     let chunks = Collection::from(Layer::Chunks);
     let own =
-        store.vectors().get(&chunks, &[point(ground.first(), Layer::Chunks, 0)], With::All).await.unwrap();
+        store.vectors().get(&chunks, &[point(ground.first(), Layer::Chunks, 0)], Include::All).await.unwrap();
     let mut planted = own[0].clone().unwrap();
     planted.id = PointId::derive(stranger, 1, Layer::Chunks, 0);
     planted.origin.doc_id = stranger;
@@ -289,7 +289,10 @@ async fn collections_are_neither_made_nor_dropped() {
     let before = vectors.collections().await.unwrap();
     drop(vectors);
     let mended = ground.examined(true).await;
-    assert!(mended.report.findings.iter().all(|finding| finding.outcome == Outcome::Queued), "{mended:?}");
+    assert!(
+        mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Queued),
+        "{mended:?}"
+    );
     let store = ground.store();
     assert_eq!(store.vectors().collections().await.unwrap(), before);
     assert_eq!(store.queue().len().await.unwrap(), 1);
@@ -439,7 +442,10 @@ async fn a_damaged_text_is_named_and_never_shown() {
         let says = format!("the text of document {} cannot be read", ground.first().doc_id);
         assert!(ground.findings().await.iter().any(|what| what.contains(&says)), "{damage}");
         let mended = ground.examined(true).await;
-        assert!(mended.report.findings.iter().all(|finding| finding.outcome == Outcome::Left), "{damage}");
+        assert!(
+            mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Left),
+            "{damage}"
+        );
         let kb = ground.open().await;
         let error = kb.text(ground.first().doc_id).await.unwrap_err();
         assert!(

@@ -14,10 +14,10 @@ use lkr::{
     IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, Submission,
     TaskStatus,
 };
-use lkr_models::{Embedder, PaceOptions, Paced};
+use lkr_models::{AdaptiveBatch, AdaptiveBatchOptions, Embedder};
 use lkr_parsers::{Parser, Source};
 use lkr_state::{ErrorKind, FailingQueue, FailingState, MemoryQueue, MemoryState};
-use lkr_vectors::{Filter, With};
+use lkr_vectors::{Filter, Include};
 use object_store::{ObjectStore, local::LocalFileSystem};
 
 async fn points(ground: &Ground) -> Vec<u64> {
@@ -37,8 +37,8 @@ async fn texts(ground: &Ground) -> usize {
 #[tokio::test]
 async fn lesson_04_refusals_fail_no_document() {
     let (ground, embedder) = (Ground::default(), Scripted::free());
-    let options = PaceOptions { pause: Duration::from_millis(1), ..PaceOptions::default() };
-    let paced = Paced::new(Arc::clone(&embedder) as Arc<dyn Embedder>, options);
+    let options = AdaptiveBatchOptions { pause: Duration::from_millis(1), ..AdaptiveBatchOptions::default() };
+    let paced = AdaptiveBatch::new(Arc::clone(&embedder) as Arc<dyn Embedder>, options);
     let kb = ground.open_with(Some(Arc::new(paced)), Arc::new(MemoryQueue::default())).await;
     embedder.failures.store(12, Ordering::SeqCst);
     let mut tasks = Vec::new();
@@ -329,7 +329,7 @@ async fn what_came_in_without_a_model_is_embedded_when_there_is_one() {
     .await;
     for document in [&early, &late] {
         let id = lkr_catalog::l1_id(document.doc_id, 1);
-        let l1 = ground.vectors.get(&Layer::L1.into(), &[id], With::All).await.unwrap();
+        let l1 = ground.vectors.get(&Layer::L1.into(), &[id], Include::All).await.unwrap();
         assert!(l1[0].as_ref().unwrap().dense.is_some());
     }
     assert_eq!(points(&ground).await, [2, 12, 12, 12]);
@@ -429,7 +429,7 @@ async fn a_model_that_returns_embeds_what_came_in_for_another() {
     let _open = ground.open(Some(Scripted::named("first", 1000))).await;
     let l1 = lkr_catalog::l1_id(task.doc_id, 1);
     until("it has the first model's vectors", async || {
-        let found = ground.vectors.get(&Layer::L1.into(), &[l1], With::All).await.unwrap();
+        let found = ground.vectors.get(&Layer::L1.into(), &[l1], Include::All).await.unwrap();
         found[0].as_ref().unwrap().dense.is_some()
     })
     .await;

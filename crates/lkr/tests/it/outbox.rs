@@ -6,7 +6,7 @@ use lkr::{
     Creator, DocId, DocumentChange, KnowledgeBase, NewDocument, Submission, Task,
     ports::{
         Outbox,
-        state::{Expect, MemoryState, Order, StateStore, Write},
+        state::{Expect, MemoryState, ScanOrder, StateStore, Write},
     },
 };
 
@@ -44,7 +44,7 @@ async fn an_outbox_is_told_of_each_end() {
     kb.change(added.doc_id, change).await.unwrap();
     kb.delete(added.doc_id).await.unwrap();
     kb.delete(added.doc_id).await.unwrap();
-    let told = state.scan("told/", None, Order::Ascending, 100).await.unwrap();
+    let told = state.scan("told/", None, ScanOrder::Ascending, 100).await.unwrap();
     let ends = |end: &str| told.iter().filter(|(key, _)| key.ends_with(end)).count();
     assert_eq!(
         (ends("/ingest/done"), ends("/replace/done"), ends("/reclassify/done")),

@@ -18,7 +18,7 @@ use lkr::{
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
 use lkr_state::{FailingState, MemoryQueue, StateStore};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use lkr_vectors::{Condition, FailingVectors, Filter, VectorStore, With};
+use lkr_vectors::{Condition, FailingVectors, Filter, Include, VectorStore};
 use tokio::sync::Semaphore;
 
 use crate::common::{Ground, document, ended, text, until};
@@ -153,7 +153,7 @@ async fn assert_embedded(ground: &Ground, model: &str, documents: &[Document]) {
         let stored: u64 = documents.iter().map(|document| document.counts.of(layer)).sum();
         assert_eq!(ground.vectors.count(&layer.into(), &Filter::all()).await.unwrap(), stored, "{layer}");
         let page =
-            ground.vectors.scroll(&layer.into(), &Filter::all(), None, 1_000, With::All).await.unwrap();
+            ground.vectors.scroll(&layer.into(), &Filter::all(), None, 1_000, Include::All).await.unwrap();
         assert!(page.points.iter().all(|point| point.dense.is_some()), "{layer}");
         let owners: BTreeSet<DocId> = page.points.iter().map(|point| point.origin.doc_id).collect();
         assert_eq!(owners, documents.iter().map(|document| document.doc_id).collect(), "{layer}");
@@ -422,8 +422,11 @@ async fn lesson_12_a_document_that_the_model_refuses_is_left_to_its_words() {
         assert!(model, "the others have vectors");
         until("the next start tries it again", async || {
             // The document's own vector is written last.
-            let l1 =
-                ground.vectors.scroll(&Layer::L1.into(), &Filter::all(), None, 10, With::All).await.unwrap();
+            let l1 = ground
+                .vectors
+                .scroll(&Layer::L1.into(), &Filter::all(), None, 10, Include::All)
+                .await
+                .unwrap();
             l1.points.iter().all(|point| point.dense.is_some())
         })
         .await;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use heed::{RoTxn, RwTxn};
-use lkr_vectors::Origin;
+use lkr_vectors::PointOrigin;
 
 use super::super::{
     bitmap::{self, BitmapChanges},
@@ -64,7 +64,7 @@ impl Expected {
         Self { posted, postings: Sum::default(), bitmaps: Sum::default(), tags: HashMap::new() }
     }
 
-    pub(super) fn add(&mut self, collection: u16, id: u32, origin: &Origin, body: &Body) {
+    pub(super) fn add(&mut self, collection: u16, id: u32, origin: &PointOrigin, body: &Body) {
         if id < self.posted {
             for (term, weight) in body.sparse.iter() {
                 self.postings.add([u64::from(id), u64::from(term), u64::from(weight.to_bits())]);

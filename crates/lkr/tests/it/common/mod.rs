@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use lkr::{IngestOptions, KnowledgeBase, NewDocument, Task, TaskId};
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{Classified, Classifier, Digest, Verdict};
+use lkr_taxonomy::{Classification, Classified, Classifier, Digest};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio::sync::Semaphore;
@@ -105,7 +105,7 @@ impl Classifier for ByTitle {
         let known = self.known.lock().unwrap();
         let name = digest.vector.and_then(|_| known.get(digest.title).cloned());
         let blind = digest.vector.is_none();
-        Ok(Classified { blind, ..name.map(|name| Verdict { name, score: 1.0 }).into() })
+        Ok(Classified { blind, ..name.map(|name| Classification { name, score: 1.0 }).into() })
     }
 }
 

@@ -39,14 +39,14 @@ impl Default for RetryOptions {
 /// that it names.
 ///
 /// An answer in parts is asked for again until its first part has come. Of an embedder, queries alone are asked again:
-/// passages are for [`Paced`](crate::Paced).
+/// passages are for [`AdaptiveBatch`](crate::AdaptiveBatch).
 #[derive(Debug)]
-pub struct Retried<M: ?Sized> {
+pub struct Retry<M: ?Sized> {
     inner: Arc<M>,
     options: RetryOptions,
 }
 
-impl<M: ?Sized> Retried<M> {
+impl<M: ?Sized> Retry<M> {
     /// Asks `inner`.
     #[must_use]
     pub const fn new(inner: Arc<M>, options: RetryOptions) -> Self {
@@ -91,7 +91,7 @@ impl RetryOptions {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl ChatModel for Retried<dyn ChatModel> {
+impl ChatModel for Retry<dyn ChatModel> {
     fn profile(&self) -> &ChatProfile {
         self.inner.profile()
     }
@@ -107,7 +107,7 @@ impl ChatModel for Retried<dyn ChatModel> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Embedder for Retried<dyn Embedder> {
+impl Embedder for Retry<dyn Embedder> {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
@@ -144,8 +144,8 @@ mod tests {
 
     const UNAVAILABLE: ErrorKind = ErrorKind::Unavailable;
 
-    fn retried(faulty: &Arc<Faulty>) -> Retried<dyn ChatModel> {
-        Retried::new(Arc::clone(faulty) as Arc<dyn ChatModel>, RetryOptions::default())
+    fn retried(faulty: &Arc<Faulty>) -> Retry<dyn ChatModel> {
+        Retry::new(Arc::clone(faulty) as Arc<dyn ChatModel>, RetryOptions::default())
     }
 
     const fn throttled(seconds: u64) -> ErrorKind {
@@ -176,7 +176,7 @@ mod tests {
         let faulty = Faulty::failing([UNAVAILABLE; 9]);
         let options =
             RetryOptions { tries: 100, patience: Duration::from_secs(3), ..RetryOptions::default() };
-        let impatient = Retried::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, options);
+        let impatient = Retry::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, options);
         let begun = Instant::now();
         assert!(impatient.complete(&request()).await.is_err());
         assert!(begun.elapsed() <= Duration::from_secs(3) && faulty.asked().len() > 2);
@@ -227,7 +227,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_an_embedder_queries_alone_are_asked_again() {
         let faulty = Faulty::failing([UNAVAILABLE, UNAVAILABLE]);
-        let retried = Retried::new(Arc::clone(&faulty) as Arc<dyn Embedder>, RetryOptions::default());
+        let retried = Retry::new(Arc::clone(&faulty) as Arc<dyn Embedder>, RetryOptions::default());
         let texts = ["a text".to_owned()];
         assert!(retried.embed(EmbedKind::Passage, &texts).await.is_err());
         assert_eq!(faulty.asked().len(), 1);

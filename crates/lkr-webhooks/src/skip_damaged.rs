@@ -5,7 +5,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_state::{Error, ErrorKind, Key, Order, Record, Result, StateStore, Write};
+use lkr_state::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
 
 /// What the keys of this crate are made of, in the order of their bytes.
 const LETTERS: &str = "-/0123456789abcdefghijklmnopqrstuvwxyz";
@@ -15,12 +15,12 @@ const LETTERS: &str = "-/0123456789abcdefghijklmnopqrstuvwxyz";
 ///
 /// No key may be the beginning of another, as none of this crate's is.
 #[derive(Debug)]
-pub(crate) struct PastDamage {
+pub(crate) struct SkipDamagedScan {
     inner: Arc<dyn StateStore>,
     damaged: Mutex<BTreeSet<Key>>,
 }
 
-impl PastDamage {
+impl SkipDamagedScan {
     pub(crate) fn new(inner: Arc<dyn StateStore>) -> Self {
         Self { inner, damaged: Mutex::default() }
     }
@@ -29,7 +29,7 @@ impl PastDamage {
         let (mut found, mut after, mut most) = (Vec::new(), after.map(str::to_owned), limit);
         while found.len() < limit {
             let count = most.min(limit - found.len());
-            match self.inner.scan(prefix, after.as_deref(), Order::Ascending, count).await {
+            match self.inner.scan(prefix, after.as_deref(), ScanOrder::Ascending, count).await {
                 Ok(page) => {
                     let is_last = page.len() < count;
                     found.extend(page);
@@ -76,7 +76,7 @@ impl PastDamage {
 
     /// Whether there is nothing between `after` and `key`.
     async fn is_next(&self, prefix: &str, after: Option<&str>, key: &str) -> Result<bool> {
-        match self.inner.scan(prefix, Some(key), Order::Descending, 1).await {
+        match self.inner.scan(prefix, Some(key), ScanOrder::Descending, 1).await {
             Ok(before) => {
                 let is_before = |(key, _): &(Key, Record)| after.is_some_and(|after| key.as_str() <= after);
                 Ok(before.first().is_none_or(is_before))
@@ -102,7 +102,7 @@ impl PastDamage {
     }
 
     async fn has_any(&self, prefix: &str, after: Option<&str>) -> Result<bool> {
-        match self.inner.scan(prefix, after, Order::Ascending, 1).await {
+        match self.inner.scan(prefix, after, ScanOrder::Ascending, 1).await {
             Ok(page) => Ok(!page.is_empty()),
             Err(error) if is_damage(&error) => Ok(true),
             Err(error) => Err(error),
@@ -120,7 +120,7 @@ fn is_damage(error: &Error) -> bool {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl StateStore for PastDamage {
+impl StateStore for SkipDamagedScan {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         self.inner.get_many(keys).await
     }
@@ -133,12 +133,12 @@ impl StateStore for PastDamage {
         &self,
         prefix: &str,
         after: Option<&str>,
-        order: Order,
+        order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         match order {
-            Order::Ascending => self.ascending(prefix, after, limit).await,
-            Order::Descending => self.inner.scan(prefix, after, order, limit).await,
+            ScanOrder::Ascending => self.ascending(prefix, after, limit).await,
+            ScanOrder::Descending => self.inner.scan(prefix, after, order, limit).await,
         }
     }
 

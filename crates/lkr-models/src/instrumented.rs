@@ -82,7 +82,7 @@ impl CallOutcome {
 
 /// A model each of whose calls an observer is told of.
 #[derive(Debug)]
-pub struct Metered<M: ?Sized> {
+pub struct Instrumented<M: ?Sized> {
     inner: Arc<M>,
     observer: Arc<dyn CallObserver>,
 }
@@ -96,7 +96,7 @@ struct Running {
     outcome: CallOutcome,
 }
 
-impl<M: ?Sized> Metered<M> {
+impl<M: ?Sized> Instrumented<M> {
     /// Tells `observer` of the calls of `inner`.
     #[must_use]
     pub const fn new(inner: Arc<M>, observer: Arc<dyn CallObserver>) -> Self {
@@ -133,7 +133,7 @@ impl Drop for Running {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl ChatModel for Metered<dyn ChatModel> {
+impl ChatModel for Instrumented<dyn ChatModel> {
     fn profile(&self) -> &ChatProfile {
         self.inner.profile()
     }
@@ -162,7 +162,7 @@ impl ChatModel for Metered<dyn ChatModel> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Embedder for Metered<dyn Embedder> {
+impl Embedder for Instrumented<dyn Embedder> {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
@@ -210,7 +210,7 @@ mod tests {
     async fn each_call_is_told_with_what_it_cost_and_came_to() {
         let (faulty, kept) = (Faulty::taking(SECOND), Arc::new(Kept::default()));
         let observer: Arc<dyn CallObserver> = kept.clone();
-        let model = Metered::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, Arc::clone(&observer));
+        let model = Instrumented::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, Arc::clone(&observer));
         model.complete(&request()).await.unwrap();
         let parts = model.stream(&request()).await.unwrap();
         assert_eq!(kept.0.lock().unwrap().len(), 1, "an answer in parts ends with the last one");
@@ -219,7 +219,7 @@ mod tests {
         faulty.fail(ErrorKind::Config);
         model.complete(&request()).await.unwrap_err();
         assert!(tokio::time::timeout(SECOND / 2, model.complete(&request())).await.is_err());
-        let embedder = Metered::new(Arc::clone(&faulty) as Arc<dyn Embedder>, observer);
+        let embedder = Instrumented::new(Arc::clone(&faulty) as Arc<dyn Embedder>, observer);
         embedder.embed(EmbedKind::Passage, &["cat".to_owned()]).await.unwrap();
         faulty.fail(ErrorKind::Unavailable);
         embedder.embed(EmbedKind::Query, &[]).await.unwrap_err();

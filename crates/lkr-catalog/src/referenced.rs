@@ -1,19 +1,19 @@
 //! What the records need of texts and originals.
 
 use lkr_domain::{DocId, Document, Original};
-use lkr_state::{Order, Record};
+use lkr_state::{Record, ScanOrder};
 
 use crate::{
     Catalog, Error, ErrorKind, Result, Task,
     catalog::{key, read_document},
-    present::{HeldV1, read_held},
-    survey::revision_of,
+    document_state::{FailedAttemptV1, read_held},
+    scan::revision_of,
 };
 
 /// A revision whose text, and original where it has one, belong to something: to a live document, to a task that has not
 /// ended, or to one that failed and may be tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct ReferencedRevision {
     /// The document.
     pub doc_id: DocId,
     /// The revision.
@@ -33,11 +33,15 @@ const KEEPERS: [&str; 3] = [key::DOCUMENTS, key::ACTIVE, key::HELD];
 
 impl Catalog {
     /// What is kept, from some `limit` records beyond `after`, and where the next ones begin; `None` after the last.
-    pub async fn kept(&self, after: Option<&str>, limit: usize) -> Result<(Vec<Kept>, Option<String>)> {
+    pub async fn kept(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<ReferencedRevision>, Option<String>)> {
         let after = after.unwrap_or(key::DOCUMENTS);
         let mut keepers = KEEPERS.into_iter().skip_while(|prefix| !after.starts_with(prefix));
         let Some(prefix) = keepers.next() else { return Ok((Vec::new(), None)) };
-        let records = self.state.scan(prefix, Some(after), Order::Ascending, limit).await?;
+        let records = self.state.scan(prefix, Some(after), ScanOrder::Ascending, limit).await?;
         let mut kept = Vec::with_capacity(records.len());
         for (key, record) in &records {
             kept.extend(self.kept_by(key, record).await?);
@@ -46,30 +50,37 @@ impl Catalog {
         Ok((kept, last.or_else(|| keepers.next().map(str::to_owned))))
     }
 
-    async fn kept_by(&self, key: &str, record: &Record) -> Result<Option<Kept>> {
+    async fn kept_by(&self, key: &str, record: &Record) -> Result<Option<ReferencedRevision>> {
         if let Some(id) = key.strip_prefix(key::DOCUMENTS) {
             let doc_id = id.parse().map_err(|e| Error::corrupt("read document key", e))?;
             let document = read_document(doc_id, record)?.value;
-            return Ok(Some(Kept::of_document(document)));
+            return Ok(Some(ReferencedRevision::of_document(document)));
         }
         if key.starts_with(key::ACTIVE) {
             let task_id = std::str::from_utf8(&record.value).ok().and_then(|id| id.parse().ok());
             let task_id = task_id.ok_or_else(|| wrong("read active task", key))?;
             let task = self.task(task_id).await?;
-            return Ok(task.filter(|task| task.kind.is_about_a_document()).map(Kept::of_task));
+            return Ok(task.filter(|task| task.kind.is_about_a_document()).map(ReferencedRevision::of_task));
         }
-        let HeldV1 { task_id, original } = read_held(&record.value)?;
+        let FailedAttemptV1 { task_id, original } = read_held(&record.value)?;
         if let Some(task) = self.task(task_id).await? {
-            return Ok(Some(Kept::of_task(task)));
+            return Ok(Some(ReferencedRevision::of_task(task)));
         }
         let named = key.strip_prefix(key::HELD).and_then(revision_of);
         let (doc_id, revision) = named.ok_or_else(|| wrong("read held input", key))?;
         let (text_sha256, blocks_sha256, original_sha256) = (None, None, None);
-        Ok(Some(Kept { doc_id, revision, text_sha256, blocks_sha256, original, original_sha256 }))
+        Ok(Some(ReferencedRevision {
+            doc_id,
+            revision,
+            text_sha256,
+            blocks_sha256,
+            original,
+            original_sha256,
+        }))
     }
 }
 
-impl Kept {
+impl ReferencedRevision {
     fn of_document(document: Document) -> Self {
         let (original, original_sha256) = of_original(document.original);
         Self {

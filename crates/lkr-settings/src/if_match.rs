@@ -2,14 +2,14 @@ use crate::{Error, Result};
 
 /// What must hold of the settings for a change to be done: the `If-Match` of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Match {
+pub enum IfMatch {
     /// Nothing.
     Any,
     /// The present entity tag is one of these, quotes included. A weak tag (`W/"…"`) never is.
     Tags(Vec<String>),
 }
 
-impl Match {
+impl IfMatch {
     pub(crate) fn check(&self, etag: &str) -> Result<()> {
         match self {
             Self::Any => Ok(()),

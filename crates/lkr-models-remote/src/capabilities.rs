@@ -4,9 +4,9 @@ use crate::said::Said;
 
 /// In which manner a provider is asked: everything that was published, less what it refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manner {
+pub struct ProviderCapabilities {
     /// To what its answers are held, where a schema is asked for.
-    pub held: Held,
+    pub held: ResponseFormat,
     /// Whether it is asked what a stream cost.
     pub stream_usage: bool,
     /// Whether the number of tokens is called `max_completion_tokens`, and not `max_tokens`.
@@ -21,7 +21,7 @@ const UNKNOWN: [&str; 6] =
 
 /// To what an answer is held by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Held {
+pub enum ResponseFormat {
     /// To nothing: it is asked for in words.
     Nothing,
     /// To be JSON; the schema is asked for in words.
@@ -37,13 +37,13 @@ pub(crate) struct Uses {
     pub(crate) stream: bool,
 }
 
-impl Default for Manner {
+impl Default for ProviderCapabilities {
     fn default() -> Self {
-        Self { held: Held::Schema, stream_usage: true, completion_tokens: false, temperature: true }
+        Self { held: ResponseFormat::Schema, stream_usage: true, completion_tokens: false, temperature: true }
     }
 }
 
-impl Manner {
+impl ProviderCapabilities {
     /// The manner to try after a refusal of this one: without what was named, else without what few know. `None` where
     /// the request itself must be at fault.
     pub(crate) fn after(self, said: &Said, uses: Uses) -> Option<Self> {
@@ -70,9 +70,9 @@ impl Manner {
 
     fn less_held(self) -> Option<Self> {
         match self.held {
-            Held::Schema => Some(Self { held: Held::Json, ..self }),
-            Held::Json => Some(Self { held: Held::Nothing, ..self }),
-            Held::Nothing => None,
+            ResponseFormat::Schema => Some(Self { held: ResponseFormat::Json, ..self }),
+            ResponseFormat::Json => Some(Self { held: ResponseFormat::Nothing, ..self }),
+            ResponseFormat::Nothing => None,
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
                 ["", "max_tokens", "temperature", "json_schema", "stream_options", "max_tokens temperature"]
             {
                 let said = Said::read(text.as_bytes());
-                let mut manner = Some(Manner::default());
+                let mut manner = Some(ProviderCapabilities::default());
                 let steps = std::iter::from_fn(|| {
                     manner = manner?.after(&said, Uses { schema, stream });
                     manner
@@ -112,13 +112,15 @@ mod tests {
     #[test]
     fn what_is_named_goes_first() {
         let uses = Uses { schema: true, stream: true };
-        let after = |text: &str| Manner::default().after(&Said::read(text.as_bytes()), uses).unwrap();
+        let after =
+            |text: &str| ProviderCapabilities::default().after(&Said::read(text.as_bytes()), uses).unwrap();
         assert!(after("Unsupported parameter: 'max_tokens'").completion_tokens);
         assert!(!after("max_tokens is too large: 99999").completion_tokens);
         assert!(!after("temperature does not support 0.2").temperature);
-        assert_eq!(after("response_format is unknown").held, Held::Json);
-        assert!(!after("no").stream_usage && after("no").held == Held::Schema);
-        let plain = Manner::default().after(&Said::default(), Uses { schema: false, stream: false });
+        assert_eq!(after("response_format is unknown").held, ResponseFormat::Json);
+        assert!(!after("no").stream_usage && after("no").held == ResponseFormat::Schema);
+        let plain =
+            ProviderCapabilities::default().after(&Said::default(), Uses { schema: false, stream: false });
         assert_eq!(plain, None, "the request itself is at fault");
     }
 }

@@ -12,7 +12,7 @@ use crate::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result};
 
 /// How an embedder is paced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaceOptions {
+pub struct AdaptiveBatchOptions {
     /// How many texts it is sent at a time at first.
     pub at_first: usize,
     /// The most texts that it is sent at a time.
@@ -27,7 +27,7 @@ pub struct PaceOptions {
     pub patience: Duration,
 }
 
-impl Default for PaceOptions {
+impl Default for AdaptiveBatchOptions {
     fn default() -> Self {
         Self {
             at_first: 8,
@@ -47,9 +47,9 @@ impl Default for PaceOptions {
 /// What is too large is cut in halves. What names a time to wait is tried again after it, what is away after pauses that
 /// double. Queries, for which somebody waits, are passed on as they are.
 #[derive(Debug)]
-pub struct Paced {
+pub struct AdaptiveBatch {
     inner: Arc<dyn Embedder>,
-    options: PaceOptions,
+    options: AdaptiveBatchOptions,
     pace: Mutex<Pace>,
     /// Whoever tries while the others wait has it.
     trying: tokio::sync::Mutex<()>,
@@ -70,10 +70,10 @@ struct Pace {
 /// After so many answers in a row, twice as much is tried.
 const ANSWERS: u32 = 8;
 
-impl Paced {
+impl AdaptiveBatch {
     /// Paces `inner`.
     #[must_use]
-    pub fn new(inner: Arc<dyn Embedder>, options: PaceOptions) -> Self {
+    pub fn new(inner: Arc<dyn Embedder>, options: AdaptiveBatchOptions) -> Self {
         let at_once = options.at_first.min(options.at_once).max(1);
         let pace = Pace { at_once, begins: true, answered: 0, refused: 0, not_before: None };
         Self { inner, options, pace: Mutex::new(pace), trying: tokio::sync::Mutex::default() }
@@ -173,7 +173,7 @@ impl Pace {
 }
 
 #[async_trait]
-impl Embedder for Paced {
+impl Embedder for AdaptiveBatch {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
@@ -255,7 +255,7 @@ mod tests {
         (0..n).map(|n| format!("text {n}")).collect()
     }
 
-    async fn same_as_unpaced(paced: &Paced, n: usize) {
+    async fn same_as_unpaced(paced: &AdaptiveBatch, n: usize) {
         let vectors = paced.embed(EmbedKind::Passage, &texts(n)).await.unwrap();
         assert_eq!(vectors, MemoryEmbedder::default().embed(EmbedKind::Passage, &texts(n)).await.unwrap());
     }
@@ -263,9 +263,9 @@ mod tests {
     const AFTER: Duration = Duration::from_millis(400);
 
     /// Nobody waits long in a test.
-    fn options() -> PaceOptions {
+    fn options() -> AdaptiveBatchOptions {
         let (pause, patience) = (Duration::from_millis(10), Duration::from_millis(600));
-        PaceOptions { pause, patience, at_first: 64, ..PaceOptions::default() }
+        AdaptiveBatchOptions { pause, patience, at_first: 64, ..AdaptiveBatchOptions::default() }
     }
 
     /// Takes so long for each text.
@@ -296,25 +296,25 @@ mod tests {
         {
             let slow =
                 Arc::new(Slow(MemoryEmbedder::default(), Duration::from_millis(millis), Mutex::default()));
-            let paced = Paced::new(slow.clone(), PaceOptions::default());
+            let paced = AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default());
             same_as_unpaced(&paced, expected.iter().sum()).await;
             assert_eq!(*slow.2.lock().unwrap(), expected, "{millis} ms");
         }
         let slow = Arc::new(Slow(MemoryEmbedder::default(), Duration::from_secs(9), Mutex::default()));
-        same_as_unpaced(&Paced::new(slow.clone(), PaceOptions::default()), 20).await;
+        same_as_unpaced(&AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default()), 20).await;
         assert_eq!(slow.2.lock().unwrap()[..6], [8, 4, 2, 1, 1, 1]);
     }
 
     #[tokio::test]
     async fn lesson_04_what_is_too_much_is_split() {
         let provider = Provider::new(10, &[]);
-        let paced = Paced::new(provider.clone(), options());
+        let paced = AdaptiveBatch::new(provider.clone(), options());
         same_as_unpaced(&paced, 64).await;
         assert_eq!(provider.sizes(), [64, 32, 16, 8, 8, 8, 8, 8, 8, 8, 8]);
         // Once it was answered often enough, more is tried; what is still too much is not lost.
         same_as_unpaced(&paced, 64).await;
         assert_eq!(provider.sizes()[11..13], [16, 8]);
-        let alone = Paced::new(Provider::new(0, &[]), options());
+        let alone = AdaptiveBatch::new(Provider::new(0, &[]), options());
         assert_eq!(alone.embed(EmbedKind::Passage, &texts(3)).await.unwrap_err().kind(), ErrorKind::Input);
     }
 
@@ -322,7 +322,7 @@ mod tests {
     async fn lesson_04_a_time_to_wait_is_honoured_by_all() {
         let throttled = ErrorKind::Throttled { retry_after: Some(AFTER) };
         let provider = Provider::new(100, &[throttled]);
-        let paced = Arc::new(Paced::new(provider.clone(), PaceOptions::default()));
+        let paced = Arc::new(AdaptiveBatch::new(provider.clone(), AdaptiveBatchOptions::default()));
         let first = tokio::spawn({
             let paced = Arc::clone(&paced);
             async move { same_as_unpaced(&paced, 20).await }
@@ -345,13 +345,13 @@ mod tests {
     #[tokio::test]
     async fn lesson_04_who_is_away_is_asked_ever_more_seldom() {
         let provider = Provider::new(100, &[ErrorKind::Unavailable; 5]);
-        let paced = Paced::new(provider.clone(), options());
+        let paced = AdaptiveBatch::new(provider.clone(), options());
         same_as_unpaced(&paced, 64).await;
         let sent: Vec<u128> = provider.sent.lock().unwrap().iter().map(|(at, _)| at.as_millis()).collect();
         assert!(sent[1] >= 10 && sent[2] >= sent[1] + 20 && sent[3] >= sent[2] + 40, "{sent:?}");
         assert_eq!(provider.sizes()[..6], [64, 32, 16, 8, 4, 2]);
 
-        let gone = Paced::new(Provider::new(100, &[ErrorKind::Unavailable; 100]), options());
+        let gone = AdaptiveBatch::new(Provider::new(100, &[ErrorKind::Unavailable; 100]), options());
         let error = gone.embed(EmbedKind::Passage, &texts(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.is_retryable());
@@ -360,7 +360,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_wrong_is_said_at_once_and_queries_do_not_wait() {
         let provider = Provider::new(100, &[ErrorKind::Config, ErrorKind::Unavailable]);
-        let paced = Paced::new(provider.clone(), options());
+        let paced = AdaptiveBatch::new(provider.clone(), options());
         assert_eq!(paced.embed(EmbedKind::Passage, &texts(2)).await.unwrap_err().kind(), ErrorKind::Config);
         assert_eq!(
             paced.embed(EmbedKind::Query, &texts(1)).await.unwrap_err().kind(),

@@ -16,7 +16,7 @@ use crate::{
 /// An answer in parts counts until its stream is dropped. Of an embedder's, one call is kept for queries where there is
 /// more than one, and however many passages wait, at most one of their calls stands before a query.
 #[derive(Debug)]
-pub struct Limited<M: ?Sized> {
+pub struct ConcurrencyLimit<M: ?Sized> {
     inner: Arc<M>,
     calls: Arc<Semaphore>,
     /// What passages have to have first.
@@ -29,7 +29,7 @@ struct Turn {
     _passages: Option<OwnedSemaphorePermit>,
 }
 
-impl<M: ?Sized> Limited<M> {
+impl<M: ?Sized> ConcurrencyLimit<M> {
     /// Has `inner` answer so many calls at once.
     #[must_use]
     pub fn new(inner: Arc<M>, at_once: NonZeroUsize) -> Self {
@@ -52,7 +52,7 @@ async fn one_of(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl ChatModel for Limited<dyn ChatModel> {
+impl ChatModel for ConcurrencyLimit<dyn ChatModel> {
     fn profile(&self) -> &ChatProfile {
         self.inner.profile()
     }
@@ -75,7 +75,7 @@ impl ChatModel for Limited<dyn ChatModel> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Embedder for Limited<dyn Embedder> {
+impl Embedder for ConcurrencyLimit<dyn Embedder> {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn so_many_run_and_the_others_wait() {
         let faulty = Faulty::taking(SECOND);
-        let limited = Arc::new(Limited::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(3)));
+        let limited = Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(3)));
         let (mut calls, begun) = (JoinSet::new(), Instant::now());
         for _ in 0..9 {
             let limited = Arc::clone(&limited);
@@ -122,7 +122,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stream_counts_until_it_is_dropped() {
         let faulty = Faulty::failing([]);
-        let limited = Limited::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(1));
+        let limited = ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(1));
         let parts = limited.stream(&request()).await.unwrap();
         let second = request();
         let second = limited.complete(&second);
@@ -137,7 +137,8 @@ mod tests {
 
     async fn time_of_a_query(count: usize) -> Duration {
         let faulty = Faulty::taking(SECOND);
-        let limited = Arc::new(Limited::new(Arc::clone(&faulty) as Arc<dyn Embedder>, at_once(count)));
+        let limited =
+            Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn Embedder>, at_once(count)));
         let texts = ["a text".to_owned()];
         let mut passages = JoinSet::new();
         for _ in 0..50 {

@@ -16,10 +16,10 @@ use crate::{Error, ErrorKind, Ports, Result};
 /// The collections of the four layers. Searches and writes use the aliases `l1`, `l2`, `l3` and `chunks`; while the
 /// collections of a new model are being filled, whoever fills them hears of each document that was written meanwhile.
 ///
-/// Whoever writes a document's points holds a [`Shelf`] until the document is published. Filling begins and ends only
+/// Whoever writes a document's points holds a [`CollectionSet`] until the document is published. Filling begins and ends only
 /// while nobody does, so that every document is either there when filling begins or heard of before it ends.
 #[derive(Debug, Default)]
-pub(crate) struct Shelves {
+pub(crate) struct CollectionSets {
     /// Documents that were written since filling began; `None` while nothing is being filled. Writers share the lock.
     filling: RwLock<Option<Arc<Arrivals>>>,
 }
@@ -52,14 +52,14 @@ impl Drop for Filling {
 }
 
 /// The right to write points of a document.
-pub(crate) struct Shelf<'a> {
+pub(crate) struct CollectionSet<'a> {
     filling: RwLockReadGuard<'a, Option<Arc<Arrivals>>>,
     doc_id: DocId,
     /// What makes the vectors that searches use; none where it cannot be had.
     embedder: Option<Arc<dyn Embedder>>,
 }
 
-impl Drop for Shelf<'_> {
+impl Drop for CollectionSet<'_> {
     fn drop(&mut self) {
         // While the lock is still held: whoever ends filling hears of it.
         if let Some(arrivals) = &*self.filling {
@@ -93,7 +93,7 @@ pub(crate) fn collection(layer: Layer, model: Option<&str>) -> Result<Collection
         .ok_or_else(|| Error::new(ErrorKind::Internal, "name collection", format!("{name} is no name")))
 }
 
-impl Shelves {
+impl CollectionSets {
     /// Makes the collections and aliases of a new knowledge base, for vectors of `embedder`; leaves those of one that
     /// has them.
     pub(crate) async fn open(vectors: &dyn VectorStore, embedder: Option<&dyn Embedder>) -> Result<Self> {
@@ -144,11 +144,11 @@ impl Shelves {
     }
 
     /// Waits until points of a document may be written.
-    pub(crate) async fn enter(&self, ports: &Ports, doc_id: DocId) -> Result<Shelf<'_>> {
+    pub(crate) async fn enter(&self, ports: &Ports, doc_id: DocId) -> Result<CollectionSet<'_>> {
         let filling = self.filling.read().await;
         let live = Self::live_model(&*ports.vectors).await?;
         let embedder = live.and_then(|live| ports.embedders.embedder_of(&live));
-        Ok(Shelf { filling, doc_id, embedder })
+        Ok(CollectionSet { filling, doc_id, embedder })
     }
 }
 
@@ -226,7 +226,7 @@ fn is_of_layer(collection: &Collection, layer: Layer) -> bool {
     })
 }
 
-impl Shelf<'_> {
+impl CollectionSet<'_> {
     /// What makes the vectors that searches use; none where they use none, or it cannot be had.
     pub(crate) fn embedder(&self) -> Option<&dyn Embedder> {
         self.embedder.as_deref()

@@ -1,13 +1,13 @@
 //! Tasks that have ended: tried again, or forgotten.
 
 use lkr_domain::TaskId;
-use lkr_state::{Expect, Order, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, Error, ErrorKind, Held, Present, Progress, Result, Stage, Task, TaskStatus,
+    Catalog, DocumentState, Error, ErrorKind, FailedAttempt, Progress, Result, Stage, Task, TaskStatus,
     catalog::{key, read_task, write_task},
-    trash::let_go,
+    garbage::let_go,
 };
 
 impl Catalog {
@@ -19,7 +19,7 @@ impl Catalog {
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let before = read_task(&record)?;
-        let present = self.present(before.doc_id).await?;
+        let present = self.document_state(before.doc_id).await?;
         let held = retryable(&before, &present)?;
         let task = Task {
             status: TaskStatus::Pending,
@@ -59,7 +59,7 @@ impl Catalog {
 
     /// Forgets tasks that ended before `time`, of the oldest `limit` tasks; answers how many.
     pub async fn forget_tasks(&self, time: OffsetDateTime, limit: usize) -> Result<usize> {
-        let records = self.state.scan(key::TASKS, None, Order::Ascending, limit).await?;
+        let records = self.state.scan(key::TASKS, None, ScanOrder::Ascending, limit).await?;
         let mut forgotten = 0;
         for (_, record) in records {
             let task = read_task(&record)?;
@@ -77,7 +77,7 @@ impl Catalog {
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
         if task.status == TaskStatus::Failed && task.kind.is_about_a_document() {
-            let present = self.present(task.doc_id).await?;
+            let present = self.document_state(task.doc_id).await?;
             let held = present.held.iter().filter(|held| held.task_id == task.task_id);
             writes.extend(held.flat_map(|held| let_go(task.doc_id, held)));
         }
@@ -90,7 +90,7 @@ impl Catalog {
         after: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<TaskId>, Option<String>)> {
-        let records = self.state.scan(key::ACTIVE, after, Order::Ascending, limit).await?;
+        let records = self.state.scan(key::ACTIVE, after, ScanOrder::Ascending, limit).await?;
         let next = (records.len() == limit).then(|| records.last().map(|(key, _)| key.clone())).flatten();
         let tasks = records
             .iter()
@@ -101,7 +101,7 @@ impl Catalog {
 }
 
 /// Whether a task can be tried again, and with what of it that is kept.
-fn retryable<'a>(task: &Task, present: &'a Present) -> Result<Option<&'a Held>> {
+fn retryable<'a>(task: &Task, present: &'a DocumentState) -> Result<Option<&'a FailedAttempt>> {
     let operation = "retry task";
     match (&task.status, &task.error) {
         (TaskStatus::Failed, Some(error)) if error.is_cancelled() => {

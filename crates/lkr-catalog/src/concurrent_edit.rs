@@ -6,7 +6,7 @@ use lkr_domain::{DocId, Document, Metadata};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::{Active, Catalog, Error, Excess, Result, TaskInput, catalog::key, check_properties};
+use crate::{ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, catalog::key, check_properties};
 
 /// What to change of a document; `None` keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct DocumentChange {
 
 impl DocumentChange {
     /// The document as it shall be.
-    pub fn apply(&self, document: &Document) -> Result<Document, Excess> {
+    pub fn apply(&self, document: &Document) -> Result<Document, LimitExceeded> {
         let mut after = document.clone();
         if let Some(title) = &self.title {
             after.title.clone_from(title);
@@ -54,7 +54,7 @@ impl DocumentChange {
     }
 
     /// Whether what a task makes may be changed so.
-    pub(crate) fn check(&self, input: &TaskInput) -> Result<(), Excess> {
+    pub(crate) fn check(&self, input: &TaskInput) -> Result<(), LimitExceeded> {
         let mut metadata = input.metadata.clone();
         self.amend(&mut metadata);
         let title = self.title.as_ref().unwrap_or(&input.title);
@@ -78,20 +78,20 @@ impl DocumentChange {
 /// What was changed of a live document after its replacement was accepted: the replacement takes it over when it
 /// becomes visible, because it was asked for later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Amendment {
+pub struct ConcurrentEdit {
     /// The change.
     pub change: DocumentChange,
     /// The version of its record; none where there is none yet.
     version: Option<u64>,
 }
 
-impl Amendment {
+impl ConcurrentEdit {
     pub(crate) fn expected(&self) -> Expect {
         self.version.map_or(Expect::Absent, Expect::Version)
     }
 
     /// The write that takes it away, or makes sure that there still is none.
-    pub(crate) fn end(&self, active: Active, revision: u64) -> Write {
+    pub(crate) fn end(&self, active: ActiveTask, revision: u64) -> Write {
         let key = key::amendment(active.doc_id, revision);
         match self.version {
             Some(version) => Write::delete(key, Expect::Version(version)),
@@ -109,12 +109,12 @@ impl Amendment {
 
 impl Catalog {
     /// What a replacement that makes `revision` has to take over.
-    pub(crate) async fn amendment(&self, doc_id: DocId, revision: u64) -> Result<Amendment> {
+    pub(crate) async fn amendment(&self, doc_id: DocId, revision: u64) -> Result<ConcurrentEdit> {
         let record = self.state.get(&key::amendment(doc_id, revision)).await?;
-        let Some(record) = record else { return Ok(Amendment::default()) };
+        let Some(record) = record else { return Ok(ConcurrentEdit::default()) };
         let change =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read amendment", e))?;
-        Ok(Amendment { change, version: Some(record.version) })
+        Ok(ConcurrentEdit { change, version: Some(record.version) })
     }
 }
 

@@ -14,7 +14,7 @@ const MIN_LETTERS_PER_PIECE: f32 = 1.5;
 
 /// What a query says to the legs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Voice {
+pub(crate) struct EncodedQuery {
     /// What the dense legs are asked; `None` where they have no vote.
     pub(crate) dense: Option<Dense>,
     /// What the sparse legs are asked; empty where the query has no words.
@@ -42,7 +42,7 @@ pub(crate) enum Speaker {
     /// There are no models.
     Nobody,
     /// There is none for the vectors that are stored; the id of another.
-    Stranger(String),
+    ModelMismatch(String),
     /// The model of the vectors that are stored.
     Model(Arc<dyn Embedder>),
 }
@@ -52,7 +52,7 @@ impl Speaker {
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Model(embedder) => Some(&embedder.profile().id),
-            Self::Stranger(id) => Some(id),
+            Self::ModelMismatch(id) => Some(id),
             Self::Nobody => None,
         }
     }
@@ -64,29 +64,33 @@ pub(crate) async fn voice(
     sparse: SparseVector,
     speaker: &Speaker,
     SearchOptions { only, embed_wait, .. }: &SearchOptions,
-) -> Voice {
+) -> EncodedQuery {
     let only = *only;
     let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
-    let silent = Voice { sparse, ..Voice::default() };
+    let silent = EncodedQuery { sparse, ..EncodedQuery::default() };
     if only == Some(LegKind::Sparse) {
         return silent;
     }
     let embedder = match speaker {
         Speaker::Model(embedder) => &**embedder,
-        Speaker::Stranger(_) => {
-            return Voice { warnings: vec![warning::NOT_EMBEDDED.to_owned()], passing: true, ..silent };
+        Speaker::ModelMismatch(_) => {
+            return EncodedQuery {
+                warnings: vec![warning::NOT_EMBEDDED.to_owned()],
+                passing: true,
+                ..silent
+            };
         }
-        Speaker::Nobody => return Voice { warnings: vec![warning::NO_MODEL.to_owned()], ..silent },
+        Speaker::Nobody => return EncodedQuery { warnings: vec![warning::NO_MODEL.to_owned()], ..silent },
     };
     if only.is_none() && !speaks(embedder, query) {
         return silent;
     }
     match timeout(*embed_wait, embed(embedder, query)).await {
-        Ok(Ok(dense)) => return Voice { dense: Some(dense), ..silent },
+        Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..silent },
         Ok(Err(error)) => tracing::warn!(%error, "the query could not be embedded"),
         Err(_) => tracing::warn!("the query was not embedded in time"),
     }
-    Voice { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
+    EncodedQuery { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
 }
 
 fn speaks(embedder: &dyn Embedder, query: &str) -> bool {

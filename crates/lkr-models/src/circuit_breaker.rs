@@ -16,14 +16,14 @@ use crate::{
 
 /// When a model is left alone, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BreakerOptions {
+pub struct CircuitBreakerOptions {
     /// So many calls in a row must have found it away.
     pub failures: u32,
     /// How long it is left alone before one call tries it again.
     pub pause: Duration,
 }
 
-impl Default for BreakerOptions {
+impl Default for CircuitBreakerOptions {
     fn default() -> Self {
         Self { failures: 5, pause: Duration::from_secs(15) }
     }
@@ -34,14 +34,14 @@ impl Default for BreakerOptions {
 ///
 /// Whatever a model says, a refusal too, shows that it is there.
 #[derive(Debug)]
-pub struct Breaker<M: ?Sized> {
+pub struct CircuitBreaker<M: ?Sized> {
     inner: Arc<M>,
     circuit: Arc<Circuit>,
 }
 
 #[derive(Debug)]
 struct Circuit {
-    options: BreakerOptions,
+    options: CircuitBreakerOptions,
     state: Mutex<State>,
 }
 
@@ -64,10 +64,10 @@ struct Pass {
     tries: bool,
 }
 
-impl<M: ?Sized> Breaker<M> {
+impl<M: ?Sized> CircuitBreaker<M> {
     /// Guards `inner`.
     #[must_use]
-    pub fn new(inner: Arc<M>, options: BreakerOptions) -> Self {
+    pub fn new(inner: Arc<M>, options: CircuitBreakerOptions) -> Self {
         Self { inner, circuit: Arc::new(Circuit { options, state: Mutex::default() }) }
     }
 
@@ -137,7 +137,7 @@ impl Drop for Pass {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl ChatModel for Breaker<dyn ChatModel> {
+impl ChatModel for CircuitBreaker<dyn ChatModel> {
     fn profile(&self) -> &ChatProfile {
         self.inner.profile()
     }
@@ -166,7 +166,7 @@ impl ChatModel for Breaker<dyn ChatModel> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl Embedder for Breaker<dyn Embedder> {
+impl Embedder for CircuitBreaker<dyn Embedder> {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
@@ -190,12 +190,12 @@ mod tests {
     const AWAY: ErrorKind = ErrorKind::Unavailable;
     const PAUSE: Duration = Duration::from_secs(15);
 
-    fn guarded(faulty: &Arc<Faulty>) -> Breaker<dyn ChatModel> {
-        let options = BreakerOptions { failures: 3, ..BreakerOptions::default() };
-        Breaker::new(Arc::clone(faulty) as Arc<dyn ChatModel>, options)
+    fn guarded(faulty: &Arc<Faulty>) -> CircuitBreaker<dyn ChatModel> {
+        let options = CircuitBreakerOptions { failures: 3, ..CircuitBreakerOptions::default() };
+        CircuitBreaker::new(Arc::clone(faulty) as Arc<dyn ChatModel>, options)
     }
 
-    async fn fails(model: &Breaker<dyn ChatModel>, times: usize) -> Error {
+    async fn fails(model: &CircuitBreaker<dyn ChatModel>, times: usize) -> Error {
         for _ in 1..times {
             model.complete(&request()).await.unwrap_err();
         }
@@ -270,8 +270,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn embedders_too() {
         let faulty = Faulty::failing([AWAY; 3]);
-        let options = BreakerOptions { failures: 3, ..BreakerOptions::default() };
-        let model = Breaker::new(Arc::clone(&faulty) as Arc<dyn Embedder>, options);
+        let options = CircuitBreakerOptions { failures: 3, ..CircuitBreakerOptions::default() };
+        let model = CircuitBreaker::new(Arc::clone(&faulty) as Arc<dyn Embedder>, options);
         let texts = ["a text".to_owned()];
         for _ in 0..5 {
             assert_eq!(model.embed(EmbedKind::Query, &texts).await.unwrap_err().kind(), AWAY);

@@ -1,7 +1,7 @@
 //! Documents by their texts.
 
 use lkr_domain::DocId;
-use lkr_state::{Expect, Order, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use std::time::Duration;
 
 use crate::{Catalog, Result, catalog::key};
@@ -11,11 +11,11 @@ const DECIDING: Duration = Duration::from_secs(3600);
 
 /// A decision that no document has a text: it fails where another one was made meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Free {
+pub struct UniqueText {
     guard: Write,
 }
 
-impl Free {
+impl UniqueText {
     /// The write that the step needs which makes a document with the text visible.
     #[must_use]
     pub fn into_write(self) -> Write {
@@ -28,21 +28,21 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the state store.
-    pub async fn with_content(&self, sha256: &str) -> Result<std::result::Result<DocId, Free>> {
+    pub async fn with_content(&self, sha256: &str) -> Result<std::result::Result<DocId, UniqueText>> {
         // The guard is read first: what is published after that changes it.
         let guard = self.state.get(&key::content_guard(sha256)).await?;
         let expect = guard.map_or(Expect::Absent, |guard| Expect::Version(guard.version));
         let prefix = key::contents_of(sha256);
-        let found = self.state.scan(&prefix, None, Order::Ascending, 1).await?;
+        let found = self.state.scan(&prefix, None, ScanOrder::Ascending, 1).await?;
         let doc_id = found.first().and_then(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
         let guard = Write::put_for(key::content_guard(sha256), expect, Vec::new(), DECIDING);
-        Ok(doc_id.ok_or(Free { guard }))
+        Ok(doc_id.ok_or(UniqueText { guard }))
     }
 
     /// The fingerprints of live documents beyond `after`, at most `limit`.
     pub async fn simhashes(&self, after: Option<DocId>, limit: usize) -> Result<Vec<(DocId, u64)>> {
         let after = after.map(key::simhash);
-        let records = self.state.scan(key::SIMHASHES, after.as_deref(), Order::Ascending, limit).await?;
+        let records = self.state.scan(key::SIMHASHES, after.as_deref(), ScanOrder::Ascending, limit).await?;
         let read = |(key, record): &(String, lkr_state::Record)| {
             let doc_id = key.strip_prefix(key::SIMHASHES)?.parse().ok()?;
             let bits = u64::from_str_radix(std::str::from_utf8(&record.value).ok()?, 16).ok()?;

@@ -9,7 +9,7 @@ const SECRET_CHARS: usize = 256;
 
 /// Who is told of what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
     /// The address that deliveries are sent to.
@@ -24,7 +24,7 @@ pub struct Hook {
 
 /// A webhook to be made.
 #[derive(Debug, Clone)]
-pub struct NewHook {
+pub struct NewWebhook {
     /// Its id: a new one.
     pub id: WebhookId,
     /// The address that deliveries are sent to.
@@ -37,7 +37,7 @@ pub struct NewHook {
     pub created_by: String,
 }
 
-impl NewHook {
+impl NewWebhook {
     /// Refuses what cannot be one, whoever may be called.
     pub(crate) fn check(&self) -> Result<()> {
         let (address, secret) = (self.url.chars().count(), self.secret.expose().chars().count());

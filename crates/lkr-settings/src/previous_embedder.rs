@@ -19,7 +19,7 @@ const TRIES: usize = 32;
 
 /// The entry of an embedding model as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptEmbedder {
+pub struct PreviousEmbedder {
     /// The id of the model: that of its vectors.
     pub id: String,
     /// The entry.
@@ -73,9 +73,9 @@ impl Settings {
     }
 
     /// The entries of embedding models that are kept.
-    pub async fn kept_embedders(&self) -> Result<Vec<KeptEmbedder>> {
+    pub async fn kept_embedders(&self) -> Result<Vec<PreviousEmbedder>> {
         let Some(record) = self.state().get(KEY).await? else { return Ok(Vec::new()) };
-        let kept = |(id, OneV1 { entry, folder })| KeptEmbedder {
+        let kept = |(id, OneV1 { entry, folder })| PreviousEmbedder {
             id,
             entry: self.resolver().model(ENTRY, &entry),
             folder,
@@ -102,7 +102,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        ApiKey, KeyChange, Match, ModelEntryChange, ModelsChange, Plugins, SealingKey, Secret, SettingsChange,
+        ApiKey, IfMatch, KeyChange, ModelEntryChange, ModelsChange, Plugins, SealingKey, Secret,
+        SettingsChange,
     };
 
     fn plugins() -> Plugins {
@@ -118,7 +119,7 @@ mod tests {
         };
         let models = ModelsChange { embed: Some(embed), ..ModelsChange::default() };
         let change = SettingsChange { models: Some(models), ..SettingsChange::default() };
-        settings.update(&change, &Match::Any, Vec::new()).await.unwrap()
+        settings.update(&change, &IfMatch::Any, Vec::new()).await.unwrap()
     }
 
     #[tokio::test]

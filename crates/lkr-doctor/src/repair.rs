@@ -3,22 +3,22 @@
 use std::{fs, io, io::Write, path::Path};
 
 use futures_util::{Stream, TryStreamExt};
-use lkr_catalog::{ErrorKind, ExtractedText, Result, Surveyed, Task, Texts, tags_of};
+use lkr_catalog::{ErrorKind, ExtractedText, Result, ScannedRecord, Task, Texts, tags_of};
 use lkr_domain::{DocId, Document, Fingerprint, NewDocument};
 use lkr_ingest::{NewFile, Submission};
 use lkr_vectors::{Collection, Condition, Filter};
 
-use crate::{Mender, Outcome, Ports, layers};
+use crate::{Ports, RepairOutcome, Repairer, layers};
 
 /// What can be done about something that is wrong.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cure {
+pub enum RepairAction {
     /// Nothing, for the reason that is given.
     Lost(&'static str),
     /// The record is removed: others know what it should say.
-    Strike(Surveyed),
+    Strike(ScannedRecord),
     /// The record is moved aside.
-    SetAside(Surveyed),
+    SetAside(ScannedRecord),
     /// The document is put into the indexes of texts.
     Index(Box<Document>),
     /// The document gets this fingerprint.
@@ -40,9 +40,9 @@ pub enum Cure {
 }
 
 /// What kept a cure from being applied.
-type Applied = std::result::Result<Outcome, Box<dyn std::error::Error + Send + Sync>>;
+type Applied = std::result::Result<RepairOutcome, Box<dyn std::error::Error + Send + Sync>>;
 
-impl Cure {
+impl RepairAction {
     /// What it does, in few words.
     #[must_use]
     pub const fn described(&self) -> &str {
@@ -61,18 +61,18 @@ impl Cure {
         }
     }
 
-    pub(crate) async fn apply(&self, ports: &Ports, mender: &Mender) -> Outcome {
+    pub(crate) async fn apply(&self, ports: &Ports, mender: &Repairer) -> RepairOutcome {
         match self.try_apply(ports, mender).await {
             Ok(outcome) => outcome,
-            Err(error) => Outcome::Failed(error.to_string()),
+            Err(error) => RepairOutcome::Failed(error.to_string()),
         }
     }
 
-    async fn try_apply(&self, ports: &Ports, mender: &Mender) -> Applied {
+    async fn try_apply(&self, ports: &Ports, mender: &Repairer) -> Applied {
         let catalog = &ports.catalog;
         match self {
-            Self::Lost(_) => return Ok(Outcome::Left),
-            Self::Strike(surveyed) => match catalog.strike(surveyed).await {
+            Self::Lost(_) => return Ok(RepairOutcome::Left),
+            Self::Strike(surveyed) => match catalog.delete_if_unchanged(surveyed).await {
                 // Another cure wrote it anew.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 struck => struck?,
@@ -81,7 +81,7 @@ impl Cure {
                 if let Some(record) = catalog.raw(&surveyed.key).await? {
                     keep(&mender.aside, &format!("records/{}", surveyed.key), &record.value)?;
                 }
-                catalog.strike(surveyed).await?;
+                catalog.delete_if_unchanged(surveyed).await?;
             }
             Self::Index(document) => catalog.index(document).await?,
             Self::Fingerprint(document, fingerprint) => {
@@ -93,7 +93,7 @@ impl Cure {
             Self::Replace(document, text) => return replace(ports, mender, document, text).await,
             Self::Resume(task) => {
                 catalog.resume(task).await?;
-                return Ok(Outcome::Queued);
+                return Ok(RepairOutcome::Queued);
             }
             Self::DropBlocks(doc_id, revision) => ports.texts.delete_blocks(*doc_id, *revision).await?,
             Self::DropPoints(doc_id, revision) => {
@@ -105,7 +105,7 @@ impl Cure {
             Self::DropText(doc_id, revision) => drop_text(ports, mender, *doc_id, *revision).await?,
             Self::DropOriginal(path) => drop_original(ports, mender, path).await?,
         }
-        Ok(Outcome::Mended)
+        Ok(RepairOutcome::Mended)
     }
 }
 
@@ -118,9 +118,9 @@ async fn retag(ports: &Ports, document: &Document) -> Result<()> {
 }
 
 /// Accepts a replacement of the document by itself, unless another one is on its way.
-async fn replace(ports: &Ports, mender: &Mender, document: &Document, text: &str) -> Applied {
-    if ports.catalog.present(document.doc_id).await?.replacement().is_some() {
-        return Ok(Outcome::Queued);
+async fn replace(ports: &Ports, mender: &Repairer, document: &Document, text: &str) -> Applied {
+    if ports.catalog.document_state(document.doc_id).await?.replacement().is_some() {
+        return Ok(RepairOutcome::Queued);
     }
     let submission = Submission::by(document.created_by.clone());
     let Document { doc_id, title, source, metadata, .. } = document.clone();
@@ -143,7 +143,11 @@ async fn replace(ports: &Ports, mender: &Mender, document: &Document, text: &str
             mender.ingestor.replace_file(doc_id, file, submission).await?
         }
     };
-    Ok(if accepted.is_some() { Outcome::Queued } else { Outcome::Failed("it is gone".to_owned()) })
+    Ok(if accepted.is_some() {
+        RepairOutcome::Queued
+    } else {
+        RepairOutcome::Failed("it is gone".to_owned())
+    })
 }
 
 /// A file without a name that holds the parts.
@@ -157,7 +161,7 @@ async fn spooled(parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Res
 
 async fn drop_text(
     ports: &Ports,
-    mender: &Mender,
+    mender: &Repairer,
     doc_id: DocId,
     revision: u64,
 ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -171,7 +175,7 @@ async fn drop_text(
 
 async fn drop_original(
     ports: &Ports,
-    mender: &Mender,
+    mender: &Repairer,
     path: &str,
 ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
     if let Some(stored) = ports.originals.get(path).await? {

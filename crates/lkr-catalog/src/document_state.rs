@@ -1,18 +1,18 @@
 //! What there is of a document, live and unfinished, read so that a step can be built upon it.
 
 use lkr_domain::{Creator, DocId, Document, TaskId};
-use lkr_state::{Expect, Order, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Amendment, Catalog, DocumentChange, Error, ErrorKind, Excess, Result, Stored, Task,
+    Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored, Task,
     catalog::{key, read_document, read_task},
 };
 
 /// The unfinished task of a document. Whoever holds it may write; a delete takes it away, and what its worker
 /// still writes is refused from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Active {
+pub struct ActiveTask {
     /// The document.
     pub doc_id: DocId,
     /// The task.
@@ -20,7 +20,7 @@ pub struct Active {
     pub(crate) version: u64,
 }
 
-impl Active {
+impl ActiveTask {
     pub(crate) fn check(self) -> Write {
         Write::check(key::active(self.doc_id), Expect::Version(self.version))
     }
@@ -32,18 +32,18 @@ impl Active {
 
 /// An unfinished task with its record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unfinished {
+pub struct UnfinishedTask {
     /// The right to write for it.
-    pub active: Active,
+    pub active: ActiveTask,
     /// How it stands.
     pub task: Task,
     /// What was changed of the live document since it was accepted.
-    pub amendment: Amendment,
+    pub amendment: ConcurrentEdit,
 }
 
 /// What a task that failed left for its next try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct FailedAttempt {
     /// The revision that it was to make.
     pub revision: u64,
     /// The task.
@@ -51,32 +51,32 @@ pub struct Held {
     /// Where its original is stored, where it has one.
     pub original: Option<String>,
     /// What was changed of the live document since it was accepted.
-    pub amendment: Amendment,
+    pub amendment: ConcurrentEdit,
     pub(crate) version: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct HeldV1 {
+pub(crate) struct FailedAttemptV1 {
     pub(crate) task_id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) original: Option<String>,
 }
 
-pub(crate) fn read_held(record: &[u8]) -> Result<HeldV1> {
+pub(crate) fn read_held(record: &[u8]) -> Result<FailedAttemptV1> {
     serde_json::from_slice(record).map_err(|e| Error::corrupt("read held input", e))
 }
 
 /// What there is of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Present {
+pub struct DocumentState {
     /// The document.
     pub doc_id: DocId,
     /// Its record, where it is live.
     pub document: Option<Stored<Document>>,
     /// The task that makes or replaces it.
-    pub unfinished: Option<Unfinished>,
+    pub unfinished: Option<UnfinishedTask>,
     /// What earlier tasks left for their next try.
-    pub held: Vec<Held>,
+    pub held: Vec<FailedAttempt>,
 }
 
 /// How often a document is read that changes while it is.
@@ -87,11 +87,11 @@ pub(crate) const MAX_HELD: usize = 16;
 
 impl Catalog {
     /// The unfinished task of a document.
-    pub async fn active(&self, doc_id: DocId) -> Result<Option<Active>> {
+    pub async fn active(&self, doc_id: DocId) -> Result<Option<ActiveTask>> {
         let Some(record) = self.state.get(&key::active(doc_id)).await? else { return Ok(None) };
         let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read active task", e))?;
         let task_id = text.parse().map_err(|e| Error::corrupt("read active task", e))?;
-        Ok(Some(Active { doc_id, task_id, version: record.version }))
+        Ok(Some(ActiveTask { doc_id, task_id, version: record.version }))
     }
 
     /// What there is of a document. Steps go from unfinished to live, so that reading in this order misses none; that
@@ -99,14 +99,14 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where it changed each time it was read.
-    pub async fn present(&self, doc_id: DocId) -> Result<Present> {
+    pub async fn document_state(&self, doc_id: DocId) -> Result<DocumentState> {
         for _ in 0..TORN_READS {
             let unfinished = self.unfinished_of(doc_id).await?;
             let held = self.held(doc_id).await?;
             let record = self.state.get(&key::document(doc_id)).await?;
             let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
             let now = self.active(doc_id).await?;
-            let present = Present { doc_id, document, unfinished, held };
+            let present = DocumentState { doc_id, document, unfinished, held };
             // What is tried again goes the other way.
             if !present.is_torn() && now == present.unfinished.as_ref().map(|unfinished| unfinished.active) {
                 return Ok(present);
@@ -115,25 +115,25 @@ impl Catalog {
         Err(Error::new(ErrorKind::Conflict, "read document", "it kept changing meanwhile"))
     }
 
-    async fn unfinished_of(&self, doc_id: DocId) -> Result<Option<Unfinished>> {
+    async fn unfinished_of(&self, doc_id: DocId) -> Result<Option<UnfinishedTask>> {
         let Some(active) = self.active(doc_id).await? else { return Ok(None) };
         let Some(record) = self.state.get(&key::task(active.task_id)).await? else { return Ok(None) };
         let task = read_task(&record)?;
         let amendment = self.amendment(doc_id, task.input.revision).await?;
-        Ok(Some(Unfinished { active, task, amendment }))
+        Ok(Some(UnfinishedTask { active, task, amendment }))
     }
 
     /// What failed tasks left of a document, the oldest first.
-    async fn held(&self, doc_id: DocId) -> Result<Vec<Held>> {
+    async fn held(&self, doc_id: DocId) -> Result<Vec<FailedAttempt>> {
         let prefix = key::held_of(doc_id);
-        let records = self.state.scan(&prefix, None, Order::Ascending, 2 * MAX_HELD).await?;
+        let records = self.state.scan(&prefix, None, ScanOrder::Ascending, 2 * MAX_HELD).await?;
         let mut held = Vec::with_capacity(records.len());
         for (key, record) in &records {
             let revision = key.strip_prefix(&prefix).unwrap_or_default();
             let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
-            let HeldV1 { task_id, original } = read_held(&record.value)?;
+            let FailedAttemptV1 { task_id, original } = read_held(&record.value)?;
             let amendment = self.amendment(doc_id, revision).await?;
-            held.push(Held { revision, task_id, original, amendment, version: record.version });
+            held.push(FailedAttempt { revision, task_id, original, amendment, version: record.version });
         }
         held.sort_by_key(|held| held.revision);
         Ok(held)
@@ -147,12 +147,12 @@ impl Catalog {
         if live.is_some_and(|live| live.value.revision == revision) {
             return Ok(true);
         }
-        let present = self.present(doc_id).await?;
+        let present = self.document_state(doc_id).await?;
         Ok(present.revisions().any(|known| known == revision))
     }
 }
 
-impl Present {
+impl DocumentState {
     /// Whether there is neither a live document nor one on its way.
     #[must_use]
     pub const fn is_unknown(&self) -> bool {
@@ -168,7 +168,7 @@ impl Present {
 
     /// The replacement under way.
     #[must_use]
-    pub fn replacement(&self) -> Option<&Unfinished> {
+    pub fn replacement(&self) -> Option<&UnfinishedTask> {
         self.document.as_ref().and(self.unfinished.as_ref())
     }
 
@@ -182,7 +182,7 @@ impl Present {
     }
 
     /// Replacements that failed and may be tried again.
-    fn held_replacements(&self) -> impl Iterator<Item = &Held> {
+    fn held_replacements(&self) -> impl Iterator<Item = &FailedAttempt> {
         let live = self.document.as_ref().map(|document| document.value.revision);
         self.held.iter().filter(move |held| live.is_some_and(|live| held.revision > live))
     }
@@ -197,8 +197,8 @@ impl Present {
     ///
     /// # Errors
     /// Where it would.
-    pub fn check_amended(&self, change: &DocumentChange) -> std::result::Result<(), Excess> {
-        let Some(Unfinished { task, amendment, .. }) = self.replacement() else { return Ok(()) };
+    pub fn check_amended(&self, change: &DocumentChange) -> std::result::Result<(), LimitExceeded> {
+        let Some(UnfinishedTask { task, amendment, .. }) = self.replacement() else { return Ok(()) };
         amendment.change.then(change).check(&task.input)
     }
 
@@ -206,7 +206,7 @@ impl Present {
     pub(crate) fn amend(&self, change: &DocumentChange) -> Result<Vec<Write>> {
         let doc_id = self.doc_id;
         let mut writes = Vec::new();
-        if let Some(Unfinished { active, task, amendment }) = self.replacement() {
+        if let Some(UnfinishedTask { active, task, amendment }) = self.replacement() {
             writes.push(active.check());
             writes.push(amendment.add(doc_id, task.input.revision, change)?);
         }

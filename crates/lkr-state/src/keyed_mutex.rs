@@ -12,22 +12,22 @@ const STRIPES: usize = 1024;
 /// most of them try in vain. Two things may share a lock, and then wait for each other; whoever holds a turn must not
 /// ask for another. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct Turns {
+pub struct KeyedMutex {
     stripes: Arc<[Mutex<()>]>,
     /// Nobody can choose a thing that shares the lock of another.
     random: RandomState,
 }
 
-impl Default for Turns {
+impl Default for KeyedMutex {
     fn default() -> Self {
         let stripes = std::iter::repeat_with(Mutex::default).take(STRIPES).collect();
         Self { stripes, random: RandomState::new() }
     }
 }
 
-impl Turns {
+impl KeyedMutex {
     /// Waits until nobody else is at `thing`; the turn ends when the guard is dropped.
-    pub async fn turn(&self, thing: impl Hash) -> Option<MutexGuard<'_, ()>> {
+    pub async fn lock(&self, thing: impl Hash) -> Option<MutexGuard<'_, ()>> {
         let stripe = usize::try_from(self.random.hash_one(thing) % STRIPES as u64).unwrap_or_default();
         // There always is one.
         Some(self.stripes.get(stripe)?.lock().await)
@@ -42,11 +42,11 @@ mod tests {
 
     #[tokio::test]
     async fn one_waits_for_the_other() {
-        let turns = Turns::default();
-        let first = turns.turn("a").await;
+        let turns = KeyedMutex::default();
+        let first = turns.lock("a").await;
         assert!(first.is_some());
         let same = turns.clone();
-        let mut second = pin!(same.turn("a"));
+        let mut second = pin!(same.lock("a"));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(second.as_mut().poll(&mut cx).is_pending());
         drop(first);

@@ -1,22 +1,22 @@
 //! Every record by its key, for those who look whether all of them belong together.
 
 use lkr_domain::{DocId, Document, TaskId};
-use lkr_state::{Order, Record, Write};
+use lkr_state::{Record, ScanOrder, Write};
 
 use crate::{
-    Catalog, ChangeNote, DocumentChange, Result, Task, Trash,
+    Catalog, ChangeNote, DocumentChange, Garbage, Result, Task,
     accept::RememberedV1,
     catalog::{key, read_task},
     document,
+    document_state::{FailedAttemptV1, read_held},
     embedding::is_spread,
-    present::{HeldV1, read_held},
-    trash,
+    garbage,
     uploads::UploadV1,
 };
 
 /// A record, and what it says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Surveyed {
+pub struct ScannedRecord {
     /// Its key.
     pub key: String,
     /// Its version, for compare-and-set.
@@ -33,11 +33,11 @@ pub enum Entry {
     /// A task.
     Task(Box<Task>),
     /// The unfinished task of a document.
-    Active(DocId, TaskId),
+    ActiveTask(DocId, TaskId),
     /// What a failed task left: document, revision, task, the path of its original.
-    Held(DocId, u64, TaskId, Option<String>),
+    FailedAttempt(DocId, u64, TaskId, Option<String>),
     /// What a replacement that makes this revision takes over.
-    Amendment(DocId, u64),
+    ConcurrentEdit(DocId, u64),
     /// That a document has a text of this digest.
     Content(String, DocId),
     /// The fingerprint of a document's text.
@@ -49,7 +49,7 @@ pub enum Entry {
     /// The gold set of a task.
     Gold(TaskId),
     /// What is to be collected.
-    Trash(Trash),
+    Garbage(Garbage),
     /// A change whose tags may be set already.
     Change(ChangeNote),
     /// An original that is being stored, and where.
@@ -67,11 +67,11 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the state store.
-    pub async fn survey(&self, after: Option<&str>, limit: usize) -> Result<Vec<Surveyed>> {
-        let records = self.state.scan("", after, Order::Ascending, limit).await?;
+    pub async fn scan_records(&self, after: Option<&str>, limit: usize) -> Result<Vec<ScannedRecord>> {
+        let records = self.state.scan("", after, ScanOrder::Ascending, limit).await?;
         let read = |(key, record): (String, Record)| {
             let version = record.version;
-            Surveyed { entry: entry(&key, record), key, version }
+            ScannedRecord { entry: entry(&key, record), key, version }
         };
         Ok(records.into_iter().map(read).collect())
     }
@@ -80,7 +80,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Conflict` where it changed.
-    pub async fn strike(&self, surveyed: &Surveyed) -> Result<()> {
+    pub async fn delete_if_unchanged(&self, surveyed: &ScannedRecord) -> Result<()> {
         let expect = lkr_state::Expect::Version(surveyed.version);
         Ok(self.state.apply(vec![Write::delete(surveyed.key.clone(), expect)]).await?)
     }
@@ -150,16 +150,16 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
             let task = read_task(&record).ok().filter(|task| task.task_id.to_string() == rest)?;
             Some(Entry::Task(Box::new(task)))
         }
-        "active" => Some(Entry::Active(rest.parse().ok()?, text()?.parse().ok()?)),
+        "active" => Some(Entry::ActiveTask(rest.parse().ok()?, text()?.parse().ok()?)),
         "held" => {
             let (doc_id, revision) = revision_of(rest)?;
-            let HeldV1 { task_id, original } = read_held(value).ok()?;
-            Some(Entry::Held(doc_id, revision, task_id, original))
+            let FailedAttemptV1 { task_id, original } = read_held(value).ok()?;
+            Some(Entry::FailedAttempt(doc_id, revision, task_id, original))
         }
         "amend" => {
             let (doc_id, revision) = revision_of(rest)?;
             serde_json::from_slice::<DocumentChange>(value).ok()?;
-            Some(Entry::Amendment(doc_id, revision))
+            Some(Entry::ConcurrentEdit(doc_id, revision))
         }
         "content" => {
             let (sha256, doc_id) = rest.split_once('/')?;
@@ -172,7 +172,7 @@ fn entry(key: &str, record: Record) -> Option<Entry> {
             Some(Entry::Idempotency(tasks))
         }
         "gold" => Some(Entry::Gold(rest.parse().ok()?)),
-        "trash" => trash::parse(key, value).map(Entry::Trash),
+        "trash" => garbage::parse(key, value).map(Entry::Garbage),
         "change" => ChangeNote::parse(key).map(Entry::Change),
         "upload" => {
             let UploadV1 { path, .. } = serde_json::from_slice(value).ok()?;

@@ -20,17 +20,17 @@ const DEPTH: usize = 100;
 const LEAST: usize = 32;
 
 /// How many vectors are sample enough.
-pub const SPREAD_SAMPLE: usize = 2 * DEPTH;
+pub const CALIBRATION_SAMPLE: usize = 2 * DEPTH;
 
 /// How far cosines spread among vectors of length 1: the mean of `c₁ − c₁₀₀`, where each vector asks the others and
 /// `c₁` and `c₁₀₀` are the cosines of the nearest and of the hundredth; of the one in the middle where there are fewer
-/// than two hundred. At most the first [`SPREAD_SAMPLE`] count, so that it does not depend on how many there are.
+/// than two hundred. At most the first [`CALIBRATION_SAMPLE`] count, so that it does not depend on how many there are.
 ///
 /// It stands for what a search sees, without a query: how far the best hit stands out from the hundredth among texts
 /// of one collection. `None` where there are fewer than 32.
 #[must_use]
 pub fn spread(vectors: &[Vec<f32>]) -> Option<f32> {
-    let sample = vectors.get(..SPREAD_SAMPLE).unwrap_or(vectors);
+    let sample = vectors.get(..CALIBRATION_SAMPLE).unwrap_or(vectors);
     if sample.len() < LEAST {
         return None;
     }
@@ -113,8 +113,8 @@ mod tests {
 
         #[test]
         fn more_vectors_than_the_sample_change_nothing(more in 0usize..40) {
-            let all = fan(SPREAD_SAMPLE + more, 0.01);
-            prop_assert_eq!(spread(&all), spread(&all[..SPREAD_SAMPLE]));
+            let all = fan(CALIBRATION_SAMPLE + more, 0.01);
+            prop_assert_eq!(spread(&all), spread(&all[..CALIBRATION_SAMPLE]));
         }
     }
 }
