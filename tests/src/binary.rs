@@ -18,18 +18,30 @@ pub fn server_binary() -> &'static Path {
         Some(named) => {
             fs::canonicalize(&named).unwrap_or_else(|e| panic!("LKR_BIN {}: {e}", named.display()))
         }
-        None => built("lkr-server", "lkr-server"),
+        None => linked_as_server(cli_binary()),
     })
 }
 
-/// The command line `lkr`, built as the server is.
+/// The executable `lkr`, of the profile that the tests were built with.
 ///
 /// # Panics
 /// Where it cannot be built.
 #[must_use]
 pub fn cli_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| built("lkr-cli", "lkr"))
+    BINARY.get_or_init(|| built("lkr-bin", "lkr"))
+}
+
+/// Links `lkr-server` to `lkr`, which is the server under this name. Other tests may do the same at the same time.
+fn linked_as_server(program: &Path) -> PathBuf {
+    let server = program.with_file_name("lkr-server");
+    let new = program.with_file_name(format!(".lkr-server.{}", std::process::id()));
+    let _ = fs::remove_file(&new);
+    fs::hard_link(program, &new).expect("the server's name beside lkr");
+    fs::rename(&new, &server).expect("the server's name");
+    // A rename between two links of one file leaves both.
+    let _ = fs::remove_file(&new);
+    server
 }
 
 /// The root of the workspace.

@@ -6,6 +6,7 @@
 
 mod direction;
 mod docs;
+mod executable;
 mod files;
 mod fuzz;
 mod lint;
@@ -24,7 +25,8 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
-                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS]";
+                     build [--profile PROFILE] | install [ROOT] | model [FOLDER THAT HOLDS IT] | files [FOLDER] | \
+                     fuzz [SECONDS] [TARGET] | crash [KILLS]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -33,6 +35,8 @@ fn main() -> Result<()> {
     match task.to_str() {
         Some("serve") => serve(&rest),
         Some("test") => test(&rest),
+        Some("build") => executable::build(&rest),
+        Some("install") => executable::install(&rest),
         Some("lint") => lint::run_lints(),
         Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
         Some("files") => files::score(rest.first().map(Path::new)),
@@ -44,8 +48,8 @@ fn main() -> Result<()> {
 
 /// Builds the service, fetches the model, and becomes the service.
 fn serve(flags: &[OsString]) -> Result<()> {
-    run(cargo(&["build", "--release", "--package", "lkr-server"])?)?;
-    let mut server = Command::new(root()?.join("target/release/lkr-server"));
+    let dir = executable::build_profile("release")?;
+    let mut server = Command::new(dir.join("lkr-server"));
     server.args(flags);
     with_model(&mut server)?;
     run(server)
@@ -58,6 +62,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
     tools::with_readers(&mut tests)?;
     run(tests)?;
     if arguments.is_empty() {
+        executable::link_names(&executable::target_dir("dev")?)?;
         // A program outside the workspace that embeds the retrieval alone; it shares what was built.
         let root = root()?;
         let manifest = root.join("tests/embed-retrieval/Cargo.toml");

@@ -31,14 +31,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Those of this process.
+    /// Those of this process, with the given arguments.
     #[must_use]
-    pub fn of_process() -> Self {
-        Self {
-            folder: PathBuf::new(),
-            environment: std::env::vars_os().collect(),
-            arguments: std::env::args_os().collect(),
-        }
+    pub fn of_process(arguments: Vec<OsString>) -> Self {
+        Self { folder: PathBuf::new(), environment: std::env::vars_os().collect(), arguments }
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{ffi::OsString, fs, path::Path};
 
 use super::*;
-use crate::{config::show, one_line};
+use crate::{config::show, program::one_line};
 
 fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Loaded> {
     let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::Path,
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn command(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lkr-server"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lkr"));
+    command.arg0("lkr-server");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LKR_")) {
         command.env_remove(name);
     }
