@@ -149,4 +149,8 @@ impl StateStore for SkipDamagedScan {
     async fn health(&self) -> Result<()> {
         self.inner.health().await
     }
+
+    fn report_contention(&self, operation: &'static str) {
+        self.inner.report_contention(operation);
+    }
 }
