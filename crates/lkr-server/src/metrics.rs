@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lkr::ports::models::{CallObserver, ModelCall};
+use lkr::ports::{
+    models::{CallObserver, ModelCall},
+    state::ContentionObserver,
+};
 use lkr_webhooks::DeliveryOutcome;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
@@ -25,6 +28,7 @@ pub(crate) struct Metrics {
     searches: Option<Histogram>,
     cache: Option<IntCounterVec>,
     deliveries: Option<IntCounterVec>,
+    contention: Option<IntCounterVec>,
     queued: Option<IntGauge>,
     model_calls: Option<IntCounterVec>,
     model_tokens: Option<IntCounterVec>,
@@ -51,6 +55,10 @@ impl Metrics {
         let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
         let cache = Opts::new("lkr_search_cache_total", "Searches by what the cache had");
         let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by what came of them");
+        let contention = Opts::new(
+            "lkr_conflict_retries_exhausted_total",
+            "Operations that gave up because other writers changed their records during every attempt",
+        );
         let calls = Opts::new(
             "lkr_model_calls_total",
             "Calls of models on other machines, each try counted, by what came of them",
@@ -74,6 +82,7 @@ impl Metrics {
             searches: register(&registry, Histogram::with_opts(searches)),
             cache: register(&registry, IntCounterVec::new(cache, &["cache"])),
             deliveries: register(&registry, IntCounterVec::new(deliveries, &["outcome"])),
+            contention: register(&registry, IntCounterVec::new(contention, &["operation"])),
             queued: register(
                 &registry,
                 IntGauge::new("lkr_ingest_queue_tasks", "Tasks that wait or are under work"),
@@ -110,6 +119,16 @@ impl Metrics {
         Arc::new(move |outcome| {
             if let Some(deliveries) = &deliveries {
                 deliveries.with_label_values(&[outcome.name()]).inc();
+            }
+        })
+    }
+
+    /// Counts operations that gave up because of contention.
+    pub(crate) fn contention(&self) -> ContentionObserver {
+        let contention = self.contention.clone();
+        ContentionObserver::new(move |operation| {
+            if let Some(contention) = &contention {
+                contention.with_label_values(&[operation]).inc();
             }
         })
     }

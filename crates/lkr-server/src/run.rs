@@ -131,6 +131,7 @@ async fn open(config: &Config, password_file: &Path, state: &AppState) -> Result
     options.search.second_round = config.second_round;
     let outbox = outbox();
     options.outbox = Some(Arc::new(outbox.clone()));
+    options.contention = Some(state.metrics.contention());
     let kb = KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {
             let folder = config.data_dir.display();

@@ -84,9 +84,24 @@ fn pause_after(attempts: u32) -> Option<Duration> {
 }
 
 /// Is told of each operation that gave up because of contention, such as a counter of metrics.
-pub type ContentionObserver = Arc<dyn Fn(&'static str) + Send + Sync>;
+#[derive(Clone)]
+pub struct ContentionObserver(Arc<dyn Fn(&'static str) + Send + Sync>);
+
+impl ContentionObserver {
+    /// Calls `observe` with the name of each operation that gave up.
+    pub fn new(observe: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observe))
+    }
+}
+
+impl Debug for ContentionObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ContentionObserver")
+    }
+}
 
 /// A store that tells an observer of contention.
+#[derive(Debug)]
 pub struct ObservedState {
     inner: Arc<dyn StateStore>,
     observer: ContentionObserver,
@@ -130,14 +145,8 @@ impl StateStore for ObservedState {
     }
 
     fn report_contention(&self, operation: &'static str) {
-        (self.observer)(operation);
+        (self.observer.0)(operation);
         self.inner.report_contention(operation);
-    }
-}
-
-impl Debug for ObservedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObservedState").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
@@ -153,11 +162,9 @@ mod tests {
 
     fn observed(inner: Arc<dyn StateStore>) -> (ObservedState, Arc<Mutex<Vec<&'static str>>>) {
         let reports = Arc::new(Mutex::new(Vec::new()));
-        let observer = Arc::clone(&reports);
-        (
-            ObservedState::new(inner, Arc::new(move |operation| observer.lock().unwrap().push(operation))),
-            reports,
-        )
+        let sink = Arc::clone(&reports);
+        let observer = ContentionObserver::new(move |operation| sink.lock().unwrap().push(operation));
+        (ObservedState::new(inner, observer), reports)
     }
 
     #[tokio::test(start_paused = true)]
