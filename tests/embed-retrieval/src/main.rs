@@ -43,14 +43,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn make_collections(vectors: &dyn VectorStore) -> Result<(), Box<dyn Error>> {
     for layer in Layer::ALL {
-        let collection = Collection::new(format!("{layer}.sparse")).ok_or("no name of a collection")?;
+        let collection = Collection::new(format!("{layer}.sparse")).ok_or("not a collection name")?;
         vectors.ensure(&CollectionSpec { collection: collection.clone(), dense: None }).await?;
         vectors.switch(&[(layer.into(), collection)]).await?;
     }
     Ok(())
 }
 
-/// Brings one text in: layers, points with their keywords, and last the record that makes them visible.
+/// Indexes one text: layers, points with their sparse vectors, and last the record that makes them visible.
 async fn index(
     vectors: &dyn VectorStore,
     catalog: &Catalog,
