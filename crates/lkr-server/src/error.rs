@@ -45,6 +45,17 @@ const TABLE: [Row; 10] = [
     (Code::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
 ];
 
+/// The codes of failed tasks.
+impl From<lkr::FailureReason> for Code {
+    fn from(reason: lkr::FailureReason) -> Self {
+        match reason {
+            lkr::FailureReason::Invalid => Self::Invalid,
+            lkr::FailureReason::Cancelled => Self::Conflict,
+            lkr::FailureReason::Internal => Self::Internal,
+        }
+    }
+}
+
 impl Code {
     fn row(self) -> Row {
         let internal = (Self::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR);

@@ -71,7 +71,7 @@ impl Outbox for EventOutbox {
             return Vec::new();
         };
         let short = json!({
-            "task_id": task.task_id, "doc_id": task.doc_id,
+            "task_id": task.task_id, "doc_id": task.subject.doc_id(),
             "kind": task.kind.name(), "status": task.status.name(),
         });
         self.write(kind, task.updated_at, &(self.show)(task), &short)

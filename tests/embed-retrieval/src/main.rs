@@ -71,7 +71,7 @@ async fn index(
     let task = Task::ingest(DocId::new(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
     let document = Document {
-        doc_id: task.doc_id,
+        doc_id: task.doc_id()?,
         space: SPACE_DEFAULT.to_owned(),
         revision: 1,
         title: layered.root.title.clone(),
@@ -100,6 +100,6 @@ async fn index(
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
     catalog.accept(&[Acceptance { task: task.clone(), over: None }], Vec::new()).await?;
-    let present = catalog.document_state(task.doc_id).await?;
+    let present = catalog.document_state(task.doc_id()?).await?;
     Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
 }

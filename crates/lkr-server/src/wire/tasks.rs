@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{documents::ByLayer, eval::EvaluateResultItem, moment};
+use crate::error::Code;
 
 /// That a task was accepted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -154,10 +155,10 @@ pub(crate) struct FailureItem {
 impl From<Task> for TaskItem {
     fn from(task: Task) -> Self {
         let (done, failed) = (task.status == TaskStatus::Done, task.status == TaskStatus::Failed);
-        let doc_id = task.doc_id;
+        let doc_id = task.subject.doc_id();
         Self {
             task_id: task.task_id,
-            doc_id: task.kind.is_about_a_document().then_some(doc_id),
+            doc_id,
             kind: task.kind.name(),
             status: task.status.name(),
             stage: task.stage.name(),
@@ -166,20 +167,20 @@ impl From<Task> for TaskItem {
             created_at: moment(task.created_at),
             updated_at: moment(task.updated_at),
             created_by: task.created_by.name,
-            result: task.result.filter(|_| done).map(|result| ResultItem::new(doc_id, result)),
+            result: task.result.filter(|_| done).and_then(|result| ResultItem::new(doc_id, result)),
             error: task.error.filter(|_| failed).map(FailureItem::from),
         }
     }
 }
 
 impl ResultItem {
-    fn new(doc_id: DocId, result: TaskResult) -> Self {
-        match result {
-            TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id, result)),
+    fn new(doc_id: Option<DocId>, result: TaskResult) -> Option<Self> {
+        Some(match result {
+            TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id?, result)),
             TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
             TaskResult::Reembedded(result) => Self::Reembedded(result.into()),
             TaskResult::Evaluated(result) => Self::Evaluated(result.into()),
-        }
+        })
     }
 }
 
@@ -239,7 +240,7 @@ impl DocumentResultItem {
 impl From<TaskFailure> for FailureItem {
     fn from(failure: TaskFailure) -> Self {
         Self {
-            code: failure.code,
+            code: Code::from(failure.reason).number(),
             message: failure.message,
             stage: failure.stage.name(),
             retryable: failure.retryable,
