@@ -40,7 +40,7 @@ fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
     server.stop();
     server.restart();
     let (ok, detail) = try_out(&server, "summarize", &json!({ "api_key": "********" }));
-    assert!(ok && detail.contains("thinker said") && detail.contains("it takes a schema"), "{detail}");
+    assert!(ok && detail.contains("thinker answered") && detail.contains("accepts a schema"), "{detail}");
     // Another address is never shown the key.
     let elsewhere = TestProvider::start();
     let (ok, _) =

@@ -3,10 +3,10 @@ use std::{ffi::OsString, fs, path::Path};
 use super::*;
 use crate::{config::show, program::one_line};
 
-fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Loaded> {
+fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<LoadedConfig> {
     let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();
     let environment = environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect();
-    load(&Sources { folder: folder.to_owned(), environment, arguments })
+    load(&ConfigSources { folder: folder.to_owned(), environment, arguments })
 }
 
 fn refusal(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> String {
