@@ -1,4 +1,4 @@
-//! The program itself: its arguments, its signals, its files.
+//! The executable as the server: arguments, signals and files.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
 
@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lkr"));
@@ -26,7 +26,7 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-/// A server that is killed when the test ends, however it ends.
+/// A server that is killed when the test ends.
 struct Server {
     child: Child,
     port: u16,
@@ -44,7 +44,7 @@ impl Server {
         let server = Self { child, port };
         let started = Instant::now();
         while server.try_call("GET", "/readyz", "", None).is_none_or(|(status, _)| status != 200) {
-            assert!(started.elapsed() < PATIENCE, "the server does not get ready");
+            assert!(started.elapsed() < TIMEOUT, "the server did not become ready");
             std::thread::sleep(Duration::from_millis(20));
         }
         server
@@ -63,7 +63,7 @@ impl Server {
         );
         let head = if token.is_empty() { head.replace("authorization: \r\n", "") } else { head };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all((head + &body).as_bytes()).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
@@ -77,7 +77,7 @@ impl Server {
         self.call("POST", "/api/v1/auth/login", "", Some(body))
     }
 
-    /// Asks it to stop and answers the exit code.
+    /// Stops the server and returns its exit code.
     fn stop(mut self) -> Option<i32> {
         let killed = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(killed.success());
@@ -96,8 +96,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Asserts that a start failed with one line, and answers it.
-fn refusal(output: &Output) -> String {
+/// Asserts that a start failed with one line, and returns the line.
+fn start_error(output: &Output) -> String {
     assert!(!output.status.success());
     assert!(output.stdout.is_empty());
     let text = String::from_utf8(output.stderr.clone()).unwrap();
@@ -106,22 +106,43 @@ fn refusal(output: &Output) -> String {
 }
 
 #[test]
-fn a_bad_configuration_stops_the_start_with_one_line() {
+fn start_with_an_invalid_configuration_fails_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |argument: &str| refusal(&command(folder.path()).arg(argument).output().unwrap());
+    let run = |argument: &str| start_error(&command(folder.path()).arg(argument).output().unwrap());
     assert!(run("--nope").contains("--nope"));
     assert!(run("--upload-max-size-mb=x").contains("--upload-max-size-mb"));
     assert!(run("--vectors=qdrant").contains("does not have vectors = qdrant"));
     let output = command(folder.path()).env("LKR_LISTEN", "nowhere").output().unwrap();
-    assert!(refusal(&output).contains("LKR_LISTEN"));
+    assert!(start_error(&output).contains("LKR_LISTEN"));
     fs::write(folder.path().join("lkr.toml"), "nope = 1\n").unwrap();
     let output = command(folder.path()).output().unwrap();
-    assert!(refusal(&output).contains("unknown key nope in lkr.toml"));
-    assert!(!folder.path().join("lkr-data").exists(), "nothing was begun");
+    assert!(start_error(&output).contains("unknown key nope in lkr.toml"));
+    assert!(!folder.path().join("lkr-data").exists(), "a failed start created the data folder");
 }
 
 #[test]
-fn check_config_prints_what_is_in_force_and_starts_nothing() {
+fn every_way_to_start_the_server_parses_the_same_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let lkr = || {
+        let mut lkr = command(folder.path());
+        lkr.arg0("/some/where/lkr");
+        lkr
+    };
+    let flags = ["--check-config", "--data-dir", "there"];
+    let server = command(folder.path()).args(flags).output().unwrap();
+    assert!(server.status.success(), "{server:?}");
+    let serve = lkr().arg("serve").args(flags).output().unwrap();
+    assert_eq!((serve.status, &serve.stdout), (server.status, &server.stdout), "{serve:?}");
+    let help = lkr().args(["serve", "--help"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&help.stdout).contains("--data-dir"), "{help:?}");
+    let reset = lkr().args(["reset-admin", "--data-dir", "missing"]).output().unwrap();
+    assert!(start_error(&reset).contains("missing"), "{reset:?}");
+    let command_line = lkr().arg("--help").output().unwrap();
+    assert!(String::from_utf8_lossy(&command_line.stdout).contains("ingest"), "{command_line:?}");
+}
+
+#[test]
+fn check_config_prints_the_effective_configuration_and_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = command(folder.path())
         .arg("--check-config")
@@ -132,12 +153,15 @@ fn check_config_prints_what_is_in_force_and_starts_nothing() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("listen = \"127.0.0.1:8080\"") && !text.contains("hush"), "{text}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("LKR_UNHEARD_OF"), "a warning names it");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("LKR_UNHEARD_OF"),
+        "no warning names the unknown variable"
+    );
     assert!(!folder.path().join("lkr-data").exists());
 }
 
 #[test]
-fn lesson_23_the_first_password_is_random_private_and_gone_after_the_change() {
+fn lesson_23_first_admin_password_file_is_private_and_removed_after_the_change() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let file = folder.path().join("data/initial-admin-password");
@@ -153,20 +177,20 @@ fn lesson_23_the_first_password_is_random_private_and_gone_after_the_change() {
     assert_eq!(status, 200, "{changed}");
     assert!(!file.exists());
     let token = format!("Bearer {}", changed["data"]["access_token"].as_str().unwrap());
-    assert_eq!(server.stop(), Some(0), "a signal ends it in good order");
+    assert_eq!(server.stop(), Some(0), "a signal stops the server cleanly");
 
     let server = Server::start(folder.path());
     let (status, me) = server.call("GET", "/api/v1/auth/me", &token, None);
     assert_eq!(
         (status, me["data"]["username"].as_str()),
         (200, Some("admin")),
-        "a session outlives a restart"
+        "a session survives a restart"
     );
-    assert!(!file.exists(), "never seeded again");
+    assert!(!file.exists(), "the first admin was created again");
 }
 
 #[test]
-fn a_second_process_gets_one_line() {
+fn second_process_on_the_same_folder_or_port_fails_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let same_folder = command(folder.path())
@@ -174,34 +198,34 @@ fn a_second_process_gets_one_line() {
         .env("RUST_LOG", "error")
         .output()
         .unwrap();
-    assert!(refusal(&same_folder).contains("in use by another process"));
+    assert!(start_error(&same_folder).contains("in use by another process"));
     let same_port = command(folder.path())
         .args(["--listen", &format!("127.0.0.1:{}", server.port), "--data-dir", "other"])
         .output()
         .unwrap();
-    assert!(refusal(&same_port).contains("cannot listen on"));
-    assert_eq!(server.call("GET", "/readyz", "", None).0, 200, "the first goes on");
+    assert!(start_error(&same_port).contains("cannot listen on"));
+    assert_eq!(server.call("GET", "/readyz", "", None).0, 200, "the first process stopped serving");
 }
 
 #[test]
-fn lesson_35_a_request_in_flight_is_answered_and_no_other_is_taken() {
+fn lesson_35_stop_answers_the_request_in_flight_and_refuses_new_connections() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(folder.path());
     let mut open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    open.set_read_timeout(Some(PATIENCE)).unwrap();
+    open.set_read_timeout(Some(TIMEOUT)).unwrap();
     let head = "POST /api/v1/search HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
         expect: 100-continue\r\ncontent-length: 13\r\n\r\n";
     open.write_all(head.as_bytes()).unwrap();
-    let mut told = [0; 25];
-    open.read_exact(&mut told).unwrap();
-    assert!(told.starts_with(b"HTTP/1.1 100"), "the request is being served");
+    let mut response = [0; 25];
+    open.read_exact(&mut response).unwrap();
+    assert!(response.starts_with(b"HTTP/1.1 100"), "the server does not read the request");
     assert!(Command::new("kill").arg(server.child.id().to_string()).status().unwrap().success());
-    let asked = Instant::now();
+    let signalled = Instant::now();
     while TcpStream::connect(("127.0.0.1", server.port)).is_ok() {
-        assert!(asked.elapsed() < PATIENCE, "it goes on taking connections");
+        assert!(signalled.elapsed() < TIMEOUT, "the server still accepts connections");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(server.child.try_wait().unwrap().is_none(), "it waits for what is in flight");
+    assert!(server.child.try_wait().unwrap().is_none(), "the server did not wait for the request in flight");
     open.write_all(b"{\"query\":\"a\"}").unwrap();
     let mut answer = String::new();
     open.read_to_string(&mut answer).unwrap();
@@ -210,13 +234,13 @@ fn lesson_35_a_request_in_flight_is_answered_and_no_other_is_taken() {
 }
 
 #[test]
-fn a_library_that_is_none_stops_the_start() {
+fn start_with_an_invalid_pdfium_library_fails_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libpdfium.so");
     fs::write(&library, "not a library").unwrap();
     let mut command = command(folder.path());
     command.env("RUST_LOG", "off").env("LKR_PDFIUM_LIBRARY", &library);
     let output = command.args(["--listen", &format!("127.0.0.1:{}", free_port())]).output().unwrap();
-    let said = refusal(&output);
-    assert!(said.contains("pdfium_library") && said.contains("libpdfium.so"), "{said}");
+    let error = start_error(&output);
+    assert!(error.contains("pdfium_library") && error.contains("libpdfium.so"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The application that the server runs, and tests too.
+//! The application that the server and the tests run.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use actix_web::{
 };
 
 use crate::{
-    http::{Access, Endpoint, outer, refuse, refuse_method},
+    http::{Access, Endpoint, answer_unknown_path, answer_wrong_method, request_middleware},
     routes::endpoints,
     state::AppState,
 };
 
-/// The application over a state, built from the table of routes.
+/// The application over a state, built from the route table.
 pub fn create_app(
     state: Data<AppState>,
 ) -> App<
@@ -29,47 +29,47 @@ pub fn create_app(
         InitError = (),
     >,
 > {
-    let mut app = App::new().app_data(state).default_service(web::to(refuse));
-    for (path, rows) in by_path(endpoints()) {
-        app = app.service(resource(path, rows));
+    let mut app = App::new().app_data(state).default_service(web::to(answer_unknown_path));
+    for (path, endpoints) in by_path(endpoints()) {
+        app = app.service(resource(path, endpoints));
     }
-    app.wrap(from_fn(outer))
+    app.wrap(from_fn(request_middleware))
 }
 
-/// The rows by path. The order of paths is the table's.
+/// Groups the endpoints by path, in the order of the table.
 fn by_path(endpoints: Vec<Endpoint>) -> Vec<(&'static str, Vec<Endpoint>)> {
-    let mut order = BTreeMap::new();
+    let mut positions = BTreeMap::new();
     let mut paths: Vec<(&'static str, Vec<Endpoint>)> = Vec::new();
     for endpoint in endpoints {
         let next = paths.len();
-        let at = *order.entry(endpoint.path).or_insert(next);
-        match paths.get_mut(at) {
-            Some((_, rows)) => rows.push(endpoint),
+        let position = *positions.entry(endpoint.path).or_insert(next);
+        match paths.get_mut(position) {
+            Some((_, same_path)) => same_path.push(endpoint),
             None => paths.push((endpoint.path, vec![endpoint])),
         }
     }
     paths
 }
 
-fn resource(path: &'static str, rows: Vec<Endpoint>) -> actix_web::Resource {
-    let allow = allowed(&rows);
-    let access = refused_as(&rows);
+fn resource(path: &'static str, endpoints: Vec<Endpoint>) -> actix_web::Resource {
+    let allow = allowed_methods(&endpoints);
+    let access = access_of_wrong_methods(&endpoints);
     let resource = web::resource(path)
-        .default_service(web::to(move |request| refuse_method(request, access, allow.clone())));
-    rows.into_iter().fold(resource, |resource, row| resource.route(row.route))
+        .default_service(web::to(move |request| answer_wrong_method(request, access, allow.clone())));
+    endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(endpoint.route))
 }
 
-/// Whose credential is looked at where a method is wrong: nobody's where the path is open to all, and nobody is
-/// refused for reading what needs no login.
-fn refused_as(rows: &[Endpoint]) -> Access {
-    let least = [Access::Open, Access::Unlisted];
-    let found = least.into_iter().find(|least| rows.iter().any(|row| row.access == *least));
+/// The access that a request with a wrong method is checked against: none where the path has a public route, and never
+/// more than a reader's.
+fn access_of_wrong_methods(endpoints: &[Endpoint]) -> Access {
+    let public = [Access::Public, Access::PublicVerified];
+    let found = public.into_iter().find(|access| endpoints.iter().any(|row| row.access == *access));
     found.unwrap_or(Access::Reader)
 }
 
-fn allowed(rows: &[Endpoint]) -> String {
-    let mut methods: Vec<&str> = rows.iter().map(|row| row.method.as_str()).collect();
-    if rows.iter().any(|row| row.method == Method::GET) {
+fn allowed_methods(endpoints: &[Endpoint]) -> String {
+    let mut methods: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect();
+    if endpoints.iter().any(|endpoint| endpoint.method == Method::GET) {
         methods.push("HEAD");
     }
     methods.join(", ")

@@ -1,52 +1,52 @@
-//! The table of errors: what kind of failure is which code and which HTTP status.
+//! The error table: the public code and HTTP status of each kind of failure.
 
 use std::{error::Error as StdError, io, time::Duration};
 
 use actix_web::http::StatusCode;
 
-/// A public code. Its row in the table below is all there is to know of it.
+/// A public error code. The table below has its number, name and HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
-    /// The request is wrong.
+pub enum ErrorCode {
+    /// The request is invalid.
     Invalid,
-    /// The state does not allow it.
+    /// The current state does not allow the operation.
     Conflict,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// The credential is missing or no good.
+    /// The credential is missing or invalid.
     Unauthenticated,
-    /// The account may not do it.
+    /// The account lacks the permission.
     Forbidden,
-    /// Nobody may make an account.
+    /// Registration is disabled.
     RegisterDisabled,
-    /// The account has to change its password first.
+    /// The account must change its password first.
     PasswordChangeRequired,
-    /// There were too many failed tries.
+    /// There were too many failed attempts.
     RateLimited,
-    /// There is too much to do, or something is away.
+    /// The service has too much work, or a dependency is unavailable.
     Overloaded,
-    /// An operation failed.
+    /// The operation failed.
     Internal,
 }
 
-/// A row of the table: the code, its public number, its name and the HTTP status it usually comes with.
-type Row = (Code, u32, &'static str, StatusCode);
+/// A row of the table: the code, its public number, its name and its usual HTTP status.
+type ErrorCodeRow = (ErrorCode, u32, &'static str, StatusCode);
 
-const TABLE: [Row; 10] = [
-    (Code::Invalid, 1001, "invalid_request", StatusCode::BAD_REQUEST),
-    (Code::Conflict, 1003, "conflict", StatusCode::CONFLICT),
-    (Code::NotFound, 1004, "not_found", StatusCode::NOT_FOUND),
-    (Code::Unauthenticated, 1005, "unauthenticated", StatusCode::UNAUTHORIZED),
-    (Code::Forbidden, 1006, "forbidden", StatusCode::FORBIDDEN),
-    (Code::RegisterDisabled, 1007, "register_disabled", StatusCode::FORBIDDEN),
-    (Code::PasswordChangeRequired, 1008, "password_change_required", StatusCode::FORBIDDEN),
-    (Code::RateLimited, 1009, "rate_limited", StatusCode::TOO_MANY_REQUESTS),
-    (Code::Overloaded, 1010, "overloaded", StatusCode::SERVICE_UNAVAILABLE),
-    (Code::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
+const TABLE: [ErrorCodeRow; 10] = [
+    (ErrorCode::Invalid, 1001, "invalid_request", StatusCode::BAD_REQUEST),
+    (ErrorCode::Conflict, 1003, "conflict", StatusCode::CONFLICT),
+    (ErrorCode::NotFound, 1004, "not_found", StatusCode::NOT_FOUND),
+    (ErrorCode::Unauthenticated, 1005, "unauthenticated", StatusCode::UNAUTHORIZED),
+    (ErrorCode::Forbidden, 1006, "forbidden", StatusCode::FORBIDDEN),
+    (ErrorCode::RegisterDisabled, 1007, "register_disabled", StatusCode::FORBIDDEN),
+    (ErrorCode::PasswordChangeRequired, 1008, "password_change_required", StatusCode::FORBIDDEN),
+    (ErrorCode::RateLimited, 1009, "rate_limited", StatusCode::TOO_MANY_REQUESTS),
+    (ErrorCode::Overloaded, 1010, "overloaded", StatusCode::SERVICE_UNAVAILABLE),
+    (ErrorCode::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
 ];
 
 /// The codes of failed tasks.
-impl From<lkr::FailureReason> for Code {
+impl From<lkr::FailureReason> for ErrorCode {
     fn from(reason: lkr::FailureReason) -> Self {
         match reason {
             lkr::FailureReason::Invalid => Self::Invalid,
@@ -56,8 +56,8 @@ impl From<lkr::FailureReason> for Code {
     }
 }
 
-impl Code {
-    fn row(self) -> Row {
+impl ErrorCode {
+    fn row(self) -> ErrorCodeRow {
         let internal = (Self::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR);
         TABLE.into_iter().find(|(code, ..)| *code == self).unwrap_or(internal)
     }
@@ -67,41 +67,41 @@ impl Code {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// The number in answers.
+    /// The number in responses.
     #[must_use]
     pub fn number(self) -> u32 {
         self.row().1
     }
 
-    /// The name in documentation.
+    /// The name in the documentation.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().2
     }
 
-    /// The HTTP status, unless an error says otherwise.
+    /// The usual HTTP status.
     #[must_use]
     pub fn status(self) -> StatusCode {
         self.row().3
     }
 }
 
-/// A refusal or failure, ready to be answered.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
-    pub(crate) code: Code,
+    pub(crate) code: ErrorCode,
     pub(crate) status: StatusCode,
     pub(crate) message: String,
-    /// The methods that a path has, for a wrong one.
+    /// The methods of the path, for a wrong method.
     pub(crate) allow: Option<String>,
-    /// After how many seconds another try makes sense.
+    /// Seconds to wait before the next attempt.
     pub(crate) retry_after: Option<u64>,
-    /// The size of a file of which a range was asked for that it does not have.
+    /// The size of the file, for a range outside of it.
     pub(crate) size: Option<u64>,
 }
 
 impl ApiError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             status: code.status(),
@@ -113,24 +113,24 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::Invalid, message)
+        Self::new(ErrorCode::Invalid, message)
     }
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Code::NotFound, message)
+        Self::new(ErrorCode::NotFound, message)
     }
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
-        Self::new(Code::Forbidden, message)
+        Self::new(ErrorCode::Forbidden, message)
     }
 
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
-        Self::new(Code::Conflict, message)
+        Self::new(ErrorCode::Conflict, message)
     }
 
     fn rate_limited(message: impl Into<String>, retry_after: Duration) -> Self {
         let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
-        Self { retry_after: Some(seconds.max(1)), ..Self::new(Code::RateLimited, message) }
+        Self { retry_after: Some(seconds.max(1)), ..Self::new(ErrorCode::RateLimited, message) }
     }
 
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
@@ -141,8 +141,8 @@ impl ApiError {
         Self::invalid(message).with_status(StatusCode::PAYLOAD_TOO_LARGE)
     }
 
-    pub(crate) fn outside(size: u64) -> Self {
-        let message = format!("the range lies outside of the file, which has {size} bytes");
+    pub(crate) fn range_not_satisfiable(size: u64) -> Self {
+        let message = format!("the range is outside of the file, which has {size} bytes");
         let error = Self::invalid(message).with_status(StatusCode::RANGE_NOT_SATISFIABLE);
         Self { size: Some(size), ..error }
     }
@@ -157,36 +157,36 @@ impl ApiError {
         Self { allow: Some(allow), ..error }
     }
 
-    /// A failure of the service itself. What it says in full goes to the log alone.
+    /// A failure of the service. Only the log gets its full message.
     pub(crate) fn internal(failure: &dyn StdError) -> Self {
-        tracing::error!(error = %failure, "an operation failed");
-        Self::new(Code::Internal, without_paths(&failure.to_string()))
+        tracing::error!(error = %failure, "request failed with an internal error");
+        Self::new(ErrorCode::Internal, without_paths(&failure.to_string()))
     }
 
     fn overloaded(failure: &dyn StdError) -> Self {
-        tracing::warn!(error = %failure, "an operation cannot be done now");
-        Self::new(Code::Overloaded, without_paths(&failure.to_string()))
+        tracing::warn!(error = %failure, "request refused: overloaded or a dependency is unavailable");
+        Self::new(ErrorCode::Overloaded, without_paths(&failure.to_string()))
     }
 }
 
-/// What a failed call to the knowledge base is to its caller.
-pub(crate) trait Failing<T> {
-    /// The call only read: a store that is away is a failure of the operation.
-    fn reading(self) -> Result<T, ApiError>;
+/// Converts the error of a call to the knowledge base.
+pub(crate) trait KbResultExt<T> {
+    /// For a call that only reads: an unavailable store is an internal error.
+    fn for_read(self) -> Result<T, ApiError>;
 
-    /// The call wrote, or needs a store that may be away: then another try may succeed.
-    fn writing(self) -> Result<T, ApiError>;
+    /// For a call that writes, or needs a store that may be unavailable: the client may retry.
+    fn for_write(self) -> Result<T, ApiError>;
 }
 
-impl<T> Failing<T> for lkr::Result<T> {
-    fn reading(self) -> Result<T, ApiError> {
+impl<T> KbResultExt<T> for lkr::Result<T> {
+    fn for_read(self) -> Result<T, ApiError> {
         self.map_err(|error| match error.kind() {
             lkr::ErrorKind::Unavailable => ApiError::internal(&error),
             _ => ApiError::from(error),
         })
     }
 
-    fn writing(self) -> Result<T, ApiError> {
+    fn for_write(self) -> Result<T, ApiError> {
         self.map_err(ApiError::from)
     }
 }
@@ -197,7 +197,7 @@ impl From<lkr::Error> for ApiError {
         match error.kind() {
             ErrorKind::Invalid => Self::invalid(error.reason()),
             ErrorKind::NotFound => Self::not_found(error.reason()),
-            ErrorKind::Conflict => Self::new(Code::Conflict, error.reason()),
+            ErrorKind::Conflict => Self::new(ErrorCode::Conflict, error.reason()),
             ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
             ErrorKind::Overloaded | ErrorKind::Unavailable => Self::overloaded(&error),
             _ => Self::internal(&error),
@@ -210,7 +210,7 @@ impl From<lkr_auth::Error> for ApiError {
         use lkr_auth::ErrorKind;
         match error.kind() {
             ErrorKind::Invalid => Self::invalid(error.to_string()),
-            ErrorKind::Unauthenticated => Self::new(Code::Unauthenticated, error.to_string()),
+            ErrorKind::Unauthenticated => Self::new(ErrorCode::Unauthenticated, error.to_string()),
             ErrorKind::Forbidden => Self::forbidden(error.to_string()),
             ErrorKind::NotFound => Self::not_found(error.to_string()),
             ErrorKind::Taken | ErrorKind::TooMany => Self::conflict(error.to_string()),
@@ -248,8 +248,8 @@ impl From<lkr_webhooks::Error> for ApiError {
     }
 }
 
-/// Whether a failure comes down to a full disk: trying again does not help there, and the contract calls it an
-/// internal failure.
+/// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal
+/// error.
 fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -262,7 +262,7 @@ fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// The message without paths of this machine, which nobody outside has to know.
+/// The message without the server's paths, which clients must not see.
 pub(crate) fn without_paths(message: &str) -> String {
     let hide = |word: &str| {
         let bare = word.trim_start_matches(['"', '\'', '(', '`']);
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_unique() {
+    fn error_code_numbers_are_unique_and_sorted() {
         let mut numbers: Vec<_> = TABLE.iter().map(|row| row.1).collect();
         numbers.dedup();
         assert_eq!(numbers.len(), TABLE.len());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_inside() {
+    fn paths_are_removed_from_messages() {
         assert_eq!(
             without_paths("read text: \"/srv/lkr/blobs/x\" is gone, file:///srv/y too; 3 / 4"),
             "read text: … is gone, … too; 3 / 4"
@@ -293,16 +293,22 @@ mod tests {
     }
 
     #[test]
-    fn a_store_away_is_a_failure_for_readers_and_a_retry_for_writers() {
-        let away = || lkr::Result::<()>::Err(lkr::Error::new(lkr::ErrorKind::Unavailable, "search", "away"));
-        assert_eq!(away().reading().unwrap_err().code, Code::Internal);
-        assert_eq!(away().writing().unwrap_err().code, Code::Overloaded);
+    fn unavailable_store_is_internal_for_reads_and_overloaded_for_writes() {
+        let unavailable = || {
+            lkr::Result::<()>::Err(lkr::Error::new(
+                lkr::ErrorKind::Unavailable,
+                "search",
+                "connection refused",
+            ))
+        };
+        assert_eq!(unavailable().for_read().unwrap_err().code, ErrorCode::Internal);
+        assert_eq!(unavailable().for_write().unwrap_err().code, ErrorCode::Overloaded);
     }
 
     #[test]
-    fn a_full_disk_is_internal() {
+    fn full_disk_is_an_internal_error() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         let error = lkr::Error::new(lkr::ErrorKind::Unavailable, "submit document", full);
-        assert_eq!(ApiError::from(error).code, Code::Internal);
+        assert_eq!(ApiError::from(error).code, ErrorCode::Internal);
     }
 }

@@ -3,18 +3,21 @@
 mod app;
 mod chat_models;
 pub mod config;
-mod embedders;
+mod embedder_reconciler;
 mod error;
+mod file_reader;
 mod first_admin;
 mod http;
 mod memory;
 mod metrics;
-mod models;
+mod model_test;
+mod open;
 mod openapi;
+
 mod plugins;
 mod private_file;
 mod program;
-mod remote;
+mod remote_models;
 mod rerankers;
 mod routes;
 mod run;
@@ -25,10 +28,10 @@ mod wire;
 
 pub use app::create_app;
 pub use chat_models::ChatModels;
-pub use embedders::{Connect, Embedders, connect};
-pub use error::Code;
+pub use embedder_reconciler::{ConnectEmbedder, EmbedderReconciler, connect};
+pub use error::ErrorCode;
 pub use http::{Access, Endpoint};
-pub use plugins::plugins;
+pub use plugins::available_plugins;
 pub use program::main;
 pub use rerankers::Rerankers;
 pub use routes::endpoints;

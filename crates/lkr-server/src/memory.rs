@@ -1,60 +1,59 @@
-//! Keeps the memory of the process small, where the C library is GNU's. By itself that one makes up to eight pools of
-//! memory for each core, because many threads come and go here, and what is freed in a pool serves no thread of
-//! another and stays with the process.
+//! Limits the memory of the process with the GNU C library. The library creates up to eight arenas for each core, since
+//! many threads come and go here. Memory freed in one arena serves no thread of another, and stays with the process.
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod gnu {
     use std::{fs, num::NonZero, thread, time::Duration};
 
-    /// How often the process looks at its memory.
-    const ROUND: Duration = Duration::from_secs(5);
+    /// How often the process reads its memory size.
+    const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-    /// By how many pages it must have grown for a look at what is free to be worth it: 32 MiB of the usual pages.
-    const GROWN: u64 = 8_192;
+    /// The growth in pages after which free memory is returned: 32 MiB of 4-KiB pages.
+    const GROWTH_PAGES: u64 = 8_192;
 
-    /// What changes by fewer pages rests.
-    const STILL: u64 = 128;
+    /// A process whose size changes by fewer pages is idle.
+    const IDLE_PAGES: u64 = 128;
 
-    /// Bounds the number of pools, and from now on gives back what is free in them.
-    pub(crate) fn keep_small() {
+    /// Limits the number of arenas, and starts a thread that returns their free memory to the system.
+    pub(crate) fn limit_memory() {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         #[expect(unsafe_code, reason = "the C library's own interface")]
-        // SAFETY: the call takes numbers alone, and no other thread runs yet. Where it is refused, nothing changes.
+        // SAFETY: the call takes numbers only, and no other thread runs yet. If it fails, nothing changes.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, cores.clamp(2, 8) as libc::c_int);
         }
-        // Without the thread, memory is only larger than it need be.
-        let _ = thread::Builder::new().name("lkr-memory".to_owned()).spawn(give_back);
+        // Without the thread the process only uses more memory.
+        let _ = thread::Builder::new().name("lkr-memory".to_owned()).spawn(trim_memory);
     }
 
-    /// Looks for what is free whenever the process has grown, and once when it comes to rest.
-    fn give_back() {
-        let mut last = pages().unwrap_or_default();
-        let (mut least, mut was_busy) = (last, false);
+    /// Returns free memory whenever the process has grown, and once when it becomes idle.
+    fn trim_memory() {
+        let mut last = anonymous_pages().unwrap_or_default();
+        let (mut minimum, mut was_busy) = (last, false);
         loop {
-            thread::sleep(ROUND);
-            let Some(now) = pages() else { return };
-            let rests = now.abs_diff(last) < STILL;
-            if now > least + GROWN || (rests && was_busy) {
+            thread::sleep(CHECK_INTERVAL);
+            let Some(now) = anonymous_pages() else { return };
+            let is_idle = now.abs_diff(last) < IDLE_PAGES;
+            if now > minimum + GROWTH_PAGES || (is_idle && was_busy) {
                 #[expect(unsafe_code, reason = "the C library's own interface")]
-                // SAFETY: it may be called at any time, by any thread.
+                // SAFETY: any thread may call it at any time.
                 unsafe {
                     libc::malloc_trim(0);
                 }
-                last = pages().unwrap_or(now);
-                (least, was_busy) = (last, !rests);
+                last = anonymous_pages().unwrap_or(now);
+                (minimum, was_busy) = (last, !is_idle);
             } else {
-                (last, least, was_busy) = (now, least.min(now), was_busy || !rests);
+                (last, minimum, was_busy) = (now, minimum.min(now), was_busy || !is_idle);
             }
         }
     }
 
-    /// How many pages of memory the process has of its own, those of files not counted.
-    fn pages() -> Option<u64> {
+    /// The number of resident pages of the process, without pages of files.
+    fn anonymous_pages() -> Option<u64> {
         let text = fs::read_to_string("/proc/self/statm").ok()?;
         let mut numbers = text.split_whitespace().skip(1).map(str::parse::<u64>);
-        let (resident, of_files) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        Some(resident.saturating_sub(of_files))
+        let (resident, file_backed) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(resident.saturating_sub(file_backed))
     }
 
     #[cfg(test)]
@@ -62,18 +61,18 @@ mod gnu {
         use super::*;
 
         #[test]
-        fn pages_are_counted() {
-            let before = pages().unwrap();
-            let held = vec![1_u8; 256 << 20];
-            let during = pages().unwrap();
-            assert!(during > before + GROWN, "{before} {during}");
-            drop(held);
+        fn anonymous_pages_grow_with_an_allocation() {
+            let before = anonymous_pages().unwrap();
+            let allocation = vec![1_u8; 256 << 20];
+            let during = anonymous_pages().unwrap();
+            assert!(during > before + GROWTH_PAGES, "{before} {during}");
+            drop(allocation);
         }
     }
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) use gnu::keep_small;
+pub(crate) use gnu::limit_memory;
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) const fn keep_small() {}
+pub(crate) const fn limit_memory() {}

@@ -13,13 +13,13 @@ use prometheus::{
 
 use crate::error::ApiError;
 
-/// Bounds of the durations' buckets in seconds.
+/// The histogram buckets of request and search durations, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// The same of calls of models, which take longer.
+/// The histogram buckets of model calls, in seconds.
 const MODEL_BUCKETS: [f64; 11] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
 
-/// What is counted. A metric that cannot be registered is left out, and said so in the log.
+/// The metrics. One that cannot be registered is omitted and logged.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -35,9 +35,9 @@ pub(crate) struct Metrics {
     model_durations: Option<HistogramVec>,
 }
 
-/// Counts the calls of the models that have a purpose.
+/// Counts the calls of models of one purpose.
 #[derive(Debug)]
-struct CallsFor {
+struct CallCounter {
     purpose: &'static str,
     calls: Option<IntCounterVec>,
     tokens: Option<IntCounterVec>,
@@ -47,28 +47,27 @@ struct CallsFor {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
-        let durations = HistogramOpts::new("lkr_http_request_duration_seconds", "Time to answer, by route")
-            .buckets(BUCKETS.to_vec());
+        let durations =
+            HistogramOpts::new("lkr_http_request_duration_seconds", "Time until the response, by route")
+                .buckets(BUCKETS.to_vec());
         let searches =
-            HistogramOpts::new("lkr_search_duration_seconds", "Time of searches that were not cached")
+            HistogramOpts::new("lkr_search_duration_seconds", "Time of searches that missed the cache")
                 .buckets(BUCKETS.to_vec());
         let requests = Opts::new("lkr_http_requests_total", "Requests by method, route and status");
-        let cache = Opts::new("lkr_search_cache_total", "Searches by what the cache had");
-        let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by what came of them");
+        let cache = Opts::new("lkr_search_cache_total", "Searches by cache hit or miss");
+        let deliveries = Opts::new("lkr_webhook_deliveries_total", "Webhook deliveries by outcome");
         let contention = Opts::new(
             "lkr_conflict_retries_exhausted_total",
             "Operations that gave up because other writers changed their records during every attempt",
         );
-        let calls = Opts::new(
-            "lkr_model_calls_total",
-            "Calls of models on other machines, each try counted, by what came of them",
-        );
+        let calls =
+            Opts::new("lkr_model_calls_total", "Calls of remote models by outcome, each attempt counted");
         let tokens = Opts::new(
             "lkr_model_tokens_total",
-            "Tokens of calls of models, as their providers count them, of embedding models as they are estimated",
+            "Tokens of remote model calls: counted by the provider, estimated for embedding models",
         );
         let model_durations =
-            HistogramOpts::new("lkr_model_call_duration_seconds", "Time of calls of models")
+            HistogramOpts::new("lkr_model_call_duration_seconds", "Time of remote model calls")
                 .buckets(MODEL_BUCKETS.to_vec());
         Self {
             model_calls: register(&registry, IntCounterVec::new(calls, &["purpose", "operation", "outcome"])),
@@ -85,16 +84,16 @@ impl Metrics {
             contention: register(&registry, IntCounterVec::new(contention, &["operation"])),
             queued: register(
                 &registry,
-                IntGauge::new("lkr_ingest_queue_tasks", "Tasks that wait or are under work"),
+                IntGauge::new("lkr_ingest_queue_tasks", "Tasks that are pending or running"),
             ),
             registry,
         }
     }
 
-    /// Counts a request. `method` is taken for one of the usual ones, so that nobody makes labels up.
+    /// Counts a request. An unusual method counts as `other`, so that clients cannot create labels.
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-        let method = known.into_iter().find(|known| *known == method).unwrap_or("other");
+        let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+        let method = usual.into_iter().find(|usual| *usual == method).unwrap_or("other");
         if let Some(requests) = &self.requests {
             requests.with_label_values(&[method, route, &status.to_string()]).inc();
         }
@@ -113,7 +112,7 @@ impl Metrics {
         }
     }
 
-    /// What counts what came of webhooks' deliveries, and of tries of them.
+    /// Counts webhook deliveries and their attempts by outcome.
     pub(crate) fn deliveries(&self) -> Arc<dyn Fn(DeliveryOutcome) + Send + Sync> {
         let deliveries = self.deliveries.clone();
         Arc::new(move |outcome| {
@@ -133,9 +132,9 @@ impl Metrics {
         })
     }
 
-    /// What counts the calls of the models that have a purpose.
+    /// Counts the calls of models of a purpose.
     pub(crate) fn model_calls(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
-        Arc::new(CallsFor {
+        Arc::new(CallCounter {
             purpose,
             calls: self.model_calls.clone(),
             tokens: self.model_tokens.clone(),
@@ -143,14 +142,14 @@ impl Metrics {
         })
     }
 
-    /// Sets how many tasks wait or are under work.
+    /// Sets the number of tasks that are pending or running.
     pub(crate) fn queued(&self, tasks: u64) {
         if let Some(queued) = &self.queued {
             queued.set(i64::try_from(tasks).unwrap_or(i64::MAX));
         }
     }
 
-    /// All of it as text.
+    /// All metrics as text.
     pub(crate) fn text(&self) -> Result<String, ApiError> {
         let mut text = String::new();
         TextEncoder::new()
@@ -160,7 +159,7 @@ impl Metrics {
     }
 }
 
-impl CallObserver for CallsFor {
+impl CallObserver for CallCounter {
     fn ended(&self, call: &ModelCall) {
         let operation = call.operation.name();
         if let Some(calls) = &self.calls {
@@ -184,5 +183,5 @@ fn register<T: prometheus::core::Collector + Clone + 'static>(
         registry.register(Box::new(metric.clone()))?;
         Ok(metric)
     });
-    registered.inspect_err(|error| tracing::error!(%error, "a metric is left out")).ok()
+    registered.inspect_err(|error| tracing::error!(%error, "cannot register a metric; it is omitted")).ok()
 }

@@ -1,4 +1,4 @@
-//! What of the things that settings choose among there is here.
+//! The parser plugins that this machine has.
 
 use std::{
     env,
@@ -10,9 +10,9 @@ use lkr_settings::{Parsers, Plugins};
 
 use crate::config::Config;
 
-/// The plugins by what they read, the default first. Blocks where a program has to be asked what it has.
+/// The available plugins by format, the default first. Blocks while it asks tesseract for its languages.
 #[must_use]
-pub fn plugins(tools: &FileTools) -> Plugins {
+pub fn available_plugins(tools: &FileTools) -> Plugins {
     let names = tools.plugins();
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
     Plugins {
@@ -24,19 +24,19 @@ pub fn plugins(tools: &FileTools) -> Plugins {
     }
 }
 
-/// The languages of text in pictures that can be read here; `None` where that is not known.
+/// The languages that OCR can read; `None` if unknown.
 fn ocr_languages(tools: &FileTools) -> Option<Vec<&'static str>> {
     match tools.ocr_languages() {
         Ok(languages) => languages,
         Err(error) => {
-            tracing::warn!(%error, "which languages text in pictures can be read in is not known");
+            tracing::warn!(%error, "cannot list the OCR languages; any language is accepted");
             None
         }
     }
 }
 
-/// The plugins that the settings choose.
-pub(crate) fn chosen(parsers: &Parsers) -> FilePlugins {
+/// The plugins that the settings select.
+pub(crate) fn selected_plugins(parsers: &Parsers) -> FilePlugins {
     FilePlugins {
         pdf: parsers.pdf.plugin.clone(),
         docx: parsers.docx.plugin.clone(),
@@ -46,8 +46,8 @@ pub(crate) fn chosen(parsers: &Parsers) -> FilePlugins {
     }
 }
 
-/// Finds what plugins stand on that is not built in. A library that is named counts; else it is looked for beside the
-/// program, in the data folder and where systems keep libraries. A program is looked for where programs are.
+/// Finds the external tools of plugins. PDFium is the configured library, or the first one found beside the program, in
+/// the data folder or in the system's library folders. Tesseract is searched for in `PATH`.
 pub(crate) fn find_tools(config: &Config) -> FileTools {
     let name = format!("{}pdfium{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let pdfium = config.pdfium_library.clone().or_else(|| {
@@ -62,14 +62,14 @@ pub(crate) fn find_tools(config: &Config) -> FileTools {
 
 fn library_folders(config: &Config) -> Vec<PathBuf> {
     let program = env::current_exe().ok();
-    let beside = program.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let program_dir = program.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let library_path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let usual = ["/usr/local/lib", "/usr/lib", "/usr/lib64", "/lib"].map(PathBuf::from);
     let triplet = PathBuf::from(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH));
-    beside
+    program_dir
         .into_iter()
         .chain([config.data_dir.join("lib")])
-        .chain(env::split_paths(&named))
+        .chain(env::split_paths(&library_path))
         .chain(usual)
         .chain([triplet])
         .collect()

@@ -1,4 +1,4 @@
-//! Files with secrets.
+//! Files that contain secrets.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,13 +6,13 @@ use std::{
     path::Path,
 };
 
-/// Writes a line into a file that only its owner can read, in place of one that is there. When this answers it is on
-/// the disk; a crash before leaves what was there, never half of it.
+/// Writes a line into a file that only its owner can read, and replaces an existing file. The file is synced when this
+/// returns. After a crash the old file is there, never a part of the new one.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let draft = path.with_added_extension("tmp");
-    // One that a crash left behind may be readable by others.
-    match fs::remove_file(&draft) {
+    let temporary = path.with_added_extension("tmp");
+    // A temporary file that a crash left behind may be readable by others.
+    match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
@@ -20,10 +20,10 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
+    let mut file = options.open(&temporary)?;
     writeln!(file, "{text}")?;
     file.sync_all()?;
-    fs::rename(&draft, path)?;
+    fs::rename(&temporary, path)?;
     File::open(folder)?.sync_all()
 }
 
@@ -34,11 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_is_replaced_and_nobody_else_reads_it() {
+    fn write_replaces_the_file_with_one_that_only_its_owner_can_read() {
         let folder = tempfile::tempdir().unwrap();
         let (file, other) = (folder.path().join("secret"), folder.path().join("other"));
         fs::write(&other, "other").unwrap();
-        // Neither the file nor a draft that somebody put there is followed elsewhere.
+        // Symbolic links in the place of the file and of the temporary file are not followed.
         symlink(&other, &file).unwrap();
         symlink(&other, folder.path().join("secret.tmp")).unwrap();
         for text in ["one", "two"] {
@@ -47,6 +47,6 @@ mod tests {
             assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert_eq!(fs::read_to_string(&other).unwrap(), "other");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
     }
 }

@@ -12,9 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    config::{Loaded, Sources, load, show},
+    config::{ConfigSources, LoadedConfig, load, show},
+    file_reader::PARSE_WORKER,
     first_admin, memory,
-    run::{PARSE_WORKER, run},
+    run::run,
 };
 
 /// How long the program waits at its end for work on blocking threads.
@@ -27,7 +28,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|argument| argument == PARSE_WORKER) {
         return lkr::files::work();
     }
-    memory::keep_small();
+    memory::limit_memory();
     if let Some(point) = lkr_fail_points::ENABLED.then(|| std::env::var("FAIL_POINT").ok()).flatten() {
         lkr_fail_points::arm(&point);
     }
@@ -42,7 +43,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn start(arguments: Vec<OsString>) -> Result<()> {
-    let Loaded { config, warnings, check_only, reset_admin, print } = load(&Sources::of_process(arguments))?;
+    let LoadedConfig { config, warnings, check_only, reset_admin, print } =
+        load(&ConfigSources::of_process(arguments))?;
     start_logging();
     for warning in warnings {
         tracing::warn!("{warning}");

@@ -11,22 +11,23 @@ use lkr_models_remote::HttpReranker;
 use lkr_outgoing::Outgoing;
 use lkr_settings::{Derived, ModelEntry, RuntimeSettings, Settings};
 
-use crate::remote::{Built, OPERATION, kept, remote_options, told};
+use crate::remote_models::{CachedResult, OPERATION, cacheable, from_cache, remote_options};
 
-/// Names the reranker of the settings in force. Cheap to clone; before it follows settings, it names none.
+/// The reranker of the current settings. Cheap to clone. Before [`Rerankers::follow`] there is none.
 #[derive(Debug, Clone, Default)]
-pub struct Rerankers(Arc<OnceLock<Derived<Named>>>);
+pub struct Rerankers(Arc<OnceLock<Derived<CachedReranker>>>);
 
-type Named = Built<Option<Arc<dyn Reranker>>>;
+type CachedReranker = CachedResult<Option<Arc<dyn Reranker>>>;
 
 impl Rerankers {
-    /// From now on `settings` count, and `outgoing` calls whom they name. The first ones stay.
+    /// Follows `settings`: builds the reranker that they name, with calls through `outgoing`. A second call changes
+    /// nothing.
     pub fn follow(&self, settings: &Settings, outgoing: Outgoing) {
-        let build = move |settings: &RuntimeSettings| -> Named {
-            kept(remote(&settings.models.rerank, &outgoing).transpose())
+        let build = move |settings: &RuntimeSettings| -> CachedReranker {
+            cacheable(remote(&settings.models.rerank, &outgoing).transpose())
         };
         if self.0.set(settings.derive(build)).is_err() {
-            tracing::error!("rerankers were to follow settings twice");
+            tracing::error!("rerankers follow settings already; the second call is ignored");
         }
     }
 }
@@ -35,17 +36,17 @@ impl Rerankers {
 impl RerankerSource for Rerankers {
     async fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>> {
         let Some(derived) = self.0.get() else { return Ok(None) };
-        let settings = |error| Error::new(ErrorKind::Unavailable, OPERATION, error);
-        told(&*derived.get().await.map_err(settings)?)
+        let unavailable = |error| Error::new(ErrorKind::Unavailable, OPERATION, error);
+        from_cache(&*derived.get().await.map_err(unavailable)?)
     }
 }
 
-/// The reranker that an entry names; `None` where it names none.
+/// The reranker that an entry names; `None` without a provider.
 pub(crate) fn remote(entry: &ModelEntry, outgoing: &Outgoing) -> Option<Result<Arc<dyn Reranker>>> {
     entry.provider?;
-    let make = || {
+    let build = || {
         let reranker = HttpReranker::new(outgoing.clone(), remote_options(entry)?)?;
         Ok(Arc::new(reranker) as Arc<dyn Reranker>)
     };
-    Some(make())
+    Some(build())
 }

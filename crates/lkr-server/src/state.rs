@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The application's state, shared by all requests.
 
 use std::{
     path::PathBuf,
@@ -9,7 +9,11 @@ use std::{
 };
 
 use ipnet::IpNet;
-use lkr::{KnowledgeBase, files::FileReader};
+use lkr::{
+    KnowledgeBase,
+    files::FileReader,
+    ports::{models::CallObserver, state::ContentionObserver},
+};
 use lkr_auth::Auth;
 use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
@@ -18,52 +22,52 @@ use tokio::sync::Semaphore;
 
 use crate::{
     chat_models::ChatModels,
-    embedders::Embedders,
-    error::{ApiError, Code},
-    http::{AnswerRoom, BodyBudget, InFlight},
+    embedder_reconciler::EmbedderReconciler,
+    error::{ApiError, ErrorCode},
+    http::{BodyBudget, InFlight, ResponseMemory},
     metrics::Metrics,
 };
 
-/// The memory that bodies may take together: two of the largest, and a crowd of usual ones.
-const BODIES_BYTES: usize = 256 * 1024 * 1024;
+/// The memory that request bodies may take together: two of the largest and many usual ones.
+const BODY_BUDGET_BYTES: usize = 256 * 1024 * 1024;
 
-/// The memory that large answers may take together until they are sent.
-const ANSWERS_BYTES: u32 = 256 * 1024 * 1024;
+/// The memory that large responses may take together until they are sent.
+const RESPONSE_MEMORY_BYTES: u32 = 256 * 1024 * 1024;
 
-/// How many may watch tasks at a time: each has a connection, and is told within moments.
-const WATCHERS: usize = 1_000;
+/// The most clients that watch tasks at once. Each holds a connection and is polled for several times a second.
+const MAX_WATCHERS: usize = 1_000;
 
-/// The stores behind the service.
+/// The libraries behind the service.
 #[derive(Debug, Clone)]
 pub struct Services {
     /// Documents and searches.
     pub kb: KnowledgeBase,
-    /// What reads files.
+    /// Parses uploaded files.
     pub files: FileReader,
-    /// Accounts, sessions and keys.
+    /// Accounts, sessions and API keys.
     pub auth: Auth,
-    /// What can be changed while the service runs.
+    /// The settings that can be changed while the service runs.
     pub settings: Settings,
-    /// The embedding model that the settings name.
-    pub embedders: Embedders,
-    /// Who is told of what happens.
+    /// Applies the settings' embedding model.
+    pub embedder_reconciler: EmbedderReconciler,
+    /// Webhooks and their deliveries.
     pub webhooks: Webhooks,
-    /// The language models that the settings name.
+    /// The settings' language models.
     pub chat_models: ChatModels,
-    /// What calls models on other machines.
+    /// The client for outgoing requests.
     pub outgoing: Outgoing,
 }
 
-/// What of the configuration requests depend on.
+/// The part of the configuration that requests depend on.
 #[derive(Debug, Clone, Default)]
 pub struct AppOptions {
-    /// Whether reading needs a login too.
+    /// Whether reads need a login too.
     pub require_login_for_reads: bool,
-    /// The file with the first admin's password, which goes with that password.
+    /// The file with the first admin's generated password. It is removed when that password changes.
     pub initial_password_file: Option<PathBuf>,
-    /// Whether anybody may make an account.
+    /// Whether anybody may register an account.
     pub register_enabled: bool,
-    /// Proxies whose X-Forwarded-For is believed.
+    /// Proxies whose X-Forwarded-For is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The extensions of files that may be uploaded, in lower case with their dots.
     pub upload_extensions: Vec<String>,
@@ -76,11 +80,11 @@ pub struct AppOptions {
 pub struct AppState {
     pub(crate) options: AppOptions,
     pub(crate) metrics: Metrics,
-    pub(crate) bodies: BodyBudget,
-    pub(crate) answers: AnswerRoom,
+    pub(crate) body_budget: BodyBudget,
+    pub(crate) response_memory: ResponseMemory,
     pub(crate) in_flight: InFlight,
-    /// Those who may watch tasks at a time.
-    pub(crate) watchers: Arc<Semaphore>,
+    /// One permit for each client that watches a task.
+    pub(crate) watcher_permits: Arc<Semaphore>,
     services: OnceLock<Services>,
     stopping: AtomicBool,
 }
@@ -92,31 +96,42 @@ impl AppState {
         Self {
             options,
             metrics: Metrics::new(),
-            bodies: BodyBudget::new(BODIES_BYTES),
-            answers: AnswerRoom::new(ANSWERS_BYTES),
+            body_budget: BodyBudget::new(BODY_BUDGET_BYTES),
+            response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
             in_flight: InFlight::default(),
-            watchers: Arc::new(Semaphore::new(WATCHERS)),
+            watcher_permits: Arc::new(Semaphore::new(MAX_WATCHERS)),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),
         }
     }
 
-    /// Puts the services in place; from now on requests are answered. The first ones stay.
+    /// Sets the services; requests are served from now on. A second call changes nothing.
     pub fn open(&self, services: Services) {
         if self.services.set(services).is_err() {
-            tracing::error!("services were opened twice");
+            tracing::error!("services opened twice; the first ones stay");
         }
     }
 
-    /// How many requests are in flight.
+    /// The number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.count()
     }
 
-    /// Takes no more requests: those that still come over open connections are refused.
+    /// Refuses requests from now on, including those over open connections.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Counts the model calls of a purpose: embed, summarize or classify.
+    #[must_use]
+    pub(crate) fn call_observer(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
+        self.metrics.model_calls(purpose)
+    }
+
+    /// Counts operations that gave up because of contention.
+    pub(crate) fn contention_observer(&self) -> ContentionObserver {
+        self.metrics.contention()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -124,6 +139,6 @@ impl AppState {
     }
 
     pub(crate) fn services(&self) -> Result<&Services, ApiError> {
-        self.services.get().ok_or_else(|| ApiError::new(Code::Overloaded, "the service is starting"))
+        self.services.get().ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "the service is starting"))
     }
 }

@@ -1,4 +1,4 @@
-//! Webhooks and outgoing requests, put together.
+//! Connects webhooks with tasks, settings and metrics.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::{state::AppState, wire::tasks::TaskItem};
 
-/// What writes down what webhooks are told: tasks as answers show them.
+/// The outbox. Its events contain tasks in the form that responses have.
 #[must_use]
 pub fn outbox() -> EventOutbox {
-    EventOutbox::new(show)
+    EventOutbox::new(task_json)
 }
 
 /// The webhooks in a store.
@@ -28,13 +28,13 @@ pub async fn open_webhooks(
     Webhooks::open(Parts { state, sealing, outgoing, outbox, options, observe }).await
 }
 
-/// What addresses of models must pass.
+/// The check that the addresses of models must pass.
 #[must_use]
 pub fn address_check(policy: Policy) -> AddressCheck {
     Arc::new(move |address| policy.check(address).map_err(|error| error.reason()))
 }
 
-fn show(task: &Task) -> Value {
-    // Texts and numbers alone: that does not fail.
+fn task_json(task: &Task) -> Value {
+    // Strings and numbers always serialise.
     serde_json::to_value(TaskItem::from(task.clone())).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ fn settings_test_uses_stored_key_after_restart() {
     server.stop();
     server.restart();
     let (ok, detail) = try_out(&server, "summarize", &json!({ "api_key": "********" }));
-    assert!(ok && detail.contains("thinker said") && detail.contains("it takes a schema"), "{detail}");
+    assert!(ok && detail.contains("thinker answered") && detail.contains("accepts a schema"), "{detail}");
     // The stored key is never sent to another address.
     let elsewhere = TestProvider::start();
     let (ok, _) =

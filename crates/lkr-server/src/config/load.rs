@@ -1,4 +1,4 @@
-//! The four sources, one over the other.
+//! Loads the configuration from its four sources.
 
 use std::{
     ffi::OsString,
@@ -10,27 +10,27 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{
     Config,
-    keys::{KEYS, Key, Kind, Show},
+    keys::{ConfigKey, KEYS, ValueKind, Visibility},
 };
 
-/// The file that is read when none is named.
-const FILE: &str = "lkr.toml";
+/// The default configuration file.
+const DEFAULT_FILE: &str = "lkr.toml";
 
-/// The command for an admin who is locked out.
+/// The subcommand for an operator who is locked out.
 const RESET_ADMIN: &str = "reset-admin";
 
-/// Where a configuration comes from.
+/// The sources of a configuration.
 #[derive(Debug, Clone, Default)]
-pub struct Sources {
-    /// The working folder.
+pub struct ConfigSources {
+    /// The working directory.
     pub folder: PathBuf,
     /// The environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The arguments, the program's name first.
+    /// The command line, starting with the program's name.
     pub arguments: Vec<OsString>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Those of this process, with the given arguments.
     #[must_use]
     pub fn of_process(arguments: Vec<OsString>) -> Self {
@@ -38,27 +38,27 @@ impl Sources {
     }
 }
 
-/// What was loaded.
+/// A loaded configuration, and what the command line asks for.
 #[derive(Debug, Clone)]
-pub struct Loaded {
-    /// What is in force.
+pub struct LoadedConfig {
+    /// The effective configuration.
     pub config: Config,
-    /// What was met that does no harm.
+    /// Warnings about the sources.
     pub warnings: Vec<String>,
-    /// Whether the configuration shall be shown and nothing be started.
+    /// Whether to print the configuration and exit.
     pub check_only: bool,
-    /// Whether the account `admin` shall be let in again, and nothing be started.
+    /// Whether to reset the account `admin` and exit.
     pub reset_admin: bool,
-    /// A text to print in place of anything else: the help or the version.
+    /// The help or version text to print before exiting.
     pub print: Option<String>,
 }
 
 /// Reads the configuration.
 ///
 /// # Errors
-/// One line that names the key, where it stands and what is wrong with it.
-pub fn load(sources: &Sources) -> Result<Loaded> {
-    let mut loaded = Loaded {
+/// One line that names the key, its source and what is wrong.
+pub fn load(sources: &ConfigSources) -> Result<LoadedConfig> {
+    let mut loaded = LoadedConfig {
         config: Config::default(),
         warnings: Vec::new(),
         check_only: false,
@@ -82,16 +82,16 @@ pub fn load(sources: &Sources) -> Result<Loaded> {
     Ok(loaded)
 }
 
-fn set(config: &mut Config, key: &Key, place: &str, value: &str) -> Result<()> {
-    (key.set)(config, value).map_err(|reason| match key.show {
-        Show::Plain => anyhow!("bad value {value:?} for {place}: {reason}"),
-        // Part of it may be a secret.
-        Show::Secret | Show::Url => anyhow!("bad value for {place}: {reason}"),
+fn set(config: &mut Config, key: &ConfigKey, source: &str, value: &str) -> Result<()> {
+    (key.set)(config, value).map_err(|reason| match key.visibility {
+        Visibility::Plain => anyhow!("bad value {value:?} for {source}: {reason}"),
+        // The value may contain a secret.
+        Visibility::Secret | Visibility::Url => anyhow!("bad value for {source}: {reason}"),
     })
 }
 
-fn read_file(config: &mut Config, sources: &Sources, named: Option<&PathBuf>) -> Result<()> {
-    let path = sources.folder.join(named.map_or(Path::new(FILE), PathBuf::as_path));
+fn read_file(config: &mut Config, sources: &ConfigSources, named: Option<&PathBuf>) -> Result<()> {
+    let path = sources.folder.join(named.map_or(Path::new(DEFAULT_FILE), PathBuf::as_path));
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(()),
@@ -106,32 +106,32 @@ fn read_file(config: &mut Config, sources: &Sources, named: Option<&PathBuf>) ->
     for (name, value) in &table {
         let key = KEYS.iter().find(|key| key.name == name);
         let key = key.ok_or_else(|| anyhow!("unknown key {name} in {shown}"))?;
-        let place = format!("{name} in {shown}");
+        let source = format!("{name} in {shown}");
         let value =
-            toml_text(key.kind, value).map_err(|reason| anyhow!("bad value for {place}: {reason}"))?;
-        set(config, key, &place, &value)?;
+            toml_text(key.kind, value).map_err(|reason| anyhow!("bad value for {source}: {reason}"))?;
+        set(config, key, &source, &value)?;
     }
     Ok(())
 }
 
-fn toml_text(kind: Kind, value: &toml::Value) -> Result<String, String> {
+fn toml_text(kind: ValueKind, value: &toml::Value) -> Result<String, String> {
     use toml::Value;
     match (kind, value) {
-        (Kind::Text | Kind::List, Value::String(text)) => Ok(text.clone()),
-        (Kind::Integer, Value::Integer(number)) => Ok(number.to_string()),
-        (Kind::Boolean, Value::Boolean(truth)) => Ok(truth.to_string()),
-        (Kind::List, Value::Array(items)) => {
+        (ValueKind::Text | ValueKind::List, Value::String(text)) => Ok(text.clone()),
+        (ValueKind::Integer, Value::Integer(number)) => Ok(number.to_string()),
+        (ValueKind::Boolean, Value::Boolean(truth)) => Ok(truth.to_string()),
+        (ValueKind::List, Value::Array(items)) => {
             let texts: Option<Vec<_>> = items.iter().map(Value::as_str).collect();
             texts.map(|texts| texts.join(",")).ok_or_else(|| "expected a list of strings".to_owned())
         }
-        (Kind::Text, _) => Err("expected a string".to_owned()),
-        (Kind::Integer, _) => Err("expected a whole number".to_owned()),
-        (Kind::Boolean, _) => Err("expected true or false".to_owned()),
-        (Kind::List, _) => Err("expected a list of strings".to_owned()),
+        (ValueKind::Text, _) => Err("expected a string".to_owned()),
+        (ValueKind::Integer, _) => Err("expected a whole number".to_owned()),
+        (ValueKind::Boolean, _) => Err("expected true or false".to_owned()),
+        (ValueKind::List, _) => Err("expected a list of strings".to_owned()),
     }
 }
 
-fn read_environment(loaded: &mut Loaded, sources: &Sources) -> Result<()> {
+fn read_environment(loaded: &mut LoadedConfig, sources: &ConfigSources) -> Result<()> {
     for (name, value) in &sources.environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with("LKR_")) else { continue };
         let Some(key) = KEYS.iter().find(|key| key.env() == name) else {
@@ -156,7 +156,7 @@ fn read_flags(config: &mut Config, flags: &ArgMatches) -> Result<()> {
 fn command() -> Command {
     let keys = KEYS.iter().map(|key| {
         let arg = Arg::new(key.name).long(key.flag()).help(key.help).value_name("VALUE").global(true);
-        if key.kind == Kind::Boolean {
+        if key.kind == ValueKind::Boolean {
             arg.num_args(0..=1).default_missing_value("true")
         } else {
             arg.num_args(1)
@@ -171,22 +171,22 @@ fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .global(true)
-                .help("Configuration file in place of lkr.toml"),
+                .help("Configuration file to read instead of lkr.toml"),
         )
         .arg(
             Arg::new("check-config")
                 .long("check-config")
                 .action(ArgAction::SetTrue)
-                .help("Print what is in force, secrets masked, and exit"),
+                .help("Print the effective configuration with secrets masked, and exit"),
         )
         .args(keys)
         .subcommand(Command::new(RESET_ADMIN).about(
-            "Enables the account admin of a data folder that no server has open, ends its sessions and keys, and \
-             writes a new password to <data_dir>/initial-admin-password",
+            "Reset the account admin while no server runs: enable it, end its sessions and API keys, and write a new \
+             password to <data_dir>/initial-admin-password",
         ))
 }
 
-/// The first line of what clap has to say, which names the argument.
+/// The first line of clap's message, which names the argument.
 fn flag_error(error: &clap::Error) -> anyhow::Error {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

@@ -1,21 +1,26 @@
+//! Prints the configuration.
+
 use std::fmt::Write as _;
 
 use super::{
     Config,
-    keys::{KEYS, Kind, Show},
+    keys::{KEYS, ValueKind, Visibility},
 };
 
-/// What is in force, as a configuration file would say it, secrets masked. Keys without a value are comments.
+/// The effective configuration in the format of the configuration file, with secrets masked. Keys without a value become
+/// comments.
 #[must_use]
 pub fn show(config: &Config) -> String {
     let mut text = String::new();
     for key in KEYS {
-        let value = (key.get)(config).map(|value| mask(key.show, &value));
+        let value = (key.get)(config).map(|value| mask(key.visibility, &value));
         // Writing to a string cannot fail.
         let _ = match (value, key.kind) {
             (None, _) => writeln!(text, "# {} is not set", key.name),
-            (Some(value), Kind::Integer | Kind::Boolean) => writeln!(text, "{} = {value}", key.name),
-            (Some(value), Kind::Text | Kind::List) => {
+            (Some(value), ValueKind::Integer | ValueKind::Boolean) => {
+                writeln!(text, "{} = {value}", key.name)
+            }
+            (Some(value), ValueKind::Text | ValueKind::List) => {
                 writeln!(text, "{} = {}", key.name, toml::Value::String(value))
             }
         };
@@ -23,11 +28,11 @@ pub fn show(config: &Config) -> String {
     text
 }
 
-fn mask(show: Show, value: &str) -> String {
-    match show {
-        Show::Plain => value.to_owned(),
-        Show::Secret => "********".to_owned(),
-        Show::Url => {
+fn mask(visibility: Visibility, value: &str) -> String {
+    match visibility {
+        Visibility::Plain => value.to_owned(),
+        Visibility::Secret => "********".to_owned(),
+        Visibility::Url => {
             match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
                 Some((scheme, (_, host))) => format!("{scheme}://********@{host}"),
                 None => value.to_owned(),

@@ -1,4 +1,4 @@
-//! What values there can be, one function each: the value, or the reason why it is none.
+//! Parsers of configuration values. An error is the reason why the value is invalid.
 
 use std::{
     net::IpAddr,
@@ -28,7 +28,7 @@ pub(super) fn optional_path(text: &str) -> Parsed<Option<PathBuf>> {
     Ok(optional(text)?.map(PathBuf::from))
 }
 
-/// An empty text is no value.
+/// An empty text means that the value is not set.
 pub(super) fn optional(text: &str) -> Parsed<Option<String>> {
     Ok((!text.is_empty()).then(|| text.to_owned()))
 }
@@ -37,7 +37,7 @@ pub(super) fn optional_url(text: &str) -> Parsed<Option<String>> {
     match text.split_once("://") {
         _ if text.is_empty() => Ok(None),
         Some((scheme, rest)) if !scheme.is_empty() && !rest.is_empty() => Ok(Some(text.to_owned())),
-        _ => Err("expected an address such as http://host:port".to_owned()),
+        _ => Err("expected a URL such as http://host:port".to_owned()),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn boolean(text: &str) -> Parsed<bool> {
     }
 }
 
-/// At most 1 TiB, so that the number of bytes is one that can be counted with.
+/// At most 1 TiB, so that the number of bytes does not overflow.
 pub(super) fn megabytes(text: &str) -> Parsed<u64> {
     let range = 1..=1024 * 1024;
     match text.parse() {
@@ -102,12 +102,12 @@ fn one_of<T: Copy + std::fmt::Debug>(text: &str, choices: &[T]) -> Parsed<T> {
     })
 }
 
-/// The name of a choice: its variant in lower case.
+/// The name of an enum variant in lower case.
 pub(super) fn name_of(choice: impl std::fmt::Debug) -> String {
     format!("{choice:?}").to_ascii_lowercase()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table of keys asks for an option")]
+#[expect(clippy::unnecessary_wraps, reason = "the table of keys expects an option")]
 pub(super) fn shown(path: &Path) -> Option<String> {
     Some(path.display().to_string())
 }
@@ -118,17 +118,19 @@ fn list(text: &str, check: impl Fn(&str) -> Result<(), String>) -> Parsed<Vec<St
     Ok(items.into_iter().map(str::to_owned).collect())
 }
 
-/// An empty text is no list; one of commas and blanks is one, and says nothing.
+/// An empty text means that the list is not set. A list of commas and blanks is an error: its author meant to restrict
+/// the hosts.
 pub(super) fn hosts(text: &str) -> Parsed<Option<Vec<String>>> {
     let check = |host: &str| match Policy::only([host]) {
-        Err(_) => Err(format!("expected names of hosts, without scheme, port and path; {host:?} is none")),
+        Err(_) => {
+            Err(format!("expected host names without scheme, port and path; {host:?} is not a host name"))
+        }
         Ok(_) => Ok(()),
     };
     let hosts = list(text, check)?;
     match hosts.is_empty() {
         _ if text.is_empty() => Ok(None),
-        // Whoever wrote a list means to bound who is called.
-        true => Err("expected names of hosts; this is a list that names no host".to_owned()),
+        true => Err("expected host names; the list names no host".to_owned()),
         false => Ok(Some(hosts)),
     }
 }
@@ -137,12 +139,12 @@ pub(super) fn proxies(text: &str) -> Parsed<Vec<IpNet>> {
     let items = list(text, |_| Ok(()))?;
     let network = |item: &String| -> Parsed<IpNet> {
         let parsed = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
-        parsed.map_err(|_| format!("expected addresses or networks such as 10.0.0.0/8, {item:?} is neither"))
+        parsed.map_err(|_| format!("expected addresses or networks such as 10.0.0.0/8; {item:?} is neither"))
     };
     items.iter().map(network).collect()
 }
 
-/// Networks as they are written; one of a single address as that address.
+/// Networks in CIDR notation; a network of one address as that address.
 pub(super) fn networks(networks: &[IpNet]) -> String {
     let shown = networks.iter().map(|network| match network.prefix_len() == network.max_prefix_len() {
         true => network.addr().to_string(),
@@ -156,7 +158,9 @@ pub(super) fn origins(text: &str) -> Parsed<Vec<String>> {
         let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
         match host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' '])) {
             true => Ok(()),
-            false => Err(format!("expected origins such as https://example.org, {origin:?} is none")),
+            false => {
+                Err(format!("expected origins such as https://example.org; {origin:?} is not an origin"))
+            }
         }
     })
 }

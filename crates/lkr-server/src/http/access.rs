@@ -1,33 +1,33 @@
-//! Who may call what. Each right is a type that handlers take as their first argument, so that none can forget it.
+//! Who may call what. Each permission is a type that handlers take as their first argument, so none can forget it.
 
 use actix_web::{HttpRequest, http::header};
 use lkr::Creator;
 use lkr_auth::{Account, Actor, Credential, Identity, Role};
 
-use super::RequestId;
+use super::request_id::RequestId;
 use crate::{
-    error::{ApiError, Code, Failing},
-    state::Services,
+    error::{ApiError, ErrorCode, KbResultExt},
+    state::{AppState, Services},
 };
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody; a credential is not looked at.
-    Open,
-    /// Anybody, whatever is configured; a credential must be good.
-    Unlisted,
-    /// Anybody, unless reading needs a login; a credential must be good.
+    /// Anybody. A credential is ignored.
+    Public,
+    /// Anybody, whatever the configuration. A credential must be valid.
+    PublicVerified,
+    /// Anybody, unless the configuration requires a login for reads. A credential must be valid.
     Reader,
     /// Any account.
-    Member,
-    /// Any account, also one that must change its password.
-    Flagged,
+    Authenticated,
+    /// Any account, including one that must change its password first.
+    PendingPassword,
     /// Accounts of role admin.
     Admin,
-    /// Who brought in the document that the path names, and admins. Any account where there is no such document.
+    /// Admins, and the owner of the document that the path names. Any account if there is no such document.
     Owner,
-    /// Who asked for the task that the path names, and admins. Any account where there is no such task.
+    /// Admins, and the creator of the task that the path names. Any account if there is no such task.
     TaskOwner,
 }
 
@@ -36,14 +36,14 @@ impl Access {
     #[must_use]
     pub const fn needs_login(self, login_for_reads: bool) -> bool {
         match self {
-            Self::Open | Self::Unlisted => false,
+            Self::Public | Self::PublicVerified => false,
             Self::Reader => login_for_reads,
-            Self::Member | Self::Flagged | Self::Admin | Self::Owner | Self::TaskOwner => true,
+            Self::Authenticated | Self::PendingPassword | Self::Admin | Self::Owner | Self::TaskOwner => true,
         }
     }
 }
 
-/// Who called, and with which credential.
+/// The caller's account and credential.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) account: Account,
@@ -57,141 +57,142 @@ impl Caller {
         self.account.role == Role::Admin
     }
 
-    /// Who it is, for the audit log.
-    pub(crate) fn by(&self) -> Actor<'_> {
+    /// The caller as the audit log records it.
+    pub(crate) fn actor(&self) -> Actor<'_> {
         self.account.by(self.request_id.as_str())
     }
 
-    /// Who it is, for what it makes.
+    /// The caller as the creator of a document or task.
     pub(crate) fn creator(&self) -> Creator {
         Creator { name: self.account.username.clone(), id: self.account.id.clone() }
     }
 }
 
-/// A right: what a route asks for, and what its handler gets.
-pub(crate) trait Right: Sized + 'static {
+/// A permission: what a route requires, and what its handler receives.
+pub(crate) trait Permission: Sized + 'static {
     const ACCESS: Access;
 
-    /// `None` where the right needs a caller and there is none.
-    fn granted(caller: Option<Caller>) -> Option<Self>;
+    /// The permission of an admitted caller; `None` if the permission needs a caller and there is none.
+    fn from_caller(caller: Option<Caller>) -> Option<Self>;
 }
 
-/// Stands for [`Access::Open`].
+/// Permission of [`Access::Public`].
 #[derive(Debug)]
-pub(crate) struct Open;
+pub(crate) struct Public;
 
-/// Stands for [`Access::Unlisted`].
+/// Permission of [`Access::PublicVerified`].
 #[derive(Debug)]
-pub(crate) struct Unlisted;
+pub(crate) struct PublicVerified;
 
-/// Stands for [`Access::Reader`].
+/// Permission of [`Access::Reader`].
 #[derive(Debug)]
 pub(crate) struct Reader;
 
-/// Stands for [`Access::Member`].
+/// Permission of [`Access::Authenticated`].
 #[derive(Debug)]
-pub(crate) struct Member(pub(crate) Caller);
+pub(crate) struct Authenticated(pub(crate) Caller);
 
-/// Stands for [`Access::Flagged`].
+/// Permission of [`Access::PendingPassword`].
 #[derive(Debug)]
-pub(crate) struct Flagged(pub(crate) Caller);
+pub(crate) struct PendingPassword(pub(crate) Caller);
 
-/// Stands for [`Access::Admin`].
+/// Permission of [`Access::Admin`].
 #[derive(Debug)]
 pub(crate) struct Admin(pub(crate) Caller);
 
-/// Stands for [`Access::Owner`].
+/// Permission of [`Access::Owner`].
 #[derive(Debug)]
 pub(crate) struct Owner(pub(crate) Caller);
 
-/// Stands for [`Access::TaskOwner`].
+/// Permission of [`Access::TaskOwner`].
 #[derive(Debug)]
 pub(crate) struct TaskOwner;
 
-impl Right for Open {
-    const ACCESS: Access = Access::Open;
+impl Permission for Public {
+    const ACCESS: Access = Access::Public;
 
-    fn granted(_: Option<Caller>) -> Option<Self> {
+    fn from_caller(_: Option<Caller>) -> Option<Self> {
         Some(Self)
     }
 }
 
-impl Right for Unlisted {
-    const ACCESS: Access = Access::Unlisted;
+impl Permission for PublicVerified {
+    const ACCESS: Access = Access::PublicVerified;
 
-    fn granted(_: Option<Caller>) -> Option<Self> {
+    fn from_caller(_: Option<Caller>) -> Option<Self> {
         Some(Self)
     }
 }
 
-impl Right for Reader {
+impl Permission for Reader {
     const ACCESS: Access = Access::Reader;
 
-    fn granted(_: Option<Caller>) -> Option<Self> {
+    fn from_caller(_: Option<Caller>) -> Option<Self> {
         Some(Self)
     }
 }
 
-impl Right for Member {
-    const ACCESS: Access = Access::Member;
+impl Permission for Authenticated {
+    const ACCESS: Access = Access::Authenticated;
 
-    fn granted(caller: Option<Caller>) -> Option<Self> {
+    fn from_caller(caller: Option<Caller>) -> Option<Self> {
         caller.map(Self)
     }
 }
 
-impl Right for Flagged {
-    const ACCESS: Access = Access::Flagged;
+impl Permission for PendingPassword {
+    const ACCESS: Access = Access::PendingPassword;
 
-    fn granted(caller: Option<Caller>) -> Option<Self> {
+    fn from_caller(caller: Option<Caller>) -> Option<Self> {
         caller.map(Self)
     }
 }
 
-impl Right for Admin {
+impl Permission for Admin {
     const ACCESS: Access = Access::Admin;
 
-    fn granted(caller: Option<Caller>) -> Option<Self> {
+    fn from_caller(caller: Option<Caller>) -> Option<Self> {
         caller.filter(Caller::is_admin).map(Self)
     }
 }
 
-impl Right for Owner {
+impl Permission for Owner {
     const ACCESS: Access = Access::Owner;
 
-    fn granted(caller: Option<Caller>) -> Option<Self> {
+    fn from_caller(caller: Option<Caller>) -> Option<Self> {
         caller.map(Self)
     }
 }
 
-impl Right for TaskOwner {
+impl Permission for TaskOwner {
     const ACCESS: Access = Access::TaskOwner;
 
-    fn granted(caller: Option<Caller>) -> Option<Self> {
+    fn from_caller(caller: Option<Caller>) -> Option<Self> {
         caller.map(|_| Self)
     }
 }
 
-/// Admits a request or refuses it. The caller is answered where the right is theirs by their account; who needs
-/// no login is served as anybody is.
-pub(crate) async fn admit(
+/// Admits a request or refuses it. Returns the caller if the route needs a login; otherwise the route serves everybody
+/// alike.
+pub(super) async fn admit(
     access: Access,
     request: &HttpRequest,
-    services: &Services,
-    login_for_reads: bool,
+    state: &AppState,
 ) -> Result<Option<Caller>, ApiError> {
-    if access == Access::Open {
+    if access == Access::Public {
         return Ok(None);
     }
+    let services = state.services()?;
     let caller = authenticate(request, services).await?;
-    if !access.needs_login(login_for_reads) {
+    if !access.needs_login(state.options.require_login_for_reads) {
         return Ok(None);
     }
-    let caller = caller
-        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "this needs a login: no credential was sent"))?;
-    if caller.account.must_change_password && access != Access::Flagged {
+    let caller = caller.ok_or_else(|| {
+        ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")
+    })?;
+    if caller.account.must_change_password && access != Access::PendingPassword {
         return Err(ApiError::new(
-            Code::PasswordChangeRequired,
+            ErrorCode::PasswordChangeRequired,
             "the password must be changed first: POST /api/v1/auth/password",
         ));
     }
@@ -199,7 +200,7 @@ pub(crate) async fn admit(
     Ok(Some(caller))
 }
 
-/// Refuses who may log in and yet may not do this.
+/// Refuses a caller whose role or ownership does not suffice.
 async fn check_role(
     access: Access,
     caller: &Caller,
@@ -217,19 +218,19 @@ async fn check_role(
     }
 }
 
-/// Refuses whom the document that the path names does not belong to. What cannot be an id is no document's.
+/// Refuses a caller that does not own the document that the path names. A malformed id belongs to nobody.
 async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
     let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
         return Ok(());
     };
-    let owner = services.kb.owner(doc_id).await.writing()?;
+    let owner = services.kb.owner(doc_id).await.for_write()?;
     if owner.is_none_or(|owner| owner.is(&caller.account.id)) {
         return Ok(());
     }
-    Err(ApiError::forbidden("the document is another account's"))
+    Err(ApiError::forbidden("the document belongs to another account"))
 }
 
-/// Refuses whom the task that the path names does not belong to. What cannot be an id is no task's.
+/// Refuses a caller that did not create the task that the path names. A malformed id belongs to nobody.
 async fn check_task_owner(
     caller: &Caller,
     request: &HttpRequest,
@@ -238,21 +239,21 @@ async fn check_task_owner(
     let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
         return Ok(());
     };
-    let task = services.kb.task(task_id).await.writing()?;
+    let task = services.kb.task(task_id).await.for_write()?;
     if task.is_none_or(|task| task.created_by.is(&caller.account.id)) {
         return Ok(());
     }
-    Err(ApiError::forbidden("the task is another account's"))
+    Err(ApiError::forbidden("the task belongs to another account"))
 }
 
-/// Whose credential a request carries. One that is no good is refused wherever it is sent.
+/// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none.
 async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Option<Caller>, ApiError> {
     let mut credentials = request.headers().get_all(header::AUTHORIZATION);
     let Some(credential) = credentials.next() else { return Ok(None) };
     let malformed = || {
         ApiError::new(
-            Code::Unauthenticated,
-            "the credential is malformed: Bearer and an access token are needed",
+            ErrorCode::Unauthenticated,
+            "the credential is malformed: expected Bearer and an access token",
         )
     };
     if credentials.next().is_some() {

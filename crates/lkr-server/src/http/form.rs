@@ -1,4 +1,4 @@
-//! Forms with a file, which goes to the disk as it comes.
+//! Forms with a file. The file is written to the disk as it arrives.
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
@@ -11,22 +11,22 @@ use actix_web::{
 use futures_util::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 
-use super::{body::check_content_encoding, incoming::Incoming, part_headers::PartHeaders};
+use super::{json_body::check_content_encoding, part_headers::PartHeaderDecoder, request_body::RequestBody};
 use crate::error::ApiError;
 
-/// What a form may hold.
+/// What a form may contain.
 pub(crate) struct FormRules<'a> {
-    /// The part that is the file.
+    /// The name of the file part.
     pub(crate) file: &'static str,
-    /// The parts that are texts.
+    /// The names of the text parts.
     pub(crate) texts: &'static [&'static str],
     /// The longest text in bytes.
     pub(crate) max_text_bytes: usize,
-    /// The extensions that a file's name may have, in lower case with their dots.
+    /// The allowed file name extensions, in lower case with their dots.
     pub(crate) extensions: &'a [String],
     /// The largest file in bytes.
     pub(crate) max_file_bytes: u64,
-    /// The folder of files without names.
+    /// The folder of unnamed temporary files.
     pub(crate) spool: &'a Path,
 }
 
@@ -37,27 +37,27 @@ pub(crate) struct Form {
     pub(crate) texts: BTreeMap<&'static str, Vec<u8>>,
 }
 
-/// A file as it was sent.
+/// An uploaded file.
 #[derive(Debug)]
 pub(crate) struct FormFile {
-    /// `unnamed` where it had no name.
+    /// `unnamed` if the client sent no name.
     pub(crate) name: String,
     pub(crate) media_type: Option<String>,
-    /// A file without a name on the disk.
+    /// An unnamed temporary file.
     pub(crate) file: File,
     pub(crate) length: u64,
 }
 
-/// Reads a form, and what may follow it: afterwards nobody asks for the body for as long as it takes to read the file.
+/// Reads a form and everything after it. Nobody polls the body afterwards while the file is being parsed.
 pub(super) async fn read(request: &HttpRequest, rules: &FormRules<'_>) -> Result<Form, ApiError> {
     check_content_type(request)?;
-    let incoming = Incoming::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
+    let body = RequestBody::of(request).ok_or_else(|| ApiError::invalid("the form is empty"))?;
     let media_type = request.mime_type().ok().flatten();
     let boundary = media_type.as_ref().and_then(|media_type| media_type.get_param("boundary"));
     let boundary = boundary.map(|boundary| boundary.as_str()).unwrap_or_default();
-    let parts = PartHeaders::new(incoming.clone(), boundary);
+    let parts = PartHeaderDecoder::new(body.clone(), boundary);
     let form = read_parts(Multipart::new(request.headers(), parts), rules).await?;
-    incoming.drain().await;
+    body.drain().await;
     Ok(form)
 }
 
@@ -67,7 +67,7 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
     if sent.eq_ignore_ascii_case("multipart/form-data") {
         return check_content_encoding(request.headers());
     }
-    let reason = format!("the content type is multipart/form-data here, not {sent:?}");
+    let reason = format!("the content type must be multipart/form-data, not {sent:?}");
     Err(ApiError::wrong_content_type(reason))
 }
 
@@ -77,18 +77,19 @@ async fn read_parts(mut parts: Multipart, rules: &FormRules<'_>) -> Result<Form,
         let name = part.name().unwrap_or_default().to_owned();
         if name == rules.file {
             if file.is_some() {
-                return Err(ApiError::invalid(format!("the form has two parts {name}")));
+                return Err(ApiError::invalid(format!("the form has two parts named {name}")));
             }
             file = Some(read_file(part, rules).await?);
             continue;
         }
         let known = rules.texts.iter().find(|known| **known == name);
-        let known = known.ok_or_else(|| ApiError::invalid(format!("unknown part {name:?} of the form")))?;
+        let known =
+            known.ok_or_else(|| ApiError::invalid(format!("the form has an unknown part {name:?}")))?;
         if texts.insert(*known, read_text(part, known, rules).await?).is_some() {
-            return Err(ApiError::invalid(format!("the form has two parts {known}")));
+            return Err(ApiError::invalid(format!("the form has two parts named {known}")));
         }
     }
-    let file = file.ok_or_else(|| ApiError::invalid(format!("the form has no part {}", rules.file)))?;
+    let file = file.ok_or_else(|| ApiError::invalid(format!("the form has no part named {}", rules.file)))?;
     Ok(Form { file, texts })
 }
 
@@ -96,7 +97,7 @@ async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, A
     let name = file_name(&part);
     check_extension(&name, rules.extensions)?;
     let media_type = part.content_type().map(ToString::to_string);
-    let mut file = tokio::fs::File::from_std(spooled(rules.spool).await?);
+    let mut file = tokio::fs::File::from_std(spool_file(rules.spool).await?);
     let mut length = 0;
     while let Some(chunk) = part.try_next().await.map_err(unreadable)? {
         length += chunk.len() as u64;
@@ -110,8 +111,8 @@ async fn read_file(mut part: Field, rules: &FormRules<'_>) -> Result<FormFile, A
     Ok(FormFile { name, media_type, file: file.into_std().await, length })
 }
 
-/// A file without a name. Its folder may have been tidied away.
-async fn spooled(folder: &Path) -> Result<File, ApiError> {
+/// An unnamed temporary file. Its folder is created again if somebody removed it.
+async fn spool_file(folder: &Path) -> Result<File, ApiError> {
     tokio::fs::create_dir_all(folder).await.map_err(not_stored)?;
     tempfile::tempfile_in(folder).map_err(not_stored)
 }
@@ -120,11 +121,11 @@ fn not_stored(error: std::io::Error) -> ApiError {
     ApiError::from(lkr::Error::new(lkr::ErrorKind::Internal, "store the upload", error))
 }
 
-/// What a browser writes in the name of a file for what would end its header: HTML's "multipart/form-data encoding
-/// algorithm". Any other per cent sign stands for itself.
+/// How a browser escapes characters in a file name that would end its header: HTML's "multipart/form-data encoding
+/// algorithm". Any other per cent sign is literal.
 const ESCAPES: [(&str, &str); 3] = [("%0A", "\n"), ("%0D", "\r"), ("%22", "\"")];
 
-/// The name that a file was sent under. The extended form wins, as RFC 6266 has it.
+/// The name of an uploaded file. `filename*` wins over `filename` (RFC 6266).
 fn file_name(part: &Field) -> String {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|it| it.get_filename_ext());
@@ -135,8 +136,8 @@ fn file_name(part: &Field) -> String {
     name.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-/// The value of `filename` in a `Content-Disposition`. Browsers write backslashes as they are, other programs each as
-/// two: one is an escape only before a quotation mark or another one.
+/// The value of `filename` in a `Content-Disposition`. Browsers write a backslash as it is, other programs double it: it
+/// is an escape only before a quotation mark or another backslash.
 fn plain_name(header: &str) -> Option<String> {
     let (_, mut rest) = header.split_once(';')?;
     loop {
@@ -158,7 +159,7 @@ fn plain_name(header: &str) -> Option<String> {
     }
 }
 
-/// A quoted text, and what follows its last quotation mark.
+/// A quoted text, and the rest after its closing quotation mark.
 fn unquoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.chars();
@@ -177,7 +178,7 @@ fn unquoted(text: &str) -> (String, &str) {
 }
 
 fn unescaped(name: &str) -> String {
-    ESCAPES.iter().fold(name.to_owned(), |name, (escape, meant)| name.replace(escape, meant))
+    ESCAPES.iter().fold(name.to_owned(), |name, (escape, character)| name.replace(escape, character))
 }
 
 fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
@@ -187,8 +188,8 @@ fn check_extension(name: &str, allowed: &[String]) -> Result<(), ApiError> {
     }
     let allowed = allowed.join(", ");
     Err(ApiError::invalid(match extension.as_str() {
-        "" => format!("the file {name:?} has no extension; allowed are {allowed}"),
-        _ => format!("files that end with {extension} may not be uploaded; allowed are {allowed}"),
+        "" => format!("the file {name:?} has no extension; allowed extensions: {allowed}"),
+        _ => format!("files that end with {extension} may not be uploaded; allowed extensions: {allowed}"),
     }))
 }
 
@@ -201,7 +202,7 @@ async fn read_text(mut part: Field, name: &str, rules: &FormRules<'_>) -> Result
 fn unreadable(error: MultipartError) -> ApiError {
     let reason = match error {
         MultipartError::Payload(PayloadError::Overflow) => {
-            let what = "a line before its first part, or the headers of a part, have more than 64 KiB";
+            let what = "a line before its first part, or the headers of a part, exceed 64 KiB";
             return ApiError::too_large(format!("the form cannot be read: {what}"));
         }
         MultipartError::Parse(ParseError::TooLarge) => {
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_are_read() {
+    fn file_name_is_parsed_from_quoted_escaped_and_plain_dispositions() {
         for (header, name) in [
             (r#"form-data; name="file"; filename="C:\dir\a.txt""#, Some(r"C:\dir\a.txt")),
             (r#"form-data; filename="C:\\dir\\a.txt"; name="file""#, Some(r"C:\dir\a.txt")),

@@ -1,4 +1,4 @@
-//! The headers of a form's parts in UTF-8, whatever their sender wrote them in.
+//! Transcodes the headers of a form's parts to UTF-8.
 
 use std::{
     borrow::Cow,
@@ -10,57 +10,57 @@ use actix_web::{error::PayloadError, web::Bytes};
 use encoding_rs::WINDOWS_1252;
 use futures_util::Stream;
 
-/// Longer headers are refused where they are read.
+/// Longer headers are passed on unchanged; the form parser refuses them.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// What ends the headers of a part.
-const END: &[u8] = b"\r\n\r\n";
+/// The end of the headers of a part.
+const HEADERS_END: &[u8] = b"\r\n\r\n";
 
-/// A form as it comes. Headers of parts that are not UTF-8, as old programs write the names of files, are taken for
-/// Windows-1252 and passed on in UTF-8; all else is passed on as it is.
-pub(super) struct PartHeaders<S> {
+/// A form as it arrives, with the headers of its parts in UTF-8. Headers that are not UTF-8 are decoded as Windows-1252,
+/// in which old programs write file names. Everything else is passed on unchanged.
+pub(super) struct PartHeaderDecoder<S> {
     inner: S,
-    /// What parts a part from the next: a line break, two dashes and the boundary.
+    /// The delimiter between two parts: a line break, two dashes and the boundary.
     delimiter: Vec<u8>,
-    /// What has come and was not passed on yet.
-    held: Vec<u8>,
-    /// How many of the bytes in front nobody has sent: the line break before the first part.
-    unsent: usize,
+    /// Bytes that arrived and were not passed on yet.
+    buffer: Vec<u8>,
+    /// How many bytes at the front were never sent by the client: the line break before the first part.
+    synthetic: usize,
     in_headers: bool,
-    is_over: bool,
+    ended: bool,
 }
 
-impl<S> PartHeaders<S> {
+impl<S> PartHeaderDecoder<S> {
     pub(super) fn new(inner: S, boundary: &str) -> Self {
         let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
-        Self { inner, delimiter, held: b"\r\n".to_vec(), unsent: 2, in_headers: false, is_over: false }
+        Self { inner, delimiter, buffer: b"\r\n".to_vec(), synthetic: 2, in_headers: false, ended: false }
     }
 
-    /// What of that which has come can be passed on.
-    fn pass(&mut self) -> Vec<u8> {
+    /// The bytes that can be passed on now.
+    fn forward(&mut self) -> Vec<u8> {
         let mut passed = Vec::new();
         loop {
-            // After the last part the form's end stands where headers would.
-            self.in_headers &= !self.held.starts_with(b"--");
-            let mark = if self.in_headers { END } else { &self.delimiter };
-            let Some(at) = find(&self.held, mark) else { break };
-            let part: Vec<u8> = self.held.drain(..at + mark.len()).collect();
+            // The end of the form follows its last delimiter in the place of headers.
+            self.in_headers &= !self.buffer.starts_with(b"--");
+            let mark = if self.in_headers { HEADERS_END } else { &self.delimiter };
+            let Some(at) = find(&self.buffer, mark) else { break };
+            let part: Vec<u8> = self.buffer.drain(..at + mark.len()).collect();
             passed.extend_from_slice(&if self.in_headers { utf8(&part) } else { Cow::Borrowed(&*part) });
             self.in_headers = !self.in_headers;
         }
-        let free = self.free();
+        let free = self.forwardable();
         self.in_headers &= free == 0;
-        passed.extend(self.held.drain(..free));
-        let unsent = self.unsent.min(passed.len());
-        passed.drain(..unsent);
-        self.unsent -= unsent;
+        passed.extend(self.buffer.drain(..free));
+        let synthetic = self.synthetic.min(passed.len());
+        passed.drain(..synthetic);
+        self.synthetic -= synthetic;
         passed
     }
 
-    /// How many bytes need not wait for those that come: neither headers nor the beginning of a mark.
-    fn free(&self) -> usize {
-        match self.held.len() {
-            length if self.is_over => length,
+    /// How many bytes can be passed on without the bytes after them: neither headers nor the start of a delimiter.
+    fn forwardable(&self) -> usize {
+        match self.buffer.len() {
+            length if self.ended => length,
             length if self.in_headers && length > MAX_BYTES => length,
             _ if self.in_headers => 0,
             length => length.saturating_sub(self.delimiter.len()),
@@ -68,17 +68,17 @@ impl<S> PartHeaders<S> {
     }
 }
 
-impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for PartHeaders<S> {
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for PartHeaderDecoder<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        while !self.is_over {
+        while !self.ended {
             match ready!(Pin::new(&mut self.inner).poll_next(cx)) {
-                Some(Ok(chunk)) => self.held.extend_from_slice(&chunk),
+                Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => self.is_over = true,
+                None => self.ended = true,
             }
-            let passed = self.pass();
+            let passed = self.forward();
             if !passed.is_empty() {
                 return Poll::Ready(Some(Ok(passed.into())));
             }
@@ -112,15 +112,16 @@ mod tests {
 
     use super::*;
 
-    /// What is passed on of a form that comes in pieces of so many bytes.
-    async fn passed(form: &[u8], size: usize) -> Vec<u8> {
+    /// What is passed on of a form that arrives in chunks of `size` bytes.
+    async fn transcoded(form: &[u8], size: usize) -> Vec<u8> {
         let chunks: Vec<_> = form.chunks(size).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
-        let pieces = PartHeaders::new(stream::iter(chunks), "B").map(Result::unwrap).collect::<Vec<_>>();
-        pieces.await.concat()
+        let forwarded =
+            PartHeaderDecoder::new(stream::iter(chunks), "B").map(Result::unwrap).collect::<Vec<_>>();
+        forwarded.await.concat()
     }
 
     #[actix_web::test]
-    async fn headers_become_utf8_and_nothing_else_is_changed() {
+    async fn part_headers_become_utf8_and_all_other_bytes_stay() {
         let form = b"before \xe9\r\n--B\r\nname=\xe9\x80\r\n\r\n\xe9--B\r\n\r\n\xe9\r\n--B\r\nname=\xc3\xa9\r\n\r\n\r\n--B--\r\n\xe9";
         let expected = [
             &b"before \xe9\r\n--B\r\nname="[..],
@@ -129,14 +130,14 @@ mod tests {
         ]
         .concat();
         for size in 1..=form.len() {
-            assert_eq!(passed(form, size).await, expected, "{size}");
-            assert_eq!(passed(&form[10..], size).await, &expected[10..], "{size}");
+            assert_eq!(transcoded(form, size).await, expected, "{size}");
+            assert_eq!(transcoded(&form[10..], size).await, &expected[10..], "{size}");
         }
         for end in 0..form.len() {
-            // Nothing that was sent is held back for ever.
-            assert!(passed(&form[..end], 3).await.len() >= end, "{end}");
+            // At the end of the stream nothing is held back.
+            assert!(transcoded(&form[..end], 3).await.len() >= end, "{end}");
         }
-        let long = [b"--B\r\n".to_vec(), vec![0xe9; 2 * MAX_BYTES], END.to_vec()].concat();
-        assert!(passed(&long, 1000).await == long);
+        let long = [b"--B\r\n".to_vec(), vec![0xe9; 2 * MAX_BYTES], HEADERS_END.to_vec()].concat();
+        assert!(transcoded(&long, 1000).await == long);
     }
 }

@@ -1,4 +1,4 @@
-//! Query parameters, read strictly: each at most once, none unknown, all UTF-8.
+//! Query parameters, parsed strictly: no duplicates, no unknown names, valid UTF-8.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -6,24 +6,24 @@ use percent_encoding::percent_decode;
 
 use crate::error::ApiError;
 
-/// How many items a page has unless it is said.
+/// The default number of items on a page.
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
-/// The parameters of a query that were not taken yet.
+/// The query parameters that were not taken yet.
 #[derive(Debug)]
-pub(crate) struct Query {
+pub(crate) struct QueryParams {
     pairs: Vec<(String, String)>,
 }
 
-impl Query {
+impl QueryParams {
     pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decode(name)?, decode(value)?);
-            if pairs.iter().any(|(known, _)| *known == name) {
-                return Err(ApiError::invalid(format!("query parameter {name:?} comes twice")));
+            if pairs.iter().any(|(other, _)| *other == name) {
+                return Err(ApiError::invalid(format!("query parameter {name:?} is given twice")));
             }
             pairs.push((name, value));
         }
@@ -36,32 +36,32 @@ impl Query {
         Some(self.pairs.swap_remove(at).1)
     }
 
-    /// Takes a parameter and reads it.
-    pub(crate) fn read<T>(
+    /// Takes a parameter and parses it; `expected` describes valid values.
+    pub(crate) fn parsed<T>(
         &mut self,
         name: &str,
         expected: &str,
-        read: impl FnOnce(&str) -> Option<T>,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let wrong =
             || ApiError::invalid(format!("query parameter {name} is wrong: {text:?}, expected {expected}"));
-        read(&text).map(Some).ok_or_else(wrong)
+        parse(&text).map(Some).ok_or_else(wrong)
     }
 
-    /// Takes the size of a page.
+    /// Takes the page size.
     pub(crate) fn limit(&mut self) -> Result<u32, ApiError> {
-        let read = |text: &str| whole(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
-        let limit = self.read("limit", "a whole number from 1 to 100", read)?;
+        let parse = |text: &str| parse_digits(text).filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        let limit = self.parsed("limit", "a whole number from 1 to 100", parse)?;
         Ok(limit.unwrap_or(DEFAULT_LIMIT))
     }
 
-    /// Takes the cursor of a listing, which [`cursor`] made with the same letter.
+    /// Takes the cursor of a listing. [`cursor`] made it with the same letter.
     pub(crate) fn offset<T: FromStr + Display>(&mut self, letter: char) -> Result<Option<T>, ApiError> {
-        self.read("offset", "a cursor from next_offset", |text| read_cursor(letter, text))
+        self.parsed("offset", "a cursor from next_offset", |text| parse_cursor(letter, text))
     }
 
-    /// Refuses what was not taken.
+    /// Refuses the parameters that were not taken.
     pub(crate) fn finish(self) -> Result<(), ApiError> {
         match self.pairs.first() {
             Some((name, _)) => Err(ApiError::invalid(format!("unknown query parameter {name:?}"))),
@@ -70,18 +70,18 @@ impl Query {
     }
 }
 
-/// A number written in digits alone.
-fn whole(text: &str) -> Option<u32> {
+/// Parses a number that consists of digits only.
+fn parse_digits(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A cursor: the last item shown, after a letter that tells which listing it belongs to.
+/// A cursor: a letter that identifies the listing, then the last item of the page.
 pub(crate) fn cursor(letter: char, last: impl Display) -> String {
     format!("{letter}{last}")
 }
 
-/// The item of what [`cursor`] made, and of nothing that only reads like it.
-fn read_cursor<T: FromStr + Display>(letter: char, text: &str) -> Option<T> {
+/// Parses a cursor. Only the exact text that [`cursor`] makes is accepted.
+fn parse_cursor<T: FromStr + Display>(letter: char, text: &str) -> Option<T> {
     let last = text.strip_prefix(letter)?.parse().ok()?;
     (cursor(letter, &last) == text).then_some(last)
 }
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_and_takes() {
-        let mut query = Query::parse("q=a%20b+c&&source=%C3%A9&flag").unwrap();
+    fn parameters_are_decoded_and_taken_once() {
+        let mut query = QueryParams::parse("q=a%20b+c&&source=%C3%A9&flag").unwrap();
         assert_eq!(query.text("q").as_deref(), Some("a b c"));
         assert_eq!(query.text("source").as_deref(), Some("é"));
         assert_eq!(query.text("flag").as_deref(), Some(""));
@@ -108,27 +108,27 @@ mod tests {
     }
 
     #[test]
-    fn refuses() {
-        assert!(Query::parse("a=1&a=2").is_err());
-        assert!(Query::parse("a=%FF").is_err());
-        assert!(Query::parse("nope=1").unwrap().finish().is_err());
+    fn duplicate_unknown_malformed_and_out_of_range_parameters_are_refused() {
+        assert!(QueryParams::parse("a=1&a=2").is_err());
+        assert!(QueryParams::parse("a=%FF").is_err());
+        assert!(QueryParams::parse("nope=1").unwrap().finish().is_err());
         for limit in ["0", "101", "abc", "", "-1", "1.0", "%2B1", "99999999999"] {
-            assert!(Query::parse(&format!("limit={limit}")).unwrap().limit().is_err(), "{limit}");
+            assert!(QueryParams::parse(&format!("limit={limit}")).unwrap().limit().is_err(), "{limit}");
         }
         for limit in [1, 100] {
-            assert_eq!(Query::parse(&format!("limit={limit}")).unwrap().limit().unwrap(), limit);
+            assert_eq!(QueryParams::parse(&format!("limit={limit}")).unwrap().limit().unwrap(), limit);
         }
     }
 
     #[test]
-    fn cursors_belong_to_their_listing() {
+    fn cursor_of_another_listing_or_spelling_is_refused() {
         let text = cursor('c', 17);
-        let read = |letter| Query::parse(&format!("offset={text}")).unwrap().offset::<u32>(letter);
-        assert_eq!(read('c').unwrap(), Some(17));
-        assert!(read('d').is_err());
-        for other in ["", "c", "c%2B17", "c017", "c17%20"] {
-            let query = Query::parse(&format!("offset={other}"));
-            assert!(query.unwrap().offset::<u32>('c').is_err(), "{other}");
+        let parse = |letter| QueryParams::parse(&format!("offset={text}")).unwrap().offset::<u32>(letter);
+        assert_eq!(parse('c').unwrap(), Some(17));
+        assert!(parse('d').is_err());
+        for wrong in ["", "c", "c%2B17", "c017", "c17%20"] {
+            let query = QueryParams::parse(&format!("offset={wrong}"));
+            assert!(query.unwrap().offset::<u32>('c').is_err(), "{wrong}");
         }
     }
 }

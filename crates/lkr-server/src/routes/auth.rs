@@ -1,33 +1,37 @@
+//! Login, logout and passwords.
+
 use actix_web::http::{Method, StatusCode};
 use lkr_auth::Attempt;
 
-use super::SMALL_BODY_BYTES;
 use crate::{
-    error::{ApiError, Code},
+    error::{ApiError, ErrorCode},
     first_admin,
-    http::{Answer, Cx, Endpoint, Flagged, Open, Reply, RequestId, Secret},
-    openapi::{Doc, Shape, schema},
+    http::{
+        ApiResponse, Endpoint, HandlerResult, PendingPassword, Public, RequestContext, RequestId,
+        SMALL_BODY_BYTES, SecretInput,
+    },
+    openapi::{OperationDoc, ResponseShape, schema},
     wire::auth::{Credentials, LoggedOut, PasswordChange, Registration, Token, User},
 };
 
-pub(super) fn rows() -> Vec<Endpoint> {
-    let doc = |id, summary, shape| Doc::new("Accounts", id, summary, Shape::Envelope(shape));
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| OperationDoc::new("Accounts", id, summary, ResponseShape::Envelope(shape));
     vec![
         Endpoint::new(
             Method::POST,
             "/api/v1/auth/login",
-            doc("login", "Begins a session", schema::<Token>())
+            doc("login", "Starts a session", schema::<Token>())
                 .body::<Credentials>()
-                .errors(&[Code::Unauthenticated, Code::RateLimited]),
+                .errors(&[ErrorCode::Unauthenticated, ErrorCode::RateLimited]),
             login,
         ),
         Endpoint::new(
             Method::POST,
             "/api/v1/auth/register",
-            doc("register", "Makes an account of role user and begins a session", schema::<Token>())
+            doc("register", "Creates an account of role user and starts a session", schema::<Token>())
                 .status(StatusCode::CREATED)
                 .body::<Registration>()
-                .errors(&[Code::RegisterDisabled, Code::Conflict, Code::RateLimited]),
+                .errors(&[ErrorCode::RegisterDisabled, ErrorCode::Conflict, ErrorCode::RateLimited]),
             register,
         ),
         Endpoint::new(
@@ -35,7 +39,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             "/api/v1/auth/logout",
             doc(
                 "logout",
-                "Ends the session of the credential; an API key is none and stays",
+                "Ends the session of the credential. An API key is not a session and stays valid",
                 schema::<LoggedOut>(),
             ),
             logout,
@@ -43,7 +47,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/auth/me",
-            doc("me", "The account of the credential", schema::<User>()),
+            doc("me", "Returns the account of the credential", schema::<User>()),
             me,
         ),
         Endpoint::new(
@@ -51,56 +55,61 @@ pub(super) fn rows() -> Vec<Endpoint> {
             "/api/v1/auth/password",
             doc(
                 "change_password",
-                "Changes the own password, ends all sessions of the account and begins a new one",
+                "Changes the caller's password, ends all sessions of the account and starts a new one",
                 schema::<Token>(),
             )
             .body::<PasswordChange>()
-            .errors(&[Code::RateLimited]),
+            .errors(&[ErrorCode::RateLimited]),
             change_password,
         ),
     ]
 }
 
-async fn login(_: Open, mut cx: Cx) -> Answer {
+async fn login(_: Public, mut cx: RequestContext) -> HandlerResult {
     let Credentials { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
     let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.login(attempt).await?;
-    Reply::ok(&Token::from(login))
+    ApiResponse::ok(&Token::from(login))
 }
 
-async fn register(_: Open, mut cx: Cx) -> Answer {
+async fn register(_: Public, mut cx: RequestContext) -> HandlerResult {
     if !cx.state().options.register_enabled {
-        return Err(ApiError::new(Code::RegisterDisabled, "registration is disabled"));
+        return Err(ApiError::new(ErrorCode::RegisterDisabled, "registration is disabled"));
     }
     let Registration { username, password } = cx.json(SMALL_BODY_BYTES).await?;
     let request_id = cx.request_id();
     let attempt = attempt(&cx, &username, &password, &request_id);
     let login = cx.services()?.auth.register(attempt).await?;
-    Reply::created(&Token::from(login))
+    ApiResponse::created(&Token::from(login))
 }
 
-fn attempt<'a>(cx: &Cx, username: &'a str, password: &'a Secret, request_id: &'a RequestId) -> Attempt<'a> {
-    let (address, request_id) = (cx.address(), request_id.as_str());
+fn attempt<'a>(
+    cx: &RequestContext,
+    username: &'a str,
+    password: &'a SecretInput,
+    request_id: &'a RequestId,
+) -> Attempt<'a> {
+    let (address, request_id) = (cx.client_address(), request_id.as_str());
     Attempt { username, password: &password.0, address, request_id }
 }
 
-async fn logout(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
+async fn logout(PendingPassword(caller): PendingPassword, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
     let logged_out = cx.services()?.auth.logout(&caller.token).await?;
-    Reply::ok(&LoggedOut { logged_out })
+    ApiResponse::ok(&LoggedOut { logged_out })
 }
 
-async fn me(Flagged(caller): Flagged, cx: Cx) -> Answer {
+async fn me(PendingPassword(caller): PendingPassword, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    Reply::ok(&User::from(&caller.account))
+    ApiResponse::ok(&User::from(&caller.account))
 }
 
-async fn change_password(Flagged(caller): Flagged, mut cx: Cx) -> Answer {
+async fn change_password(PendingPassword(caller): PendingPassword, mut cx: RequestContext) -> HandlerResult {
     let PasswordChange { current_password, new_password } = cx.json(SMALL_BODY_BYTES).await?;
     let auth = &cx.services()?.auth;
     let username = &caller.account.username;
-    let login = auth.change_password(username, &current_password.0, &new_password.0, caller.by()).await?;
-    first_admin::forget_password(&cx.state().options, username).await;
-    Reply::ok(&Token::from(login))
+    let login = auth.change_password(username, &current_password.0, &new_password.0, caller.actor()).await?;
+    first_admin::remove_password_file(&cx.state().options, username).await;
+    ApiResponse::ok(&Token::from(login))
 }

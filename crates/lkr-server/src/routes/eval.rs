@@ -1,18 +1,21 @@
+//! Evaluation of searches.
+
 use actix_web::http::{Method, StatusCode};
 
 use crate::{
-    error::Failing,
-    http::{Admin, Answer, Cx, Endpoint, Reply},
-    openapi::{Doc, Shape, schema},
+    error::KbResultExt,
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext},
+    openapi::{OperationDoc, ResponseShape, schema},
     wire::{eval::GoldSetInput, tasks::Accepted},
 };
 
-/// The largest gold set.
+/// The size limit of a gold set.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
 
-pub(super) fn rows() -> Vec<Endpoint> {
-    let summary = "Accepts that searches be judged by queries of which it is known what answers them";
-    let doc = Doc::new("Evaluation", "evaluate", summary, Shape::Envelope(schema::<Accepted>()));
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let summary = "Accepts an evaluation of searches against queries with known relevant documents";
+    let doc =
+        OperationDoc::new("Evaluation", "evaluate", summary, ResponseShape::Envelope(schema::<Accepted>()));
     vec![Endpoint::new(
         Method::POST,
         "/api/v1/eval",
@@ -21,9 +24,9 @@ pub(super) fn rows() -> Vec<Endpoint> {
     )]
 }
 
-async fn evaluate(Admin(caller): Admin, mut cx: Cx) -> Answer {
+async fn evaluate(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     let input: GoldSetInput = cx.json(BODY_BYTES).await?;
     let gold = input.check()?;
-    let task = cx.services()?.kb.evaluate(&gold, &caller.creator()).await.writing()?;
-    Reply::accepted(&Accepted::from(&task))
+    let task = cx.services()?.kb.evaluate(&gold, &caller.creator()).await.for_write()?;
+    ApiResponse::accepted(&Accepted::from(&task))
 }

@@ -1,3 +1,5 @@
+//! Uploads and downloads of files.
+
 mod metadata;
 
 use std::collections::BTreeMap;
@@ -15,36 +17,37 @@ use lkr::{
 use lkr_domain::stem_and_suffix;
 
 use crate::{
-    error::{ApiError, Code, Failing, without_paths},
-    http::{Answer, Cx, Endpoint, Form, FormFile, FormRules, Member, Owner, Reader, Reply, unknown_document},
-    openapi::{Doc, Shape, schema},
-    plugins::chosen,
-    routes::{
-        Flags,
-        submissions::{IDEMPOTENCY, idempotency, only, remembered, submission},
+    error::{ApiError, ErrorCode, KbResultExt, without_paths},
+    http::{
+        ApiResponse, Authenticated, Endpoint, Form, FormFile, FormRules, HandlerResult, Owner, Reader,
+        RequestContext, unknown_document,
     },
+    openapi::{OperationDoc, ResponseShape, schema},
+    plugins::selected_plugins,
+    routes::submissions::{IDEMPOTENCY, first, idempotency, replayed_tasks, submission},
     state::Services,
     wire::{
         document_input::{check_line, refused_properties},
         documents::content_type,
         files::{ReplaceForm, UploadAccepted, UploadForm},
-        range::{Part, asked, disposition},
+        range::{RequestedPart, content_disposition, requested_part},
+        submission_options::SubmissionOptions,
     },
 };
 
-/// The longest text part: properties at their most, every byte written as an escape of six.
+/// The longest text part: the longest properties with each byte escaped to six.
 const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
 
-pub(super) fn rows() -> Vec<Endpoint> {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::new(
             Method::POST,
             "/api/v1/documents/upload",
-            Doc::new(
+            OperationDoc::new(
                 "Documents",
                 "upload_document",
                 "Accepts a file for ingestion: text, Markdown, HTML, PDF or DOCX",
-                Shape::Envelope(schema::<UploadAccepted>()),
+                ResponseShape::Envelope(schema::<UploadAccepted>()),
             )
             .status(StatusCode::ACCEPTED)
             .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
@@ -54,73 +57,73 @@ pub(super) fn rows() -> Vec<Endpoint> {
         Endpoint::new(
             Method::PUT,
             "/api/v1/documents/{doc_id}/file",
-            Doc::new(
+            OperationDoc::new(
                 "Documents",
                 "replace_file",
-                "Accepts a file in place of a document's content; searches see all of the old or all of the new",
-                Shape::Envelope(schema::<UploadAccepted>()),
+                "Accepts a file that replaces a document's content. A search sees the old version or the new one, never a mix",
+                ResponseShape::Envelope(schema::<UploadAccepted>()),
             )
             .status(StatusCode::ACCEPTED)
             .form::<ReplaceForm>()
-            .errors(&[Code::NotFound]),
+            .errors(&[ErrorCode::NotFound]),
             replace,
         ),
         Endpoint::new(
             Method::GET,
             "/api/v1/documents/{doc_id}/file",
-            Doc::new(
+            OperationDoc::new(
                 "Documents",
                 "get_file",
-                "The file that a document was uploaded as, whole or a range of its bytes",
-                Shape::File,
+                "Returns the file that a document was uploaded as, or a range of its bytes",
+                ResponseShape::File,
             )
             .request_header("Range", "One range of bytes, such as bytes=0-99.")
-            .request_header("If-Match", "Answer only where the file's ETag is one of these.")
-            .request_header("If-Range", "The ETag under which the range is wanted.")
-            .request_header("If-None-Match", "The ETag under which the file is known.")
-            .header("ETag", "Tells the file from others.")
+            .request_header("If-Match", "Return the file only if its ETag is one of these.")
+            .request_header("If-Range", "Return the range only if the file has this ETag, else the whole file.")
+            .request_header("If-None-Match", "Return 304 if the file's ETag is one of these.")
+            .header("ETag", "The version of the file.")
             .header("Accept-Ranges", "bytes.")
             .header("Content-Disposition", "attachment, with the file's name.")
-            .also(StatusCode::PARTIAL_CONTENT, "the range that was asked for")
-            .also(StatusCode::NOT_MODIFIED, "the file is the one that is known")
-            .refuses(StatusCode::RANGE_NOT_SATISFIABLE, Code::Invalid)
-            .errors(&[Code::NotFound, Code::Conflict]),
+            .also_status(StatusCode::PARTIAL_CONTENT, "the requested range")
+            .also_status(StatusCode::NOT_MODIFIED, "the client has this version of the file")
+            .also_error(StatusCode::RANGE_NOT_SATISFIABLE, ErrorCode::Invalid)
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             download,
         ),
     ]
 }
 
-async fn upload(Member(caller): Member, mut cx: Cx) -> Answer {
+async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
     let idempotency = idempotency(&cx, &caller, "upload")?;
-    if let Some(task) = only(remembered(&cx, idempotency.as_ref()).await?) {
-        return Reply::accepted(&UploadAccepted::from(&task));
+    if let Some(task) = first(replayed_tasks(&cx, idempotency.as_ref()).await?) {
+        return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
-    let Sent { file, warnings, flags } =
-        sent(&mut cx, &["title", "source", "metadata", "force", "upsert"]).await?;
-    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, flags).await? };
-    let task = cx.services()?.kb.submit_file(file, submission).await.writing()?;
-    Reply::accepted(&UploadAccepted::from(&task))
+    let Upload { file, warnings, options } =
+        read_upload(&mut cx, &["title", "source", "metadata", "force", "upsert"]).await?;
+    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
+    let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
+    ApiResponse::accepted(&UploadAccepted::from(&task))
 }
 
-async fn replace(Owner(caller): Owner, mut cx: Cx) -> Answer {
+async fn replace(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
     let doc_id = cx.doc_id()?;
-    // Nobody reads a file for what is not there.
-    cx.services()?.kb.document(doc_id).await.writing()?.ok_or_else(unknown_document)?;
-    let Sent { file, warnings, flags } = sent(&mut cx, &["title", "source", "metadata"]).await?;
-    let submission = Submission { warnings, ..submission(&cx, &caller, flags).await? };
-    let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.writing()?;
-    Reply::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
+    // Do not parse a file for an unknown document.
+    cx.services()?.kb.document(doc_id).await.for_write()?.ok_or_else(unknown_document)?;
+    let Upload { file, warnings, options } = read_upload(&mut cx, &["title", "source", "metadata"]).await?;
+    let submission = Submission { warnings, ..submission(&cx, &caller, options).await? };
+    let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
+    ApiResponse::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
 }
 
-/// A file as it was sent, read.
-struct Sent {
+/// An uploaded file with its extracted text.
+struct Upload {
     file: NewFile,
     warnings: Vec<String>,
-    flags: Flags,
+    options: SubmissionOptions,
 }
 
-/// Takes a form and reads its file.
-async fn sent(cx: &mut Cx, texts: &'static [&'static str]) -> Result<Sent, ApiError> {
+/// Reads the form of an upload and parses its file.
+async fn read_upload(cx: &mut RequestContext, texts: &'static [&'static str]) -> Result<Upload, ApiError> {
     let services = cx.services()?.clone();
     let state = cx.state_data();
     let rules = FormRules {
@@ -133,30 +136,31 @@ async fn sent(cx: &mut Cx, texts: &'static [&'static str]) -> Result<Sent, ApiEr
     };
     let Form { file, mut texts } = cx.form(&rules).await?;
     check_line("the file's name", &file.name)?;
-    let flags = Flags { force: flag("force", &mut texts)?, upsert: flag("upsert", &mut texts)? };
+    let options =
+        SubmissionOptions { force: boolean("force", &mut texts)?, upsert: boolean("upsert", &mut texts)? };
     let extracted = extract(&services, &file).await?;
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
-    Ok(Sent { file, warnings, flags })
+    Ok(Upload { file, warnings, options })
 }
 
-/// A part that says yes or no; no where there is none, or nothing in it.
-fn flag(name: &str, texts: &mut BTreeMap<&str, Vec<u8>>) -> Result<bool, ApiError> {
+/// A part that is true or false; false if it is absent or empty.
+fn boolean(name: &str, texts: &mut BTreeMap<&str, Vec<u8>>) -> Result<bool, ApiError> {
     let text = texts.remove(name).unwrap_or_default();
     match text.trim_ascii() {
         b"true" => Ok(true),
         b"false" | b"" => Ok(false),
         other => {
             let shown: String = String::from_utf8_lossy(other).chars().take(40).collect();
-            Err(ApiError::invalid(format!("{name} is {shown:?}: true or false is needed")))
+            Err(ApiError::invalid(format!("{name} is {shown:?}: expected true or false")))
         }
     }
 }
 
-/// The text of a file, read with the plugins that the settings choose.
+/// The text of a file, parsed with the plugins that the settings select.
 async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiError> {
-    let plugins = chosen(&services.settings.current().await?.settings.parsers);
+    let plugins = selected_plugins(&services.settings.current().await?.settings.parsers);
     let source = FileSource {
         file_name: file.name.clone(),
         media_type: file.media_type.clone(),
@@ -164,12 +168,12 @@ async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiE
         length: file.length,
     };
     let extracted = services.files.read(source, &plugins).await;
-    let extracted = extracted.map_err(|error| about_file(&file.name, error))?;
+    let extracted = extracted.map_err(|error| parse_error(&file.name, error))?;
     check_text(&file.name, &extracted)?;
     Ok(extracted)
 }
 
-/// The document that a form asks for, its properties checked.
+/// The document of a form, with checked properties.
 fn new_file(
     file: FormFile,
     mut texts: BTreeMap<&str, Vec<u8>>,
@@ -177,7 +181,7 @@ fn new_file(
     warnings: &mut Vec<String>,
 ) -> Result<NewFile, ApiError> {
     let FormFile { name, file, length, .. } = file;
-    let mut metadata = metadata::read(&texts.remove("metadata").unwrap_or_default(), warnings);
+    let mut metadata = metadata::parse(&texts.remove("metadata").unwrap_or_default(), warnings);
     drop_reserved(&mut metadata, warnings);
     let mut text = |name| utf8(name, texts.remove(name).unwrap_or_default());
     let title = Some(text("title")?).filter(|title| !title.trim().is_empty());
@@ -195,43 +199,48 @@ fn utf8(name: &str, bytes: Vec<u8>) -> Result<String, ApiError> {
     String::from_utf8(bytes).map_err(|_| ApiError::invalid(format!("{name} is not UTF-8")))
 }
 
-/// What a parser warns of, for everybody to read.
+/// The parser's warnings without paths of the server.
 fn warnings_of(extracted: &Extracted) -> Vec<String> {
     extracted.warnings().iter().map(|warning| without_paths(warning)).collect()
 }
 
-/// A failure to read a file, with the file's name where the file is at fault.
-fn about_file(name: &str, error: lkr::Error) -> ApiError {
+/// The error of a file that cannot be parsed. It names the file if the file is invalid.
+fn parse_error(name: &str, error: lkr::Error) -> ApiError {
     match error.kind() {
         lkr::ErrorKind::Invalid => ApiError::invalid(format!("{name} cannot be read: {}", error.reason())),
         _ => ApiError::from(error),
     }
 }
 
-/// Refuses a file without text, with what its parser said of it.
+/// Refuses a file without text. The error contains the parser's warnings.
 fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
     if !extracted.is_blank() {
         return Ok(());
     }
-    let said = warnings_of(extracted).join("; ");
-    let reason = if said.is_empty() { "nothing but white space was found in it" } else { &said };
+    let warnings = warnings_of(extracted).join("; ");
+    let reason = if warnings.is_empty() { "it contains only white space" } else { &warnings };
     Err(ApiError::invalid(format!("{name} has no text: {reason}")))
 }
 
-async fn download(_: Reader, cx: Cx) -> Answer {
+async fn download(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let kb = &cx.services()?.kb;
-    let document = kb.document(cx.doc_id()?).await.reading()?.ok_or_else(unknown_document)?;
-    let none = || ApiError::not_found("the document has no stored file");
-    let original = document.original.clone().ok_or_else(none)?;
+    let document = kb.document(cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
+    let no_file = || ApiError::not_found("the document has no stored file");
+    let original = document.original.clone().ok_or_else(no_file)?;
     let missing = || ApiError::not_found("the stored file is missing");
-    let stored = kb.original(&document).await.writing()?.ok_or_else(missing)?;
-    answer(&cx, &document, &original, &stored).await
+    let stored = kb.original(&document).await.for_write()?.ok_or_else(missing)?;
+    file_response(&cx, &document, &original, &stored).await
 }
 
-async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &StoredOriginal) -> Answer {
+async fn file_response(
+    cx: &RequestContext,
+    document: &Document,
+    original: &Original,
+    stored: &StoredOriginal,
+) -> HandlerResult {
     let etag = format!("\"{}-{}\"", document.doc_id, document.revision);
-    let part = asked(cx.request(), &etag, stored.size_bytes)?;
+    let part = requested_part(cx.request(), &etag, stored.size_bytes)?;
     let mut response = HttpResponse::build(part.status());
     response
         .insert_header((header::ETAG, etag))
@@ -239,22 +248,22 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         .insert_header((header::CACHE_CONTROL, "private, no-cache"))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
-        .insert_header((header::CONTENT_DISPOSITION, disposition(&original.file_name)));
-    let is_whole = matches!(part, Part::Whole);
+        .insert_header((header::CONTENT_DISPOSITION, content_disposition(&original.file_name)));
+    let is_whole = matches!(part, RequestedPart::Whole);
     let range = match part {
-        Part::Known => return Ok(Reply::Bare(response.finish())),
-        Part::Whole => 0..stored.size_bytes,
-        Part::Range(range) => {
+        RequestedPart::NotModified => return Ok(ApiResponse::Raw(response.finish())),
+        RequestedPart::Whole => 0..stored.size_bytes,
+        RequestedPart::Range(range) => {
             let (first, last) = (range.start, range.end.saturating_sub(1));
-            let told = format!("bytes {first}-{last}/{}", stored.size_bytes);
-            response.insert_header((header::CONTENT_RANGE, told));
+            let content_range = format!("bytes {first}-{last}/{}", stored.size_bytes);
+            response.insert_header((header::CONTENT_RANGE, content_range));
             range
         }
     };
     response.content_type(content_type(&original.file_name));
     let length = range.end.saturating_sub(range.start);
     if length == 0 {
-        return Ok(Reply::Bare(response.finish()));
+        return Ok(ApiResponse::Raw(response.finish()));
     }
     let internal = |error| ApiError::internal(&error);
     let sha256 = original.sha256.as_deref();
@@ -264,5 +273,5 @@ async fn answer(cx: &Cx, document: &Document, original: &Original, stored: &Stor
         stored.check(sha256).await.map_err(internal)?;
         stored.read(range).await.map_err(internal)?.boxed()
     };
-    Ok(Reply::Bare(response.body(SizedStream::new(length, bytes))))
+    Ok(ApiResponse::Raw(response.body(SizedStream::new(length, bytes))))
 }

@@ -1,28 +1,35 @@
+//! Categories and statistics.
+
 use actix_web::http::{Method, StatusCode};
 
 use crate::{
-    error::Failing,
-    http::{Admin, Answer, Cx, Endpoint, Reader, Reply},
-    openapi::{Doc, Shape, schema},
+    error::KbResultExt,
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext},
+    openapi::{OperationDoc, ResponseShape, schema},
     wire::{
         knowledge::{Categories, CategoryItem, KnowledgeStats},
         tasks::Accepted,
     },
 };
 
-pub(super) fn rows() -> Vec<Endpoint> {
-    let doc = |id, summary, shape| Doc::new("Knowledge", id, summary, Shape::Envelope(shape));
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc =
+        |id, summary, shape| OperationDoc::new("Knowledge", id, summary, ResponseShape::Envelope(shape));
     vec![
         Endpoint::new(
             Method::GET,
             "/api/v1/knowledge/categories",
-            doc("categories", "The categories that documents are classified into", schema::<Categories>()),
+            doc(
+                "categories",
+                "Lists the categories that documents are classified into",
+                schema::<Categories>(),
+            ),
             categories,
         ),
         Endpoint::new(
             Method::GET,
             "/api/v1/knowledge/stats",
-            doc("stats", "How much there is", schema::<KnowledgeStats>()),
+            doc("stats", "Counts documents and points", schema::<KnowledgeStats>()),
             stats,
         ),
         Endpoint::new(
@@ -30,7 +37,7 @@ pub(super) fn rows() -> Vec<Endpoint> {
             "/api/v1/knowledge/reclassify",
             doc(
                 "reclassify",
-                "Accepts that all documents be classified again; categories that a person chose stay",
+                "Accepts a reclassification of all documents. Categories set by a user stay",
                 schema::<Accepted>(),
             )
             .status(StatusCode::ACCEPTED),
@@ -39,21 +46,21 @@ pub(super) fn rows() -> Vec<Endpoint> {
     ]
 }
 
-async fn categories(_: Reader, cx: Cx) -> Answer {
+async fn categories(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let categories: Vec<_> =
         cx.services()?.kb.taxonomy().categories().iter().map(CategoryItem::from).collect();
-    Reply::ok(&Categories { count: categories.len(), categories })
+    ApiResponse::ok(&Categories { count: categories.len(), categories })
 }
 
-async fn stats(_: Reader, cx: Cx) -> Answer {
+async fn stats(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let stats = cx.services()?.kb.stats().await.reading()?;
-    Reply::ok(&KnowledgeStats::from(stats))
+    let stats = cx.services()?.kb.stats().await.for_read()?;
+    ApiResponse::ok(&KnowledgeStats::from(stats))
 }
 
-async fn reclassify(Admin(caller): Admin, mut cx: Cx) -> Answer {
+async fn reclassify(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.reclassify(&caller.creator()).await.writing()?;
-    Reply::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
+    let task = cx.services()?.kb.reclassify(&caller.creator()).await.for_write()?;
+    ApiResponse::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
 }

@@ -1,93 +1,91 @@
+//! Health, readiness, metrics and the OpenAPI document.
+
 use actix_web::{HttpResponse, http::Method};
 
-use super::pages;
 use crate::{
-    error::{ApiError, Code},
-    http::{Answer, Cx, Endpoint, Open, Reply, Unlisted},
-    openapi::{self, Doc, Shape, schema},
+    error::{ApiError, ErrorCode},
+    http::{ApiResponse, Endpoint, HandlerResult, Public, PublicVerified, RequestContext},
+    openapi::{OperationDoc, ResponseShape, schema},
     wire::ops::{Alive, EmbeddingItem, Readiness},
 };
 
-pub(super) fn rows() -> Vec<Endpoint> {
-    let doc = |id, summary, shape| Doc::new("Operations", id, summary, shape);
+/// `openapi_json` makes the OpenAPI document.
+pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<Endpoint> {
+    let doc = |id, summary, shape| OperationDoc::new("Operations", id, summary, shape);
     vec![
         Endpoint::new(
             Method::GET,
             "/api/v1/openapi.json",
-            doc("openapi", "This document", Shape::Bare("application/json")),
-            openapi_document,
+            doc("openapi", "Returns this document", ResponseShape::Raw("application/json")),
+            move |permission, cx| openapi(permission, cx, openapi_json),
         ),
         Endpoint::new(
             Method::GET,
             "/healthz",
-            doc("healthz", "Whether the process is alive", Shape::Envelope(schema::<Alive>())),
+            doc(
+                "healthz",
+                "Reports whether the process is alive",
+                ResponseShape::Envelope(schema::<Alive>()),
+            ),
             healthz,
         ),
         Endpoint::new(
             Method::GET,
             "/readyz",
-            doc("readyz", "Whether requests can be served", Shape::Envelope(schema::<Readiness>()))
-                .also_unready()
-                .errors(&[Code::Overloaded]),
+            doc(
+                "readyz",
+                "Reports whether requests can be served",
+                ResponseShape::Envelope(schema::<Readiness>()),
+            )
+            .unready_payload()
+            .errors(&[ErrorCode::Overloaded]),
             readyz,
         ),
         Endpoint::new(
             Method::GET,
             "/metrics",
-            doc("metrics", "Metrics in Prometheus' text format", Shape::Bare("text/plain")),
+            doc("metrics", "Returns metrics in Prometheus' text format", ResponseShape::Raw("text/plain")),
             metrics,
-        ),
-        Endpoint::new(
-            Method::GET,
-            "/docs",
-            doc("docs", "The page of this document", Shape::Bare("text/html")),
-            pages::docs,
-        ),
-        Endpoint::new(
-            Method::GET,
-            "/",
-            doc("home", "The page of the service", Shape::Bare("text/html")),
-            pages::home,
         ),
     ]
 }
 
-async fn openapi_document(_: Unlisted, cx: Cx) -> Answer {
+async fn openapi(
+    _: PublicVerified,
+    cx: RequestContext,
+    openapi_json: fn() -> Result<String, ApiError>,
+) -> HandlerResult {
     cx.no_query()?;
-    let text = document()?;
-    Ok(Reply::Bare(HttpResponse::Ok().content_type("application/json").body(text)))
+    let json = openapi_json()?;
+    Ok(ApiResponse::Raw(HttpResponse::Ok().content_type("application/json").body(json)))
 }
 
-/// The document as JSON.
-pub(super) fn document() -> Result<String, ApiError> {
-    openapi::document(&super::endpoints()).to_json().map_err(|error| ApiError::internal(&error))
+async fn healthz(_: Public, _: RequestContext) -> HandlerResult {
+    ApiResponse::ok(&Alive { status: "ok" })
 }
 
-async fn healthz(_: Open, _: Cx) -> Answer {
-    Reply::ok(&Alive { status: "ok" })
-}
-
-async fn readyz(_: Open, cx: Cx) -> Answer {
+async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
     let services = match cx.services() {
         Ok(services) if !cx.state().is_stopping() => services,
-        _ => return Reply::not_ready("starting or stopping", &Readiness::closed()),
+        _ => return ApiResponse::not_ready("starting or stopping", &Readiness::closed()),
     };
     let health = services.kb.health().await;
     let embedding = services.kb.embedding().await.ok().map(EmbeddingItem::from);
     let readiness = Readiness { embedding, ..Readiness::from(&health) };
     if readiness.is_down() {
         tracing::warn!(?health, "a store is down");
-        return Reply::not_ready("a store is down", &readiness);
+        return ApiResponse::not_ready("a store is down", &readiness);
     }
-    Reply::ok(&readiness)
+    ApiResponse::ok(&readiness)
 }
 
-async fn metrics(_: Open, cx: Cx) -> Answer {
+async fn metrics(_: Public, cx: RequestContext) -> HandlerResult {
     if let Ok(services) = cx.services()
         && let Ok(queued) = services.kb.queued().await
     {
         cx.state().metrics.queued(queued);
     }
     let text = cx.state().metrics.text()?;
-    Ok(Reply::Bare(HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)))
+    let response = HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text);
+    Ok(ApiResponse::Raw(response))
 }

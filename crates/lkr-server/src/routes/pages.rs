@@ -1,17 +1,20 @@
-//! Pages for people: static HTML without a script, under a policy that allows nothing but their own style.
+//! HTML pages. They are static and have no script; their content security policy allows their own style only.
 
 use std::fmt::Write as _;
 
 use actix_web::{
     HttpResponse,
-    http::header::{self, HeaderName},
+    http::{
+        Method,
+        header::{self, HeaderName},
+    },
 };
 use serde_json::Value;
 
-use super::ops;
 use crate::{
     error::ApiError,
-    http::{Answer, Cx, Open, Reply},
+    http::{ApiResponse, Endpoint, HandlerResult, Public, RequestContext},
+    openapi::{OperationDoc, ResponseShape},
 };
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
@@ -21,20 +24,34 @@ b.m{display:inline-block;min-width:4.5rem}pre{overflow:auto;background:#f6f8fa;p
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}details{border-color:#30363d}\
 pre{background:#161b22}a{color:#58a6ff}}";
 
-pub(super) async fn home(_: Open, _: Cx) -> Answer {
+/// `openapi_json` makes the OpenAPI document.
+pub(super) fn endpoints(openapi_json: fn() -> Result<String, ApiError>) -> Vec<Endpoint> {
+    let doc = |id, summary| OperationDoc::new("Operations", id, summary, ResponseShape::Raw("text/html"));
+    vec![
+        Endpoint::new(
+            Method::GET,
+            "/docs",
+            doc("docs", "Returns this document as a page"),
+            move |permission, cx| docs(permission, cx, openapi_json),
+        ),
+        Endpoint::new(Method::GET, "/", doc("home", "Returns the start page"), home),
+    ]
+}
+
+async fn home(_: Public, _: RequestContext) -> HandlerResult {
     let body = "<h1>lkr</h1><p>A layered knowledge retrieval service.</p><ul>\
-        <li><a href=\"/docs\">What it can be asked</a> (<a href=\"/api/v1/openapi.json\">OpenAPI</a>)</li>\
-        <li><a href=\"/readyz\">How it is</a></li><li><a href=\"/metrics\">Metrics</a></li></ul>";
+        <li><a href=\"/docs\">API documentation</a> (<a href=\"/api/v1/openapi.json\">OpenAPI</a>)</li>\
+        <li><a href=\"/readyz\">Readiness</a></li><li><a href=\"/metrics\">Metrics</a></li></ul>";
     Ok(page("lkr", body))
 }
 
-pub(super) async fn docs(_: Open, _: Cx) -> Answer {
-    let document = ops::document()?;
-    let document: Value = serde_json::from_str(&document).map_err(|error| ApiError::internal(&error))?;
-    Ok(page("lkr: operations", &operations(&document)))
+async fn docs(_: Public, _: RequestContext, openapi_json: fn() -> Result<String, ApiError>) -> HandlerResult {
+    let document: Value =
+        serde_json::from_str(&openapi_json()?).map_err(|error| ApiError::internal(&error))?;
+    Ok(page("lkr: API documentation", &operations(&document)))
 }
 
-/// The operations of an OpenAPI document, as HTML.
+/// The operations of an OpenAPI document as HTML.
 fn operations(document: &Value) -> String {
     let mut html = format!(
         "<h1>{}</h1><p>{}</p><p><a href=\"/api/v1/openapi.json\">openapi.json</a></p>",
@@ -63,8 +80,8 @@ fn operations(document: &Value) -> String {
 fn detail(operation: &Value) -> String {
     let mut html = String::new();
     for parameter in operation.pointer("/parameters").and_then(Value::as_array).into_iter().flatten() {
-        let (name, place) = (text(parameter, "/name"), text(parameter, "/in"));
-        let _ = write!(html, "<p><code>{name}</code> ({place}) {}</p>", text(parameter, "/description"));
+        let (name, location) = (text(parameter, "/name"), text(parameter, "/in"));
+        let _ = write!(html, "<p><code>{name}</code> ({location}) {}</p>", text(parameter, "/description"));
     }
     let body = text(operation, "/requestBody/content/application~1json/schema/$ref");
     if let Some((_, name)) = body.rsplit_once('/') {
@@ -76,7 +93,7 @@ fn detail(operation: &Value) -> String {
     html
 }
 
-/// The text at a place of a document, escaped; empty where there is none.
+/// The text at a JSON pointer, escaped; empty if there is none.
 fn text(document: &Value, pointer: &str) -> String {
     escape(document.pointer(pointer).and_then(Value::as_str).unwrap_or_default())
 }
@@ -85,7 +102,7 @@ fn entries<'a>(document: &'a Value, pointer: &str) -> impl Iterator<Item = (&'a 
     document.pointer(pointer).and_then(Value::as_object).into_iter().flatten()
 }
 
-fn page(title: &str, body: &str) -> Reply {
+fn page(title: &str, body: &str) -> ApiResponse {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -104,7 +121,7 @@ fn page(title: &str, body: &str) -> Reply {
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header((HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
         .body(html);
-    Reply::Bare(response)
+    ApiResponse::Raw(response)
 }
 
 fn escape(text: &str) -> String {
@@ -128,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_the_document_becomes_markup() {
+    fn text_of_the_document_is_escaped_in_the_page() {
         let document = json!({
             "info": { "title": "<b>", "description": "&" },
             "paths": { "/<i>": { "get": { "summary": "\"'", "responses": { "200": { "description": "<x>" } } } } },

@@ -1,3 +1,5 @@
+//! Listing, watching, cancelling and retrying tasks.
+
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -12,34 +14,37 @@ use lkr::{Task, TaskId};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    error::{ApiError, Code, Failing},
-    http::{self, Answer, Cx, Endpoint, KEEP_ALIVE, Reader, Reply, TaskOwner, cursor, event, unknown_task},
-    openapi::{Doc, Shape, schema},
+    error::{ApiError, ErrorCode, KbResultExt},
+    http::{
+        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, Reader, RequestContext, TaskOwner, cursor,
+        sse_event, sse_response, unknown_task,
+    },
+    openapi::{OperationDoc, ResponseShape, schema},
     state::AppState,
     wire::tasks::{DeletedTask, TaskItem, TaskList},
 };
 
-/// How often a task is looked at that somebody watches.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a watched task is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// After how long a sign of life is sent where nothing changes.
-const STILL: Duration = Duration::from_secs(15);
+/// How often an idle connection gets a keep-alive.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-pub(super) fn rows() -> Vec<Endpoint> {
-    let doc = |id, summary, shape| Doc::new("Tasks", id, summary, Shape::Envelope(shape));
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| OperationDoc::new("Tasks", id, summary, ResponseShape::Envelope(shape));
     vec![
         Endpoint::new(
             Method::GET,
             "/api/v1/documents/tasks",
-            doc("list_tasks", "Lists tasks, the newest first", schema::<TaskList>())
-                .text("status", "pending, running, done or failed.")
+            doc("list_tasks", "Lists tasks, newest first", schema::<TaskList>())
+                .query_text("status", "Only tasks with this status: pending, running, done or failed.")
                 .paged(),
             list,
         ),
         Endpoint::new(
             Method::GET,
             "/api/v1/documents/tasks/{task_id}",
-            doc("get_task", "A task", schema::<TaskItem>()).errors(&[Code::NotFound]),
+            doc("get_task", "Returns a task", schema::<TaskItem>()).errors(&[ErrorCode::NotFound]),
             get,
         ),
         Endpoint::new(
@@ -47,144 +52,143 @@ pub(super) fn rows() -> Vec<Endpoint> {
             "/api/v1/documents/tasks/{task_id}",
             doc(
                 "delete_task",
-                "Forgets a task that has ended; what a failed one left for another try goes with it",
+                "Deletes the record of a task that has ended, and what a failed task kept for a retry",
                 schema::<DeletedTask>(),
             )
-            .errors(&[Code::NotFound, Code::Conflict]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             delete,
         ),
         Endpoint::new(
             Method::POST,
             "/api/v1/documents/tasks/{task_id}/cancel",
-            doc("cancel_task", "Ends a task that is not wanted any more; nothing of it stays", schema::<TaskItem>())
+            doc("cancel_task", "Cancels a task and removes everything that it made", schema::<TaskItem>())
                 .status(StatusCode::ACCEPTED)
-                .errors(&[Code::NotFound, Code::Conflict]),
+                .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             cancel,
         ),
         Endpoint::new(
             Method::POST,
             "/api/v1/documents/tasks/{task_id}/retry",
-            doc("retry_task", "Tries a failed task again, from where it failed", schema::<TaskItem>())
+            doc("retry_task", "Retries a failed task from the stage where it failed", schema::<TaskItem>())
                 .status(StatusCode::ACCEPTED)
-                .errors(&[Code::NotFound, Code::Conflict]),
+                .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             retry,
         ),
         Endpoint::new(
             Method::GET,
             "/api/v1/documents/tasks/{task_id}/events",
-            Doc::new(
+            OperationDoc::new(
                 "Tasks",
                 "watch_task",
-                "A task as server-sent events: `task` with the task now and whenever it changes, until it ends",
-                Shape::Bare("text/event-stream"),
+                "Streams server-sent events named `task`: the task now and after each change, until it ends",
+                ResponseShape::Raw("text/event-stream"),
             )
-            .errors(&[Code::NotFound, Code::Overloaded]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Overloaded]),
             watch,
         ),
     ]
 }
 
-async fn list(_: Reader, cx: Cx) -> Answer {
+async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let (limit, after) = (query.limit()?, query.offset('t')?);
-    let status = query.read("status", "pending, running, done or failed", |text| text.parse().ok())?;
+    let status = query.parsed("status", "pending, running, done or failed", |text| text.parse().ok())?;
     query.finish()?;
-    let page = cx.services()?.kb.tasks(status, after, limit as usize).await.reading()?;
-    Reply::ok(&TaskList::new(page.items, page.next.map(|id| cursor('t', id))))
+    let page = cx.services()?.kb.tasks(status, after, limit as usize).await.for_read()?;
+    ApiResponse::ok(&TaskList::new(page.items, page.next.map(|id| cursor('t', id))))
 }
 
-async fn get(_: Reader, cx: Cx) -> Answer {
+async fn get(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let task = cx.services()?.kb.task(cx.task_id()?).await.reading()?;
-    Reply::ok(&TaskItem::from(task.ok_or_else(unknown_task)?))
+    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?;
+    ApiResponse::ok(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
-async fn delete(_: TaskOwner, mut cx: Cx) -> Answer {
+async fn delete(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.forget(cx.task_id()?).await.writing()?.ok_or_else(unknown_task)?;
-    Reply::ok(&DeletedTask { task_id: task.task_id, deleted: true })
+    let task = cx.services()?.kb.forget(cx.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
+    ApiResponse::ok(&DeletedTask { task_id: task.task_id, deleted: true })
 }
 
-async fn cancel(_: TaskOwner, mut cx: Cx) -> Answer {
+async fn cancel(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.cancel(cx.task_id()?).await.writing()?;
-    Reply::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
+    let task = cx.services()?.kb.cancel(cx.task_id()?).await.for_write()?;
+    ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
-async fn retry(_: TaskOwner, mut cx: Cx) -> Answer {
+async fn retry(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.retry(cx.task_id()?).await.writing()?;
-    Reply::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
+    let task = cx.services()?.kb.retry(cx.task_id()?).await.for_write()?;
+    ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
-async fn watch(_: Reader, cx: Cx) -> Answer {
+async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let task = cx.services()?.kb.task(cx.task_id()?).await.reading()?.ok_or_else(unknown_task)?;
+    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?.ok_or_else(unknown_task)?;
     let state = cx.state_data();
-    let crowd = || ApiError::new(Code::Overloaded, "too many watch tasks");
-    let watch = Watch {
-        _watching: Arc::clone(&state.watchers).try_acquire_owned().map_err(|_| crowd())?,
+    let too_many = || ApiError::new(ErrorCode::Overloaded, "too many clients watch tasks");
+    let watcher = TaskWatcher {
+        _permit: Arc::clone(&state.watcher_permits).try_acquire_owned().map_err(|_| too_many())?,
         state,
         task_id: task.task_id,
-        next: Some(task),
-        last: None,
-        told: Instant::now(),
+        first: Some(task),
+        last_event: None,
+        last_sent: Instant::now(),
         has_ended: false,
     };
-    Ok(http::events(stream::unfold(watch, |mut watch| async move {
-        let event = watch.event().await?;
-        Some((Ok(event), watch))
+    Ok(sse_response(stream::unfold(watcher, |mut watcher| async move {
+        let event = watcher.next_event().await?;
+        Some((Ok(event), watcher))
     })))
 }
 
-/// A task that somebody watches.
-struct Watch {
-    _watching: OwnedSemaphorePermit,
+/// A client that watches a task.
+struct TaskWatcher {
+    _permit: OwnedSemaphorePermit,
     state: Data<AppState>,
     task_id: TaskId,
-    /// How it stood when it was looked at first.
-    next: Option<Task>,
-    /// What was told of it last.
-    last: Option<Bytes>,
-    told: Instant,
+    /// The task at the time of the request, until its event is sent.
+    first: Option<Task>,
+    last_event: Option<Bytes>,
+    last_sent: Instant,
     has_ended: bool,
 }
 
-impl Watch {
-    /// What is to be told next; `None` after the end of the task, and where the service stops.
-    async fn event(&mut self) -> Option<Bytes> {
+impl TaskWatcher {
+    /// The next event or keep-alive; `None` after the end of the task and when the service stops.
+    async fn next_event(&mut self) -> Option<Bytes> {
         loop {
-            let task = match self.next.take() {
+            let task = match self.first.take() {
                 Some(task) => task,
-                None => self.look().await?,
+                None => self.poll_task().await?,
             };
             self.has_ended = task.status.has_ended();
-            let event = event("task", &TaskItem::from(task)).ok()?;
-            let is_new = self.last.as_ref() != Some(&event);
-            if !is_new && self.told.elapsed() < STILL {
+            let event = sse_event("task", &TaskItem::from(task)).ok()?;
+            let is_new = self.last_event.as_ref() != Some(&event);
+            if !is_new && self.last_sent.elapsed() < KEEP_ALIVE_INTERVAL {
                 continue;
             }
-            self.told = Instant::now();
+            self.last_sent = Instant::now();
             if !is_new {
                 return Some(KEEP_ALIVE);
             }
-            self.last = Some(event.clone());
+            self.last_event = Some(event.clone());
             return Some(event);
         }
     }
 
-    /// Looks at the task after a while.
-    async fn look(&self) -> Option<Task> {
+    /// Reads the task after the poll interval.
+    async fn poll_task(&self) -> Option<Task> {
         if self.has_ended || self.state.is_stopping() {
             return None;
         }
-        tokio::time::sleep(LOOK).await;
-        // A store that is away for a moment ends nothing: the client sees that nothing changes.
+        tokio::time::sleep(POLL_INTERVAL).await;
+        // A store that is unavailable for a moment does not end the stream: the client sees no change.
         loop {
             match self.state.services().ok()?.kb.task(self.task_id).await {
                 Ok(task) => return task,
                 Err(error) if self.state.is_stopping() || !error.is_retryable() => return None,
-                Err(_) => tokio::time::sleep(LOOK).await,
+                Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     }

@@ -2,22 +2,22 @@ use lkr_auth::AuditEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::moment;
+use super::timestamp::timestamp;
 
-/// A change that somebody made.
+/// An entry of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditItem {
     #[schema(format = DateTime)]
     at: String,
-    /// The account that did it.
+    /// The account that made the change.
     actor: String,
-    /// What was done, such as account.create.
+    /// The action, such as account.create.
     action: &'static str,
-    /// The username or id of what it was done to.
+    /// The username or id of the changed object.
     target: String,
-    /// The request that asked for it.
+    /// The request that made the change.
     request_id: String,
-    /// What changed, never a secret.
+    /// What changed; never contains a secret.
     #[schema(value_type = Object)]
     detail: serde_json::Map<String, serde_json::Value>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct AuditItem {
 impl From<AuditEntry> for AuditItem {
     fn from(entry: AuditEntry) -> Self {
         Self {
-            at: moment(entry.at),
+            at: timestamp(entry.at),
             actor: entry.actor,
             action: entry.action.name(),
             target: entry.target,
@@ -35,11 +35,11 @@ impl From<AuditEntry> for AuditItem {
     }
 }
 
-/// A page of changes, the newest first.
+/// A page of audit entries, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditList {
     pub(crate) items: Vec<AuditItem>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }

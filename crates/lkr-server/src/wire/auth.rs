@@ -2,42 +2,42 @@ use lkr_auth::{Account, Login};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::moment;
-use crate::http::Secret;
+use super::timestamp::timestamp;
+use crate::http::SecretInput;
 
 /// A username and a password.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
-    /// The account's name; case does not matter.
+    /// The account's name, case-insensitive.
     pub(crate) username: String,
-    /// Its password.
+    /// The account's password.
     #[schema(value_type = String, format = Password)]
-    pub(crate) password: Secret,
+    pub(crate) password: SecretInput,
 }
 
-/// The name and password of an account to be.
+/// The username and password of a new account.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Registration {
-    /// 3 to 64 of `A-Z a-z 0-9 . _ - @`; case does not matter.
+    /// 3 to 64 characters of `A-Z a-z 0-9 . _ - @`, case-insensitive.
     #[schema(min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9._@-]+$")]
     pub(crate) username: String,
     /// 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
-    pub(crate) password: Secret,
+    pub(crate) password: SecretInput,
 }
 
-/// A change of one's own password.
+/// A change of the caller's password.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PasswordChange {
-    /// The password as it is.
+    /// The current password.
     #[schema(value_type = String, format = Password)]
-    pub(crate) current_password: Secret,
-    /// The password as it shall be: 8 to 128 characters.
+    pub(crate) current_password: SecretInput,
+    /// The new password: 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
-    pub(crate) new_password: Secret,
+    pub(crate) new_password: SecretInput,
 }
 
 /// An account.
@@ -58,21 +58,21 @@ impl From<&Account> for User {
         Self {
             username: account.username.clone(),
             role: account.role.name(),
-            created_at: moment(account.created_at),
+            created_at: timestamp(account.created_at),
             must_change_password: account.must_change_password,
             disabled: account.disabled,
         }
     }
 }
 
-/// A session's credential.
+/// The credential of a session.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Token {
-    /// To be sent as `Authorization: Bearer <access_token>`.
+    /// Send it as `Authorization: Bearer <access_token>`.
     access_token: String,
     /// Bearer
     token_type: &'static str,
-    /// How long it is good for, in seconds.
+    /// How long it is valid, in seconds.
     expires_in: u64,
     user: User,
 }
@@ -88,9 +88,9 @@ impl From<Login> for Token {
     }
 }
 
-/// Whether a session has ended.
+/// The result of a logout.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LoggedOut {
-    /// False for an API key, which is no session and stays good.
+    /// Whether a session was ended. False for an API key, which stays valid.
     pub(crate) logged_out: bool,
 }

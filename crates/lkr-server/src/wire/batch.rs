@@ -4,25 +4,25 @@ use lkr::{NewDocument, Task};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
-use super::{document_input::DocumentInput, tasks::Accepted};
-use crate::{error::ApiError, routes::Flags};
+use super::{document_input::DocumentInput, submission_options::SubmissionOptions, tasks::Accepted};
+use crate::error::ApiError;
 
-/// How many documents a batch may have.
+/// The most documents in a batch.
 const MAX_DOCUMENTS: usize = 100;
 
-/// Documents to be ingested.
+/// Documents to ingest.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchInput {
-    /// 1 to 100 documents. Of several with `upsert` and the same source the last counts.
+    /// 1 to 100 documents. Of several with `upsert` and the same source, the last one counts.
     #[serde(deserialize_with = "numbered")]
     #[schema(min_items = 1, max_items = 100)]
     documents: Vec<DocumentInput>,
 }
 
 impl BatchInput {
-    /// The documents, checked, what their sender should know, and how they are to be taken.
-    pub(crate) fn check(self) -> Result<Vec<(NewDocument, Vec<String>, Flags)>, ApiError> {
+    /// Checks the documents. Returns each with warnings for the client and the client's options.
+    pub(crate) fn check(self) -> Result<Vec<(NewDocument, Vec<String>, SubmissionOptions)>, ApiError> {
         let length = self.documents.len();
         if !(1..=MAX_DOCUMENTS).contains(&length) {
             return Err(ApiError::invalid(format!(
@@ -30,19 +30,19 @@ impl BatchInput {
             )));
         }
         let check = |(at, input): (usize, DocumentInput)| {
-            let flags = input.flags();
+            let options = input.options();
             let checked = input.check();
             let (document, warnings) = checked.map_err(|error| ApiError {
                 message: format!("documents[{at}]: {}", error.message),
                 ..error
             })?;
-            Ok((document, warnings, flags))
+            Ok((document, warnings, options))
         };
         self.documents.into_iter().enumerate().map(check).collect()
     }
 }
 
-/// Deserialises documents, and says which one is wrong.
+/// Deserialises documents. An error names the position of the wrong one.
 fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentInput>, D::Error> {
     struct Visitor;
 
@@ -61,7 +61,7 @@ fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentIn
                 let next =
                     next.map_err(|error| de::Error::custom(format_args!("documents[{at}]: {error}")))?;
                 match next {
-                    // What is too much is counted, and not kept.
+                    // Documents beyond the limit are not kept.
                     Some(document) if at <= MAX_DOCUMENTS => documents.push(document),
                     Some(_) => {
                         return Err(de::Error::custom(format_args!(
@@ -77,10 +77,10 @@ fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DocumentIn
     deserializer.deserialize_seq(Visitor)
 }
 
-/// That documents were accepted.
+/// The accepted documents.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BatchAccepted {
-    /// Their tasks, in the order of the documents.
+    /// The tasks, in the order of the documents.
     tasks: Vec<Accepted>,
 }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_first_that_is_wrong() {
+    fn batch_error_names_the_position_of_the_first_wrong_document() {
         let good = r#"{"text": "x"}"#;
         assert_eq!(check(&format!("[{good}, {good}]")), Ok(2));
         for (bad, reason) in [
@@ -112,13 +112,13 @@ mod tests {
             (r#"{"text": "x", "metadata": {"a": "1", "a": "2"}}"#, "duplicate key"),
             ("null", "invalid type"),
         ] {
-            let said = check(&format!("[{good}, {good}, {good}, {bad}, {bad}]")).unwrap_err();
-            assert!(said.contains("documents[3]") && said.contains(reason), "{bad}: {said}");
+            let error = check(&format!("[{good}, {good}, {good}, {bad}, {bad}]")).unwrap_err();
+            assert!(error.contains("documents[3]") && error.contains(reason), "{bad}: {error}");
         }
     }
 
     #[test]
-    fn one_to_a_hundred() {
+    fn batch_of_1_to_100_documents_is_accepted() {
         let many = |count| format!("[{}]", vec![r#"{"text": "x"}"#; count].join(","));
         assert_eq!(check(&many(100)), Ok(100));
         for count in [0, 101, 500] {

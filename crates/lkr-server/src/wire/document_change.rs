@@ -5,12 +5,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::document_input::check_line;
-use crate::{error::ApiError, http::texts};
+use crate::{error::ApiError, http::string_map};
 
-/// How many metadata keys a change may name: all that a document has, and as many in their place.
+/// The most metadata keys in a change: enough to remove all keys of a document and set as many new ones.
 const MAX_KEYS: usize = 2 * MAX_METADATA_KEYS;
 
-/// What to change of a document; what is left out or null stays.
+/// A change of a document. Keys that are absent or null stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentChangeInput {
@@ -18,23 +18,23 @@ pub(crate) struct DocumentChangeInput {
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
     source: Option<String>,
-    /// A category of the taxonomy, or empty for none. It stays when documents are classified again.
+    /// A category of the taxonomy, or empty for none. A reclassification keeps it.
     category: Option<String>,
-    /// Keys to set, at most 128; null removes one.
-    #[serde(default, deserialize_with = "texts")]
+    /// Metadata keys to set, at most 128; null removes a key.
+    #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, Option<String>>>,
 }
 
 impl DocumentChangeInput {
-    /// The names of what it changes. Metadata keys, which may be long and many, are counted and not named.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let own = [("title", &self.title), ("source", &self.source), ("category", &self.category)];
-        let own = own.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name.to_owned());
+    /// The names of the changed fields. Metadata keys may be long and many, so they are counted.
+    pub(crate) fn changed_names(&self) -> Vec<String> {
+        let fields = [("title", &self.title), ("source", &self.source), ("category", &self.category)];
+        let fields = fields.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name.to_owned());
         let metadata = self.metadata.as_ref().filter(|metadata| !metadata.is_empty());
-        own.chain(metadata.map(|metadata| format!("metadata ({})", metadata.len()))).collect()
+        fields.chain(metadata.map(|metadata| format!("metadata ({})", metadata.len()))).collect()
     }
 
-    /// The change, checked.
+    /// Checks the change.
     pub(crate) fn check(self, taxonomy: &Taxonomy) -> Result<DocumentChange, ApiError> {
         let Self { title, source, category, metadata } = self;
         if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
@@ -76,14 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn absent_and_null_keys_change_nothing() {
         for input in ["{}", r#"{"title": null, "source": null, "category": null, "metadata": null}"#] {
             assert_eq!(check(input).unwrap(), DocumentChange::default());
         }
     }
 
     #[test]
-    fn refuses() {
+    fn blank_title_unknown_category_reserved_key_and_too_many_keys_are_refused() {
         for input in [
             r#"{"title": " "}"#,
             r#"{"category": "no such thing"}"#,
@@ -98,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn names_what_it_changes() {
+    fn changed_names_lists_fields_and_counts_metadata_keys() {
         let input = r#"{"title": "T", "category": "", "metadata": {"a": "1", "b": null}}"#;
         let input: DocumentChangeInput = serde_json::from_str(input).unwrap();
-        assert_eq!(input.names(), ["title", "category", "metadata (2)"]);
+        assert_eq!(input.changed_names(), ["title", "category", "metadata (2)"]);
         let change = input.check(&Taxonomy::built_in()).unwrap();
         assert_eq!(change.category.as_deref(), Some(""));
         assert_eq!(change.metadata["a"].as_deref(), Some("1"));

@@ -4,45 +4,46 @@ use lkr::{LimitExceeded, MAX_LINE_CHARS, NewDocument, check_properties, drop_res
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{error::ApiError, http::texts, routes::Flags};
+use super::submission_options::SubmissionOptions;
+use crate::{error::ApiError, http::string_map};
 
 /// The longest text: 16 MiB of UTF-8.
 pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 
-/// A document to be ingested.
+/// A document to ingest.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentInput {
-    /// The text, at most 16 MiB of UTF-8; at least one character is not white space.
+    /// The text: at most 16 MiB of UTF-8, with at least one character other than white space.
     #[schema(min_length = 1)]
     text: String,
-    /// The title, at most 4,096 characters; when blank, the first heading or line takes its place.
+    /// The title, at most 4,096 characters. If it is blank, the first heading or line is used.
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
     source: Option<String>,
-    /// Free metadata: at most 64 keys. Title, source and metadata together have at most 256 KiB as JSON.
-    #[serde(default, deserialize_with = "texts")]
+    /// Metadata: at most 64 keys. Title, source and metadata together may take 256 KiB as JSON.
+    #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, String>>,
-    /// Ingest it although the settings say that it is a duplicate.
+    /// Ingest the document even if the settings detect a duplicate.
     force: Option<bool>,
-    /// Where a live document has the same source, not empty, and the caller may change it, replace that: of several
-    /// the newest.
+    /// Replace the newest live document with the same source, if the source is not empty and the caller may change that
+    /// document.
     upsert: Option<bool>,
 }
 
 impl DocumentInput {
-    /// How it is to be taken.
-    pub(crate) fn flags(&self) -> Flags {
-        Flags { force: self.force.unwrap_or_default(), upsert: self.upsert.unwrap_or_default() }
+    /// The client's options.
+    pub(crate) fn options(&self) -> SubmissionOptions {
+        SubmissionOptions { force: self.force.unwrap_or_default(), upsert: self.upsert.unwrap_or_default() }
     }
 
-    /// The document, checked, and what its sender should know.
+    /// Checks the document. Returns it with warnings for the client.
     pub(crate) fn check(self) -> Result<(NewDocument, Vec<String>), ApiError> {
         let Self { text, title, source, metadata, .. } = self;
         let (title, source) = (title.unwrap_or_default(), source.unwrap_or_default());
         if text.trim().is_empty() {
             return Err(ApiError::invalid(
-                "text is blank: at least one character other than white space is needed",
+                "text is blank: at least one character other than white space is required",
             ));
         }
         if text.len() > MAX_TEXT_BYTES {
@@ -68,7 +69,7 @@ pub(crate) fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid(format!("{name} has {length} characters, at most {MAX_LINE_CHARS} are allowed")))
 }
 
-/// What too many or too long properties are to their sender.
+/// The error of properties that are too many or too long.
 pub(crate) fn refused_properties(excess: LimitExceeded) -> ApiError {
     match excess {
         LimitExceeded::Keys(_) => ApiError::invalid(excess.to_string()),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_keys_are_dropped_and_do_not_count() {
+    fn reserved_metadata_keys_are_dropped_with_a_warning_and_do_not_count() {
         let mut metadata = keys(64);
         metadata.insert("raw_file_path".to_owned(), "/etc/passwd".to_owned());
         let (document, warnings) = DocumentInput { metadata: Some(metadata), ..input("x") }.check().unwrap();
@@ -108,22 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn metadata_has_each_key_once() {
-        let read = |metadata: &str| {
+    fn duplicate_metadata_key_is_refused() {
+        let parse = |metadata: &str| {
             serde_json::from_str::<DocumentInput>(&format!(r#"{{"text": "x", "metadata": {metadata}}}"#))
         };
-        assert_eq!(read("null").unwrap().metadata, None);
-        let metadata = read(r#"{"a": "1", "b": "2"}"#).unwrap().metadata.unwrap();
+        assert_eq!(parse("null").unwrap().metadata, None);
+        let metadata = parse(r#"{"a": "1", "b": "2"}"#).unwrap().metadata.unwrap();
         assert_eq!(metadata.keys().collect::<Vec<_>>(), ["a", "b"]);
-        let twice = read(r#"{"a": "1", "a": "2"}"#).unwrap_err().to_string();
-        assert!(twice.contains(r#"duplicate key "a""#), "{twice}");
+        let error = parse(r#"{"a": "1", "a": "2"}"#).unwrap_err().to_string();
+        assert!(error.contains(r#"duplicate key "a""#), "{error}");
         for wrong in [r#"{"a": 1}"#, r#"[["a", "1"]]"#, r#""a""#] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn bounds() {
+    fn blank_text_and_fields_over_their_limits_are_refused() {
         let status = |input: DocumentInput| input.check().unwrap_err().status;
         assert_eq!(status(input(" \n\u{3000}")), StatusCode::BAD_REQUEST);
         assert_eq!(status(DocumentInput { metadata: Some(keys(65)), ..input("x") }), StatusCode::BAD_REQUEST);
@@ -133,7 +134,7 @@ mod tests {
         );
         assert_eq!(status(input(&"é".repeat(MAX_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(input(&"é".repeat(MAX_TEXT_BYTES / 2)).check().is_ok());
-        // A control character is six bytes of JSON.
+        // A control character takes six bytes of JSON.
         for value in ["v".repeat(MAX_PROPERTIES_BYTES), "\u{1}".repeat(MAX_PROPERTIES_BYTES / 6)] {
             let metadata = BTreeMap::from([("k".to_owned(), value)]);
             assert_eq!(

@@ -4,9 +4,9 @@ use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord, Original, fi
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::moment;
+use super::timestamp::timestamp;
 
-/// A document as its L1 record tells it.
+/// The L1 record of a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct L1Item {
     #[schema(value_type = String)]
@@ -14,17 +14,17 @@ pub(crate) struct L1Item {
     title: String,
     source: String,
     summary: String,
-    /// The strongest first.
+    /// The most significant first.
     keywords: Vec<String>,
-    /// Empty for none.
+    /// Empty if there is none.
     category: String,
-    /// ISO 639-1; empty where it cannot be told.
+    /// ISO 639-1 code; empty if unknown.
     language: String,
     metadata: BTreeMap<String, String>,
     chunk_count: u64,
-    /// Code points of the extracted text.
+    /// The length of the extracted text in code points.
     char_count: u32,
-    /// Of the extracted text as UTF-8.
+    /// The SHA-256 of the extracted text as UTF-8.
     content_sha256: String,
     #[schema(format = DateTime)]
     created_at: String,
@@ -48,18 +48,18 @@ impl From<Document> for L1Item {
             chunk_count: document.counts.chunks,
             char_count: document.char_count,
             content_sha256: document.content_sha256,
-            created_at: moment(document.created_at),
-            updated_at: moment(document.updated_at),
+            created_at: timestamp(document.created_at),
+            updated_at: timestamp(document.updated_at),
             created_by: document.created_by.name,
         }
     }
 }
 
-/// A page of documents, the newest first.
+/// A page of documents, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentList {
     items: Vec<L1Item>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     next_offset: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct NodeItem {
     node_id: String,
     #[schema(value_type = String)]
     doc_id: DocId,
-    /// The L2 node that an L3 node lies in; null for L2.
+    /// The L2 node that contains an L3 node; null for an L2 node.
     #[schema(required)]
     parent_id: Option<String>,
     /// l2 or l3
@@ -85,11 +85,11 @@ pub(crate) struct NodeItem {
     ordinal: u32,
     title: String,
     summary: String,
-    /// The headings that lead here, below the document's title.
+    /// The headings above the node, below the document's title.
     path: Vec<String>,
-    /// The first code point in the extracted text.
+    /// The position of the first code point in the extracted text.
     char_start: u32,
-    /// The code point after the last.
+    /// The position after the last code point.
     char_end: u32,
     #[schema(required)]
     page_start: Option<u32>,
@@ -124,7 +124,7 @@ pub(crate) struct DocumentDetail {
     l2: Vec<NodeItem>,
     l3: Vec<NodeItem>,
     chunk_count: u64,
-    /// The stored original; null where there is none.
+    /// The stored original; null if there is none.
     #[schema(required)]
     file: Option<FileInfo>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct FileInfo {
 }
 
 impl DocumentDetail {
-    /// A document with its nodes; `available` says whether its original is there.
+    /// A document with its nodes. `available` is whether its original can be read.
     pub(crate) fn new(Detail { document, l2, l3 }: Detail, available: bool) -> Self {
         let doc_id = document.doc_id;
         Self {
@@ -163,7 +163,7 @@ impl FileInfo {
     }
 }
 
-/// The media type that a file name's extension stands for.
+/// The media type of a file name, by its extension.
 pub(crate) fn content_type(file_name: &str) -> &'static str {
     Format::from_file_name(file_name).map_or("application/octet-stream", Format::media_type)
 }
@@ -172,7 +172,7 @@ pub(crate) fn content_type(file_name: &str) -> &'static str {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChunkItem {
     chunk_id: String,
-    /// The L3 node that it lies in.
+    /// The L3 node that contains the chunk.
     #[schema(required)]
     parent_id: Option<String>,
     /// The position within the document, from 0.
@@ -208,7 +208,7 @@ impl From<NodeRecord<Chunk>> for ChunkItem {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChunkList {
     pub(crate) items: Vec<ChunkItem>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }
@@ -221,7 +221,7 @@ pub(crate) struct DocumentText {
     pub(crate) text: String,
 }
 
-/// Numbers by layer.
+/// Counts by layer.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct ByLayer {
     l1: u64,
@@ -236,11 +236,11 @@ impl From<Counts> for ByLayer {
     }
 }
 
-/// What a delete took away.
+/// The result of deleting a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedDocument {
     doc_id: String,
-    /// The live points that went.
+    /// The number of live points that were deleted.
     deleted: ByLayer,
     deleted_total: u64,
 }
@@ -250,7 +250,7 @@ impl DeletedDocument {
         Self { doc_id: doc_id.to_string(), deleted: counts.into(), deleted_total: counts.total() }
     }
 
-    /// For an id that no document can have.
+    /// The result for a malformed id.
     pub(crate) fn nothing(id: &str) -> Self {
         let none = Counts::default();
         Self { doc_id: id.to_owned(), deleted: none.into(), deleted_total: 0 }

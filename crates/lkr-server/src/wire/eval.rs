@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
-/// Queries, and what answers them.
+/// Queries with their relevant documents.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldSetInput {
@@ -15,39 +15,38 @@ pub(crate) struct GoldSetInput {
     queries: Vec<GoldQueryInput>,
 }
 
-/// A query, and what answers it.
+/// A query with its relevant documents.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoldQueryInput {
-    /// 1 to 2,000 characters, white space around them not counted.
+    /// 1 to 2,000 characters, not counting surrounding white space.
     #[schema(min_length = 1, max_length = 2000)]
     text: String,
-    /// What answers it: documents, or parts of them.
+    /// The relevant documents, or parts of them.
     #[schema(min_items = 1, max_items = 1000)]
     relevant: Vec<RelevantInput>,
 }
 
-/// What answers a query: a document, or the part of its extracted text between two offsets, of which neither or both
-/// are given.
+/// A relevant document, or a part of its extracted text. The part is given by both offsets or by neither.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RelevantInput {
     #[schema(value_type = String)]
     doc_id: DocId,
-    /// The first code point of the part.
+    /// The position of the first code point of the part.
     char_start: Option<u32>,
-    /// The code point after its last.
+    /// The position after its last code point.
     char_end: Option<u32>,
 }
 
 impl GoldSetInput {
-    /// The gold set, where nothing is wrong with it.
+    /// Checks the gold set.
     pub(crate) fn check(self) -> Result<GoldSet, ApiError> {
         let query = |(at, input): (usize, GoldQueryInput)| {
             let relevant = input.relevant.into_iter().enumerate();
             let relevant = relevant.map(|(n, relevant)| {
-                let place = |reason| ApiError::invalid(format!("queries[{at}].relevant[{n}]: {reason}"));
-                relevant.check().map_err(place)
+                let located = |reason| ApiError::invalid(format!("queries[{at}].relevant[{n}]: {reason}"));
+                relevant.check().map_err(located)
             });
             Ok::<_, ApiError>(GoldQuery { text: input.text, relevant: relevant.collect::<Result<_, _>>()? })
         };
@@ -72,17 +71,18 @@ impl RelevantInput {
     }
 }
 
-/// What searches are worth, by a gold set.
+/// The quality of searches by a gold set.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EvaluateResultItem {
-    flat: FiguresItem,
-    layered: FiguresItem,
+    flat: SearchQualityItem,
+    layered: SearchQualityItem,
     elapsed_ms: u64,
 }
 
-/// What searches of one mode are worth: means over the queries.
+/// The quality of searches in one mode: means over the queries.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct FiguresItem {
+#[schema(as = FiguresItem)]
+pub(crate) struct SearchQualityItem {
     queries: u64,
     ndcg_at_10: f64,
     recall_at_10: f64,
@@ -96,9 +96,9 @@ impl From<EvaluateResult> for EvaluateResultItem {
     }
 }
 
-impl From<SearchQuality> for FiguresItem {
-    fn from(figures: SearchQuality) -> Self {
-        let SearchQuality { queries, ndcg_at_10, recall_at_10, mrr_at_10 } = figures;
+impl From<SearchQuality> for SearchQualityItem {
+    fn from(quality: SearchQuality) -> Self {
+        let SearchQuality { queries, ndcg_at_10, recall_at_10, mrr_at_10 } = quality;
         Self { queries, ndcg_at_10, recall_at_10, mrr_at_10 }
     }
 }

@@ -2,56 +2,56 @@ use lkr::{Task, TaskId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A file to be ingested.
+/// A file to ingest.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "it says what the parts are, which are read as they come")]
+#[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
 pub(crate) struct UploadForm {
-    /// The file. Its name's extension tells what it is; its largest size is configured, 50 MB by default.
+    /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
     #[schema(value_type = String, format = Binary)]
     file: String,
-    /// The title, at most 4,096 characters; the file's name without extension when blank.
+    /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
     #[schema(nullable = false)]
     title: Option<String>,
-    /// Where the document comes from, at most 4,096 characters; `file:` and the file's name when empty.
+    /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
     #[schema(nullable = false)]
     source: Option<String>,
-    /// Free metadata as a JSON object; ignored when it is none. Values become strings.
+    /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
     #[schema(nullable = false)]
     metadata: Option<String>,
-    /// Ingest it although the settings say that it is a duplicate.
+    /// Ingest the file even if the settings detect a duplicate.
     #[schema(nullable = false)]
     force: Option<bool>,
-    /// Where a live document has the same source and the caller may change it, replace that: of several the newest.
+    /// Replace the newest live document with the same source, if the caller may change that document.
     #[schema(nullable = false)]
     upsert: Option<bool>,
 }
 
-/// A file in place of what a document was made of.
+/// A file that replaces a document's content.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "it says what the parts are, which are read as they come")]
+#[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
 pub(crate) struct ReplaceForm {
-    /// The file. Its name's extension tells what it is; its largest size is configured, 50 MB by default.
+    /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
     #[schema(value_type = String, format = Binary)]
     file: String,
-    /// The title, at most 4,096 characters; the file's name without extension when blank.
+    /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
     #[schema(nullable = false)]
     title: Option<String>,
-    /// Where the document comes from, at most 4,096 characters; `file:` and the file's name when empty.
+    /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
     #[schema(nullable = false)]
     source: Option<String>,
-    /// Free metadata as a JSON object; ignored when it is none. Values become strings.
+    /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
     #[schema(nullable = false)]
     metadata: Option<String>,
 }
 
-/// That a file was accepted.
+/// An accepted file.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UploadAccepted {
     #[schema(value_type = String)]
     task_id: TaskId,
-    /// pending; how it stands where it was accepted before, under the same Idempotency-Key
+    /// pending; or the current status, if an earlier request with the same Idempotency-Key created the task
     status: &'static str,
-    /// Where the file is stored, relative to the folder of uploads; empty where storing it failed.
+    /// The path of the stored file, relative to the upload folder; empty if it could not be stored.
     saved_path: String,
 }
 

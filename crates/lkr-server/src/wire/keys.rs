@@ -2,28 +2,28 @@ use lkr_auth::{ApiKey, NewKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::moment;
+use super::timestamp::timestamp;
 
-/// A key to be made.
+/// A new API key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyInput {
-    /// What it is for, 1 to 100 characters.
+    /// A name for the key, 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: String,
-    /// How long it is good for, in seconds; for ever when it is not said, or as long as the key that it is made with.
+    /// How long the key is valid, in seconds. By default it does not expire, or it expires with the key that created it.
     #[schema(minimum = 1)]
     pub(crate) expires_in: Option<u64>,
 }
 
-/// A key, without the key itself.
+/// An API key without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct KeyItem {
     id: String,
     name: String,
     #[schema(format = DateTime)]
     created_at: String,
-    /// Null for one that does not expire.
+    /// Null if the key does not expire.
     #[schema(required, format = DateTime)]
     expires_at: Option<String>,
 }
@@ -33,37 +33,37 @@ impl From<ApiKey> for KeyItem {
         Self {
             id: key.id.to_string(),
             name: key.name,
-            created_at: moment(key.created_at),
-            expires_at: key.expires_at.map(moment),
+            created_at: timestamp(key.created_at),
+            expires_at: key.expires_at.map(timestamp),
         }
     }
 }
 
-/// A key that was made.
+/// A created API key with its secret.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownKey {
     #[serde(flatten)]
     item: KeyItem,
-    /// To be sent as `Authorization: Bearer <key>`. It is shown this once.
+    /// The secret, shown only once. Send it as `Authorization: Bearer <key>`.
     key: String,
 }
 
 impl From<NewKey> for ShownKey {
-    fn from(made: NewKey) -> Self {
-        Self { item: made.key.into(), key: made.secret }
+    fn from(created: NewKey) -> Self {
+        Self { item: created.key.into(), key: created.secret }
     }
 }
 
-/// A page of keys, the newest first.
+/// A page of API keys, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct KeyList {
     pub(crate) items: Vec<KeyItem>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }
 
-/// That a key is good no more.
+/// The result of revoking an API key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedKey {
     pub(crate) id: String,

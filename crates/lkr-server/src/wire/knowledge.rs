@@ -6,12 +6,12 @@ use utoipa::ToSchema;
 
 use super::documents::ByLayer;
 
-/// How much there is.
+/// Counts of documents and points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct KnowledgeStats {
-    /// Live points by collection.
+    /// The number of live points by collection.
     collections: ByLayer,
-    /// Documents by category; those without one under `uncategorized`.
+    /// The number of documents by category; documents without one count as `uncategorized`.
     categories: BTreeMap<String, u64>,
     uncategorized_count: u64,
     documents_total: u64,
@@ -40,11 +40,11 @@ pub(crate) struct Categories {
 #[schema(as = TaxonomyCategory)]
 pub(crate) struct CategoryItem {
     id: String,
-    /// What stands in a document's `category`.
+    /// The value of `category` in documents.
     name: String,
     description: String,
     keywords: Vec<String>,
-    /// The id of the category that it belongs to; null for none.
+    /// The id of the parent category; null if there is none.
     #[schema(required)]
     parent: Option<String>,
 }

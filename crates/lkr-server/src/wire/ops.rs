@@ -2,31 +2,31 @@ use lkr::{Embedding, Health};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// That the process is alive.
+/// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Alive {
     /// ok
     pub(crate) status: &'static str,
 }
 
-/// How the service and what it depends on are: each ok, degraded or down.
+/// The status of the service and of its dependencies: each is ok, degraded or down.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Readiness {
-    /// The service: down where it cannot serve.
+    /// The service. It is down if it cannot serve requests.
     pub(crate) status: &'static str,
     pub(crate) dependencies: Dependencies,
-    /// Null where that cannot be told.
+    /// Null if it is unknown.
     #[schema(required)]
     pub(crate) embedding: Option<EmbeddingItem>,
 }
 
-/// The embedding models in force; they differ while documents are embedded anew, and after that was cancelled.
+/// The current embedding models. The two differ during a re-embedding and after a cancelled one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EmbeddingItem {
-    /// The model whose vectors searches use; null where they go by keywords alone.
+    /// The model whose vectors searches use; null if searches use keywords alone.
     #[schema(required)]
     in_use: Option<String>,
-    /// The model that all documents are to have vectors of; null where there is to be none.
+    /// The model that the settings name; null for none.
     #[schema(required)]
     wanted: Option<String>,
 }
@@ -38,18 +38,18 @@ impl From<Embedding> for EmbeddingItem {
     }
 }
 
-/// What the service depends on.
+/// The dependencies of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Dependencies {
-    /// Points.
+    /// The store of points.
     vectors: &'static str,
-    /// Records.
+    /// The store of records.
     state: &'static str,
-    /// Texts.
+    /// The store of extracted texts and uploaded files.
     blobs: &'static str,
-    /// The embedding model: degraded where there is none, and searches go by keywords alone.
+    /// The embedding model. It is degraded if there is none; searches then use keywords alone.
     embedder: &'static str,
-    /// Tasks.
+    /// The task queue.
     queue: &'static str,
 }
 
@@ -58,7 +58,7 @@ const DEGRADED: &str = "degraded";
 const DOWN: &str = "down";
 
 impl Readiness {
-    /// Before the stores are open, and when they are about to be closed.
+    /// The status before the stores are open and while they are being closed.
     pub(crate) const fn closed() -> Self {
         let dependencies =
             Dependencies { vectors: DOWN, state: DOWN, blobs: DOWN, embedder: DOWN, queue: DOWN };
@@ -71,7 +71,7 @@ impl Readiness {
 }
 
 impl From<&Health> for Readiness {
-    /// Points and records are what every request needs. Without the rest, some requests are refused or poorer.
+    /// Every request needs points and records. Without the other dependencies some requests fail or return less.
     fn from(health: &Health) -> Self {
         let store = |result: &Result<(), String>| if result.is_ok() { OK } else { DOWN };
         let dependencies = Dependencies {
@@ -96,15 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_decide_and_the_rest_degrades() {
-        let well = || Ok(());
-        let away = || Err("away".to_owned());
-        let health =
-            |vectors, blobs, embedder| Health { vectors, state: well(), blobs, embedder, queue: well() };
-        assert_eq!(Readiness::from(&health(well(), well(), well())).status, OK);
-        assert_eq!(Readiness::from(&health(well(), well(), away())).status, DEGRADED);
-        assert_eq!(Readiness::from(&health(well(), away(), well())).status, DEGRADED);
-        assert_eq!(Readiness::from(&health(away(), well(), well())).status, DOWN);
+    fn readiness_is_down_without_points_and_degraded_without_blobs_or_embedder() {
+        let up = || Ok(());
+        let down = || Err("connection refused".to_owned());
+        let health = |vectors, blobs, embedder| Health { vectors, state: up(), blobs, embedder, queue: up() };
+        assert_eq!(Readiness::from(&health(up(), up(), up())).status, OK);
+        assert_eq!(Readiness::from(&health(up(), up(), down())).status, DEGRADED);
+        assert_eq!(Readiness::from(&health(up(), down(), up())).status, DEGRADED);
+        assert_eq!(Readiness::from(&health(down(), up(), up())).status, DOWN);
         assert!(Readiness::closed().is_down());
     }
 }

@@ -7,19 +7,19 @@ use lkr_retrieval::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The answer to a search.
+/// The response to a search.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchAnswer {
     query: String,
-    /// The best first.
-    results: Vec<ResultItem>,
+    /// The results, best first.
+    results: Vec<SearchResultItem>,
     layers: LayersItem,
-    /// Null unless asked for.
+    /// Null unless `summarize` is true.
     #[schema(required)]
     summary: Option<SummaryItem>,
     warnings: Vec<String>,
     took_ms: u64,
-    /// Present when asked for.
+    /// Present if `explain` is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     explain: Option<ExplainItem>,
@@ -29,7 +29,7 @@ impl From<&SearchResponse> for SearchAnswer {
     fn from(response: &SearchResponse) -> Self {
         Self {
             query: response.query.clone(),
-            results: response.results.iter().map(ResultItem::from).collect(),
+            results: response.results.iter().map(SearchResultItem::from).collect(),
             layers: LayersItem::from(&response.layers),
             summary: response.summary.as_ref().map(SummaryItem::from),
             warnings: response.warnings.clone(),
@@ -39,34 +39,33 @@ impl From<&SearchResponse> for SearchAnswer {
     }
 }
 
-/// A chunk that was found.
+/// A chunk that matches the query.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SearchResultItem)]
-pub(crate) struct ResultItem {
+pub(crate) struct SearchResultItem {
     chunk_id: String,
     doc_id: String,
     title: String,
     source: String,
     category: String,
-    /// The headings that lead to the chunk.
+    /// The headings above the chunk, outermost first.
     path: Vec<String>,
     #[schema(required)]
     page_start: Option<u32>,
     #[schema(required)]
     page_end: Option<u32>,
-    /// The first code point in the document's extracted text.
+    /// The position of the first code point in the document's extracted text.
     char_start: u32,
     char_end: u32,
     text: String,
-    /// Ranges of `text` in code points that the query's words and phrases match.
+    /// Ranges of `text`, in code points, that match words and phrases of the query.
     highlights: Vec<[u32; 2]>,
-    /// Falls from the first result to the last. It is the fused score, or the reranker's; what holds literally what was
-    /// asked for stands above the rest.
+    /// The fused score, or the reranker's score. It decreases from the first result to the last; results with a literal
+    /// match rank above the others.
     score: f32,
     scores: ScoresItem,
 }
 
-/// What a score is made of; null where a leg did not list the chunk.
+/// The parts of a score; null if a leg did not list the chunk.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScoresItem {
     #[schema(required)]
@@ -81,7 +80,7 @@ pub(crate) struct ScoresItem {
     sparse: Option<f32>,
 }
 
-impl From<&SearchResult> for ResultItem {
+impl From<&SearchResult> for SearchResultItem {
     fn from(result: &SearchResult) -> Self {
         let scores = result.scores;
         Self {
@@ -109,7 +108,7 @@ impl From<&SearchResult> for ResultItem {
     }
 }
 
-/// The hits of the upper layers that led to the results.
+/// The hits of the upper layers that contributed to the results.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LayersItem {
     l1: Vec<LayerHitItem>,
@@ -151,14 +150,14 @@ impl From<&LayerHit> for LayerHitItem {
 pub(crate) struct SummaryItem {
     pub(crate) text: String,
     citations: Vec<CitationItem>,
-    /// The language model that wrote it; null where sentences were picked.
+    /// The language model that generated it; null for an extractive summary.
     #[schema(required)]
     model: Option<String>,
     /// generated or extractive
     kind: &'static str,
 }
 
-/// The end of a summary that came in parts: the summary, and what there is to say of it that could not be said before.
+/// The end of a streamed summary: the whole summary, and warnings about it.
 #[derive(Debug, Serialize)]
 pub(crate) struct SummaryDone<'a> {
     #[serde(flatten)]
@@ -167,7 +166,7 @@ pub(crate) struct SummaryDone<'a> {
     pub(crate) warnings: Option<&'a [String]>,
 }
 
-/// What a marker stands for.
+/// The chunk that a citation marker refers to.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CitationItem {
     marker: String,
@@ -194,26 +193,26 @@ impl From<&Summary> for SummaryItem {
     }
 }
 
-/// How the results came about.
+/// How the results were ranked.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplainItem {
     legs: Vec<LegItem>,
-    /// Null where no reranker ranked again.
+    /// Null if no reranker was used.
     #[schema(required)]
     rerank: Option<RerankItem>,
     results: Vec<ExplainedItem>,
 }
 
-/// What a reranker did.
+/// The work of a reranker.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RerankItem {
     model: String,
-    /// How many candidates it scored.
+    /// The number of candidates that it scored.
     candidates: usize,
     ms: f64,
 }
 
-/// What a leg contributed.
+/// The contribution of a leg.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LegItem {
     /// l1, l2, l3 or chunks
@@ -225,24 +224,24 @@ pub(crate) struct LegItem {
     ms: f64,
 }
 
-/// Where a result stood in each leg (`l1_dense`, …), null where a leg did not list it, and why it stands where it does.
+/// The ranking of a result: its rank and score in each leg (`l1_dense`, …), null if a leg did not list it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplainedItem {
     chunk_id: String,
     /// Ranks, from 1.
     #[schema(value_type = BTreeMap<String, Option<u32>>)]
     ranks: BTreeMap<&'static str, Option<u32>>,
-    /// Cosines and keyword scores.
+    /// Cosines of dense legs and BM25 scores of sparse legs.
     #[schema(value_type = BTreeMap<String, Option<f32>>)]
     scores: BTreeMap<&'static str, Option<f32>>,
     /// The score after the fusion of the legs.
     fused: f32,
-    /// How far the heading right above it names what was asked for, from 0 to 1; 0 where headings do not count.
+    /// How well the nearest heading above matches the query, from 0 to 1; 0 if headings do not count.
     heading: f32,
-    /// Whether it comes first because it holds literally what was asked for: a phrase in quotation marks, an
-    /// identifier, or the whole query.
+    /// Whether it ranks first because of a literal match: a phrase in quotation marks, an identifier, or the whole
+    /// query.
     exact: bool,
-    /// The reranker's score; null where it was not shown to it.
+    /// The reranker's score; null if it was not reranked.
     #[schema(required)]
     reranked: Option<f32>,
 }

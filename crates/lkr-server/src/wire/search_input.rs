@@ -6,58 +6,58 @@ use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
-    http::{object, texts},
+    http::{optional_object, string_map},
 };
 
-/// What is searched for, and how.
+/// A search request.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchInput {
-    /// 1 to 2,000 characters, white space around them not counted.
+    /// The query: 1 to 2,000 characters, not counting surrounding white space.
     #[schema(min_length = 1, max_length = 2000)]
     query: String,
-    /// How many results at the most.
+    /// The maximum number of results.
     #[schema(minimum = 1, maximum = 100, default = 10)]
     top_k: Option<u32>,
-    /// Whether a summary of the results is wanted.
+    /// Whether to summarize the results.
     #[schema(default = false)]
     summarize: Option<bool>,
-    /// Which documents count.
-    #[serde(default, deserialize_with = "object")]
+    /// Restricts the documents to search.
+    #[serde(default, deserialize_with = "optional_object")]
     filters: Option<FiltersInput>,
-    /// layered, or flat for chunks alone
+    /// layered, or flat to search chunks alone
     #[schema(default = "layered")]
     mode: Option<ModeInput>,
-    /// chunk, of which no document has more than two thirds while there are others; or document for each document
-    /// once, by its best chunk
+    /// chunk: at most two thirds of the results come from one document while others match; or document: one result
+    /// for each document, its best chunk
     #[schema(default = "chunk")]
     group_by: Option<GroupByInput>,
-    /// Whether legs and ranks are to be reported.
+    /// Whether to report legs and ranks.
     #[schema(default = false)]
     explain: Option<bool>,
-    /// How the evidence of the legs is added up: by graded evidence, or by plain reciprocal ranks.
+    /// How the legs are fused: graded fusion, or plain reciprocal-rank fusion (rrf).
     #[schema(default = "graded")]
     fusion: Option<FusionInput>,
-    /// Whether the best candidates are ranked again by a reranker; by default where there is one. Where there is none,
-    /// or it fails, a warning says so.
+    /// Whether to rerank the best candidates. The default is true if a reranker is configured. If it is missing or
+    /// fails, the response has a warning.
     rerank: Option<bool>,
 }
 
-/// Which documents count. What is given must hold together.
+/// Restricts the documents to search. A document must match all given filters.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FiltersInput {
-    /// The category's name; empty for documents without one.
+    /// The category; empty for documents without one.
     category: Option<String>,
-    /// The source, whole.
+    /// The exact source.
     source: Option<String>,
-    /// At most 1,000 documents.
+    /// The ids of at most 1,000 documents.
     #[schema(value_type = Option<Vec<String>>)]
     doc_ids: Option<Vec<DocId>>,
-    /// ISO 639-1.
+    /// The language as ISO 639-1 code.
     language: Option<String>,
-    /// Metadata keys and their values, at most 64.
-    #[serde(default, deserialize_with = "texts")]
+    /// Metadata keys with their exact values, at most 64.
+    #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, String>>,
 }
 
@@ -80,44 +80,44 @@ impl SearchInput {
     }
 }
 
-/// Declares what a choice is called in a body.
+/// Declares an enum with its names in JSON.
 macro_rules! names {
-    ($(#[$doc:meta])* $input:ident for $of:ident: $($name:literal = $choice:ident),+) => {
+    ($(#[$doc:meta])* $input:ident for $target:ident: $($name:literal = $variant:ident),+) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
         #[serde(try_from = "String")]
-        enum $input { $(#[schema(rename = $name)] $choice),+ }
+        enum $input { $(#[schema(rename = $name)] $variant),+ }
 
-        // Derived, it would take an object for a name as well.
+        // A derived implementation would also accept an object.
         impl TryFrom<String> for $input {
             type Error = String;
 
             fn try_from(name: String) -> Result<Self, String> {
                 match name.as_str() {
-                    $($name => Ok(Self::$choice),)+
+                    $($name => Ok(Self::$variant),)+
                     _ => Err(format!("{name:?}, expected {}", [$($name),+].join(" or "))),
                 }
             }
         }
 
-        impl From<$input> for $of {
+        impl From<$input> for $target {
             fn from(input: $input) -> Self {
-                match input { $($input::$choice => Self::$choice),+ }
+                match input { $($input::$variant => Self::$variant),+ }
             }
         }
     };
 }
 
 names! {
-    /// Which layers take part.
+    /// Which layers are searched.
     ModeInput for Mode: "layered" = Layered, "flat" = Flat
 }
 names! {
-    /// What a result is.
+    /// What a result stands for.
     GroupByInput for GroupBy: "chunk" = Chunk, "document" = Document
 }
 names! {
-    /// How legs are fused.
+    /// How the legs are fused.
     FusionInput for Fusion: "graded" = Graded, "rrf" = Rrf
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct SettingsItem {
     dedup: DedupItem,
 }
 
-/// The models by what they do.
+/// The models by purpose.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelsItem {
     embed: ModelItem,
@@ -23,23 +23,23 @@ pub(crate) struct ModelsItem {
 /// A model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelItem {
-    /// local_llm or remote_compatible; null for none, and for embed the model in this process.
+    /// local_llm or remote_compatible; null for none. For embed, null selects the model in this process.
     #[schema(required)]
     provider: Option<&'static str>,
-    /// The model's name at its provider.
+    /// The provider's name of the model.
     model: String,
-    /// Where the provider is.
+    /// The URL of the provider.
     base_url: String,
-    /// Asterisks where a key is stored, else null.
+    /// Asterisks if a key is stored, else null.
     #[schema(required)]
     api_key: Option<&'static str>,
-    /// How long a call may take, in seconds.
+    /// The timeout of a call, in seconds.
     timeout_s: u32,
-    /// How many tokens a language model takes at a time, those of its answer included.
+    /// The context length of a language model in tokens, including its answer.
     context_tokens: u32,
 }
 
-/// The plugins that read files, by kind.
+/// The parser plugins by file format.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ParsersItem {
     pdf: PluginItem,
@@ -48,26 +48,26 @@ pub(crate) struct ParsersItem {
     ocr: OcrItem,
 }
 
-/// The choice of a plugin.
+/// A selected plugin.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PluginItem {
     plugin: String,
 }
 
-/// The choice of a plugin that reads pictures.
+/// The selected OCR plugin.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OcrItem {
     plugin: String,
-    /// ISO 639-1.
+    /// The languages to recognise, as ISO 639-1 codes.
     languages: Vec<String>,
 }
 
-/// How duplicates are told.
+/// How duplicates are detected.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DedupItem {
     /// none, sha256 or simhash
     strategy: &'static str,
-    /// How many of 64 bits may differ: 0 to 64.
+    /// How many of the 64 fingerprint bits may differ between duplicates: 0 to 64.
     simhash_threshold: u8,
 }
 
@@ -110,7 +110,7 @@ impl From<&ModelEntry> for ModelItem {
     }
 }
 
-/// What came of trying a model out.
+/// The result of testing a model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsTested {
     pub(crate) ok: bool,
@@ -118,7 +118,7 @@ pub(crate) struct SettingsTested {
     pub(crate) detail: String,
 }
 
-/// What settings can be chosen among.
+/// The allowed values of settings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsSchema {
     pub(crate) llm_providers: Vec<&'static str>,
@@ -127,7 +127,7 @@ pub(crate) struct SettingsSchema {
     pub(crate) html_plugins: Vec<String>,
     pub(crate) ocr_plugins: Vec<String>,
     pub(crate) dedup_strategies: Vec<&'static str>,
-    /// JSON Schema of the settings, with their defaults.
+    /// The JSON Schema of the settings, with defaults.
     #[schema(value_type = Object)]
     pub(crate) schema: Value,
 }

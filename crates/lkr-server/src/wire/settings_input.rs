@@ -5,57 +5,57 @@ use lkr_settings::{
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use crate::http::{Secret, object};
+use crate::http::{SecretInput, optional_object};
 
-/// What to change of the settings; what is left out or null stays, at every depth.
+/// A change of the settings. Keys that are absent or null stay as they are, at every level.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsInput {
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     models: Option<ModelsInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     parsers: Option<ParsersInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     dedup: Option<DedupInput>,
 }
 
-/// What to change of the models.
+/// A change of the models.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelsInput {
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     embed: Option<ModelInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     summarize: Option<ModelInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     classify: Option<ModelInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     rerank: Option<ModelInput>,
 }
 
-/// What to change of a model.
+/// A change of a model.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelInput {
-    /// Who serves it. Null keeps what is there; none switches it off.
+    /// The kind of provider. Null keeps the current one; none switches the model off.
     provider: Option<ProviderInput>,
-    /// At most 200 characters.
+    /// The provider's name of the model, at most 200 characters.
     model: Option<String>,
-    /// http or https, a host, no user, query or fragment; another one than before clears the stored key.
+    /// The URL of the provider: http or https, a host, no user, query or fragment. A change clears the stored key.
     base_url: Option<String>,
-    /// A key to store; the asterisks of an answer keep the stored one, null clears it.
+    /// The API key to store. The asterisks of a response keep the stored key; null clears it.
     #[serde(default, deserialize_with = "key_change")]
     #[schema(value_type = Option<String>, format = Password)]
     api_key: KeyChange,
-    /// 1 to 600.
+    /// The timeout of a call in seconds, 1 to 600.
     #[schema(minimum = 1, maximum = 600)]
     timeout_s: Option<u32>,
-    /// 1,000 to 1,000,000.
+    /// The context length of a language model in tokens, 1,000 to 1,000,000.
     #[schema(minimum = 1_000, maximum = 1_000_000)]
     context_tokens: Option<u32>,
 }
 
-/// Who serves a model.
+/// The kind of provider of a model.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProviderInput {
@@ -64,49 +64,49 @@ pub(crate) enum ProviderInput {
     RemoteCompatible,
 }
 
-/// What to change of the plugins.
+/// A change of the parser plugins.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ParsersInput {
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     pdf: Option<PluginInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     docx: Option<PluginInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     html: Option<PluginInput>,
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default, deserialize_with = "optional_object")]
     ocr: Option<OcrInput>,
 }
 
-/// The choice of a plugin.
+/// A selected plugin.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PluginInput {
-    /// One of those in GET /settings/schema.
+    /// A plugin that GET /settings/schema lists.
     plugin: Option<String>,
 }
 
-/// The choice of a plugin that reads pictures.
+/// The selected OCR plugin.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OcrInput {
-    /// One of those in GET /settings/schema.
+    /// A plugin that GET /settings/schema lists.
     plugin: Option<String>,
-    /// 1 to 10 of ISO 639-1, in place of those before.
+    /// The languages to recognise: 1 to 10 ISO 639-1 codes, which replace the current ones.
     languages: Option<Vec<String>>,
 }
 
-/// What to change of how duplicates are told.
+/// A change of how duplicates are detected.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DedupInput {
     strategy: Option<StrategyInput>,
-    /// How many of 64 bits may differ: 0 to 64.
+    /// How many of the 64 fingerprint bits may differ between duplicates: 0 to 64.
     #[schema(maximum = 64)]
     simhash_threshold: Option<u8>,
 }
 
-/// How duplicates are told.
+/// How duplicates are detected.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StrategyInput {
@@ -116,7 +116,7 @@ pub(crate) enum StrategyInput {
 }
 
 impl SettingsInput {
-    /// Whether it has no key but null ones.
+    /// Whether every key is absent or null.
     pub(crate) fn is_empty(&self) -> bool {
         self.models.is_none() && self.parsers.is_none() && self.dedup.is_none()
     }
@@ -193,26 +193,26 @@ impl From<StrategyInput> for DedupStrategy {
     }
 }
 
-/// The asterisks keep a key, null clears it, any other text is a new one.
+/// The asterisks keep the stored key, null clears it, and any other text replaces it.
 fn key_change<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KeyChange, D::Error> {
-    let key = Option::<Secret>::deserialize(deserializer)?;
+    let key = Option::<SecretInput>::deserialize(deserializer)?;
     Ok(match key {
         None => KeyChange::Clear,
-        Some(Secret(text)) if text == MASK => KeyChange::Keep,
-        Some(Secret(text)) => KeyChange::Set(text.into()),
+        Some(SecretInput(text)) if text == MASK => KeyChange::Keep,
+        Some(SecretInput(text)) => KeyChange::Set(text.into()),
     })
 }
 
-/// A model's entry to be tried out: exactly one.
+/// A model's entry to test: exactly one.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsTest {
-    /// Over the stored entry of that name.
+    /// The changes to test, applied to the stored entry.
     models: ModelsInput,
 }
 
 impl SettingsTest {
-    /// The one entry and its name; `None` where there is none, or more.
+    /// The only entry with its name; `None` if there is none, or more than one.
     pub(crate) fn entry(self) -> Option<(&'static str, ModelEntryChange)> {
         let PerModel { embed, summarize, classify, rerank } = PerModel::from(self.models);
         let named = PerModel::<()>::NAMES.into_iter().zip([embed, summarize, classify, rerank]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_kept_cleared_and_set() {
+    fn api_key_asterisks_keep_null_clears_and_text_replaces() {
         assert_eq!(entry("{}").api_key, KeyChange::Keep);
         assert_eq!(entry(r#"{"api_key": "********"}"#).api_key, KeyChange::Keep);
         assert_eq!(entry(r#"{"api_key": null}"#).api_key, KeyChange::Clear);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn null_keeps_a_provider_and_none_switches_it_off() {
+    fn provider_null_keeps_and_none_switches_off() {
         assert_eq!(entry(r#"{"provider": null}"#).provider, None);
         assert_eq!(entry(r#"{"provider": "none"}"#).provider, Some(None));
         assert_eq!(entry(r#"{"provider": "local_llm"}"#).provider, Some(Some(Provider::LocalLlm)));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn one_entry_is_tried_at_a_time() {
+    fn settings_test_without_exactly_one_entry_is_refused() {
         let test = |models: &str| {
             let test: SettingsTest = serde_json::from_str(&format!(r#"{{"models": {models}}}"#)).unwrap();
             test.entry().map(|(name, _)| name)

@@ -5,15 +5,15 @@ use lkr::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{documents::ByLayer, eval::EvaluateResultItem, moment};
-use crate::error::Code;
+use super::{documents::ByLayer, eval::EvaluateResultItem, timestamp::timestamp};
+use crate::error::ErrorCode;
 
-/// That a task was accepted.
+/// An accepted task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Accepted {
     #[schema(value_type = String)]
     pub(crate) task_id: TaskId,
-    /// pending; how it stands where it was accepted before, under the same Idempotency-Key
+    /// pending; or the current status, if an earlier request with the same Idempotency-Key created the task
     pub(crate) status: &'static str,
 }
 
@@ -28,52 +28,53 @@ impl From<&Task> for Accepted {
 pub(crate) struct TaskItem {
     #[schema(value_type = String)]
     task_id: TaskId,
-    /// The document it makes or changes; null where it is about all documents.
+    /// The document that it creates or replaces; null for a task over all documents.
     #[schema(required, value_type = Option<String>)]
     doc_id: Option<DocId>,
     /// ingest, replace, reembed, reclassify or evaluate
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
-    /// The stage it is in, or ended in.
+    /// The current stage, or the stage in which it ended.
     stage: &'static str,
     progress: ProgressItem,
-    /// How many attempts have ended, well or badly; one cut off by the end of the process is none.
+    /// The number of attempts that have succeeded or failed. An attempt that the end of the process cut off does not count.
     attempts: u32,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]
     updated_at: String,
     created_by: String,
-    /// Present when the task is done.
+    /// Present if the task is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    result: Option<ResultItem>,
-    /// Present when the task has failed.
+    result: Option<TaskResultItem>,
+    /// Present if the task has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<FailureItem>,
 }
 
-/// How much of a stage is done.
+/// The progress of the current stage.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProgressItem {
     done: u64,
-    /// 0 where it is not known yet.
+    /// 0 if it is not known yet.
     total: u64,
 }
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(crate) enum ResultItem {
+#[schema(as = ResultItem)]
+pub(crate) enum TaskResultItem {
     Document(DocumentResultItem),
     Reclassified(ReclassifyResultItem),
     Reembedded(ReembedResultItem),
     Evaluated(EvaluateResultItem),
 }
 
-/// What came of a document's task.
+/// The result of ingesting or replacing a document.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DocumentResultItem {
     #[schema(value_type = String)]
@@ -81,61 +82,61 @@ pub(crate) struct DocumentResultItem {
     title: String,
     category: String,
     language: String,
-    /// The earlier document that this one is a duplicate of; null where it is none.
+    /// The earlier document that this one duplicates; null if there is none.
     #[schema(required)]
     duplicate_of: Option<Duplicate>,
     counts: ByLayer,
-    /// How many texts were embedded.
+    /// The number of texts that were embedded.
     embedded: u64,
     usage: UsageItem,
     warnings: Vec<String>,
     elapsed_ms: u64,
 }
 
-/// What came of classifying all documents.
+/// The result of classifying all documents.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReclassifyResultItem {
-    /// How many documents were looked at.
+    /// The number of documents that were classified.
     documents: u64,
-    /// How many have another category now than before the last attempt.
+    /// The number of documents whose category the last attempt changed.
     changed: u64,
-    /// How many kept the category that a person chose.
+    /// The number of documents that kept the category set by a user.
     by_hand: u64,
-    /// How many have no category now.
+    /// The number of documents without a category.
     uncategorized: u64,
     usage: UsageItem,
     warnings: Vec<String>,
     elapsed_ms: u64,
 }
 
-/// What came of embedding all documents by another model.
+/// The result of a re-embedding.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReembedResultItem {
     /// The model that searches use now.
     model: String,
-    /// How many documents have its vectors.
+    /// The number of documents with vectors of this model.
     reembedded: u64,
-    /// How many documents it has no vectors for; they are found by their words alone.
+    /// The number of documents without vectors of this model. Searches find them by keywords alone.
     left_out: u64,
-    /// How many texts the last attempt embedded; what earlier ones did is not done again.
+    /// The number of texts that the last attempt embedded. Texts of earlier attempts are not embedded again.
     embedded: u64,
-    /// How many ranks a cosine counts in the fusion with this model.
+    /// The number of ranks that a cosine difference of 1 counts in graded fusion with this model.
     cosine_scale: f32,
     /// Why documents were left out.
     warnings: Vec<String>,
     elapsed_ms: u64,
 }
 
-/// An earlier document of the same content.
+/// An earlier document with the same or nearly the same content.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Duplicate {
     #[schema(value_type = String)]
     doc_id: DocId,
-    /// In how many of 64 bits the fingerprints differ; 0 where the texts are equal.
+    /// The number of the 64 fingerprint bits that differ; 0 for equal texts.
     distance: u32,
 }
 
-/// What language models were asked.
+/// The calls of language models.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UsageItem {
     calls: u64,
@@ -148,7 +149,7 @@ pub(crate) struct FailureItem {
     code: u32,
     message: String,
     stage: &'static str,
-    /// Whether another try may succeed.
+    /// Whether a retry may succeed.
     retryable: bool,
 }
 
@@ -164,16 +165,16 @@ impl From<Task> for TaskItem {
             stage: task.stage.name(),
             progress: ProgressItem { done: task.progress.done, total: task.progress.total },
             attempts: task.attempts,
-            created_at: moment(task.created_at),
-            updated_at: moment(task.updated_at),
+            created_at: timestamp(task.created_at),
+            updated_at: timestamp(task.updated_at),
             created_by: task.created_by.name,
-            result: task.result.filter(|_| done).and_then(|result| ResultItem::new(doc_id, result)),
+            result: task.result.filter(|_| done).and_then(|result| TaskResultItem::new(doc_id, result)),
             error: task.error.filter(|_| failed).map(FailureItem::from),
         }
     }
 }
 
-impl ResultItem {
+impl TaskResultItem {
     fn new(doc_id: Option<DocId>, result: TaskResult) -> Option<Self> {
         Some(match result {
             TaskResult::Document(result) => Self::Document(DocumentResultItem::new(doc_id?, result)),
@@ -240,7 +241,7 @@ impl DocumentResultItem {
 impl From<TaskFailure> for FailureItem {
     fn from(failure: TaskFailure) -> Self {
         Self {
-            code: Code::from(failure.reason).number(),
+            code: ErrorCode::from(failure.reason).number(),
             message: failure.message,
             stage: failure.stage.name(),
             retryable: failure.retryable,
@@ -248,7 +249,7 @@ impl From<TaskFailure> for FailureItem {
     }
 }
 
-/// That a task was forgotten.
+/// The result of deleting a task.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedTask {
     #[schema(value_type = String)]
@@ -257,11 +258,11 @@ pub(crate) struct DeletedTask {
     pub(crate) deleted: bool,
 }
 
-/// A page of tasks, the newest first.
+/// A page of tasks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TaskList {
     items: Vec<TaskItem>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     next_offset: Option<String>,
 }

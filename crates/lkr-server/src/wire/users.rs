@@ -3,21 +3,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::auth::User;
-use crate::http::Secret;
+use crate::http::SecretInput;
 
-/// An account to be made.
+/// A new account.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewUser {
-    /// 3 to 64 of `A-Z a-z 0-9 . _ - @`; case does not matter.
+    /// 3 to 64 characters of `A-Z a-z 0-9 . _ - @`, case-insensitive.
     #[schema(min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9._@-]+$")]
     pub(crate) username: String,
     /// 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
-    pub(crate) password: Secret,
-    /// What it may do; user unless it is said.
+    pub(crate) password: SecretInput,
+    /// What the account may do; user by default.
     pub(crate) role: Option<RoleInput>,
-    /// Whether it has to change the password before anything else; true unless it is said.
+    /// Whether the account must change its password before anything else; true by default.
     #[schema(default = true)]
     pub(crate) must_change_password: Option<bool>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct NewUser {
 pub(crate) enum RoleInput {
     /// Everything.
     Admin,
-    /// Reading, and changing what is its own.
+    /// Reading, and changing its own documents.
     #[default]
     User,
 }
@@ -42,12 +42,12 @@ impl From<RoleInput> for Role {
     }
 }
 
-/// What to change of an account; what is left out or null stays.
+/// A change of an account. Keys that are absent or null stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserChange {
     role: Option<RoleInput>,
-    /// Whether it is shut out.
+    /// Whether the account cannot log in.
     disabled: Option<bool>,
 }
 
@@ -57,25 +57,25 @@ impl From<UserChange> for AccountChange {
     }
 }
 
-/// A password for an account.
+/// A new password for an account.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPassword {
     /// 8 to 128 characters.
     #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
-    pub(crate) new_password: Secret,
+    pub(crate) new_password: SecretInput,
 }
 
 /// A page of accounts, by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UserList {
     pub(crate) items: Vec<User>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }
 
-/// That an account is gone.
+/// The result of deleting an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedUser {
     pub(crate) username: String,

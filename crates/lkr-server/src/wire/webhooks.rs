@@ -2,32 +2,35 @@ use lkr_webhooks::{EventKind, Webhook};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::moment;
-use crate::http::Secret;
+use super::timestamp::timestamp;
+use crate::http::SecretInput;
 
-/// A webhook to be made.
+/// A new webhook.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebhookInput {
-    /// http or https, a host that may be called, no user; at most 2048 characters. Redirects are not followed.
+    /// The URL to post events to: http or https, a host that outgoing requests may reach, no user; at most 2048
+    /// characters. Redirects are not followed.
     #[schema(min_length = 1, max_length = 2048)]
     pub(crate) url: String,
-    /// What deliveries are signed with, 1 to 256 characters; a random one when it is not said.
+    /// The secret that signs deliveries, 1 to 256 characters. By default a random one is generated.
     #[schema(value_type = Option<String>, format = Password, min_length = 1, max_length = 256)]
-    pub(crate) secret: Option<Secret>,
-    /// What is told, at least one.
+    pub(crate) secret: Option<SecretInput>,
+    /// The events to deliver, at least one.
     #[schema(min_items = 1)]
     pub(crate) events: Vec<EventInput>,
 }
 
-/// A kind of what is told.
+/// A kind of event.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 pub(crate) enum EventInput {
+    /// A task succeeded.
     #[serde(rename = "task.done")]
     TaskDone,
-    /// Cancelled ones are among them.
+    /// A task failed or was cancelled.
     #[serde(rename = "task.failed")]
     TaskFailed,
+    /// A document was deleted.
     #[serde(rename = "document.deleted")]
     DocumentDeleted,
 }
@@ -42,12 +45,12 @@ impl From<EventInput> for EventKind {
     }
 }
 
-/// A webhook, without its secret.
+/// A webhook without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WebhookItem {
     id: String,
     url: String,
-    /// What is told.
+    /// The events to deliver.
     events: Vec<&'static str>,
     #[schema(format = DateTime)]
     created_at: String,
@@ -55,37 +58,37 @@ pub(crate) struct WebhookItem {
 }
 
 impl From<Webhook> for WebhookItem {
-    fn from(hook: Webhook) -> Self {
+    fn from(webhook: Webhook) -> Self {
         Self {
-            id: hook.id.to_string(),
-            url: hook.url,
-            events: hook.events.into_iter().map(EventKind::name).collect(),
-            created_at: moment(hook.created_at),
-            created_by: hook.created_by,
+            id: webhook.id.to_string(),
+            url: webhook.url,
+            events: webhook.events.into_iter().map(EventKind::name).collect(),
+            created_at: timestamp(webhook.created_at),
+            created_by: webhook.created_by,
         }
     }
 }
 
-/// A webhook that was made.
+/// A created webhook.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownWebhook {
     #[serde(flatten)]
     pub(crate) item: WebhookItem,
-    /// The secret that was made for it, shown this once; null where one was sent.
+    /// The generated secret, shown only once; null if the client sent one.
     #[schema(required)]
     pub(crate) secret: Option<String>,
 }
 
-/// A page of webhooks, the newest first.
+/// A page of webhooks, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WebhookList {
     pub(crate) items: Vec<WebhookItem>,
-    /// Where the next page begins; null after the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) next_offset: Option<String>,
 }
 
-/// That a webhook is no more.
+/// The result of deleting a webhook.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedWebhook {
     pub(crate) id: String,

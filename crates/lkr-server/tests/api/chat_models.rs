@@ -1,4 +1,4 @@
-//! Language models that the settings name, and embedding models that are tried out.
+//! Language models of the settings, and tests of model entries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,29 +22,29 @@ async fn set<S: App>(api: &Api<S>, token: &str, models: Value) -> Value {
     api.call("PUT".parse().unwrap(), "/api/v1/settings", token, Some(body)).await.data()
 }
 
-async fn named(source: &ChatModels) -> Option<Arc<dyn ChatModel>> {
+async fn summarize_model(source: &ChatModels) -> Option<Arc<dyn ChatModel>> {
     source.chat_model(ChatPurpose::Summarize).await.unwrap()
 }
 
-async fn say(model: &dyn ChatModel, text: &str) -> Result<String> {
+async fn complete(model: &dyn ChatModel, text: &str) -> Result<String> {
     let messages = vec![ChatMessage::user(text)];
     let request = ChatRequest { messages, max_tokens: 50, temperature: 0.0, schema: None };
     Ok(model.complete(&request).await?.text)
 }
 
 #[actix_web::test]
-async fn the_model_of_each_purpose_is_the_one_of_the_settings() {
+async fn chat_model_of_each_purpose_follows_the_settings() {
     let (api, provider) = (api().await, TestProvider::start());
     let admin = api.admin().await;
-    assert!(named(&api.chat_models).await.is_none());
+    assert!(summarize_model(&api.chat_models).await.is_none());
     let local = json!({ "provider": "local_llm", "model": "small", "base_url": provider.base_url() });
     let shown =
         set(&api, &admin, json!({ "summarize": entry(&provider, "large", KEY), "classify": local })).await;
     assert_eq!(shown["models"]["summarize"]["api_key"], "********");
-    let earlier = named(&api.chat_models).await.unwrap();
-    assert_eq!(say(&*earlier, "hello").await.unwrap(), "hello");
+    let earlier = summarize_model(&api.chat_models).await.unwrap();
+    assert_eq!(complete(&*earlier, "hello").await.unwrap(), "hello");
     let classify = api.chat_models.chat_model(ChatPurpose::Classify).await.unwrap().unwrap();
-    assert_eq!(say(&*classify, "which").await.unwrap(), "which");
+    assert_eq!(complete(&*classify, "which").await.unwrap(), "which");
     let seen = provider.seen();
     assert_eq!(
         (&seen[0].body["model"], seen[0].authorization.as_deref()),
@@ -52,19 +52,19 @@ async fn the_model_of_each_purpose_is_the_one_of_the_settings() {
     );
     assert_eq!((&seen[1].body["model"], seen[1].authorization.as_deref()), (&json!("small"), None));
     set(&api, &admin, json!({ "summarize": { "model": "larger" } })).await;
-    assert_eq!(named(&api.chat_models).await.unwrap().profile().name, "larger");
-    assert_eq!(earlier.profile().name, "large", "who holds it keeps it");
+    assert_eq!(summarize_model(&api.chat_models).await.unwrap().profile().name, "larger");
+    assert_eq!(earlier.profile().name, "large", "a caller keeps the model that it holds");
     set(&api, &admin, json!({ "summarize": { "provider": "none" } })).await;
-    assert!(named(&api.chat_models).await.is_none());
+    assert!(summarize_model(&api.chat_models).await.is_none());
     set(&api, &admin, json!({ "summarize": { "provider": "local_llm", "base_url": "" } })).await;
     let error = api.chat_models.chat_model(ChatPurpose::Summarize).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Config && error.to_string().contains("base_url is empty"), "{error}");
     provider.assert_well_asked();
 }
 
-/// Two providers, each with a model and a key of its own: whoever is asked with another's was asked with half of a change.
+/// Two providers, each with its own model and key. A call with the other's model or key means a change was half applied.
 #[actix_web::test]
-async fn settings_that_change_under_load_count_whole() {
+async fn settings_change_under_load_is_never_applied_in_part() {
     let api = api().await;
     let admin = api.admin().await;
     let providers = ["one", "two"].map(|name| {
@@ -77,7 +77,7 @@ async fn settings_that_change_under_load_count_whole() {
     });
     let entries = [entry(&providers[0], "one", "key-one"), entry(&providers[1], "two", "key-two")];
     set(&api, &admin, json!({ "summarize": entries[0] })).await;
-    // On threads of their own, so that changes come at any moment.
+    // The calls run on other threads, so that a change can come at any moment.
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let asking: Vec<_> = (0..4)
         .map(|_| {
@@ -85,8 +85,8 @@ async fn settings_that_change_under_load_count_whole() {
             threads.spawn(async move {
                 for n in 0..50 {
                     let text = format!("hello {n}");
-                    let model = named(&source).await.unwrap();
-                    assert_eq!(say(&*model, &text).await.unwrap(), text);
+                    let model = summarize_model(&source).await.unwrap();
+                    assert_eq!(complete(&*model, &text).await.unwrap(), text);
                 }
             })
         })
@@ -109,7 +109,7 @@ async fn settings_that_change_under_load_count_whole() {
     let mut all = 0;
     for (provider, name) in providers.iter().zip(["one", "two"]) {
         let seen = provider.seen();
-        assert!(!seen.is_empty(), "both were asked, in {changes} changes");
+        assert!(!seen.is_empty(), "one provider got no call in {changes} changes");
         all += seen.len();
         for seen in seen {
             assert_eq!(
@@ -119,20 +119,20 @@ async fn settings_that_change_under_load_count_whole() {
         }
         provider.assert_well_asked();
     }
-    assert_eq!(all, 200, "each was answered at once");
+    assert_eq!(all, 200, "each call succeeds without a retry");
 }
 
 #[actix_web::test]
-async fn a_provider_that_stumbles_is_asked_again_and_all_is_counted() {
+async fn failed_provider_call_is_retried_and_each_attempt_is_counted() {
     let (api, provider) = (api().await, TestProvider::start());
     let admin = api.admin().await;
     set(&api, &admin, json!({ "summarize": entry(&provider, "large", KEY) })).await;
-    let model = named(&api.chat_models).await.unwrap();
+    let model = summarize_model(&api.chat_models).await.unwrap();
     provider.next([Fault::status(500)]);
-    assert_eq!(say(&*model, "hello there").await.unwrap(), "hello there");
+    assert_eq!(complete(&*model, "hello there").await.unwrap(), "hello there");
     provider.next([Fault::status(401)]);
-    assert_eq!(say(&*model, "hello").await.unwrap_err().kind(), ErrorKind::Config);
-    assert_eq!(provider.seen().len(), 3, "a wrong key is not tried again");
+    assert_eq!(complete(&*model, "hello").await.unwrap_err().kind(), ErrorKind::Config);
+    assert_eq!(provider.seen().len(), 3, "a wrong key is not retried");
     let text = String::from_utf8(api.get("/metrics").await.body).unwrap();
     for line in [
         r#"lkr_model_calls_total{operation="complete",outcome="answered",purpose="summarize"} 1"#,
@@ -148,7 +148,7 @@ async fn a_provider_that_stumbles_is_asked_again_and_all_is_counted() {
 }
 
 #[actix_web::test]
-async fn an_entry_is_tried_out() {
+async fn settings_test_of_a_remote_model_reports_its_answer_or_error_without_the_key() {
     let api = api().await;
     let admin = api.admin().await;
     let quirks = ProviderBehavior {
@@ -159,25 +159,25 @@ async fn an_entry_is_tried_out() {
         ..ProviderBehavior::default()
     };
     let provider = TestProvider::with(quirks);
-    // It gives away what it was shown.
+    // The provider repeats the key.
     provider.script(|body| match body["response_format"]["type"].as_str() {
         Some(_) => json!({ "planet": "Jupiter" }).to_string(),
         None => format!("Hello\n{KEY} !"),
     });
     let test = async |name: &str, entry: &Value| {
         let body = json!({ "models": { name: entry } });
-        let tried = api.post("/api/v1/settings/test", &admin, body).await.data();
-        assert!(!tried.to_string().contains(KEY) && tried["latency_ms"].is_u64(), "{tried}");
-        (tried["ok"] == true, tried["detail"].as_str().unwrap().to_owned())
+        let tested = api.post("/api/v1/settings/test", &admin, body).await.data();
+        assert!(!tested.to_string().contains(KEY) && tested["latency_ms"].is_u64(), "{tested}");
+        (tested["ok"] == true, tested["detail"].as_str().unwrap().to_owned())
     };
     for name in ["summarize", "classify"] {
         let (ok, detail) = test(name, &entry(&provider, "large", KEY)).await;
         assert!(ok, "{detail}");
         for part in [
-            "large said \"Hello ******** !\"",
-            "(3 tokens for 5)",
-            "takes no schema, but holds to JSON",
-            "3 came",
+            "large answered \"Hello ******** !\"",
+            "(3 answer tokens, 5 prompt tokens)",
+            "accepts no schema, but a JSON mode",
+            "3 parts",
         ] {
             assert!(detail.contains(part), "{part} is not in {detail}");
         }
@@ -188,11 +188,11 @@ async fn an_entry_is_tried_out() {
         body: r#"{"choices": [{"message": {"content": ""}, "finish_reason": "length"}]}"#.to_owned(),
     }]);
     let (ok, detail) = test("summarize", &entry(&provider, "large", KEY)).await;
-    assert!(!ok && detail.contains("said nothing"), "{detail}");
+    assert!(!ok && detail.contains("answered with no text"), "{detail}");
     let (ok, detail) = test("embed", &entry(&provider, "large", KEY)).await;
     assert_eq!((ok, detail.as_str()), (true, "large, 48 dimensions"));
     for name in ["summarize", "embed"] {
-        for (entry, told) in [
+        for (entry, expected) in [
             (entry(&provider, "large", "sk-other"), "refuses the key"),
             (entry(&provider, "huge", KEY), "no model \"huge\""),
             (
@@ -206,9 +206,9 @@ async fn an_entry_is_tried_out() {
             (json!({ "provider": "local_llm", "model": "x" }), "base_url is empty"),
         ] {
             let (ok, detail) = test(name, &entry).await;
-            assert!(!ok && detail.contains(told), "{told} is not in {detail}");
+            assert!(!ok && detail.contains(expected), "{expected} is not in {detail}");
         }
-        for (fault, told) in [
+        for (fault, expected) in [
             (Fault::redirect("http://169.254.169.254/latest"), "leads elsewhere"),
             (Fault::InvalidJson, "none of the JSON"),
             (Fault::status(429), "asked less"),
@@ -217,14 +217,14 @@ async fn an_entry_is_tried_out() {
         ] {
             provider.next([fault]);
             let (ok, detail) = test(name, &entry(&provider, "large", KEY)).await;
-            assert!(!ok && detail.contains(told), "{told} is not in {detail}");
+            assert!(!ok && detail.contains(expected), "{expected} is not in {detail}");
         }
     }
     provider.assert_well_asked();
 }
 
 #[actix_web::test]
-async fn lesson_26_an_entry_that_leads_to_metadata_is_refused() {
+async fn lesson_26_model_url_of_the_metadata_service_is_refused() {
     let api = api().await;
     let admin = api.admin().await;
     for name in ["embed", "summarize", "classify", "rerank"] {
@@ -233,8 +233,10 @@ async fn lesson_26_an_entry_that_leads_to_metadata_is_refused() {
         {
             let entry = json!({ "provider": "local_llm", "base_url": address });
             let body = json!({ "models": { name: entry } });
-            api.post("/api/v1/settings/test", &admin, body.clone()).await.refused(1001, 400);
-            api.call("PUT".parse().unwrap(), "/api/v1/settings", &admin, Some(body)).await.refused(1001, 400);
+            api.post("/api/v1/settings/test", &admin, body.clone()).await.expect_error(1001, 400);
+            api.call("PUT".parse().unwrap(), "/api/v1/settings", &admin, Some(body))
+                .await
+                .expect_error(1001, 400);
         }
     }
 }

@@ -3,7 +3,7 @@
 use actix_web::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, TEXT, api};
+use crate::support::{Api, App, TEXT, TestResponse, api};
 
 const NOBODY: &str = "00000000000000000000000000000000";
 
@@ -16,12 +16,12 @@ fn cut(text: &str, item: &Value) -> String {
     text.chars().skip(start as usize).take((end - start) as usize).collect()
 }
 
-async fn delete<S: App>(api: &Api<S>, token: &str, doc_id: &str) -> Answer {
+async fn delete<S: App>(api: &Api<S>, token: &str, doc_id: &str) -> TestResponse {
     api.call(Method::DELETE, &format!("/api/v1/documents/{doc_id}"), token, None).await
 }
 
 #[actix_web::test]
-async fn a_document_from_acceptance_to_deletion() {
+async fn document_is_accepted_ingested_read_and_deleted() {
     let api = api().await;
     let admin = api.admin().await;
     let body = json!({ "text": TEXT, "source": "test:moons", "metadata": { "kind": "moons" } });
@@ -146,13 +146,13 @@ async fn a_document_from_acceptance_to_deletion() {
     let sum: u64 = deleted["deleted"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(deleted["deleted_total"].as_u64(), Some(sum));
     for path in [path.clone(), format!("{path}/text"), format!("{path}/chunks")] {
-        api.get(&path).await.refused(1004, 404);
+        api.get(&path).await.expect_error(1004, 404);
     }
     assert_eq!(delete(&api, &admin, doc_id).await.data()["deleted_total"], 0);
 }
 
 #[actix_web::test]
-async fn inputs_that_are_refused() {
+async fn document_with_invalid_fields_is_refused() {
     let api = api().await;
     let admin = api.admin().await;
     let many: serde_json::Map<_, _> = (0..65).map(|n| (n.to_string(), json!(""))).collect();
@@ -171,13 +171,13 @@ async fn inputs_that_are_refused() {
         json!({ "text": "x", "metadata": "{}" }),
         json!({ "text": "x", "metadata": many }),
     ] {
-        api.post("/api/v1/documents", &admin, body).await.refused(1001, 400);
+        api.post("/api/v1/documents", &admin, body).await.expect_error(1001, 400);
     }
     assert_eq!(api.get("/api/v1/documents/tasks").await.data()["items"], json!([]), "nothing was accepted");
 }
 
 #[actix_web::test]
-async fn null_stands_for_what_is_left_out() {
+async fn null_field_is_treated_as_absent() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id =
@@ -206,14 +206,14 @@ async fn lesson_22_reserved_metadata_is_dropped_with_a_warning() {
 }
 
 #[actix_web::test]
-async fn ids_that_nothing_has() {
+async fn unknown_or_malformed_id_is_not_found_and_its_delete_counts_zero() {
     let api = api().await;
     let upper = "A".repeat(32);
     for id in [NOBODY, "0", "x", &upper, "%ff", "..%2f..", "%20"] {
         for path in ["", "/chunks", "/text"] {
-            api.get(&format!("/api/v1/documents/{id}{path}")).await.refused(1004, 404);
+            api.get(&format!("/api/v1/documents/{id}{path}")).await.expect_error(1004, 404);
         }
-        api.get(&format!("/api/v1/documents/tasks/{id}")).await.refused(1004, 404);
+        api.get(&format!("/api/v1/documents/tasks/{id}")).await.expect_error(1004, 404);
     }
     let admin = api.admin().await;
     let zeros = delete(&api, &admin, NOBODY).await.data();
@@ -223,10 +223,10 @@ async fn ids_that_nothing_has() {
     assert_eq!((zeros["doc_id"].as_str(), &zeros["deleted_total"]), (Some("x"), &json!(0)));
     let body = Some(json!({ "force": true }));
     let path = format!("/api/v1/documents/{NOBODY}");
-    api.call(Method::DELETE, &path, &admin, body).await.refused(1001, 400);
+    api.call(Method::DELETE, &path, &admin, body).await.expect_error(1001, 400);
 }
 
-/// All items of a listing, by pages of `limit`; every page but the last is full.
+/// All items of a listing, read in pages of `limit`.
 async fn all<S: App>(api: &Api<S>, path: &str, limit: usize) -> Vec<Value> {
     let (mut items, mut offset) = (Vec::new(), String::new());
     loop {
@@ -246,7 +246,7 @@ async fn all<S: App>(api: &Api<S>, path: &str, limit: usize) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn listings_go_on_page_by_page() {
+async fn documents_and_tasks_are_listed_page_by_page_with_filters() {
     let api = api().await;
     let admin = api.admin().await;
     let mut ids = Vec::new();
@@ -258,7 +258,7 @@ async fn listings_go_on_page_by_page() {
     for limit in [1, 3, 7, 100] {
         let shown = all(&api, "/api/v1/documents", limit).await;
         let shown: Vec<_> = shown.iter().map(|item| item["doc_id"].as_str().unwrap()).collect();
-        assert_eq!(shown, ids, "the newest first, by {limit}");
+        assert_eq!(shown, ids, "newest first, with limit {limit}");
         assert_eq!(all(&api, "/api/v1/documents/tasks", limit).await.len(), 7);
     }
     assert_eq!(all(&api, "/api/v1/documents?source=s0", 2).await.len(), 3);
@@ -270,7 +270,7 @@ async fn listings_go_on_page_by_page() {
 }
 
 #[actix_web::test]
-async fn chunks_go_on_page_by_page() {
+async fn chunks_are_listed_page_by_page() {
     let api = api().await;
     let admin = api.admin().await;
     let text: String = (0..300)
@@ -282,17 +282,17 @@ async fn chunks_go_on_page_by_page() {
     assert!(chunks.len() > 4);
     assert!(chunks.iter().zip(0..).all(|(chunk, n)| chunk["ordinal"] == n));
     assert_eq!(all(&api, &path, 100).await, chunks);
-    api.get(&format!("{path}?limit=0")).await.refused(1001, 400);
-    api.get(&format!("{path}?offset=d0")).await.refused(1001, 400);
+    api.get(&format!("{path}?limit=0")).await.expect_error(1001, 400);
+    api.get(&format!("{path}?offset=d0")).await.expect_error(1001, 400);
 }
 
 #[actix_web::test]
-async fn lesson_21_only_the_owner_or_an_admin_deletes() {
+async fn lesson_21_delete_by_another_user_is_forbidden() {
     let api = api().await;
     let (bob, eve) = (api.user("bob").await, api.user("eve").await);
     let doc_id = api.add(&bob, json!({ "text": "Bob's." })).await;
-    delete(&api, &eve, &doc_id).await.refused(1006, 403);
-    delete(&api, "", &doc_id).await.refused(1005, 401);
+    delete(&api, &eve, &doc_id).await.expect_error(1006, 403);
+    delete(&api, "", &doc_id).await.expect_error(1005, 401);
     assert!(api.get(&format!("/api/v1/documents/{doc_id}")).await.status.is_success());
     assert_eq!(delete(&api, &bob, &doc_id).await.data()["deleted"]["l1"], 1);
     let doc_id = api.add(&bob, json!({ "text": "Bob's." })).await;
@@ -301,7 +301,7 @@ async fn lesson_21_only_the_owner_or_an_admin_deletes() {
 }
 
 #[actix_web::test]
-async fn stats_are_the_sum_over_documents() {
+async fn stats_count_all_documents_and_chunks() {
     let api = api().await;
     let empty = api.get("/api/v1/knowledge/stats").await.data();
     let none = json!({ "l1": 0, "l2": 0, "l3": 0, "chunks": 0 });

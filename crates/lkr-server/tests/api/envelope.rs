@@ -1,4 +1,4 @@
-//! The envelope, and what the framework itself refuses.
+//! The envelope, and requests that the framework refuses.
 
 use actix_web::{http::Method, test::TestRequest};
 use serde_json::json;
@@ -13,18 +13,18 @@ fn raw(method: Method, path: &str, content_type: &str, body: &str) -> TestReques
 }
 
 #[actix_web::test]
-async fn answers_have_four_keys_and_an_id() {
+async fn response_has_the_four_envelope_keys_and_the_request_id() {
     let api = api().await;
-    let answer = api.get("/api/v1/knowledge/stats").await;
-    let json = answer.json();
+    let response = api.get("/api/v1/knowledge/stats").await;
+    let json = response.json();
     assert_eq!((json["code"].as_u64(), json["message"].as_str()), (Some(0), Some("ok")));
     assert_eq!(json.as_object().unwrap().len(), 4);
-    assert_eq!(json["request_id"].as_str(), answer.header("x-request-id"));
-    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(json["request_id"].as_str(), response.header("x-request-id"));
+    assert_eq!(response.header("content-type"), Some("application/json"));
 }
 
 #[actix_web::test]
-async fn a_valid_request_id_is_kept_and_another_is_not() {
+async fn valid_request_id_is_kept_and_invalid_one_is_replaced() {
     let api = api().await;
     for (sent, kept) in [
         ("abc-1.2_Z", true),
@@ -36,15 +36,15 @@ async fn a_valid_request_id_is_kept_and_another_is_not() {
         ("a\"b", false),
     ] {
         for path in ["/api/v1/knowledge/stats", "/nope"] {
-            let answer = api.send(TestRequest::with_uri(path).insert_header(("x-request-id", sent))).await;
-            assert_eq!(answer.header("x-request-id") == Some(sent), kept, "{sent:?}");
-            assert_eq!(answer.json()["request_id"].as_str(), answer.header("x-request-id"));
+            let response = api.send(TestRequest::with_uri(path).insert_header(("x-request-id", sent))).await;
+            assert_eq!(response.header("x-request-id") == Some(sent), kept, "{sent:?}");
+            assert_eq!(response.json()["request_id"].as_str(), response.header("x-request-id"));
         }
     }
 }
 
 #[actix_web::test]
-async fn unknown_paths() {
+async fn unknown_path_is_not_found() {
     let api = api().await;
     for path in [
         "/nope",
@@ -65,12 +65,12 @@ async fn unknown_paths() {
         "/api/v1/setting",
         "/api/v1/users/",
     ] {
-        api.get(path).await.refused(1004, 404);
+        api.get(path).await.expect_error(1004, 404);
     }
 }
 
 #[actix_web::test]
-async fn wrong_methods_name_the_right_ones() {
+async fn wrong_method_is_answered_405_with_allow() {
     let api = api().await;
     for (method, path, allow) in [
         (Method::PATCH, "/api/v1/search", "POST"),
@@ -82,22 +82,22 @@ async fn wrong_methods_name_the_right_ones() {
         (Method::POST, "/healthz", "GET, HEAD"),
         (Method::from_bytes(b"BREW").unwrap(), "/", "GET, HEAD"),
     ] {
-        let answer = api.call(method, path, "", None).await;
-        answer.refused(1001, 405);
-        assert_eq!(answer.header("allow"), Some(allow), "{path}");
+        let response = api.call(method, path, "", None).await;
+        response.expect_error(1001, 405);
+        assert_eq!(response.header("allow"), Some(allow), "{path}");
     }
 }
 
 #[actix_web::test]
-async fn head_is_get_without_a_body_to_read() {
+async fn head_request_is_answered_like_get() {
     let api = api().await;
-    let answer = api.call(Method::HEAD, "/api/v1/knowledge/stats", "", None).await;
-    assert!(answer.status.is_success());
-    api.call(Method::HEAD, "/nope", "", None).await.refused(1004, 404);
+    let response = api.call(Method::HEAD, "/api/v1/knowledge/stats", "", None).await;
+    assert!(response.status.is_success());
+    api.call(Method::HEAD, "/nope", "", None).await.expect_error(1004, 404);
 }
 
 #[actix_web::test]
-async fn bodies_that_are_no_json_object() {
+async fn body_that_is_not_a_json_object_is_refused() {
     let api = api().await;
     for (content_type, body, status) in [
         ("application/json", "{", 400),
@@ -114,35 +114,35 @@ async fn bodies_that_are_no_json_object() {
         ("application/jsonp", "{\"query\":\"a\"}", 415),
         ("", "{\"query\":\"a\"}", 415),
     ] {
-        let answer = api.send(raw(Method::POST, "/api/v1/search", content_type, body)).await;
-        answer.refused(1001, status);
+        let response = api.send(raw(Method::POST, "/api/v1/search", content_type, body)).await;
+        response.expect_error(1001, status);
     }
     let deep = format!("{{\"query\":{}1{}}}", "[".repeat(500), "]".repeat(500));
-    api.send(raw(Method::POST, "/api/v1/search", "application/json", &deep)).await.refused(1001, 400);
+    api.send(raw(Method::POST, "/api/v1/search", "application/json", &deep)).await.expect_error(1001, 400);
     let bytes = TestRequest::post()
         .uri("/api/v1/search")
         .insert_header(("content-type", "application/json"))
         .set_payload(b"{\"query\":\"\xff\"}".to_vec());
-    api.send(bytes).await.refused(1001, 400);
-    let answer =
+    api.send(bytes).await.expect_error(1001, 400);
+    let response =
         api.send(raw(Method::POST, "/api/v1/search", "Application/JSON; charset=utf-8", "{\"query\":\"a\"}"));
-    assert!(answer.await.status.is_success());
+    assert!(response.await.status.is_success());
 }
 
 #[actix_web::test]
-async fn compressed_bodies_are_not_supported() {
+async fn compressed_body_is_refused() {
     let api = api().await;
     let request = raw(Method::POST, "/api/v1/search", "application/json", "x")
         .insert_header(("content-encoding", "gzip"));
-    api.send(request).await.refused(1001, 415);
+    api.send(request).await.expect_error(1001, 415);
     let form = raw(Method::POST, "/api/v1/documents/upload", "multipart/form-data; boundary=b", "x")
         .insert_header(("authorization", format!("Bearer {}", api.admin().await)))
         .insert_header(("content-encoding", "gzip"));
-    api.send(form).await.refused(1001, 415);
+    api.send(form).await.expect_error(1001, 415);
 }
 
 #[actix_web::test]
-async fn unknown_keys_are_named_wherever_they_stand() {
+async fn unknown_key_is_named_in_the_error_at_any_level() {
     let api = api().await;
     let admin = api.admin().await;
     for (path, body) in [
@@ -156,29 +156,29 @@ async fn unknown_keys_are_named_wherever_they_stand() {
         ),
         ("/api/v1/auth/logout", json!({ "nope": 1 })),
     ] {
-        let message = api.post(path, &admin, body).await.refused(1001, 400);
+        let message = api.post(path, &admin, body).await.expect_error(1001, 400);
         assert!(message.contains("nope"), "{path}: {message}");
     }
     for key in ["force", "upsert"] {
         let wrong = api.post("/api/v1/documents", &admin, json!({ "text": "a", key: "yes" })).await;
-        assert!(wrong.refused(1001, 400).contains("boolean"));
+        assert!(wrong.expect_error(1001, 400).contains("boolean"));
     }
 }
 
 #[actix_web::test]
-async fn bodies_over_the_limit() {
+async fn body_over_the_size_limit_is_refused() {
     let api = api().await;
     let large = json!({ "query": "a".repeat(2 * 1024 * 1024) });
-    api.post("/api/v1/search", "", large).await.refused(1001, 413);
+    api.post("/api/v1/search", "", large).await.expect_error(1001, 413);
     let login = json!({ "username": "admin", "password": "p".repeat(100_000) });
-    api.post("/api/v1/auth/login", "", login).await.refused(1001, 413);
+    api.post("/api/v1/auth/login", "", login).await.expect_error(1001, 413);
     let admin = api.admin().await;
     let text = json!({ "text": "x".repeat(16 * 1024 * 1024 + 1) });
-    api.post("/api/v1/documents", &admin, text).await.refused(1001, 413);
+    api.post("/api/v1/documents", &admin, text).await.expect_error(1001, 413);
 }
 
 #[actix_web::test]
-async fn query_parameters_that_are_wrong() {
+async fn invalid_query_parameter_is_refused() {
     let api = api().await;
     for (path, query) in [
         ("/api/v1/documents", "limit=0"),
@@ -196,7 +196,7 @@ async fn query_parameters_that_are_wrong() {
         ("/api/v1/knowledge/stats", "nope"),
         ("/api/v1/openapi.json", "nope=1"),
     ] {
-        api.get(&format!("{path}?{query}")).await.refused(1001, 400);
+        api.get(&format!("{path}?{query}")).await.expect_error(1001, 400);
     }
-    api.post("/api/v1/search?nope=1", "", json!({ "query": "a" })).await.refused(1001, 400);
+    api.post("/api/v1/search?nope=1", "", json!({ "query": "a" })).await.expect_error(1001, 400);
 }

@@ -1,4 +1,4 @@
-//! Judging searches by a gold set.
+//! Evaluation of searches by a gold set.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{TEXT, api};
 const EVAL: &str = "/api/v1/eval";
 
 #[actix_web::test]
-async fn searches_are_judged_as_a_task() {
+async fn evaluation_task_measures_flat_and_layered_searches() {
     let api = api().await;
     let admin = api.admin().await;
     let cats = api.add(&admin, json!({ "text": "Cats purr. Cats sleep all day.", "title": "Cats" })).await;
@@ -25,7 +25,7 @@ async fn searches_are_judged_as_a_task() {
     let task = api.ended("", &task_id).await;
     assert_eq!((task["kind"].as_str(), task["status"].as_str()), (Some("evaluate"), Some("done")), "{task}");
     assert_eq!((&task["doc_id"], &task["progress"]), (&Value::Null, &json!({ "done": 3, "total": 3 })));
-    // Found first, second (the chunk about cats stands before), and not at all.
+    // The first query finds its document at rank 1, the second at rank 2 behind the chunk about cats, the third not at all.
     for mode in ["flat", "layered"] {
         let figures = &task["result"][mode];
         assert_eq!(figures["queries"], 3, "{task}");
@@ -33,12 +33,12 @@ async fn searches_are_judged_as_a_task() {
         assert!(near("ndcg_at_10", (1.0 + 1.0 / 3.0_f64.log2()) / 3.0), "{task}");
         assert!(near("mrr_at_10", 0.5) && near("recall_at_10", 2.0 / 3.0), "{task}");
     }
-    // The record goes, and its gold set with it.
+    // The gold set is deleted when its task ends.
     assert!(api.kb.state().get_many(&[format!("gold/{task_id}")]).await.unwrap()[0].is_none());
 }
 
 #[actix_web::test]
-async fn a_gold_set_that_is_wrong_is_refused_by_its_place() {
+async fn invalid_gold_set_is_refused_with_the_position_of_the_error() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": TEXT })).await;
@@ -51,7 +51,7 @@ async fn a_gold_set_that_is_wrong_is_refused_by_its_place() {
         ] })
     };
     let query = |text: &str, relevant: Value| json!({ "queries": [{ "text": text, "relevant": relevant }] });
-    for (body, named) in [
+    for (body, expected) in [
         (json!({}), "queries"),
         (json!({ "queries": [] }), "queries has 0 items"),
         (json!({ "queries": [{}] }), "queries[0]"),
@@ -66,16 +66,16 @@ async fn a_gold_set_that_is_wrong_is_refused_by_its_place() {
         (relevant(json!({ "char_start": -1, "char_end": 5 })), "queries[1].relevant[1]"),
         (json!({ "queries": [], "mode": "flat" }), "mode"),
     ] {
-        let message = api.post(EVAL, &admin, body.clone()).await.refused(1001, 400);
-        assert!(message.contains(named), "{body}: {message}");
+        let message = api.post(EVAL, &admin, body.clone()).await.expect_error(1001, 400);
+        assert!(message.contains(expected), "{body}: {message}");
     }
     let user = api.user("eva").await;
-    api.post(EVAL, &user, relevant(json!({}))).await.refused(1006, 403);
-    api.post(EVAL, "", relevant(json!({}))).await.refused(1005, 401);
+    api.post(EVAL, &user, relevant(json!({}))).await.expect_error(1006, 403);
+    api.post(EVAL, "", relevant(json!({}))).await.expect_error(1005, 401);
 }
 
 #[actix_web::test]
-async fn a_judgement_that_failed_can_be_tried_again_and_one_that_was_cancelled_not() {
+async fn failed_evaluation_can_be_retried_and_cancelled_one_cannot() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": TEXT })).await;
@@ -100,7 +100,7 @@ async fn a_judgement_that_failed_can_be_tried_again_and_one_that_was_cancelled_n
         "{task}"
     );
 
-    // A store that is away makes it wait, so that it is there to be cancelled.
+    // An unavailable store keeps the task waiting, so that it can be cancelled.
     api.faults.set("vectors", "query_batch", true);
     let accepted = api.post(EVAL, &admin, gold).await.data();
     let task_id = accepted["task_id"].as_str().unwrap().to_owned();
@@ -112,6 +112,6 @@ async fn a_judgement_that_failed_can_be_tried_again_and_one_that_was_cancelled_n
         (task["error"]["code"].as_u64(), &task["error"]["message"]),
         (Some(1003), &json!("cancelled"))
     );
-    api.post(&format!("{path}/retry"), &admin, json!({})).await.refused(1003, 409);
+    api.post(&format!("{path}/retry"), &admin, json!({})).await.expect_error(1003, 409);
     assert!(api.kb.state().get_many(&[format!("gold/{task_id}")]).await.unwrap()[0].is_none());
 }

@@ -1,22 +1,22 @@
-//! What becomes of an operation whose store fails.
+//! Responses when a store fails.
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, PASSWORD, TEXT, api};
+use crate::support::{Api, App, PASSWORD, TEXT, TestResponse, api};
 
 /// Operations of stores.
-type Faults = &'static [(&'static str, &'static str)];
+type Operations = &'static [(&'static str, &'static str)];
 
-/// A request and the failures that it cannot bear.
-type Case = (Method, String, Option<Value>, Faults);
+/// A request, and the store operations whose failure fails it.
+type Case = (Method, String, Option<Value>, Operations);
 
-/// Every operation of the interface, with an operation of a store that it needs.
+/// Requests with the store operations that they need.
 fn cases(doc_id: &str, task_id: &str) -> Vec<Case> {
     let document = format!("/api/v1/documents/{doc_id}");
     let login = json!({ "username": "admin", "password": PASSWORD });
-    let get = |path: String, faults: Faults| (Method::GET, path, None, faults);
-    let post = |path: &str, body, faults: Faults| (Method::POST, path.to_owned(), Some(body), faults);
+    let get = |path: String, faults: Operations| (Method::GET, path, None, faults);
+    let post = |path: &str, body, faults: Operations| (Method::POST, path.to_owned(), Some(body), faults);
     vec![
         get(document.clone(), &[("state", "get_many"), ("vectors", "get")]),
         get(format!("{document}/chunks"), &[("state", "get_many"), ("vectors", "get")]),
@@ -48,21 +48,21 @@ async fn task_of<S: App>(api: &Api<S>) -> String {
     api.get("/api/v1/documents/tasks").await.data()["items"][0]["task_id"].as_str().unwrap().to_owned()
 }
 
-/// Whether a request needs no credential, so that the failure is the operation's own and not the login's.
+/// Whether a request needs no credential, so that the failure is not the login's.
 fn is_public(method: &Method, path: &str) -> bool {
     (*method == Method::GET && path != "/api/v1/auth/me")
         || path.contains("/search")
         || path.ends_with("/login")
 }
 
-async fn failed<S: App>(api: &Api<S>, case: &Case, token: &str) -> Answer {
+async fn send<S: App>(api: &Api<S>, case: &Case, token: &str) -> TestResponse {
     let (method, path, body, _) = case;
     let token = if is_public(method, path) { "" } else { token };
     api.call(method.clone(), path, token, body.clone()).await
 }
 
 #[actix_web::test]
-async fn each_operation_fails_with_2000_where_its_store_fails() {
+async fn request_whose_store_fails_is_answered_2000_with_the_reason() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": TEXT })).await;
@@ -70,19 +70,19 @@ async fn each_operation_fails_with_2000_where_its_store_fails() {
     for case in cases(&doc_id, &task_id) {
         for &(store, operation) in case.3 {
             api.faults.set(store, operation, false);
-            let answer = failed(&api, &case, &admin).await;
+            let response = send(&api, &case, &admin).await;
             api.faults.clear();
-            let message = answer.refused(2000, 500);
-            assert!(message.contains(": "), "{} {}: the reason is named: {message}", case.0, case.1);
+            let message = response.expect_error(2000, 500);
+            assert!(message.contains(": "), "{} {}: the reason is missing: {message}", case.0, case.1);
             assert!(message.contains("made to fail"), "{} {}: {message}", case.0, case.1);
         }
     }
     let detail = api.get(&format!("/api/v1/documents/{doc_id}")).await;
-    assert!(detail.status.is_success(), "what failed did nothing");
+    assert!(detail.status.is_success(), "a failed request changed the document");
 }
 
 #[actix_web::test]
-async fn a_store_away_is_2000_for_a_read_and_1010_for_a_write() {
+async fn unavailable_store_is_2000_for_a_read_and_1010_for_a_write() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": TEXT })).await;
@@ -92,34 +92,34 @@ async fn a_store_away_is_2000_for_a_read_and_1010_for_a_write() {
         let writes = !is_public(method, path) || path.ends_with("/login") || path.ends_with("/text");
         for &(store, operation) in *faults {
             api.faults.set(store, operation, true);
-            let answer = failed(&api, &case, &admin).await;
+            let response = send(&api, &case, &admin).await;
             api.faults.clear();
             let (code, status) = if writes { (1010, 503) } else { (2000, 500) };
-            answer.refused(code, status);
-            assert_eq!(answer.header("retry-after").is_some(), writes, "{method} {path}");
+            response.expect_error(code, status);
+            assert_eq!(response.header("retry-after").is_some(), writes, "{method} {path}");
         }
     }
 }
 
 #[actix_web::test]
-async fn nothing_is_accepted_that_cannot_be_stored() {
+async fn document_that_cannot_be_stored_is_not_accepted() {
     let api = api().await;
     let admin = api.admin().await;
     api.faults.set("state", "apply", false);
-    api.post("/api/v1/documents", &admin, json!({ "text": "x" })).await.refused(2000, 500);
+    api.post("/api/v1/documents", &admin, json!({ "text": "x" })).await.expect_error(2000, 500);
     api.faults.clear();
     assert_eq!(api.get("/api/v1/documents/tasks").await.data()["items"], json!([]));
     assert_eq!(api.get("/api/v1/knowledge/stats").await.data()["documents_total"], 0);
 }
 
 #[actix_web::test]
-async fn readiness_names_what_is_down() {
+async fn readiness_reports_the_store_that_is_down() {
     let api = api().await;
     api.faults.set("vectors", "health", true);
-    let answer = api.get("/readyz").await;
-    assert_eq!(answer.status.as_u16(), 503);
-    assert_eq!(answer.json()["code"], 1010);
-    let data = answer.json()["data"].clone();
+    let response = api.get("/readyz").await;
+    assert_eq!(response.status.as_u16(), 503);
+    assert_eq!(response.json()["code"], 1010);
+    let data = response.json()["data"].clone();
     assert_eq!((&data["status"], &data["dependencies"]["vectors"]), (&json!("down"), &json!("down")));
     api.faults.set("queue", "health", true);
     let data = api.get("/readyz").await.data();

@@ -5,11 +5,11 @@ use std::io::{Cursor, Write};
 use actix_web::{http::Method, test::TestRequest};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, MAX_UPLOAD_BYTES, Setting, api, api_with};
+use crate::support::{Api, App, MAX_UPLOAD_BYTES, TestOptions, TestResponse, api, api_with};
 
 const UPLOAD: &str = "/api/v1/documents/upload";
 
-/// A part of a form: its name, the name of its file, and its bytes.
+/// A part of a form: its name, its file name and its bytes.
 type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
 
 const BOUNDARY: &str = "----lkr-boundary";
@@ -28,7 +28,7 @@ fn form(parts: &[Part<'_>]) -> Vec<u8> {
 }
 
 impl<S: App> Api<S> {
-    async fn send_form(&self, token: &str, body: Vec<u8>) -> Answer {
+    async fn send_form(&self, token: &str, body: Vec<u8>) -> TestResponse {
         let request = TestRequest::post()
             .uri(UPLOAD)
             .insert_header(("authorization", format!("Bearer {token}")))
@@ -37,11 +37,11 @@ impl<S: App> Api<S> {
         self.send(request).await
     }
 
-    async fn upload(&self, token: &str, parts: &[Part<'_>]) -> Answer {
+    async fn upload(&self, token: &str, parts: &[Part<'_>]) -> TestResponse {
         self.send_form(token, form(parts)).await
     }
 
-    /// Uploads a file that is accepted, and answers the acceptance and the document's record once it is there.
+    /// Uploads a file, waits for its task, and returns the accepted task and the document.
     async fn uploaded(&self, token: &str, parts: &[Part<'_>]) -> (Value, Value) {
         let accepted = self.upload(token, parts).await;
         assert_eq!(accepted.status.as_u16(), 202, "{}", accepted.json());
@@ -51,7 +51,7 @@ impl<S: App> Api<S> {
         (accepted, self.get(&path).await.data())
     }
 
-    async fn file(&self, doc_id: &Value, headers: &[(&str, &str)]) -> Answer {
+    async fn file(&self, doc_id: &Value, headers: &[(&str, &str)]) -> TestResponse {
         let path = format!("/api/v1/documents/{}/file", doc_id.as_str().unwrap());
         let request = TestRequest::get().uri(&path);
         self.send(headers.iter().fold(request, |request, pair| request.insert_header(*pair))).await
@@ -88,7 +88,7 @@ fn docx(text: &str) -> Vec<u8> {
 }
 
 #[actix_web::test]
-async fn a_file_becomes_a_document() {
+async fn uploaded_file_becomes_a_searchable_document() {
     let api = api().await;
     let token = api.admin().await;
     let text = b"# Moons\n\nIo has volcanoes.\n\n## Europa\n\nEuropa hides an ocean.\n";
@@ -120,11 +120,11 @@ async fn a_file_becomes_a_document() {
     assert_eq!(found["results"][0]["path"], json!(["Europa"]));
     let filters = json!({ "metadata": { "original_filename": "Moons of Jupiter.MD" } });
     let found = api.post("/api/v1/search", "", json!({ "query": "ocean", "filters": filters })).await.data();
-    assert_eq!(found["results"].as_array().unwrap().len(), 1, "the original's name can be filtered by");
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "the filter by original_filename matches");
 }
 
 #[actix_web::test]
-async fn every_kind_of_file_is_read() {
+async fn html_docx_and_utf16_files_are_parsed() {
     let api = api().await;
     let token = api.admin().await;
     let page =
@@ -142,7 +142,7 @@ async fn every_kind_of_file_is_read() {
 }
 
 #[actix_web::test]
-async fn the_rules_in_their_order() {
+async fn upload_rules_are_checked_in_the_order_of_the_contract() {
     let api = api().await;
     let token = api.admin().await;
     let large = vec![b'a'; usize::try_from(MAX_UPLOAD_BYTES).unwrap() + 1];
@@ -150,7 +150,7 @@ async fn the_rules_in_their_order() {
         (
             ("file", Some("a.exe"), b"x"),
             400,
-            "files that end with .exe may not be uploaded; allowed are .txt",
+            "files that end with .exe may not be uploaded; allowed extensions: .txt",
         ),
         (("file", Some("a.exe"), &large), 400, "files that end with .exe"),
         (("file", None, b"x"), 400, "the file \"unnamed\" has no extension"),
@@ -166,8 +166,8 @@ async fn the_rules_in_their_order() {
         (("file", Some("a.txt"), b" \n\t "), 400, "a.txt has no text"),
     ];
     for (part, status, message) in cases {
-        let refused = api.upload(&token, &[part]).await.refused(1001, status);
-        assert!(refused.starts_with(message), "{refused:?} does not begin with {message:?}");
+        let error = api.upload(&token, &[part]).await.expect_error(1001, status);
+        assert!(error.starts_with(message), "{error:?} does not start with {message:?}");
     }
     assert_eq!(api.get("/api/v1/documents/tasks").await.data()["items"], json!([]), "nothing was accepted");
     let largest = &large[1..];
@@ -175,7 +175,7 @@ async fn the_rules_in_their_order() {
 }
 
 #[actix_web::test]
-async fn properties_of_the_form() {
+async fn upload_form_sets_title_source_and_metadata() {
     let api = api().await;
     let token = api.admin().await;
     let metadata = br#"{"a": 1, "b": [true], "raw_file_path": "/etc/passwd", "original_filename": "x"}"#;
@@ -190,7 +190,7 @@ async fn properties_of_the_form() {
     assert_eq!((l1["title"].as_str(), l1["source"].as_str()), (Some("Über"), Some("https://example.org/a")));
     let metadata = &l1["metadata"];
     assert_eq!((metadata["a"].as_str(), metadata["b"].as_str()), (Some("1"), Some("[true]")));
-    assert_eq!(metadata["raw_file_path"], accepted["saved_path"], "lesson 22: the service's own value wins");
+    assert_eq!(metadata["raw_file_path"], accepted["saved_path"], "lesson 22: the server's value wins");
     assert_eq!(metadata["original_filename"], "a.txt");
     let task = api.ended(&token, accepted["task_id"].as_str().unwrap()).await;
     let warnings = task["result"]["warnings"].to_string();
@@ -207,7 +207,7 @@ async fn properties_of_the_form() {
 }
 
 #[actix_web::test]
-async fn forms_that_are_wrong() {
+async fn upload_with_an_invalid_form_is_refused() {
     let api = api().await;
     let token = api.admin().await;
     let file: Part<'_> = ("file", Some("a.txt"), b"words");
@@ -215,27 +215,27 @@ async fn forms_that_are_wrong() {
         .to_string();
     let long = "x".repeat(4_097);
     for (parts, status, message) in [
-        (vec![("title", None, &b"x"[..])], 400, "the form has no part file"),
-        (vec![file, file], 400, "the form has two parts file"),
-        (vec![file, ("title", None, b"a"), ("title", None, b"b")], 400, "the form has two parts title"),
+        (vec![("title", None, &b"x"[..])], 400, "the form has no part named file"),
+        (vec![file, file], 400, "the form has two parts named file"),
+        (vec![file, ("title", None, b"a"), ("title", None, b"b")], 400, "the form has two parts named title"),
         (vec![file, ("colour", None, b"red")], 400, "unknown part \"colour\""),
         (vec![file, ("title", None, b"\xff")], 400, "title is not UTF-8"),
         (vec![file, ("title", None, long.as_bytes())], 400, "title has 4097 characters"),
         (vec![file, ("metadata", None, many.as_bytes())], 400, "metadata has 65 keys"),
     ] {
-        let refused = api.upload(&token, &parts).await.refused(1001, status);
-        assert!(refused.contains(message), "{refused:?} does not say {message:?}");
+        let error = api.upload(&token, &parts).await.expect_error(1001, status);
+        assert!(error.contains(message), "{error:?} does not contain {message:?}");
     }
     let cut = form(&[file]);
-    let refused = api.send_form(&token, cut[..cut.len() - 20].to_vec()).await.refused(1001, 400);
-    assert!(refused.starts_with("the form cannot be read"), "{refused}");
-    let json = api.post(UPLOAD, &token, json!({})).await.refused(1001, 415);
+    let error = api.send_form(&token, cut[..cut.len() - 20].to_vec()).await.expect_error(1001, 400);
+    assert!(error.starts_with("the form cannot be read"), "{error}");
+    let json = api.post(UPLOAD, &token, json!({})).await.expect_error(1001, 415);
     assert!(json.contains("multipart/form-data"), "{json}");
-    api.upload("", &[file]).await.refused(1005, 401);
+    api.upload("", &[file]).await.expect_error(1005, 401);
 }
 
 #[actix_web::test]
-async fn downloads() {
+async fn download_returns_the_file_or_a_range_with_safe_headers() {
     let api = api().await;
     let token = api.admin().await;
     let name = "Größe \u{202e}1.txt";
@@ -253,7 +253,7 @@ async fn downloads() {
             "attachment; filename=\"Gr__e _1.txt\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%20_1.txt",
         ),
     ] {
-        // The length of a body that is streamed is told by the server itself.
+        // The HTTP server sets the length of a streamed body.
         if header != "content-length" {
             assert_eq!(whole.header(header), Some(value));
         }
@@ -267,15 +267,15 @@ async fn downloads() {
     let changed = api.file(doc_id, &[("range", "bytes=-3"), ("if-range", "\"other\"")]).await;
     assert_eq!((changed.status.as_u16(), changed.body.len()), (200, 10));
     let outside = api.file(doc_id, &[("range", "bytes=10-")]).await;
-    outside.refused(1001, 416);
+    outside.expect_error(1001, 416);
     assert_eq!(outside.header("content-range"), Some("bytes */10"));
     let known = api.file(doc_id, &[("if-none-match", &etag)]).await;
     assert_eq!((known.status.as_u16(), known.body.len()), (304, 0));
 }
 
-/// Browsers write what would end a header as escapes, and any other per cent sign as it is.
+/// Browsers escape only the characters that would end the header.
 #[actix_web::test]
-async fn names_as_browsers_write_them() {
+async fn file_name_with_browser_escapes_is_unescaped() {
     let api = api().await;
     let token = api.admin().await;
     for (sent, name, title) in [
@@ -291,9 +291,9 @@ async fn names_as_browsers_write_them() {
     }
 }
 
-/// Old programs write whole paths, and letters in the encoding of their system.
+/// Old programs send whole paths, and names in the encoding of their system.
 #[actix_web::test]
-async fn names_as_old_programs_write_them() {
+async fn file_name_in_windows_1252_or_with_a_path_is_accepted() {
     let api = api().await;
     let token = api.admin().await;
     let (_, detail) = api.uploaded(&token, &[("file", Some("C:\\dir\\a.txt"), b"words")]).await;
@@ -311,7 +311,7 @@ async fn names_as_old_programs_write_them() {
 }
 
 #[actix_web::test]
-async fn forms_with_too_much_around_their_parts() {
+async fn form_with_oversized_preamble_or_headers_is_refused() {
     let api = api().await;
     let token = api.admin().await;
     let whole = form(&[("file", Some("a.txt"), b"words")]);
@@ -320,52 +320,55 @@ async fn forms_with_too_much_around_their_parts() {
     let headers = "X-A: b\r\n".repeat(40);
     let many = format!("--{BOUNDARY}\r\n{headers}\r\n\r\n--{BOUNDARY}--\r\n").into_bytes();
     for (body, message) in [(preamble, "64 KiB"), (long, "64 KiB"), (many, "32 headers")] {
-        let refused = api.send_form(&token, body).await.refused(1001, 413);
-        assert!(refused.contains(message), "{refused}");
+        let error = api.send_form(&token, body).await.expect_error(1001, 413);
+        assert!(error.contains(message), "{error}");
     }
 }
 
 #[actix_web::test]
-async fn a_download_may_be_conditional() {
+async fn download_honours_if_match() {
     let api = api().await;
     let token = api.admin().await;
     let (_, detail) = api.uploaded(&token, &[("file", Some("a.txt"), b"0123456789")]).await;
     let doc_id = &detail["l1"]["doc_id"];
     let etag = api.file(doc_id, &[]).await.header("etag").unwrap().to_owned();
     assert_eq!(api.file(doc_id, &[("if-match", &etag)]).await.body, b"0123456789");
-    let refused = api.file(doc_id, &[("if-match", "\"other\""), ("range", "bytes=0-1")]).await;
-    assert!(refused.refused(1003, 409).contains(&etag));
+    let conflict = api.file(doc_id, &[("if-match", "\"other\""), ("range", "bytes=0-1")]).await;
+    assert!(conflict.expect_error(1003, 409).contains(&etag));
 }
 
 #[actix_web::test]
-async fn files_that_are_not_there() {
+async fn download_of_a_missing_file_is_not_found() {
     let api = api().await;
     let token = api.admin().await;
     let accepted = api.post("/api/v1/documents", &token, json!({ "text": "words" })).await.data();
     let task = api.ended(&token, accepted["task_id"].as_str().unwrap()).await;
-    assert_eq!(api.file(&task["doc_id"], &[]).await.refused(1004, 404), "the document has no stored file");
+    assert_eq!(
+        api.file(&task["doc_id"], &[]).await.expect_error(1004, 404),
+        "the document has no stored file"
+    );
     assert_eq!(
         api.get(&format!("/api/v1/documents/{}", task["doc_id"].as_str().unwrap())).await.data()["file"],
         json!(null)
     );
     for unknown in ["0123456789abcdef0123456789abcdef", "no-id"] {
-        assert_eq!(api.file(&json!(unknown), &[]).await.refused(1004, 404), "no such document");
+        assert_eq!(api.file(&json!(unknown), &[]).await.expect_error(1004, 404), "no such document");
     }
     let (_, detail) = api.uploaded(&token, &[("file", Some("a.txt"), b"words")]).await;
     let doc_id = &detail["l1"]["doc_id"];
     let path = format!("/api/v1/documents/{}", doc_id.as_str().unwrap());
     api.call(Method::DELETE, &path, &token, None).await.data();
-    api.file(doc_id, &[]).await.refused(1004, 404);
+    api.file(doc_id, &[]).await.expect_error(1004, 404);
 }
 
 #[actix_web::test]
-async fn a_change_keeps_what_names_the_original() {
+async fn metadata_change_keeps_the_keys_of_the_stored_file() {
     let api = api().await;
     let token = api.admin().await;
     let (accepted, detail) = api.uploaded(&token, &[("file", Some("a.txt"), b"words")]).await;
     let path = format!("/api/v1/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
     let forged = json!({ "metadata": { "raw_file_path": "/etc/passwd" } });
-    api.call(Method::PATCH, &path, &token, Some(forged)).await.refused(1001, 400);
+    api.call(Method::PATCH, &path, &token, Some(forged)).await.expect_error(1001, 400);
     let change = json!({ "title": "New", "metadata": { "a": "b" } });
     let changed = api.call(Method::PATCH, &path, &token, Some(change)).await.data();
     assert_eq!((changed["title"].as_str(), changed["metadata"]["a"].as_str()), (Some("New"), Some("b")));
@@ -373,7 +376,7 @@ async fn a_change_keeps_what_names_the_original() {
 }
 
 #[actix_web::test]
-async fn settings_choose_the_plugins() {
+async fn settings_select_the_parser_plugins() {
     let api = api().await;
     let token = api.admin().await;
     let schema = api.call(Method::GET, "/api/v1/settings/schema", &token, None).await.data();
@@ -387,11 +390,11 @@ async fn settings_choose_the_plugins() {
         api.uploaded(&token, &[("file", Some("a.docx"), &docx)]).await;
     }
     let unknown = json!({ "parsers": { "docx": { "plugin": "word" } } });
-    api.call(Method::PUT, "/api/v1/settings", &token, Some(unknown)).await.refused(1001, 400);
+    api.call(Method::PUT, "/api/v1/settings", &token, Some(unknown)).await.expect_error(1001, 400);
 }
 
 #[actix_web::test]
-async fn reading_a_file_may_need_a_login() {
-    let api = api_with(Setting { require_login_for_reads: true, ..Setting::default() }).await;
-    api.file(&json!("0123456789abcdef0123456789abcdef"), &[]).await.refused(1005, 401);
+async fn download_needs_a_login_if_reads_do() {
+    let api = api_with(TestOptions { require_login_for_reads: true, ..TestOptions::default() }).await;
+    api.file(&json!("0123456789abcdef0123456789abcdef"), &[]).await.expect_error(1005, 401);
 }

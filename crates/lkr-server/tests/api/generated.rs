@@ -1,4 +1,4 @@
-//! Summaries and descriptions by a language model that the settings name, which misbehaves.
+//! Summaries by a language model of the settings, which may misbehave.
 
 use futures_util::future::join_all;
 use lkr_test_provider::{Fault, TestProvider};
@@ -8,7 +8,7 @@ use crate::support::{Api, App, api, events};
 
 const KEY: &str = "sk-planted-4711";
 
-/// A text that is worth describing.
+/// A text that is long enough for a summary.
 fn text() -> String {
     let sentences: String = (1..14)
         .map(|n| format!("The ocean below the ice of Europa, measured {n} times, is salty. "))
@@ -22,14 +22,14 @@ async fn set<S: App>(api: &Api<S>, token: &str, name: &str, provider: &TestProvi
         "timeout_s": timeout_s,
     });
     let body = json!({ "models": { name: entry } });
-    let answer = api.call("PUT".parse().unwrap(), "/api/v1/settings", token, Some(body)).await;
-    assert_eq!(answer.status, 200, "{}", answer.json());
+    let response = api.call("PUT".parse().unwrap(), "/api/v1/settings", token, Some(body)).await;
+    assert_eq!(response.status, 200, "{}", response.json());
 }
 
-/// Describes what it is shown, and says of search results what the first one says.
+/// A valid description of a document, or a summary of search results with one sentence that the results do not support.
 fn well_behaved(body: &Value) -> String {
-    let asked = body["messages"][1]["content"].as_str().unwrap();
-    if asked.contains("QUESTION") {
+    let prompt = body["messages"][1]["content"].as_str().unwrap();
+    if prompt.contains("QUESTION") {
         return "The ocean below the ice of Europa is salty [1]. It is full of fish [1].".to_owned();
     }
     json!({
@@ -48,12 +48,12 @@ async fn ingested<S: App>(api: &Api<S>, token: &str) -> Value {
     task
 }
 
-fn asked() -> Value {
+fn search_body() -> Value {
     json!({ "query": "is the ocean of Europa salty", "summarize": true })
 }
 
 #[actix_web::test]
-async fn a_model_describes_documents_and_answers_searches() {
+async fn language_model_summarizes_documents_and_search_results() {
     let (api, provider) = (api().await, TestProvider::start());
     let admin = api.admin().await;
     provider.script(well_behaved);
@@ -67,28 +67,35 @@ async fn a_model_describes_documents_and_answers_searches() {
     assert_eq!(detail["l1"]["keywords"], json!(["salty ocean"]));
     assert_eq!(detail["l3"][0]["summary"], "The ocean is salty.");
 
-    let answer = api.post("/api/v1/search/stream", "", asked()).await;
-    let events = events(&answer);
+    let response = api.post("/api/v1/search/stream", "", search_body()).await;
+    let events = events(&response);
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["results", "summary.delta", "summary.done"]);
     let summary = &events[2].1;
     assert_eq!(summary["text"], "The ocean below the ice of Europa is salty. [1]");
     assert_eq!((&summary["kind"], &summary["model"]), (&json!("generated"), &json!("large")));
     assert_eq!(summary["citations"][0]["chunk_id"], events[0].1["results"][0]["chunk_id"]);
-    assert_eq!(events[0].1["warnings"].as_array().unwrap().len(), 1, "no embedding model, and nothing else");
-    let whole = api.post("/api/v1/search", "", asked()).await;
-    assert_eq!((whole.header("x-cache"), &whole.data()["summary"]), (Some("hit"), summary));
+    assert_eq!(
+        events[0].1["warnings"].as_array().unwrap().len(),
+        1,
+        "the only warning is about the embedding model"
+    );
+    let complete_response = api.post("/api/v1/search", "", search_body()).await;
+    assert_eq!(
+        (complete_response.header("x-cache"), &complete_response.data()["summary"]),
+        (Some("hit"), summary)
+    );
     provider.assert_well_asked();
 }
 
-/// What may come of a provider, and whether a stream of its may still bring a sentence that stands.
+/// Faults of a provider, and whether a streamed summary may still have a supported sentence.
 fn faults(elsewhere: &TestProvider) -> Vec<(Fault, bool)> {
-    let refused = |status| (Fault::status(status), false);
+    let refusal = |status| (Fault::status(status), false);
     vec![
         (Fault::status(429).header("Retry-After: 0"), false),
-        refused(500),
-        refused(503),
-        refused(401),
+        refusal(500),
+        refusal(503),
+        refusal(401),
         (
             Fault::error(400, "this model's maximum context length is 10 tokens", "context_length_exceeded"),
             false,
@@ -105,7 +112,7 @@ fn faults(elsewhere: &TestProvider) -> Vec<(Fault, bool)> {
 }
 
 #[actix_web::test]
-async fn lesson_26_a_provider_that_misbehaves_loses_no_document_and_fails_no_search() {
+async fn lesson_26_misbehaving_provider_loses_no_document_and_fails_no_search() {
     let elsewhere = TestProvider::start();
     let checks = faults(&elsewhere).into_iter().map(async |(fault, in_parts)| {
         let (api, provider) = (api().await, TestProvider::start());
@@ -118,17 +125,20 @@ async fn lesson_26_a_provider_that_misbehaves_loses_no_document_and_fails_no_sea
         assert!(warnings.contains("summaries are extractive"), "{fault:?}: {task}");
         assert!(!task.to_string().contains(KEY), "{task}");
 
-        let answer = api.post("/api/v1/search", "", asked()).await;
-        assert_eq!(answer.status, 200, "{fault:?}");
-        let answer = answer.data();
+        let response = api.post("/api/v1/search", "", search_body()).await;
+        assert_eq!(response.status, 200, "{fault:?}");
+        let response = response.data();
         assert_eq!(
-            (&answer["summary"]["kind"], &answer["results"][0]["doc_id"]),
+            (&response["summary"]["kind"], &response["results"][0]["doc_id"]),
             (&json!("extractive"), &task["doc_id"])
         );
-        assert!(answer["warnings"].to_string().contains("the language model failed"), "{fault:?}: {answer}");
+        assert!(
+            response["warnings"].to_string().contains("the language model failed"),
+            "{fault:?}: {response}"
+        );
 
-        let answer = api.post("/api/v1/search/stream", "", asked()).await;
-        let events = events(&answer);
+        let response = api.post("/api/v1/search/stream", "", search_body()).await;
+        let events = events(&response);
         let (first, (last, done)) = (&events[0].0, events.last().unwrap());
         assert_eq!((first.as_str(), last.as_str()), ("results", "summary.done"), "{fault:?}");
         let deltas: String =
@@ -140,11 +150,11 @@ async fn lesson_26_a_provider_that_misbehaves_loses_no_document_and_fails_no_sea
         );
         assert!(in_parts || done["kind"] == "extractive", "{fault:?}: {done}");
 
-        // What passes is forgotten.
+        // A summary is generated again once the provider recovers.
         provider.always(None);
         set(&api, &admin, "summarize", &provider, 20).await;
-        let answer = api.post("/api/v1/search", "", asked()).await.data();
-        assert_eq!(answer["summary"]["kind"], "generated", "{fault:?}: {answer}");
+        let response = api.post("/api/v1/search", "", search_body()).await.data();
+        assert_eq!(response["summary"]["kind"], "generated", "{fault:?}: {response}");
         provider.assert_well_asked();
     });
     join_all(checks).await;
@@ -152,7 +162,7 @@ async fn lesson_26_a_provider_that_misbehaves_loses_no_document_and_fails_no_sea
 }
 
 #[actix_web::test]
-async fn categories_come_from_the_model_of_that_purpose() {
+async fn category_comes_from_the_classify_model() {
     let (api, provider) = (api().await, TestProvider::start());
     let admin = api.admin().await;
     let named = api.get("/api/v1/knowledge/categories").await.data();

@@ -11,41 +11,41 @@ async fn keys<S: App>(api: &Api<S>, token: &str) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn a_key_is_shown_once_and_stands_for_its_owner() {
+async fn api_key_is_shown_once_and_acts_for_its_account() {
     let api = api().await;
     let eva = api.user("eva").await;
-    let made = api.post("/api/v1/auth/keys", &eva, json!({ "name": "nightly", "expires_in": 3600 })).await;
-    assert_eq!(made.status.as_u16(), 201);
-    let made = made.data();
-    let names: Vec<_> = made.as_object().unwrap().keys().cloned().collect();
+    let created = api.post("/api/v1/auth/keys", &eva, json!({ "name": "nightly", "expires_in": 3600 })).await;
+    assert_eq!(created.status.as_u16(), 201);
+    let created = created.data();
+    let names: Vec<_> = created.as_object().unwrap().keys().cloned().collect();
     assert_eq!(names, ["created_at", "expires_at", "id", "key", "name"]);
-    let key = made["key"].as_str().unwrap();
+    let key = created["key"].as_str().unwrap();
     assert!(key.starts_with("lkr_"));
-    let forever = api.post("/api/v1/auth/keys", &eva, json!({ "name": "x" })).await.data();
-    assert_eq!(forever["expires_at"], Value::Null);
+    let unlimited = api.post("/api/v1/auth/keys", &eva, json!({ "name": "x" })).await.data();
+    assert_eq!(unlimited["expires_at"], Value::Null);
     let listed = keys(&api, key).await;
     assert_eq!(listed.len(), 2);
-    assert_eq!((&listed[0]["id"], &listed[1]["id"]), (&forever["id"], &made["id"]), "the newest first");
+    assert_eq!((&listed[0]["id"], &listed[1]["id"]), (&unlimited["id"], &created["id"]), "newest first");
     assert!(listed.iter().all(|item| item.get("key").is_none()));
     let me = api.call(Method::GET, "/api/v1/auth/me", key, None).await.data();
     assert_eq!(me["username"], "eva");
     let doc_id = api.add(key, json!({ "text": "by a program" })).await;
     let path = format!("/api/v1/documents/{doc_id}");
     assert_eq!(api.call(Method::DELETE, &path, &eva, None).await.data()["deleted"]["l1"], 1);
-    let out = api.call(Method::POST, "/api/v1/auth/logout", key, None).await.data();
-    assert_eq!(out, json!({ "logged_out": false }), "a key is no session");
-    let path = format!("/api/v1/auth/keys/{}", made["id"].as_str().unwrap());
+    let logout = api.call(Method::POST, "/api/v1/auth/logout", key, None).await.data();
+    assert_eq!(logout, json!({ "logged_out": false }), "a key is not a session");
+    let path = format!("/api/v1/auth/keys/{}", created["id"].as_str().unwrap());
     let other = api.user("adam").await;
-    api.call(Method::DELETE, &path, &other, None).await.refused(1004, 404);
-    let gone = api.call(Method::DELETE, &path, &eva, None).await.data();
-    assert_eq!(gone, json!({ "id": made["id"], "deleted": true }));
-    api.call(Method::GET, "/api/v1/auth/me", key, None).await.refused(1005, 401);
-    api.call(Method::DELETE, &path, &eva, None).await.refused(1004, 404);
-    api.call(Method::DELETE, "/api/v1/auth/keys/x", &eva, None).await.refused(1004, 404);
+    api.call(Method::DELETE, &path, &other, None).await.expect_error(1004, 404);
+    let deleted = api.call(Method::DELETE, &path, &eva, None).await.data();
+    assert_eq!(deleted, json!({ "id": created["id"], "deleted": true }));
+    api.call(Method::GET, "/api/v1/auth/me", key, None).await.expect_error(1005, 401);
+    api.call(Method::DELETE, &path, &eva, None).await.expect_error(1004, 404);
+    api.call(Method::DELETE, "/api/v1/auth/keys/x", &eva, None).await.expect_error(1004, 404);
 }
 
 #[actix_web::test]
-async fn keys_that_cannot_be() {
+async fn api_key_with_an_invalid_name_or_expiry_is_refused() {
     let api = api().await;
     let eva = api.user("eva").await;
     for body in [
@@ -59,24 +59,24 @@ async fn keys_that_cannot_be() {
         json!({ "name": "x", "expires_in": u64::MAX }),
         json!({ "name": "x", "more": 1 }),
     ] {
-        api.post("/api/v1/auth/keys", &eva, body).await.refused(1001, 400);
+        api.post("/api/v1/auth/keys", &eva, body).await.expect_error(1001, 400);
     }
     assert!(keys(&api, &eva).await.is_empty());
 }
 
 #[actix_web::test]
-async fn a_password_change_leaves_keys() {
+async fn password_change_keeps_api_keys() {
     let api = api().await;
     let eva = api.user("eva").await;
     let key = api.key(&eva).await;
     let body = json!({ "current_password": PASSWORD, "new_password": "another long password" });
     api.post("/api/v1/auth/password", &key, body).await.data();
-    api.call(Method::GET, "/api/v1/auth/me", &eva, None).await.refused(1005, 401);
+    api.call(Method::GET, "/api/v1/auth/me", &eva, None).await.expect_error(1005, 401);
     assert!(api.call(Method::GET, "/api/v1/auth/me", &key, None).await.status.is_success());
 }
 
 #[actix_web::test]
-async fn what_was_changed_stands_in_the_audit_log() {
+async fn each_change_is_logged_once_with_actor_and_request_id() {
     let api = api().await;
     let admin = api.admin().await;
     let before = api.call(Method::GET, "/api/v1/audit?limit=100", &admin, None).await.data();
@@ -105,9 +105,9 @@ async fn what_was_changed_stands_in_the_audit_log() {
         (Method::DELETE, &document, json!({})),
         (Method::DELETE, &document, json!({})),
     ] {
-        let answer = api.send(request(method, path, body)).await;
+        let response = api.send(request(method, path, body)).await;
         if path == "auth/keys" {
-            key_id = answer.data()["id"].as_str().unwrap().to_owned();
+            key_id = response.data()["id"].as_str().unwrap().to_owned();
         }
     }
     api.send(request(Method::DELETE, &format!("auth/keys/{key_id}"), json!({}))).await.data();
@@ -128,7 +128,7 @@ async fn what_was_changed_stands_in_the_audit_log() {
         ("document.delete", &*doc_id),
         ("key.delete", &*key_id),
     ];
-    assert_eq!(seen, expected, "what changed nothing is not there");
+    assert_eq!(seen, expected, "a request that changed nothing is not logged");
     for entry in new {
         let keys: Vec<_> = entry.as_object().unwrap().keys().cloned().collect();
         assert_eq!(keys, ["action", "actor", "at", "detail", "request_id", "target"]);
@@ -151,6 +151,6 @@ async fn what_was_changed_stands_in_the_audit_log() {
         assert_eq!(found.len(), count, "{query}");
     }
     for query in ["action=nonsense", "limit=0", "offset=x", "more=1"] {
-        api.call(Method::GET, &format!("/api/v1/audit?{query}"), &admin, None).await.refused(1001, 400);
+        api.call(Method::GET, &format!("/api/v1/audit?{query}"), &admin, None).await.expect_error(1001, 400);
     }
 }

@@ -1,16 +1,16 @@
-//! Categories, changes of documents, classifying again.
+//! Categories, document changes and reclassification.
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, TEXT, api};
+use crate::support::{Api, App, TEXT, TestResponse, api};
 
-async fn patch<S: App>(api: &Api<S>, token: &str, doc_id: &str, body: Value) -> Answer {
+async fn patch<S: App>(api: &Api<S>, token: &str, doc_id: &str, body: Value) -> TestResponse {
     api.call(Method::PATCH, &format!("/api/v1/documents/{doc_id}"), token, Some(body)).await
 }
 
 #[actix_web::test]
-async fn the_categories() {
+async fn categories_are_listed_with_their_parents() {
     let api = api().await;
     let data = api.get("/api/v1/knowledge/categories").await.data();
     let categories = data["categories"].as_array().unwrap();
@@ -25,7 +25,7 @@ async fn the_categories() {
 }
 
 #[actix_web::test]
-async fn a_change_answers_the_item_and_counts_at_once() {
+async fn document_change_is_returned_and_searchable_at_once() {
     let api = api().await;
     let eva = api.user("eva").await;
     let body = json!({ "text": TEXT, "source": "a", "metadata": { "kind": "moon", "old": "1" } });
@@ -49,18 +49,22 @@ async fn a_change_answers_the_item_and_counts_at_once() {
     );
     let stats = api.get("/api/v1/knowledge/stats").await.data();
     assert_eq!((&stats["categories"][name], &stats["uncategorized_count"]), (&json!(1), &json!(0)));
-    assert_eq!(patch(&api, &eva, &doc_id, json!({})).await.data(), item, "nothing changes nothing");
+    assert_eq!(
+        patch(&api, &eva, &doc_id, json!({})).await.data(),
+        item,
+        "an empty change changed the document"
+    );
     assert_eq!(patch(&api, &eva, &doc_id, json!({ "category": "" })).await.data()["category"], "");
 }
 
 #[actix_web::test]
-async fn changes_that_are_refused() {
+async fn invalid_document_change_is_refused_and_changes_nothing() {
     let api = api().await;
     let eva = api.user("eva").await;
     let doc_id = api.add(&eva, json!({ "text": TEXT, "metadata": { "kind": "moon" } })).await;
     let before = api.get(&format!("/api/v1/documents/{doc_id}")).await.data();
     let keys: serde_json::Map<_, _> = (0..64).map(|n| (n.to_string(), json!(""))).collect();
-    for (body, named) in [
+    for (body, expected) in [
         (json!({ "title": " " }), "title"),
         (json!({ "title": "x".repeat(4_097) }), "title"),
         (json!({ "source": "x".repeat(4_097) }), "source"),
@@ -71,21 +75,21 @@ async fn changes_that_are_refused() {
         (json!({ "text": "another" }), "text"),
         (json!({ "title": "good", "category": "no such thing" }), "no such thing"),
     ] {
-        let message = patch(&api, &eva, &doc_id, body.clone()).await.refused(1001, 400);
-        assert!(message.contains(named), "{body}: {message}");
+        let message = patch(&api, &eva, &doc_id, body.clone()).await.expect_error(1001, 400);
+        assert!(message.contains(expected), "{body}: {message}");
     }
     assert_eq!(api.get(&format!("/api/v1/documents/{doc_id}")).await.data(), before);
     for id in [&*"0".repeat(32), "x"] {
-        patch(&api, &eva, id, json!({ "title": "x" })).await.refused(1004, 404);
+        patch(&api, &eva, id, json!({ "title": "x" })).await.expect_error(1004, 404);
     }
     let adam = api.user("adam").await;
-    patch(&api, &adam, &doc_id, json!({ "title": "x" })).await.refused(1006, 403);
+    patch(&api, &adam, &doc_id, json!({ "title": "x" })).await.expect_error(1006, 403);
     let admin = api.admin().await;
     assert_eq!(patch(&api, &admin, &doc_id, json!({ "title": "x" })).await.data()["title"], "x");
 }
 
 #[actix_web::test]
-async fn classifying_again_is_a_task() {
+async fn reclassify_runs_as_a_task() {
     let api = api().await;
     let admin = api.admin().await;
     api.add(&admin, json!({ "text": TEXT })).await;
@@ -100,14 +104,14 @@ async fn classifying_again_is_a_task() {
 }
 
 #[actix_web::test]
-async fn lesson_22_a_change_forges_no_stored_file() {
+async fn lesson_22_document_change_cannot_forge_a_stored_file() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": TEXT })).await;
     for key in ["raw_file_path", "original_filename", "original_size_bytes"] {
         for value in [json!("/etc/passwd"), Value::Null] {
             let body = json!({ "metadata": { "kind": "moon", key: value } });
-            let message = patch(&api, &admin, &doc_id, body).await.refused(1001, 400);
+            let message = patch(&api, &admin, &doc_id, body).await.expect_error(1001, 400);
             assert!(message.contains(key), "{message}");
         }
     }

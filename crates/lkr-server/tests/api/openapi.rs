@@ -9,25 +9,25 @@ use crate::support::api;
 
 async fn document() -> Value {
     let api = api().await;
-    let answer = api.get("/api/v1/openapi.json").await;
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    answer.json()
+    let response = api.get("/api/v1/openapi.json").await;
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    response.json()
 }
 
 #[actix_web::test]
-async fn it_names_the_routes_that_are_registered_and_no_others() {
+async fn openapi_lists_exactly_the_registered_routes() {
     let document = document().await;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
-    let mut said = BTreeSet::new();
+    let mut documented = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for method in item.as_object().unwrap().keys() {
-            said.insert((method.to_uppercase(), path.clone()));
+            documented.insert((method.to_uppercase(), path.clone()));
         }
     }
     let registered: BTreeSet<_> =
         endpoints().iter().map(|row| (row.method.to_string(), row.path.to_owned())).collect();
-    assert_eq!(said, registered);
-    assert_eq!(registered.len(), endpoints().len(), "no route stands there twice");
+    assert_eq!(documented, registered);
+    assert_eq!(registered.len(), endpoints().len(), "a route is registered twice");
 }
 
 #[actix_web::test]
@@ -37,15 +37,15 @@ async fn every_registered_route_is_served() {
     for row in endpoints() {
         let path = row.path.replace("{doc_id}", &id).replace("{task_id}", &id);
         let path = path.replace("{username}", "nobody").replace("{id}", &id);
-        let answer = api.call(row.method.clone(), &path, "", None).await;
-        assert_ne!(answer.status.as_u16(), 405, "{row:?}");
-        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        let response = api.call(row.method.clone(), &path, "", None).await;
+        assert_ne!(response.status.as_u16(), 405, "{row:?}");
+        let body = String::from_utf8_lossy(&response.body).into_owned();
         assert!(!body.contains("no such path"), "{row:?}");
     }
 }
 
 #[actix_web::test]
-async fn references_lead_somewhere_and_ids_are_unique() {
+async fn openapi_references_resolve_and_operation_ids_are_unique() {
     let document = document().await;
     let mut references = Vec::new();
     collect(&document, &mut references);
@@ -74,9 +74,9 @@ fn collect(value: &Value, references: &mut Vec<String>) {
     }
 }
 
-/// What a property is in every answer, generated clients need not ask for: it stands under `required`, null or not.
+/// A property that every response has is `required`, even if it may be null, so that generated clients need no check.
 #[actix_web::test]
-async fn what_every_answer_has_is_required() {
+async fn openapi_requires_the_properties_that_every_response_has() {
     let document = document().await;
     let optional = |schema: &str| {
         let schema = &document["components"]["schemas"][schema];
@@ -93,22 +93,26 @@ async fn what_every_answer_has_is_required() {
 }
 
 #[actix_web::test]
-async fn rights_and_errors_are_said() {
+async fn openapi_documents_security_and_errors_of_each_route() {
     let document = document().await;
     for row in endpoints() {
         let operation = &document["paths"][row.path][row.method.as_str().to_lowercase()];
         let security = operation["security"].as_array();
         match row.access {
-            Access::Open => assert!(security.is_none(), "{row:?}"),
-            Access::Unlisted | Access::Reader => assert_eq!(security.unwrap().len(), 2, "{row:?}"),
-            Access::Member | Access::Flagged | Access::Admin | Access::Owner | Access::TaskOwner => {
+            Access::Public => assert!(security.is_none(), "{row:?}"),
+            Access::PublicVerified | Access::Reader => assert_eq!(security.unwrap().len(), 2, "{row:?}"),
+            Access::Authenticated
+            | Access::PendingPassword
+            | Access::Admin
+            | Access::Owner
+            | Access::TaskOwner => {
                 assert_eq!(security.unwrap().len(), 1, "{row:?}");
             }
         }
         let responses = operation["responses"].as_object().unwrap();
         assert_eq!(
             responses.contains_key("401"),
-            row.access != Access::Open || row.path.ends_with("/login"),
+            row.access != Access::Public || row.path.ends_with("/login"),
             "{row:?}"
         );
         if row.path.starts_with("/api/v1/") {
@@ -121,9 +125,9 @@ async fn rights_and_errors_are_said() {
     assert!(document["components"]["securitySchemes"]["bearer"].is_object());
 }
 
-/// A file has the type of its kind, and what is not the whole file says so.
+/// A download has any content type; a partial response has a `Content-Range`.
 #[actix_web::test]
-async fn what_a_download_answers_is_said() {
+async fn openapi_documents_the_responses_of_a_download() {
     let document = document().await;
     let responses = &document["paths"]["/api/v1/documents/{doc_id}/file"]["get"]["responses"];
     for (status, content, headers) in [
@@ -138,14 +142,14 @@ async fn what_a_download_answers_is_said() {
             responses[status][of].as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default()
         };
         assert_eq!(keys("content"), Vec::from_iter(content), "{status}");
-        let said: Vec<_> = keys("headers").into_iter().filter(|name| name != "X-Request-Id").collect();
-        assert_eq!(said, headers, "{status}");
+        let documented: Vec<_> = keys("headers").into_iter().filter(|name| name != "X-Request-Id").collect();
+        assert_eq!(documented, headers, "{status}");
     }
-    assert_eq!(responses["200"]["content"]["*/*"], serde_json::json!({}), "no schema says bytes");
+    assert_eq!(responses["200"]["content"]["*/*"], serde_json::json!({}), "a body of any type has no schema");
 }
 
 #[actix_web::test]
-async fn what_readiness_answers_is_said_for_both_statuses() {
+async fn openapi_documents_readiness_for_200_and_503() {
     let document = document().await;
     let responses = &document["paths"]["/readyz"]["get"]["responses"];
     for status in ["200", "503"] {

@@ -1,12 +1,12 @@
-//! The root paths, and the time before the service is open.
+//! The root paths, and the server while it starts and stops.
 
 use actix_web::http::Method;
 use serde_json::json;
 
-use crate::support::{Setting, api, api_with};
+use crate::support::{TestOptions, api, api_with};
 
 #[actix_web::test]
-async fn alive_and_ready() {
+async fn healthz_is_ok_and_readyz_lists_dependencies() {
     let api = api().await;
     assert_eq!(api.get("/healthz").await.data(), json!({ "status": "ok" }));
     let ready = api.get("/readyz").await.data();
@@ -18,8 +18,8 @@ async fn alive_and_ready() {
 }
 
 #[actix_web::test]
-async fn before_it_is_open_it_is_alive_and_refuses() {
-    let api = api_with(Setting { starting: true, ..Setting::default() }).await;
+async fn starting_server_is_alive_and_refuses_requests() {
+    let api = api_with(TestOptions { starting: true, ..TestOptions::default() }).await;
     assert!(api.get("/healthz").await.status.is_success());
     let ready = api.get("/readyz").await;
     assert_eq!((ready.status.as_u16(), ready.json()["code"].as_u64()), (503, Some(1010)));
@@ -30,26 +30,26 @@ async fn before_it_is_open_it_is_alive_and_refuses() {
         (Method::POST, "/api/v1/documents"),
         (Method::GET, "/api/v1/nope"),
     ] {
-        let answer = api.call(method, path, "", None).await;
-        answer.refused(1010, 503);
-        assert!(answer.header("retry-after").is_some());
+        let response = api.call(method, path, "", None).await;
+        response.expect_error(1010, 503);
+        assert!(response.header("retry-after").is_some());
     }
     let login = api.post("/api/v1/auth/login", "", json!({ "username": "admin", "password": "x" })).await;
-    login.refused(1010, 503);
+    login.expect_error(1010, 503);
 }
 
 #[actix_web::test]
-async fn while_it_stops_it_takes_no_more() {
+async fn stopping_server_refuses_requests() {
     let api = api().await;
     api.app_state.stop();
-    let answer = api.get("/api/v1/documents").await;
-    answer.refused(1010, 503);
-    assert_eq!(answer.header("connection"), Some("close"));
+    let response = api.get("/api/v1/documents").await;
+    response.expect_error(1010, 503);
+    assert_eq!(response.header("connection"), Some("close"));
     assert_eq!(api.get("/readyz").await.status.as_u16(), 503);
 }
 
 #[actix_web::test]
-async fn nothing_stays_in_flight() {
+async fn in_flight_count_returns_to_zero_after_each_request() {
     let api = api().await;
     api.get("/api/v1/documents").await;
     api.get("/nope").await;
@@ -58,14 +58,14 @@ async fn nothing_stays_in_flight() {
 }
 
 #[actix_web::test]
-async fn metrics_count_by_route_and_not_by_path() {
+async fn metrics_count_requests_by_route_not_by_path() {
     let api = api().await;
     api.get("/api/v1/documents/abc").await;
     api.get("/made/up").await;
     api.post("/api/v1/search", "", json!({ "query": "x" })).await;
-    let answer = api.get("/metrics").await;
-    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
-    let text = String::from_utf8(answer.body).unwrap();
+    let response = api.get("/metrics").await;
+    assert!(response.header("content-type").unwrap().starts_with("text/plain"));
+    let text = String::from_utf8(response.body).unwrap();
     for line in [
         r#"lkr_http_requests_total{method="GET",route="/api/v1/documents/{doc_id}",status="404"} 1"#,
         r#"lkr_http_requests_total{method="GET",route="unknown",status="404"} 1"#,
@@ -79,19 +79,22 @@ async fn metrics_count_by_route_and_not_by_path() {
 }
 
 #[actix_web::test]
-async fn lesson_29_pages_have_a_strict_policy() {
+async fn lesson_29_pages_have_a_strict_content_security_policy() {
     let api = api().await;
     for path in ["/", "/docs"] {
-        let answer = api.get(path).await;
-        assert!(answer.status.is_success());
-        assert!(answer.header("content-type").unwrap().starts_with("text/html"));
-        let policy = answer.header("content-security-policy").unwrap();
+        let response = api.get(path).await;
+        assert!(response.status.is_success());
+        assert!(response.header("content-type").unwrap().starts_with("text/html"));
+        let policy = response.header("content-security-policy").unwrap();
         for part in ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"] {
             assert!(policy.contains(part), "{policy}");
         }
         assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-        let html = String::from_utf8(answer.body).unwrap();
-        assert!(!html.contains("<script") && !html.contains("//"), "nothing comes from elsewhere");
+        let html = String::from_utf8(response.body).unwrap();
+        assert!(
+            !html.contains("<script") && !html.contains("//"),
+            "the page loads something from another origin"
+        );
     }
     let docs = String::from_utf8(api.get("/docs").await.body).unwrap();
     assert!(docs.contains("/api/v1/search/stream"));

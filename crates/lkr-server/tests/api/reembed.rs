@@ -1,4 +1,4 @@
-//! A change of the embedding model through the settings.
+//! Changes of the embedding model through the settings.
 
 use actix_web::http::Method;
 use lkr_test_provider::{Fault, TestProvider};
@@ -12,7 +12,7 @@ async fn set_model(api: &Api<impl App>, admin: &str, provider: &str, model: &str
     api.call(Method::PUT, "/api/v1/settings", admin, body).await.data();
 }
 
-/// The tasks that change the model, the newest first.
+/// The re-embedding tasks, newest first.
 async fn changes(api: &Api<impl App>) -> Vec<Value> {
     let tasks = api.get("/api/v1/documents/tasks").await.data();
     let tasks = tasks["items"].as_array().unwrap().clone();
@@ -28,7 +28,7 @@ async fn embedding(api: &Api<impl App>) -> Value {
 }
 
 #[actix_web::test]
-async fn a_change_of_the_model_in_the_settings_embeds_all_documents_by_it() {
+async fn embedding_model_change_reembeds_all_documents() {
     let api = api().await;
     let admin = api.admin().await;
     let doc_id = api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
@@ -51,11 +51,11 @@ async fn a_change_of_the_model_in_the_settings_embeds_all_documents_by_it() {
     let count = changes(&api).await.len();
     assert_eq!(count, 2);
     set_model(&api, &admin, "local_llm", "memory-48").await;
-    assert_eq!(changes(&api).await.len(), count, "its vectors are the same");
+    assert_eq!(changes(&api).await.len(), count, "the same model needs no re-embedding");
 }
 
 #[actix_web::test]
-async fn a_model_that_cannot_be_reached_changes_nothing() {
+async fn unreachable_embedding_model_keeps_the_earlier_one() {
     let api = api().await;
     let admin = api.admin().await;
     api.add(&admin, json!({ "text": "Io has volcanoes." })).await;
@@ -66,7 +66,7 @@ async fn a_model_that_cannot_be_reached_changes_nothing() {
     assert_eq!(changes(&api).await.len(), 1);
     let found = search(&api).await;
     assert_eq!(found["warnings"], json!([]));
-    // Without a provider there is no model here: searches go by words.
+    // Without a provider there is no model here, so searches use keywords alone.
     api.post("/api/v1/settings/reset", &admin, json!({})).await.data();
     let found = search(&api).await;
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1);
@@ -74,7 +74,7 @@ async fn a_model_that_cannot_be_reached_changes_nothing() {
 }
 
 #[actix_web::test]
-async fn a_provider_embeds_documents_and_queries_and_may_misbehave() {
+async fn misbehaving_embedding_provider_fails_tasks_and_degrades_searches_to_keywords() {
     let (api, provider) = (api().await, TestProvider::start());
     let admin = api.admin().await;
     let entry = json!({
@@ -117,7 +117,7 @@ async fn a_provider_embeds_documents_and_queries_and_may_misbehave() {
         let task = api.ended(&admin, task["task_id"].as_str().unwrap()).await;
         assert_eq!(task["status"], "done", "{fault:?}: {task}");
     }
-    // What may pass is waited for.
+    // Transient errors are retried.
     provider.next([Fault::status(429).header("Retry-After: 1"), Fault::status(500), Fault::HangUp]);
     api.add(&admin, json!({ "text": "Stromboli has been a volcano for long." })).await;
     provider.always(Some(Fault::Hang));

@@ -1,4 +1,4 @@
-//! Rerankers that the settings name.
+//! Rerankers of the settings.
 
 use std::{
     io::{Read, Write},
@@ -9,15 +9,15 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, api};
+use crate::support::{Api, App, TestResponse, api};
 
 const KEY: &str = "sk-planted-4711";
 
-/// A provider that finds the last of the passages the best, or answers as it is told, and what it was sent.
+/// A provider that ranks the last passage first, or answers with the configured status. It records its requests.
 #[derive(Clone)]
 struct Provider {
     port: u16,
-    answer: Arc<Mutex<Option<&'static str>>>,
+    response: Arc<Mutex<Option<&'static str>>>,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -26,7 +26,7 @@ impl Provider {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let provider = Self {
             port: listener.local_addr().unwrap().port(),
-            answer: Arc::default(),
+            response: Arc::default(),
             seen: Arc::default(),
         };
         let serving = provider.clone();
@@ -44,28 +44,28 @@ impl Provider {
                     }
                 };
                 serving.seen.lock().unwrap().push(format!("{head}\n{body}"));
-                let answer = serving.answer(&body);
-                let _ = stream.write_all(answer.as_bytes());
+                let response = serving.response(&body);
+                let _ = stream.write_all(response.as_bytes());
             }
         });
         provider
     }
 
-    fn answer(&self, body: &Value) -> String {
-        let told = *self.answer.lock().unwrap();
+    fn response(&self, body: &Value) -> String {
+        let configured = *self.response.lock().unwrap();
         let rows: Vec<_> = (0..body["documents"].as_array().unwrap().len())
             .map(|n| json!({ "index": n, "relevance_score": n }))
             .collect();
         let body = json!({ "results": rows }).to_string();
-        let status = told.unwrap_or("200 OK");
+        let status = configured.unwrap_or("200 OK");
         format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
     }
 
-    fn tell(&self, answer: Option<&'static str>) {
-        *self.answer.lock().unwrap() = answer;
+    fn set_status(&self, response: Option<&'static str>) {
+        *self.response.lock().unwrap() = response;
     }
 
-    fn asked(&self) -> usize {
+    fn calls(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 
@@ -80,7 +80,7 @@ async fn set<S: App>(api: &Api<S>, token: &str, rerank: Value) -> Value {
     api.call("PUT".parse().unwrap(), "/api/v1/settings", token, Some(body)).await.data()
 }
 
-async fn search<S: App>(api: &Api<S>, rerank: Value) -> Answer {
+async fn search<S: App>(api: &Api<S>, rerank: Value) -> TestResponse {
     let body = json!({ "query": "whales", "explain": true, "rerank": rerank });
     api.post("/api/v1/search", "", body).await
 }
@@ -98,21 +98,25 @@ async fn with_documents<S: App>(api: &Api<S>) -> String {
     admin
 }
 
-const PLAIN: [&str; 3] = ["doc 1", "doc 2", "doc 3"];
-const TURNED: [&str; 3] = ["doc 3", "doc 2", "doc 1"];
+const UNRANKED: [&str; 3] = ["doc 1", "doc 2", "doc 3"];
+const REVERSED: [&str; 3] = ["doc 3", "doc 2", "doc 1"];
 
 #[actix_web::test]
-async fn a_change_of_the_settings_counts_from_the_next_search_on() {
+async fn reranker_change_takes_effect_from_the_next_search() {
     let (api, provider) = (api().await, Provider::start());
     let admin = with_documents(&api).await;
-    assert_eq!(titles(&search(&api, Value::Null).await.data()), PLAIN);
+    assert_eq!(titles(&search(&api, Value::Null).await.data()), UNRANKED);
     let shown = set(&api, &admin, provider.entry()).await;
     assert_eq!(shown["models"]["rerank"]["api_key"], "********");
     let first = search(&api, Value::Null).await;
     assert_eq!(first.header("x-cache"), Some("miss"));
     let data = first.data();
-    assert_eq!(titles(&data), TURNED);
-    assert_eq!(data["warnings"].as_array().unwrap().len(), 1, "no embedding model, and nothing else: {data}");
+    assert_eq!(titles(&data), REVERSED);
+    assert_eq!(
+        data["warnings"].as_array().unwrap().len(),
+        1,
+        "the only warning is about the embedding model: {data}"
+    );
     let rerank = &data["explain"]["rerank"];
     assert_eq!((&rerank["model"], &rerank["candidates"]), (&json!("judge"), &json!(3)));
     assert!(rerank["ms"].is_number());
@@ -123,55 +127,55 @@ async fn a_change_of_the_settings_counts_from_the_next_search_on() {
     let sent = provider.seen.lock().unwrap()[0].clone();
     assert!(sent.starts_with("POST /v1/rerank ") && sent.contains(&format!("Bearer {KEY}")), "{sent}");
     assert_eq!(search(&api, Value::Null).await.header("x-cache"), Some("hit"));
-    assert_eq!(titles(&search(&api, json!(false)).await.data()), PLAIN);
-    assert_eq!(provider.asked(), 1);
+    assert_eq!(titles(&search(&api, json!(false)).await.data()), UNRANKED);
+    assert_eq!(provider.calls(), 1);
     set(&api, &admin, json!({ "provider": "none" })).await;
     let off = search(&api, json!(true)).await.data();
-    assert_eq!(titles(&off), PLAIN);
+    assert_eq!(titles(&off), UNRANKED);
     assert!(off["warnings"].to_string().contains("no reranker is configured"), "{off}");
 }
 
 #[actix_web::test]
-async fn a_provider_that_fails_makes_a_warning_and_shows_no_key() {
+async fn failing_reranker_adds_a_warning_without_the_key() {
     let (api, provider) = (api().await, Provider::start());
     let admin = with_documents(&api).await;
     set(&api, &admin, provider.entry()).await;
-    for answer in ["500 Internal Server Error", "401 Unauthorized", "404 Not Found", "nonsense"] {
-        provider.tell(Some(answer));
-        let answer = search(&api, Value::Null).await;
-        assert_eq!(answer.header("x-cache"), Some("miss"), "a poorer answer is not kept");
-        let data = answer.data();
-        assert_eq!(titles(&data), PLAIN);
+    for response in ["500 Internal Server Error", "401 Unauthorized", "404 Not Found", "nonsense"] {
+        provider.set_status(Some(response));
+        let response = search(&api, Value::Null).await;
+        assert_eq!(response.header("x-cache"), Some("miss"), "a degraded response was cached");
+        let data = response.data();
+        assert_eq!(titles(&data), UNRANKED);
         assert!(data["warnings"].to_string().contains("not reranked"), "{data}");
         assert!(!data.to_string().contains(KEY));
     }
-    provider.tell(Some("429 Too Many Requests\r\nRetry-After: 60"));
-    let before = provider.asked();
+    provider.set_status(Some("429 Too Many Requests\r\nRetry-After: 60"));
+    let before = provider.calls();
     for _ in 0..3 {
-        assert_eq!(titles(&search(&api, Value::Null).await.data()), PLAIN);
+        assert_eq!(titles(&search(&api, Value::Null).await.data()), UNRANKED);
     }
-    assert_eq!(provider.asked(), before + 1, "it is left alone for as long as it asks");
-    // One that may not be called is told as any other.
-    provider.tell(None);
+    assert_eq!(provider.calls(), before + 1, "no call before Retry-After has passed");
+    // A URL that may not be called is reported like any other failure.
+    provider.set_status(None);
     set(&api, &admin, json!({ "base_url": "" })).await;
     assert!(search(&api, Value::Null).await.data()["warnings"].to_string().contains("not reranked"));
 }
 
 #[actix_web::test]
-async fn an_entry_is_tried_out() {
+async fn settings_test_of_a_reranker_reports_scores_or_error_without_the_key() {
     let (api, provider) = (api().await, Provider::start());
     let admin = api.admin().await;
     let test = async |entry: Value| {
         let body = json!({ "models": { "rerank": entry } });
         api.post("/api/v1/settings/test", &admin, body).await.data()
     };
-    let tried = test(provider.entry()).await;
-    assert_eq!(tried["ok"], true);
-    let detail = tried["detail"].as_str().unwrap();
+    let tested = test(provider.entry()).await;
+    assert_eq!(tested["ok"], true);
+    let detail = tested["detail"].as_str().unwrap();
     assert!(detail.contains("judge") && detail.contains("[0.0, 1.0]"), "{detail}");
-    provider.tell(Some("401 Unauthorized"));
-    let tried = test(provider.entry()).await;
-    assert_eq!(tried["ok"], false);
-    assert!(tried["detail"].as_str().unwrap().contains("refuses the key"), "{tried}");
-    assert!(!tried.to_string().contains(KEY));
+    provider.set_status(Some("401 Unauthorized"));
+    let tested = test(provider.entry()).await;
+    assert_eq!(tested["ok"], false);
+    assert!(tested["detail"].as_str().unwrap().contains("refuses the key"), "{tested}");
+    assert!(!tested.to_string().contains(KEY));
 }

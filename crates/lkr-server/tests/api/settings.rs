@@ -3,19 +3,19 @@
 use actix_web::{http::Method, test::TestRequest};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, api};
+use crate::support::{Api, App, TestResponse, api};
 
 const SECRET: &str = "sk-planted-4711";
 
-async fn get<S: App>(api: &Api<S>, token: &str) -> Answer {
+async fn get<S: App>(api: &Api<S>, token: &str) -> TestResponse {
     api.call(Method::GET, "/api/v1/settings", token, None).await
 }
 
-async fn put<S: App>(api: &Api<S>, token: &str, body: Value) -> Answer {
+async fn put<S: App>(api: &Api<S>, token: &str, body: Value) -> TestResponse {
     api.call(Method::PUT, "/api/v1/settings", token, Some(body)).await
 }
 
-async fn put_if<S: App>(api: &Api<S>, token: &str, tag: &str, body: Value) -> Answer {
+async fn put_if<S: App>(api: &Api<S>, token: &str, tag: &str, body: Value) -> TestResponse {
     let request = TestRequest::with_uri("/api/v1/settings")
         .method(Method::PUT)
         .insert_header(("authorization", format!("Bearer {token}")))
@@ -25,7 +25,7 @@ async fn put_if<S: App>(api: &Api<S>, token: &str, tag: &str, body: Value) -> An
 }
 
 #[actix_web::test]
-async fn the_defaults() {
+async fn settings_have_the_documented_defaults() {
     let api = api().await;
     let eva = api.user("eva").await;
     let model = json!({ "provider": null, "model": "", "base_url": "", "api_key": null, "timeout_s": 60,
@@ -45,7 +45,7 @@ async fn the_defaults() {
 }
 
 #[actix_web::test]
-async fn an_update_keeps_what_it_does_not_name() {
+async fn settings_change_keeps_absent_and_null_keys() {
     let api = api().await;
     let admin = api.admin().await;
     let before = get(&api, &admin).await.data();
@@ -60,7 +60,7 @@ async fn an_update_keeps_what_it_does_not_name() {
     expected["models"]["summarize"] = entry;
     assert_eq!(after, expected);
     assert_eq!(get(&api, &admin).await.data(), after);
-    // The answer itself can be sent back.
+    // A response can be sent back as a change.
     assert_eq!(put(&api, &admin, after.clone()).await.data(), after);
     let dedup = json!({ "dedup": { "strategy": "simhash" } });
     assert_eq!(
@@ -71,7 +71,7 @@ async fn an_update_keeps_what_it_does_not_name() {
     assert_eq!(
         put(&api, &admin, moved).await.data()["models"]["summarize"]["api_key"],
         Value::Null,
-        "the mask is no key"
+        "the mask was stored as a key"
     );
     let key = |key: Value| json!({ "models": { "summarize": { "api_key": key } } });
     assert_eq!(
@@ -90,7 +90,7 @@ async fn an_update_keeps_what_it_does_not_name() {
 }
 
 #[actix_web::test]
-async fn what_is_wrong_changes_nothing() {
+async fn invalid_settings_change_is_named_and_changes_nothing() {
     let api = api().await;
     let admin = api.admin().await;
     let before = get(&api, &admin).await;
@@ -122,7 +122,7 @@ async fn what_is_wrong_changes_nothing() {
         (json!({ "dedup": { "simhash_threshold": -1 } }), "dedup.simhash_threshold"),
         (json!({ "dedup": { "strategy": "none", "simhash_threshold": 65 } }), "dedup.simhash_threshold"),
     ] {
-        let message = put(&api, &admin, body.clone()).await.refused(1001, 400);
+        let message = put(&api, &admin, body.clone()).await.expect_error(1001, 400);
         assert!(message.contains(named), "{body}: {message}");
         assert!(!message.contains("4711"), "{message}");
     }
@@ -131,7 +131,7 @@ async fn what_is_wrong_changes_nothing() {
 }
 
 #[actix_web::test]
-async fn what_names_nothing_changes_nothing() {
+async fn empty_settings_change_keeps_the_etag_and_is_not_logged() {
     let api = api().await;
     let admin = api.admin().await;
     let before = get(&api, &admin).await;
@@ -142,14 +142,14 @@ async fn what_names_nothing_changes_nothing() {
     ] {
         let after = put(&api, &admin, body.clone()).await;
         assert_eq!((after.data(), after.header("etag")), (before.data(), before.header("etag")), "{body}");
-        put_if(&api, &admin, "\"x\"", body).await.refused(1003, 409);
+        put_if(&api, &admin, "\"x\"", body).await.expect_error(1003, 409);
     }
     let log = api.call(Method::GET, "/api/v1/audit?action=settings.change", &admin, None).await.data();
     assert_eq!(log["items"], json!([]));
 }
 
 #[actix_web::test]
-async fn if_match_that_is_no_text_matches_nothing() {
+async fn non_text_if_match_is_a_conflict() {
     let api = api().await;
     let admin = api.admin().await;
     let request = TestRequest::with_uri("/api/v1/settings")
@@ -157,11 +157,11 @@ async fn if_match_that_is_no_text_matches_nothing() {
         .insert_header(("authorization", format!("Bearer {admin}")))
         .insert_header(("if-match", actix_web::http::header::HeaderValue::from_bytes(b"\"\xe9\"").unwrap()))
         .set_json(json!({ "dedup": { "simhash_threshold": 5 } }));
-    api.send(request).await.refused(1003, 409);
+    api.send(request).await.expect_error(1003, 409);
 }
 
 #[actix_web::test]
-async fn if_match_that_is_no_longer_true_is_a_conflict() {
+async fn stale_if_match_is_a_conflict() {
     let api = api().await;
     let admin = api.admin().await;
     let tag = get(&api, &admin).await.header("etag").unwrap().to_owned();
@@ -172,17 +172,17 @@ async fn if_match_that_is_no_longer_true_is_a_conflict() {
     assert_ne!(new, tag);
     assert_eq!(get(&api, &admin).await.header("etag"), Some(&*new));
     for stale in [&*tag, "\"x\"", "nonsense", &format!("W/{new}")] {
-        put_if(&api, &admin, stale, body(5)).await.refused(1003, 409);
+        put_if(&api, &admin, stale, body(5)).await.expect_error(1003, 409);
     }
     let list = format!("\"x\", {new}");
     let changed = put_if(&api, &admin, &list, body(6)).await;
-    assert!(changed.status.is_success(), "one of several");
+    assert!(changed.status.is_success(), "one tag of a list matches");
     assert!(put_if(&api, &admin, "*", body(4)).await.status.is_success());
     assert_eq!(get(&api, &admin).await.data()["dedup"]["simhash_threshold"], 4);
 }
 
 #[actix_web::test]
-async fn the_schema_names_what_there_is() {
+async fn settings_schema_lists_the_allowed_values() {
     let api = api().await;
     let eva = api.user("eva").await;
     let data = api.call(Method::GET, "/api/v1/settings/schema", &eva, None).await.data();
@@ -196,12 +196,12 @@ async fn the_schema_names_what_there_is() {
 }
 
 #[actix_web::test]
-async fn a_model_is_tried_out_honestly() {
+async fn settings_test_of_an_unusable_model_reports_why() {
     let api = api().await;
     let admin = api.admin().await;
     let test = async |body: Value| api.post("/api/v1/settings/test", &admin, body).await;
     let before = get(&api, &admin).await;
-    for (models, said) in [
+    for (models, expected) in [
         (json!({ "embed": {} }), "no embedding model"),
         (json!({ "summarize": {} }), "provider is null"),
         (
@@ -215,45 +215,45 @@ async fn a_model_is_tried_out_honestly() {
             "connect",
         ),
     ] {
-        let tried = test(json!({ "models": models })).await.data();
-        assert_eq!(tried["ok"], false);
-        assert!(tried["latency_ms"].is_u64());
-        let detail = tried["detail"].as_str().unwrap();
-        assert!(detail.contains(said) && !detail.contains(SECRET), "{detail}");
+        let tested = test(json!({ "models": models })).await.data();
+        assert_eq!(tested["ok"], false);
+        assert!(tested["latency_ms"].is_u64());
+        let detail = tested["detail"].as_str().unwrap();
+        assert!(detail.contains(expected) && !detail.contains(SECRET), "{detail}");
     }
     for models in [json!({}), json!({ "embed": {}, "rerank": {} }), json!({ "chat": {} }), json!(null)] {
-        test(json!({ "models": models })).await.refused(1001, 400);
+        test(json!({ "models": models })).await.expect_error(1001, 400);
     }
-    test(json!({ "models": { "embed": { "base_url": "nonsense" } } })).await.refused(1001, 400);
-    test(json!({})).await.refused(1001, 400);
+    test(json!({ "models": { "embed": { "base_url": "nonsense" } } })).await.expect_error(1001, 400);
+    test(json!({})).await.expect_error(1001, 400);
     assert_eq!(get(&api, &admin).await.header("etag"), before.header("etag"), "nothing was saved");
 }
 
-/// What clients, plugins and strategies to come are: built once, dropped by a change, held by those who use it.
+/// A value derived from the settings is built once and dropped after a change, once its users drop it.
 #[actix_web::test]
-async fn a_change_counts_for_later_requests_and_only_for_them() {
+async fn settings_change_applies_to_later_requests_only() {
     let api = api().await;
     let admin = api.admin().await;
     let client = api.settings.derive(|settings| settings.models.summarize.model.clone());
     let earlier = client.get().await.unwrap();
-    let held = std::sync::Arc::downgrade(&client.get().await.unwrap());
+    let weak = std::sync::Arc::downgrade(&client.get().await.unwrap());
     let body = json!({ "models": { "summarize": { "model": "second" } } });
     put(&api, &admin, body).await.data();
     assert_eq!((earlier.as_str(), client.get().await.unwrap().as_str()), ("", "second"));
     drop(earlier);
-    assert!(held.upgrade().is_none(), "what nobody uses any more is dropped");
+    assert!(weak.upgrade().is_none(), "an unused derived value is kept");
     api.post("/api/v1/settings/reset", &admin, json!({})).await.data();
     assert_eq!(client.get().await.unwrap().as_str(), "");
 }
 
 #[actix_web::test]
-async fn lesson_31_a_cached_search_does_not_outlive_a_change() {
+async fn lesson_31_settings_change_invalidates_cached_searches() {
     let api = api().await;
     let admin = api.admin().await;
     api.add(&admin, json!({ "text": crate::support::TEXT })).await;
     let search = async || {
-        let answer = api.post("/api/v1/search", "", json!({ "query": "volcanoes" })).await;
-        answer.header("x-cache").unwrap().to_owned()
+        let response = api.post("/api/v1/search", "", json!({ "query": "volcanoes" })).await;
+        response.header("x-cache").unwrap().to_owned()
     };
     assert_eq!((search().await, search().await), ("miss".to_owned(), "hit".to_owned()));
     put(&api, &admin, json!({ "dedup": { "simhash_threshold": 5 } })).await.data();

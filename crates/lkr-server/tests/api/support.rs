@@ -1,4 +1,4 @@
-//! An application on stores in memory, and a client for it.
+//! The application on in-memory stores, and a client for it.
 
 use std::{
     path::PathBuf,
@@ -24,8 +24,8 @@ use lkr::{
 use lkr_auth::{Actor, Auth, AuthOptions, NewAccount, Role};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_server::{
-    AppOptions, AppState, ChatModels, Connect, Embedders, Rerankers, Services, address_check, connect,
-    create_app, open_webhooks, outbox, plugins,
+    AppOptions, AppState, ChatModels, ConnectEmbedder, EmbedderReconciler, Rerankers, Services,
+    address_check, available_plugins, connect, create_app, open_webhooks, outbox,
 };
 use lkr_settings::{SealingKey, Settings};
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
@@ -33,7 +33,7 @@ use lkr_vectors::{FailingVectors, MemoryVectors};
 use lkr_webhooks::EventOutbox;
 use serde_json::{Value, json};
 
-/// The largest file that these tests may upload.
+/// The size limit of uploads in these tests.
 pub(crate) const MAX_UPLOAD_BYTES: u64 = 1024 * 1024;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -41,15 +41,15 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) const TEXT: &str = "# Moons\n\nJupiter has many moons.\n\n## Io\n\nIo has volcanoes. They never rest.\n\n\
     ## Europa\n\nEuropa hides an ocean under its ice.\n";
 
-/// Which operation of which store fails, if any, and how.
+/// Makes one operation of one store fail.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Faults(Arc<Mutex<Option<Fault>>>);
+pub(crate) struct FaultInjector(Arc<Mutex<Option<StoreFault>>>);
 
-/// A store, an operation, and whether another try may succeed.
-type Fault = (&'static str, &'static str, bool);
+/// A store, an operation, and whether its error is retryable.
+type StoreFault = (&'static str, &'static str, bool);
 
-impl Faults {
-    /// From now on `operation` of `store` fails; for good, or so that another try may succeed.
+impl FaultInjector {
+    /// Makes `operation` of `store` fail from now on.
     pub(crate) fn set(&self, store: &'static str, operation: &'static str, retryable: bool) {
         *self.0.lock().unwrap() = Some((store, operation, retryable));
     }
@@ -64,18 +64,18 @@ impl Faults {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| panic!("no JSON: {:?}", String::from_utf8_lossy(&self.body)))
+            .unwrap_or_else(|_| panic!("not JSON: {:?}", String::from_utf8_lossy(&self.body)))
     }
 
     pub(crate) fn data(&self) -> Value {
@@ -87,9 +87,9 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Asserts that it is a refusal in the envelope, and answers its message.
+    /// Asserts that the response is an error in the envelope, and returns its message.
     #[track_caller]
-    pub(crate) fn refused(&self, code: u32, status: u16) -> String {
+    pub(crate) fn expect_error(&self, code: u32, status: u16) -> String {
         let json = self.json();
         let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["code", "data", "message", "request_id"]);
@@ -100,9 +100,9 @@ impl Answer {
     }
 }
 
-/// What a test can set.
+/// Options of the application under test.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Setting {
+pub(crate) struct TestOptions {
     pub(crate) require_login_for_reads: bool,
     pub(crate) must_change_password: bool,
     pub(crate) starting: bool,
@@ -110,7 +110,7 @@ pub(crate) struct Setting {
     pub(crate) trusted_proxies: &'static [&'static str],
 }
 
-/// The application with its stores.
+/// The application under test with its stores.
 pub(crate) struct Api<S> {
     app: S,
     pub(crate) kb: KnowledgeBase,
@@ -118,7 +118,7 @@ pub(crate) struct Api<S> {
     pub(crate) settings: Settings,
     pub(crate) chat_models: ChatModels,
     pub(crate) app_state: Data<AppState>,
-    pub(crate) faults: Faults,
+    pub(crate) faults: FaultInjector,
     _spool: tempfile::TempDir,
 }
 
@@ -133,56 +133,72 @@ impl<S> App for S where
 }
 
 pub(crate) async fn api() -> Api<impl App> {
-    api_with(Setting::default()).await
+    api_with(TestOptions::default()).await
 }
 
-pub(crate) async fn api_with(setting: Setting) -> Api<impl App> {
-    let faults = Faults::default();
+pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
+    let faults = FaultInjector::default();
     let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
     let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone(), chat_models.clone()).await;
-    let options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
-    let auth = Auth::new(Arc::clone(&state), &options).unwrap();
-    auth.initialise(PASSWORD, setting.must_change_password).await.unwrap();
+    let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
+    let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
+    auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
     let tools = FileTools::default();
     let policy = Policy::any();
     let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
-    let settings = Settings::open_checking(Arc::clone(&state), key.clone(), plugins(&tools), check).unwrap();
+    let settings =
+        Settings::open_checking(Arc::clone(&state), key.clone(), available_plugins(&tools), check).unwrap();
     let spool = tempfile::tempdir().unwrap();
     let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
     let app_options = AppOptions {
-        require_login_for_reads: setting.require_login_for_reads,
-        register_enabled: setting.register_enabled,
-        trusted_proxies: setting.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        require_login_for_reads: options.require_login_for_reads,
+        register_enabled: options.register_enabled,
+        trusted_proxies: options.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
         upload_extensions: Format::extensions().map(str::to_owned).collect(),
         upload_max_bytes: MAX_UPLOAD_BYTES,
         ..AppOptions::default()
     };
     let app_state = Data::new(AppState::new(app_options));
-    if !setting.starting {
+    if !options.starting {
         let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
         rerankers.follow(&settings, outgoing.clone());
-        chat_models.follow(&settings, outgoing.clone(), &app_state);
+        chat_models.follow(&settings, outgoing.clone(), |purpose| app_state.call_observer(purpose));
         let chat_models = chat_models.clone();
         let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
-        let (own, named, folder) = (kb.clone(), settings.clone(), PathBuf::from("no-model"));
-        let embedders = Embedders::follow(own, named, outgoing.clone(), folder, connect_by_name()).await;
-        app_state.open(Services { kb, files, auth, settings, embedders, webhooks, chat_models, outgoing });
+        let embedder_reconciler = EmbedderReconciler::follow(
+            kb.clone(),
+            settings.clone(),
+            outgoing.clone(),
+            PathBuf::from("no-model"),
+            connect_by_name(),
+        )
+        .await;
+        app_state.open(Services {
+            kb,
+            files,
+            auth,
+            settings,
+            embedder_reconciler,
+            webhooks,
+            chat_models,
+            outgoing,
+        });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
     Api { app, kb, auth, settings, chat_models, app_state, faults, _spool: spool }
 }
 
 async fn knowledge_base(
-    faults: &Faults,
+    faults: &FaultInjector,
     outbox: EventOutbox,
     rerankers: Rerankers,
     chat_models: ChatModels,
 ) -> (KnowledgeBase, Arc<dyn StateStore>) {
     let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
-        let (away, broken) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
-        f1.find("vectors", operation).map(|retryable| if retryable { away } else { broken })
+        let (unavailable, internal) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
+        f1.find("vectors", operation).map(|retryable| if retryable { unavailable } else { internal })
     });
     let state: Arc<dyn StateStore> =
         Arc::new(FailingState::new(Arc::new(MemoryState::default()), move |operation| {
@@ -200,26 +216,26 @@ async fn knowledge_base(
     (builder.build().await.unwrap(), state)
 }
 
-/// Answers embedders by their dimensions: those of `memory-32` have 32. Others are away.
-fn connect_by_name() -> Connect {
-    let real = connect(Arc::new(NobodyCounts));
+/// Connects to in-memory embedders by model name: `memory-32` has 32 dimensions. Other models connect over HTTP.
+fn connect_by_name() -> ConnectEmbedder {
+    let connect_http = connect(Arc::new(NoCallCounts));
     Arc::new(move |entry, outgoing| {
         let dims = entry.model.strip_prefix("memory-").and_then(|dims| dims.parse().ok());
         match dims {
             Some(dims) => {
-                let made: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::with_dims(dims));
-                Box::pin(std::future::ready(Ok(made)))
+                let embedder: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::with_dims(dims));
+                Box::pin(std::future::ready(Ok(embedder)))
             }
-            None => real(entry, outgoing),
+            None => connect_http(entry, outgoing),
         }
     })
 }
 
-/// Is told of calls, and forgets them.
+/// Ignores the calls of models.
 #[derive(Debug)]
-struct NobodyCounts;
+struct NoCallCounts;
 
-impl models::CallObserver for NobodyCounts {
+impl models::CallObserver for NoCallCounts {
     fn ended(&self, _: &models::ModelCall) {}
 }
 
@@ -228,14 +244,20 @@ fn state_error(retryable: bool) -> lkr_state::ErrorKind {
 }
 
 impl<S: App> Api<S> {
-    pub(crate) async fn send(&self, request: test::TestRequest) -> Answer {
+    pub(crate) async fn send(&self, request: test::TestRequest) -> TestResponse {
         let response = self.app.call(request.to_request()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let body = to_bytes(response.into_body().boxed()).await.unwrap().to_vec();
-        Answer { status, headers, body }
+        TestResponse { status, headers, body }
     }
 
-    pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: Option<Value>,
+    ) -> TestResponse {
         let mut request = test::TestRequest::with_uri(path).method(method);
         if !token.is_empty() {
             request = request.insert_header(("authorization", format!("Bearer {token}")));
@@ -246,44 +268,44 @@ impl<S: App> Api<S> {
         self.send(request).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.call(Method::GET, path, "", None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, token: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, token: &str, body: Value) -> TestResponse {
         self.call(Method::POST, path, token, Some(body)).await
     }
 
-    /// A new session's token.
+    /// Logs in and returns the token.
     pub(crate) async fn login(&self, username: &str) -> String {
         let body = json!({ "username": username, "password": PASSWORD });
-        let answer = self.post("/api/v1/auth/login", "", body).await;
-        answer.data()["access_token"].as_str().unwrap().to_owned()
+        let response = self.post("/api/v1/auth/login", "", body).await;
+        response.data()["access_token"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn admin(&self) -> String {
         self.login("admin").await
     }
 
-    /// Makes an account that does not have to change its password, unless it is told.
+    /// Creates an account with the password [`PASSWORD`].
     pub(crate) async fn account(&self, username: &str, role: Role, must_change_password: bool) {
         let account = NewAccount { username, password: PASSWORD, role, must_change_password };
         self.auth.create_account(account, Actor::program("a test")).await.unwrap();
     }
 
-    /// A session of a new account of role user.
+    /// Creates an account of role user and returns a token for it.
     pub(crate) async fn user(&self, username: &str) -> String {
         self.account(username, Role::User, false).await;
         self.login(username).await
     }
 
-    /// A new key of the account that a token is of.
+    /// Creates an API key for the account of a token.
     pub(crate) async fn key(&self, token: &str) -> String {
-        let answer = self.post("/api/v1/auth/keys", token, json!({ "name": "a program" })).await;
-        answer.data()["key"].as_str().unwrap().to_owned()
+        let response = self.post("/api/v1/auth/keys", token, json!({ "name": "a program" })).await;
+        response.data()["key"].as_str().unwrap().to_owned()
     }
 
-    /// Adds a document, waits until it is searchable and answers its id.
+    /// Adds a document, waits until it is searchable and returns its id.
     pub(crate) async fn add(&self, token: &str, body: Value) -> String {
         let accepted = self.post("/api/v1/documents", token, body).await;
         assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.json());
@@ -293,7 +315,7 @@ impl<S: App> Api<S> {
         task["doc_id"].as_str().unwrap().to_owned()
     }
 
-    /// The task once it has ended.
+    /// Waits for the end of a task and returns the task.
     pub(crate) async fn ended(&self, token: &str, task_id: &str) -> Value {
         loop {
             let task = self.kb.task(task_id.parse().unwrap()).await.unwrap().unwrap();
@@ -306,9 +328,9 @@ impl<S: App> Api<S> {
     }
 }
 
-/// The events of an answer that came as a stream of them: names and data.
-pub(crate) fn events(answer: &Answer) -> Vec<(String, Value)> {
-    let text = String::from_utf8(answer.body.clone()).unwrap();
+/// The names and data of server-sent events.
+pub(crate) fn events(response: &TestResponse) -> Vec<(String, Value)> {
+    let text = String::from_utf8(response.body.clone()).unwrap();
     let parse = |event: &str| {
         let (name, data) = event.split_once('\n').unwrap();
         let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();

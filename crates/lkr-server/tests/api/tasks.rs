@@ -1,26 +1,26 @@
-//! The life of tasks, and documents that take the place of others, over HTTP.
+//! Tasks, and documents that replace others.
 
 use actix_web::{http::Method, test::TestRequest};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, App, api};
+use crate::support::{Api, App, TestResponse, api};
 
 const UNKNOWN: &str = "00000000000000000000000000000000";
 
 impl<S: App> Api<S> {
-    async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
+    async fn put(&self, path: &str, token: &str, body: Value) -> TestResponse {
         self.call(Method::PUT, path, token, Some(body)).await
     }
 
-    /// What became of a task that was accepted.
-    async fn result(&self, token: &str, accepted: Answer) -> Value {
+    /// Waits for an accepted task and returns it.
+    async fn ended_result(&self, token: &str, accepted: TestResponse) -> Value {
         assert_eq!(accepted.status.as_u16(), 202, "{}", accepted.json());
         let task = self.ended(token, accepted.data()["task_id"].as_str().unwrap()).await;
         assert_eq!(task["status"], "done", "{task}");
         task
     }
 
-    async fn keyed(&self, path: &str, token: &str, key: &str, body: &str) -> Answer {
+    async fn post_with_key(&self, path: &str, token: &str, key: &str, body: &str) -> TestResponse {
         let request =
             TestRequest::post().uri(path).insert_header(("authorization", format!("Bearer {token}")));
         let request = request
@@ -31,16 +31,18 @@ impl<S: App> Api<S> {
 }
 
 #[actix_web::test]
-async fn a_put_takes_the_place_of_a_document() {
+async fn put_replaces_a_document() {
     let api = api().await;
     let (owner, other) = (api.user("owner").await, api.user("other").await);
     let doc_id = api.add(&owner, json!({ "text": "Basalt.", "source": "s", "metadata": { "a": "1" } })).await;
     let path = format!("/api/v1/documents/{doc_id}");
-    api.put(&path, &other, json!({ "text": "Marble." })).await.refused(1006, 403);
-    api.put(&path, &owner, json!({ "text": " " })).await.refused(1001, 400);
-    api.put(&format!("/api/v1/documents/{UNKNOWN}"), &owner, json!({ "text": "x" })).await.refused(1004, 404);
+    api.put(&path, &other, json!({ "text": "Marble." })).await.expect_error(1006, 403);
+    api.put(&path, &owner, json!({ "text": " " })).await.expect_error(1001, 400);
+    api.put(&format!("/api/v1/documents/{UNKNOWN}"), &owner, json!({ "text": "x" }))
+        .await
+        .expect_error(1004, 404);
     let accepted = api.put(&path, &owner, json!({ "text": "Marble.", "title": "T" })).await;
-    let task = api.result(&owner, accepted).await;
+    let task = api.ended_result(&owner, accepted).await;
     assert_eq!((task["kind"].as_str(), task["doc_id"].as_str()), (Some("replace"), Some(doc_id.as_str())));
     assert_eq!(task["result"]["duplicate_of"], Value::Null);
     let l1 = api.get(&path).await.data()["l1"].clone();
@@ -55,17 +57,20 @@ async fn a_put_takes_the_place_of_a_document() {
 }
 
 #[actix_web::test]
-async fn duplicates_upserts_and_force() {
+async fn duplicate_upsert_and_force_follow_the_settings() {
     let api = api().await;
     let token = api.admin().await;
     let post = async |body| {
         let accepted = api.post("/api/v1/documents", &token, body).await;
-        api.result(&token, accepted).await
+        api.ended_result(&token, accepted).await
     };
     let first = post(json!({ "text": "Opal and tuff.", "source": "s" })).await;
     let again = post(json!({ "text": " Opal  and\ntuff. " })).await;
-    let found = json!({ "doc_id": first["doc_id"], "distance": 0 });
-    assert_eq!((&again["result"]["duplicate_of"], &again["result"]["doc_id"]), (&found, &first["doc_id"]));
+    let duplicate = json!({ "doc_id": first["doc_id"], "distance": 0 });
+    assert_eq!(
+        (&again["result"]["duplicate_of"], &again["result"]["doc_id"]),
+        (&duplicate, &first["doc_id"])
+    );
     assert_eq!(again["result"]["embedded"], 0);
     let forced = post(json!({ "text": "Opal and tuff.", "force": true })).await;
     assert_eq!(forced["result"]["duplicate_of"], Value::Null);
@@ -81,17 +86,17 @@ async fn duplicates_upserts_and_force() {
 }
 
 #[actix_web::test]
-async fn batches() {
+async fn batch_is_accepted_whole_or_refused_with_the_position() {
     let api = api().await;
     let token = api.admin().await;
     let batch =
         |documents: Value| api.post("/api/v1/documents/batch", &token, json!({ "documents": documents }));
-    let said = batch(json!([{ "text": "a" }, { "text": "b" }, { "text": "c" }, { "text": "\n" }])).await;
-    assert!(said.refused(1001, 400).contains("documents[3]"));
-    let said = batch(json!([{ "text": "a" }, { "text": "b", "color": "red" }])).await;
-    assert!(said.refused(1001, 400).contains("documents[1]"));
-    batch(json!([])).await.refused(1001, 400);
-    batch(json!(vec![json!({ "text": "a" }); 101])).await.refused(1001, 400);
+    let refusal = batch(json!([{ "text": "a" }, { "text": "b" }, { "text": "c" }, { "text": "\n" }])).await;
+    assert!(refusal.expect_error(1001, 400).contains("documents[3]"));
+    let refusal = batch(json!([{ "text": "a" }, { "text": "b", "color": "red" }])).await;
+    assert!(refusal.expect_error(1001, 400).contains("documents[1]"));
+    batch(json!([])).await.expect_error(1001, 400);
+    batch(json!(vec![json!({ "text": "a" }); 101])).await.expect_error(1001, 400);
     assert_eq!(api.get("/api/v1/documents/tasks").await.data()["items"], json!([]), "nothing was accepted");
     let texts: Vec<Value> = (0..100).map(|n| json!({ "text": format!("Number {n}.") })).collect();
     let accepted = batch(json!(texts)).await;
@@ -106,16 +111,16 @@ async fn batches() {
 }
 
 #[actix_web::test]
-async fn idempotency_keys() {
+async fn repeated_idempotency_key_returns_the_first_task() {
     let api = api().await;
     let (one, other) = (api.user("one").await, api.user("other").await);
     let path = "/api/v1/documents";
-    let first = api.keyed(path, &one, "k", r#"{"text": "Basalt."}"#).await;
+    let first = api.post_with_key(path, &one, "k", r#"{"text": "Basalt."}"#).await;
     assert_eq!(first.status.as_u16(), 202);
     let task_id = first.data()["task_id"].clone();
     api.ended(&one, task_id.as_str().unwrap()).await;
     for body in [r#"{"text": "Basalt."}"#, r#"{"text": "Marble."}"#, r#"{"text": " "}"#, "{", ""] {
-        let again = api.keyed(path, &one, "k", body).await;
+        let again = api.post_with_key(path, &one, "k", body).await;
         assert_eq!(
             (again.status.as_u16(), again.data()),
             (202, json!({ "task_id": task_id, "status": "done" }))
@@ -126,58 +131,61 @@ async fn idempotency_keys() {
         (&other, path, "k", r#"{"text": "Opal."}"#),
         (&one, "/api/v1/documents/batch", "k", r#"{"documents": [{"text": "Gneiss."}]}"#),
     ] {
-        let answer = api.keyed(path, token, key, body).await;
-        assert_eq!(answer.status.as_u16(), 202, "{}", answer.json());
-        assert!(!answer.json().to_string().contains(task_id.as_str().unwrap()), "{path} {key}");
-        assert_eq!(api.keyed(path, token, key, "{}").await.status.as_u16(), 202);
+        let response = api.post_with_key(path, token, key, body).await;
+        assert_eq!(response.status.as_u16(), 202, "{}", response.json());
+        assert!(!response.json().to_string().contains(task_id.as_str().unwrap()), "{path} {key}");
+        assert_eq!(api.post_with_key(path, token, key, "{}").await.status.as_u16(), 202);
     }
     for key in ["", &"k".repeat(129)] {
-        api.keyed(path, &one, key, r#"{"text": "x"}"#).await.refused(1001, 400);
+        api.post_with_key(path, &one, key, r#"{"text": "x"}"#).await.expect_error(1001, 400);
     }
-    // What was refused is remembered under no key.
-    api.keyed(path, &one, "m", r#"{"text": " "}"#).await.refused(1001, 400);
-    assert_eq!(api.keyed(path, &one, "m", r#"{"text": "Schist."}"#).await.status.as_u16(), 202);
+    // A refused request does not use up its key.
+    api.post_with_key(path, &one, "m", r#"{"text": " "}"#).await.expect_error(1001, 400);
+    assert_eq!(api.post_with_key(path, &one, "m", r#"{"text": "Schist."}"#).await.status.as_u16(), 202);
 }
 
 #[actix_web::test]
-async fn tasks_that_have_ended() {
+async fn ended_task_can_be_deleted_but_not_cancelled_or_retried() {
     let api = api().await;
     let (owner, other) = (api.user("owner").await, api.user("other").await);
     let accepted = api.post("/api/v1/documents", &owner, json!({ "text": "Basalt." })).await;
-    let task_id = api.result(&owner, accepted).await["task_id"].as_str().unwrap().to_owned();
+    let task_id = api.ended_result(&owner, accepted).await["task_id"].as_str().unwrap().to_owned();
     let path = format!("/api/v1/documents/tasks/{task_id}");
     for operation in ["cancel", "retry"] {
         let path = format!("{path}/{operation}");
-        api.call(Method::POST, &path, &other, None).await.refused(1006, 403);
-        api.call(Method::POST, &path, &owner, None).await.refused(1003, 409);
+        api.call(Method::POST, &path, &other, None).await.expect_error(1006, 403);
+        api.call(Method::POST, &path, &owner, None).await.expect_error(1003, 409);
         let unknown = format!("/api/v1/documents/tasks/{UNKNOWN}/{operation}");
-        api.call(Method::POST, &unknown, &owner, None).await.refused(1004, 404);
+        api.call(Method::POST, &unknown, &owner, None).await.expect_error(1004, 404);
     }
-    api.call(Method::DELETE, &path, &other, None).await.refused(1006, 403);
-    let gone = api.call(Method::DELETE, &path, &owner, None).await;
-    assert_eq!((gone.status.as_u16(), gone.data()), (200, json!({ "task_id": task_id, "deleted": true })));
-    api.call(Method::DELETE, &path, &owner, None).await.refused(1004, 404);
-    api.get(&path).await.refused(1004, 404);
+    api.call(Method::DELETE, &path, &other, None).await.expect_error(1006, 403);
+    let deleted = api.call(Method::DELETE, &path, &owner, None).await;
+    assert_eq!(
+        (deleted.status.as_u16(), deleted.data()),
+        (200, json!({ "task_id": task_id, "deleted": true }))
+    );
+    api.call(Method::DELETE, &path, &owner, None).await.expect_error(1004, 404);
+    api.get(&path).await.expect_error(1004, 404);
     assert_eq!(api.get("/api/v1/knowledge/stats").await.data()["documents_total"], 1, "the document stays");
 }
 
 #[actix_web::test]
-async fn lesson_14_a_task_tells_of_itself_until_it_ends() {
+async fn lesson_14_task_events_are_sent_until_the_task_ends() {
     let api = api().await;
     let token = api.admin().await;
-    api.get(&format!("/api/v1/documents/tasks/{UNKNOWN}/events")).await.refused(1004, 404);
+    api.get(&format!("/api/v1/documents/tasks/{UNKNOWN}/events")).await.expect_error(1004, 404);
     let accepted = api.post("/api/v1/documents", &token, json!({ "text": "Basalt." })).await.data();
-    let events =
+    let response =
         api.get(&format!("/api/v1/documents/tasks/{}/events", accepted["task_id"].as_str().unwrap())).await;
-    assert_eq!(events.header("content-type"), Some("text/event-stream"));
-    let text = String::from_utf8(events.body.to_vec()).unwrap();
-    let told: Vec<Value> = text
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    let text = String::from_utf8(response.body.to_vec()).unwrap();
+    let events: Vec<Value> = text
         .split("\n\n")
         .filter(|event| !event.is_empty() && *event != ":")
         .map(|event| serde_json::from_str(event.strip_prefix("event: task\ndata: ").unwrap()).unwrap())
         .collect();
-    let last = told.last().unwrap();
+    let last = events.last().unwrap();
     assert_eq!((&last["task_id"], last["status"].as_str()), (&accepted["task_id"], Some("done")));
-    assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "only changes are told: {told:?}");
-    assert_eq!(told.iter().filter(|task| task["status"] == "done").count(), 1);
+    assert!(events.windows(2).all(|pair| pair[0] != pair[1]), "an event without a change: {events:?}");
+    assert_eq!(events.iter().filter(|task| task["status"] == "done").count(), 1);
 }

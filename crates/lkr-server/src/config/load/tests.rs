@@ -3,20 +3,20 @@ use std::{ffi::OsString, fs, path::Path};
 use super::*;
 use crate::{config::show, program::one_line};
 
-fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Loaded> {
+fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<LoadedConfig> {
     let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();
     let environment = environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect();
-    load(&Sources { folder: folder.to_owned(), environment, arguments })
+    load(&ConfigSources { folder: folder.to_owned(), environment, arguments })
 }
 
-fn refusal(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+fn load_error(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let line = one_line(&load_with(folder, environment, arguments).unwrap_err());
     assert!(!line.contains('\n'));
     line
 }
 
 #[test]
-fn without_anything_the_defaults_hold() {
+fn load_without_sources_returns_the_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let loaded = load_with(folder.path(), &[], &[]).unwrap();
     assert_eq!(loaded.config, Config::default());
@@ -25,7 +25,7 @@ fn without_anything_the_defaults_hold() {
 }
 
 #[test]
-fn flags_over_environment_over_file() {
+fn flag_overrides_environment_and_environment_overrides_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("lkr.toml"), "listen = \"a:1\"\ndata_dir = \"f\"\nupload_max_size_mb = 7")
         .unwrap();
@@ -41,27 +41,27 @@ fn flags_over_environment_over_file() {
 }
 
 #[test]
-fn another_file_must_be_there() {
+fn missing_named_config_file_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("other.toml"), "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
     let config = load_with(folder.path(), &[], &["--config", "other.toml"]).unwrap().config;
     assert!(show(&config).contains("trusted_proxies = \"10.0.0.0/8,::1\""));
-    assert!(refusal(folder.path(), &[], &["--config=absent.toml"]).contains("absent.toml"));
+    assert!(load_error(folder.path(), &[], &["--config=absent.toml"]).contains("absent.toml"));
 }
 
 #[test]
-fn unknown_keys_are_named() {
+fn unknown_key_is_named_in_the_warning_or_error() {
     let folder = tempfile::tempdir().unwrap();
     let loaded = load_with(folder.path(), &[("LKR_NOPE", "1")], &[]).unwrap();
     assert_eq!(loaded.warnings, ["unknown key LKR_NOPE in the environment"]);
-    assert!(refusal(folder.path(), &[], &["--nope", "1"]).contains("--nope"));
-    assert!(refusal(folder.path(), &[], &["nope"]).contains("nope"));
+    assert!(load_error(folder.path(), &[], &["--nope", "1"]).contains("--nope"));
+    assert!(load_error(folder.path(), &[], &["nope"]).contains("nope"));
     fs::write(folder.path().join("lkr.toml"), "nope = 1").unwrap();
-    assert!(refusal(folder.path(), &[], &[]).contains("unknown key nope"));
+    assert!(load_error(folder.path(), &[], &[]).contains("unknown key nope"));
 }
 
 #[test]
-fn bad_values_are_named_wherever_they_stand() {
+fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     for (name, value) in [
         ("LKR_LISTEN", "8080"),
@@ -84,12 +84,12 @@ fn bad_values_are_named_wherever_they_stand() {
         ("LKR_UPLOAD_MAX_SIZE_MB", "1.5"),
         ("LKR_AUTH_REGISTER_ENABLED", "2"),
     ] {
-        let line = refusal(folder.path(), &[(name, value)], &[]);
+        let line = load_error(folder.path(), &[(name, value)], &[]);
         assert!(line.contains(&format!(" for {name}: expected")), "{line}");
         let may_be_secret = ["PASSWORD", "SECRET", "URL", "BLOBS"].iter().any(|part| name.contains(part));
         assert_eq!(line.contains(&format!("bad value {value:?}")), !may_be_secret, "{line}");
         let flag = format!("--{}", name.trim_start_matches("LKR_").to_lowercase().replace('_', "-"));
-        let line = refusal(folder.path(), &[], &[&format!("{flag}={value}")]);
+        let line = load_error(folder.path(), &[], &[&format!("{flag}={value}")]);
         assert!(line.contains(&flag), "{line}");
     }
     for toml in [
@@ -101,12 +101,12 @@ fn bad_values_are_named_wherever_they_stand() {
         "[listen]",
     ] {
         fs::write(folder.path().join("lkr.toml"), toml).unwrap();
-        assert!(refusal(folder.path(), &[], &[]).contains("lkr.toml"), "{toml}");
+        assert!(load_error(folder.path(), &[], &[]).contains("lkr.toml"), "{toml}");
     }
 }
 
 #[test]
-fn what_is_not_built_in_stops_the_start() {
+fn option_that_this_build_does_not_have_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     for (name, value) in [
         ("LKR_VECTORS", "qdrant"),
@@ -117,31 +117,31 @@ fn what_is_not_built_in_stops_the_start() {
         ("LKR_ROLE", "worker"),
         ("LKR_CORS_ORIGINS", "https://a.example"),
     ] {
-        assert!(refusal(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
+        assert!(load_error(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
     }
 }
 
 #[test]
-fn outgoing_hosts_are_names_of_hosts() {
+fn outgoing_hosts_accepts_host_names_only() {
     let folder = tempfile::tempdir().unwrap();
-    let of = |value| load_with(folder.path(), &[("LKR_OUTGOING_HOSTS", value)], &[]);
-    let listed = of("models.example, 10.0.0.5,localhost").unwrap().config;
+    let load_hosts = |value| load_with(folder.path(), &[("LKR_OUTGOING_HOSTS", value)], &[]);
+    let listed = load_hosts("models.example, 10.0.0.5,localhost").unwrap().config;
     let expected = ["models.example", "10.0.0.5", "localhost"].map(str::to_owned).to_vec();
     assert_eq!(listed.outgoing_hosts, Some(expected));
     assert!(show(&listed).contains("outgoing_hosts = \"models.example,10.0.0.5,localhost\""));
-    assert_eq!(of("").unwrap().config.outgoing_hosts, None);
+    assert_eq!(load_hosts("").unwrap().config.outgoing_hosts, None);
     for wrong in ["http://models.example", "models.example:8080", "a b", "u@h", "*.example", "a/b"] {
-        let said = refusal(folder.path(), &[("LKR_OUTGOING_HOSTS", wrong)], &[]);
-        assert!(said.contains("LKR_OUTGOING_HOSTS") && said.contains(wrong), "{said}");
+        let error = load_error(folder.path(), &[("LKR_OUTGOING_HOSTS", wrong)], &[]);
+        assert!(error.contains("LKR_OUTGOING_HOSTS") && error.contains(wrong), "{error}");
     }
-    for nobody in [",", " ", " , ,"] {
-        let said = refusal(folder.path(), &[("LKR_OUTGOING_HOSTS", nobody)], &[]);
-        assert!(said.contains("LKR_OUTGOING_HOSTS") && said.contains("names no host"), "{said}");
+    for no_host in [",", " ", " , ,"] {
+        let error = load_error(folder.path(), &[("LKR_OUTGOING_HOSTS", no_host)], &[]);
+        assert!(error.contains("LKR_OUTGOING_HOSTS") && error.contains("names no host"), "{error}");
     }
 }
 
 #[test]
-fn secrets_are_masked_and_what_is_shown_can_be_read_back() {
+fn shown_configuration_masks_secrets_and_parses_as_toml() {
     let folder = tempfile::tempdir().unwrap();
     let secret = "5".repeat(64);
     let environment = [("LKR_ADMIN_PASSWORD", "hush-hush-hush"), ("LKR_SECRET_KEY", secret.as_str())];
@@ -158,14 +158,14 @@ fn secrets_are_masked_and_what_is_shown_can_be_read_back() {
 }
 
 #[test]
-fn help_is_printed() {
+fn help_lists_the_flags() {
     let folder = tempfile::tempdir().unwrap();
     let help = load_with(folder.path(), &[], &["--help"]).unwrap().print.unwrap();
     assert!(help.contains("--upload-max-size-mb") && help.contains("--check-config"));
 }
 
 #[test]
-fn reset_admin_takes_the_same_keys() {
+fn reset_admin_accepts_the_same_flags() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["reset-admin", "--data-dir", "d"][..], &["--data-dir", "d", "reset-admin"]] {
         let loaded = load_with(folder.path(), &[("LKR_LISTEN", "e:2")], arguments).unwrap();
@@ -175,6 +175,6 @@ fn reset_admin_takes_the_same_keys() {
             (Path::new("d"), "e:2")
         );
     }
-    assert!(refusal(folder.path(), &[], &["reset-everything"]).contains("reset-everything"));
+    assert!(load_error(folder.path(), &[], &["reset-everything"]).contains("reset-everything"));
     assert!(!load_with(folder.path(), &[], &[]).unwrap().reset_admin);
 }

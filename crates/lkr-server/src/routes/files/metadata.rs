@@ -1,39 +1,39 @@
-//! The part `metadata` of a form.
+//! The `metadata` part of a form.
 
 use lkr::Metadata;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What some programs write before a text in UTF-8.
+/// The byte order mark that some programs write before UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The part `metadata`: what is no JSON object is ignored, and values that are no strings become such.
-pub(super) fn read(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
+/// Parses the `metadata` part. Anything but a JSON object is ignored with a warning; values become strings.
+pub(super) fn parse(text: &[u8], warnings: &mut Vec<String>) -> Metadata {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     if text.trim_ascii().is_empty() {
         return Metadata::new();
     }
-    object(text).unwrap_or_else(|what| {
-        warnings.push(format!("metadata {what} and was ignored"));
+    parse_object(text).unwrap_or_else(|problem| {
+        warnings.push(format!("metadata {problem} and was ignored"));
         Metadata::new()
     })
 }
 
-/// The members of a text that is a JSON object; else what is wrong with it.
-fn object(text: &[u8]) -> Result<Metadata, String> {
-    let none = || "is no JSON object".to_owned();
-    let text = std::str::from_utf8(text).map_err(|_| none())?;
+/// The members of a JSON object, or what is wrong with it.
+fn parse_object(text: &[u8]) -> Result<Metadata, String> {
+    let no_object = || "is not a JSON object".to_owned();
+    let text = std::str::from_utf8(text).map_err(|_| no_object())?;
     match serde_json::from_str(text) {
-        Ok(Value::Object(_)) => members(text).ok_or_else(none),
+        Ok(Value::Object(_)) => members(text).ok_or_else(no_object),
         Err(error) if error.to_string().starts_with("number out of range") => {
             let number: String = number_at(text, error.line(), error.column()).chars().take(40).collect();
-            Err(format!("holds a number that is out of range ({number})"))
+            Err(format!("contains a number that is out of range ({number})"))
         }
-        _ => Err(none()),
+        _ => Err(no_object()),
     }
 }
 
-/// The number that ends, or is, at a place in a text. Lines and columns are counted from 1, columns in bytes.
+/// The number at a position of a text, or just before it. Lines and columns are counted from 1, columns in bytes.
 fn number_at(text: &str, line: usize, column: usize) -> &str {
     let line = text.split('\n').nth(line.saturating_sub(1)).unwrap_or_default();
     let (before, after) = line.split_at_checked(column).unwrap_or((line, ""));
@@ -43,7 +43,7 @@ fn number_at(text: &str, line: usize, column: usize) -> &str {
     line.get(begin..end).unwrap_or_default()
 }
 
-/// The members of a JSON object. A number is taken as it was written: most programs' numbers do not hold all of them.
+/// The members of a JSON object. Numbers keep their spelling, because a parsed number may lose digits.
 fn members(object: &str) -> Option<Metadata> {
     let mut members = Metadata::new();
     let mut rest = object.trim_start().strip_prefix('{')?;
@@ -52,9 +52,9 @@ fn members(object: &str) -> Option<Metadata> {
         if rest.starts_with('}') {
             return Some(members);
         }
-        let (key, value) = first::<String>(rest)?;
+        let (key, value) = first_value::<String>(rest)?;
         let value = value.trim_start().strip_prefix(':')?.trim_start();
-        let (parsed, after) = first::<Value>(value)?;
+        let (parsed, after) = first_value::<Value>(value)?;
         let text = match parsed {
             Value::String(text) => text,
             Value::Number(_) => value.strip_suffix(after)?.to_owned(),
@@ -65,8 +65,8 @@ fn members(object: &str) -> Option<Metadata> {
     }
 }
 
-/// The JSON value at the start of a text, and what follows it.
-fn first<T: DeserializeOwned>(text: &str) -> Option<(T, &str)> {
+/// The JSON value at the start of a text, and the rest of the text.
+fn first_value<T: DeserializeOwned>(text: &str) -> Option<(T, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let value = values.next()?.ok()?;
     Some((value, text.get(values.byte_offset()..)?))
@@ -77,47 +77,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_an_object_or_nothing() {
+    fn metadata_object_values_become_strings_and_other_json_is_ignored() {
         let mut warnings = Vec::new();
-        assert!(read(b" \n", &mut warnings).is_empty() && warnings.is_empty());
-        let found = read(br#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
+        assert!(parse(b" \n", &mut warnings).is_empty() && warnings.is_empty());
+        let found = parse(br#"{"a": "x", "b": 1, "c": true, "d": null, "e": [1, {"f": 2}]}"#, &mut warnings);
         let pairs: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("a", "x"), ("b", "1"), ("c", "true"), ("d", "null"), ("e", r#"[1,{"f":2}]"#)]);
         let numbers =
             br#" { "a":18446744073709551616 ,"b" : -0.10,"c":1e5, "a}": "},", "d":12345678901234567890}"#;
-        let found = read(numbers, &mut warnings);
+        let found = parse(numbers, &mut warnings);
         let pairs: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let expected = [("a", "18446744073709551616"), ("a}", "},"), ("b", "-0.10"), ("c", "1e5")];
         assert_eq!(pairs, [&expected[..], &[("d", "12345678901234567890")]].concat());
-        assert!(read(b"{}", &mut warnings).is_empty() && warnings.is_empty());
+        assert!(parse(b"{}", &mut warnings).is_empty() && warnings.is_empty());
         for wrong in ["[]", "{", "\"a\"", "nonsense"] {
-            assert!(read(wrong.as_bytes(), &mut warnings).is_empty());
+            assert!(parse(wrong.as_bytes(), &mut warnings).is_empty());
         }
-        assert!(read(b"\xff{", &mut warnings).is_empty());
+        assert!(parse(b"\xff{", &mut warnings).is_empty());
         assert_eq!(warnings.len(), 5);
-        assert_eq!(warnings.first().unwrap(), "metadata is no JSON object and was ignored");
+        assert_eq!(warnings.first().unwrap(), "metadata is not a JSON object and was ignored");
     }
 
     #[test]
-    fn metadata_may_begin_with_a_mark_of_its_encoding() {
+    fn byte_order_mark_before_metadata_is_skipped() {
         let mut warnings = Vec::new();
-        let found = read(b"\xef\xbb\xbf{\"a\": \"x\"}", &mut warnings);
+        let found = parse(b"\xef\xbb\xbf{\"a\": \"x\"}", &mut warnings);
         assert_eq!((found.len(), &warnings[..]), (1, &[][..]));
-        assert!(read(b"\xef\xbb\xbf \n", &mut warnings).is_empty() && warnings.is_empty());
+        assert!(parse(b"\xef\xbb\xbf \n", &mut warnings).is_empty() && warnings.is_empty());
     }
 
     #[test]
-    fn numbers_that_are_out_of_range_are_named() {
+    fn number_out_of_range_is_named_in_the_warning() {
         for (text, number) in [
             (r#"{"a": 1e400}"#, "1e400"),
             ("{\"a\": 1,\n \"b\": [-2.5E+999, 3]}", "-2.5E+999"),
             ("{\"ä\": 1e400, \"b\": 2}", "1e400"),
         ] {
             let mut warnings = Vec::new();
-            assert!(read(text.as_bytes(), &mut warnings).is_empty());
+            assert!(parse(text.as_bytes(), &mut warnings).is_empty());
             assert_eq!(
                 warnings,
-                [format!("metadata holds a number that is out of range ({number}) and was ignored")]
+                [format!("metadata contains a number that is out of range ({number}) and was ignored")]
             );
         }
     }

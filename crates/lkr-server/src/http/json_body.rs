@@ -1,4 +1,4 @@
-//! Bodies: read under a limit, in bounded time, out of a bounded total, and parsed strictly.
+//! JSON bodies: read within a size limit, a time limit and a total memory budget, and parsed strictly.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -15,13 +15,16 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::error::Category;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::incoming::Incoming;
-use crate::error::{ApiError, Code};
+use super::request_body::RequestBody;
+use crate::error::{ApiError, ErrorCode};
+
+/// The size limit of bodies that describe an account, a key, a webhook or settings.
+pub(crate) const SMALL_BODY_BYTES: usize = 64 * 1024;
 
 /// The granularity of the budget.
 const UNIT: usize = 64 * 1024;
 
-/// The memory that the bodies of all requests together may take.
+/// The memory that the bodies of all requests may take together.
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
     units: Arc<Semaphore>,
@@ -32,44 +35,48 @@ impl BodyBudget {
         Self { units: Arc::new(Semaphore::new(bytes / UNIT)) }
     }
 
-    /// Takes what `bytes` more need beyond the units already `held`.
-    fn grow(&self, held: &mut Vec<OwnedSemaphorePermit>, bytes: usize) -> Result<(), ApiError> {
-        while held.len() < bytes / UNIT {
+    /// Takes the permits that a body of `bytes` needs beyond those it has.
+    fn grow(&self, permits: &mut Vec<OwnedSemaphorePermit>, bytes: usize) -> Result<(), ApiError> {
+        while permits.len() < bytes / UNIT {
             let permit = Arc::clone(&self.units).try_acquire_owned();
-            let busy = |_| ApiError::new(Code::Overloaded, "too many large requests at once");
-            held.push(permit.map_err(busy)?);
+            let busy = |_| ApiError::new(ErrorCode::Overloaded, "too many large requests at once");
+            permits.push(permit.map_err(busy)?);
         }
         Ok(())
     }
 }
 
-/// A body and its share of the budget, which it gives back when it goes.
-pub(crate) struct Body {
+/// A body in memory. Dropping it returns its memory to the budget.
+pub(super) struct BufferedBody {
     bytes: Vec<u8>,
-    _share: Vec<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for Body {
+impl AsRef<[u8]> for BufferedBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 /// Reads a body of at most `limit` bytes.
-pub(super) async fn read(request: &HttpRequest, limit: usize, budget: &BodyBudget) -> Result<Body, ApiError> {
+pub(super) async fn read(
+    request: &HttpRequest,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<BufferedBody, ApiError> {
     let too_large = || ApiError::too_large(format!("the body is larger than {limit} bytes"));
     if content_length(request.headers()).is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    let mut body = Body { bytes: Vec::new(), _share: Vec::new() };
-    let Some(mut incoming) = Incoming::of(request) else { return Ok(body) };
-    while let Some(chunk) = incoming.next().await {
+    let mut body = BufferedBody { bytes: Vec::new(), permits: Vec::new() };
+    let Some(mut stream) = RequestBody::of(request) else { return Ok(body) };
+    while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
         let length = body.bytes.len() + chunk.len();
         if length > limit {
             return Err(too_large());
         }
-        budget.grow(&mut body._share, length)?;
+        budget.grow(&mut body.permits, length)?;
         body.bytes.extend_from_slice(&chunk);
     }
     Ok(body)
@@ -79,20 +86,20 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Refuses a body that does not say that it is JSON.
+/// Refuses a body whose content type is not JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let content_type =
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::wrong_content_type(format!(
-            "the content type is application/json here, not {essence:?}"
+            "the content type must be application/json, not {essence:?}"
         )));
     }
     check_content_encoding(headers)
 }
 
-/// Refuses a body that is packed.
+/// Refuses a compressed body.
 pub(super) fn check_content_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     match encoding {
@@ -103,10 +110,11 @@ pub(super) fn check_content_encoding(headers: &HeaderMap) -> Result<(), ApiError
     }
 }
 
-/// Parses a JSON object, and names the key of a value that is none. Serde takes an array for a struct as well, which
-/// nobody means.
+/// Parses a JSON object. An error names the key of the wrong value. Arrays are refused: serde would accept one for a
+/// struct.
 pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let malformed = |error: serde_json::Error| ApiError::invalid(format!("the body is not JSON: {error}"));
+    let malformed =
+        |error: serde_json::Error| ApiError::invalid(format!("the body is not valid JSON: {error}"));
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(&b'{') {
         let _: de::IgnoredAny = serde_json::from_slice(bytes).map_err(malformed)?;
@@ -126,13 +134,13 @@ pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError
     Ok(parsed)
 }
 
-/// An object without keys.
+/// A JSON object without keys.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(super) struct EmptyObject {}
 
-/// Deserialises an optional struct from an object or null, and from nothing else.
-pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+/// Deserialises an optional struct from a JSON object or null only.
+pub(crate) fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     struct Visitor<T>(std::marker::PhantomData<T>);
@@ -156,57 +164,57 @@ pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(Visitor(std::marker::PhantomData))
 }
 
-/// Deserialises optional texts by key, which may be optional themselves, from an object that has each key once, or
-/// null.
-pub(crate) fn texts<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+/// Deserialises an optional map of strings from a JSON object or null. A duplicate key is an error. The values may be
+/// optional themselves.
+pub(crate) fn string_map<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, V>>, D::Error> {
-    struct Texts<V>(BTreeMap<String, V>);
+    struct StringMap<V>(BTreeMap<String, V>);
 
     struct Visitor<V>(std::marker::PhantomData<V>);
 
     impl<'de, V: Deserialize<'de>> de::Visitor<'de> for Visitor<V> {
-        type Value = Texts<V>;
+        type Value = StringMap<V>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object of strings")
         }
 
-        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Texts<V>, A::Error> {
-            let mut texts = BTreeMap::new();
-            while let Some((key, text)) = map.next_entry::<String, V>()? {
-                match texts.entry(key) {
-                    Entry::Vacant(place) => drop(place.insert(text)),
-                    Entry::Occupied(taken) => {
-                        return Err(de::Error::custom(format_args!("duplicate key {:?}", taken.key())));
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<StringMap<V>, A::Error> {
+            let mut strings = BTreeMap::new();
+            while let Some((key, value)) = map.next_entry::<String, V>()? {
+                match strings.entry(key) {
+                    Entry::Vacant(entry) => drop(entry.insert(value)),
+                    Entry::Occupied(entry) => {
+                        return Err(de::Error::custom(format_args!("duplicate key {:?}", entry.key())));
                     }
                 }
             }
-            Ok(Texts(texts))
+            Ok(StringMap(strings))
         }
     }
 
-    impl<'de, V: Deserialize<'de>> Deserialize<'de> for Texts<V> {
+    impl<'de, V: Deserialize<'de>> Deserialize<'de> for StringMap<V> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_map(Visitor(std::marker::PhantomData))
         }
     }
 
-    Ok(Option::<Texts<V>>::deserialize(deserializer)?.map(|Texts(texts)| texts))
+    Ok(Option::<StringMap<V>>::deserialize(deserializer)?.map(|StringMap(strings)| strings))
 }
 
-/// A text that no message and no log may repeat.
+/// A secret in a body. No message and no log line repeats it.
 #[derive(Clone)]
-pub(crate) struct Secret(pub(crate) String);
+pub(crate) struct SecretInput(pub(crate) String);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("********")
     }
 }
 
-impl<'de> Deserialize<'de> for Secret {
-    /// Serde's own message would quote a value of another type.
+impl<'de> Deserialize<'de> for SecretInput {
+    /// Serde's own error message would quote a value of a wrong type.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => Ok(Self(text)),
