@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
 mod direction;
+mod docs;
 mod executable;
 mod files;
 mod fuzz;

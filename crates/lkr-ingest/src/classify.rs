@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use lkr_catalog::{ActiveTask, ListFilter, ModelUsage, Progress, ReclassifyResult, Stage, Task, TaskResult};
 use lkr_domain::{DocId, Document};
-use lkr_taxonomy::{Classified, Digest};
+use lkr_taxonomy::{Classified, ClassifierInput};
 
 use crate::{
     Error, ErrorKind, Result, change, collection_sets::CollectionSets, fill::own_vector, ingestor::Inner,
@@ -50,7 +50,7 @@ async fn ask(inner: &Inner, document: &Document, vector: Option<Vector<'_>>) -> 
     let Some(classifier) = &inner.ports.classifier else { return Ok(blind) };
     let Document { title, summary, keywords, .. } = document;
     let (vector, model) = vector.unzip();
-    let digest = Digest { title, summary, keywords, vector, model };
+    let digest = ClassifierInput { title, summary, keywords, vector, model };
     Ok(classifier.classify(&digest).await?)
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lkr::ports::models::{CallObserver, ModelCall};
-use lkr_webhooks::Outcome;
+use lkr_webhooks::DeliveryOutcome;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
@@ -105,7 +105,7 @@ impl Metrics {
     }
 
     /// What counts what came of webhooks' deliveries, and of tries of them.
-    pub(crate) fn deliveries(&self) -> Arc<dyn Fn(Outcome) + Send + Sync> {
+    pub(crate) fn deliveries(&self) -> Arc<dyn Fn(DeliveryOutcome) + Send + Sync> {
         let deliveries = self.deliveries.clone();
         Arc::new(move |outcome| {
             if let Some(deliveries) = &deliveries {

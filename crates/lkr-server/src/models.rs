@@ -7,7 +7,7 @@ use lkr::ports::{
     EmbedKind, Embedder, Reranker,
     models::{AnswerSchema, ChatMessage, ChatModel, ChatPart, ChatRequest},
 };
-use lkr_models_remote::{Held, HttpChat};
+use lkr_models_remote::{HttpChat, ResponseFormat};
 use lkr_settings::{MASK, ModelEntry, Secret};
 use serde_json::{Value, json};
 
@@ -122,9 +122,9 @@ async fn say_json(model: &HttpChat) -> Result<String, lkr::ports::models::Error>
     let schema = Some(AnswerSchema { name: "planet".to_owned(), schema });
     let answer = model.complete(&ChatRequest { schema, ..asking(AS_JSON) }).await?;
     let held = match model.manner().held {
-        Held::Schema => "it takes a schema",
-        Held::Json => "it takes no schema, but holds to JSON",
-        Held::Nothing => "it is asked for in words",
+        ResponseFormat::Schema => "it takes a schema",
+        ResponseFormat::Json => "it takes no schema, but holds to JSON",
+        ResponseFormat::Nothing => "it is asked for in words",
     };
     let fits = serde_json::from_str::<Value>(&answer.text)
         .is_ok_and(|value| value.get("planet").is_some_and(Value::is_string));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupStrategy, Error, ErrorKind, Provider, Result, kept};
+use crate::{DedupStrategy, Error, ErrorKind, Provider, Result, previous_embedder};
 
 /// The one record.
 pub(crate) const KEY: &str = "settings";

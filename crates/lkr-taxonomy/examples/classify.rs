@@ -14,7 +14,7 @@ use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{EmbedKind, Embedder};
 use lkr_models_local::{LocalEmbedder, LocalOptions};
 use lkr_parsers::{Markdown, Parser, Source};
-use lkr_taxonomy::{Classifier, Digest, SimilarityClassifier, SimilarityOptions, Taxonomy};
+use lkr_taxonomy::{Classifier, ClassifierInput, SimilarityClassifier, SimilarityOptions, Taxonomy};
 use serde::Deserialize;
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/all-MiniLM-L6-v2");
@@ -42,8 +42,13 @@ async fn main() -> Result<()> {
     for entry in documents(Path::new(path))?.into_iter().take(limit) {
         let Some(vector) = vector(&*embedder, &entry).await? else { continue };
         let best = classifier.rank(&vector).await?;
-        let digest =
-            Digest { title: &entry.title, summary: "", keywords: &[], vector: Some(&vector), model: None };
+        let digest = ClassifierInput {
+            title: &entry.title,
+            summary: "",
+            keywords: &[],
+            vector: Some(&vector),
+            model: None,
+        };
         let verdict = classifier.classify(&digest).await?.verdict;
         count += 1;
         found += usize::from(verdict.is_some());

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use lkr_models::{EmbedKind, Embedder};
 use tokio::sync::OnceCell;
 
-use crate::{Category, Classification, Classified, Classifier, Digest, Error, ErrorKind, Result, Taxonomy};
+use crate::{
+    Category, Classification, Classified, Classifier, ClassifierInput, Error, ErrorKind, Result, Taxonomy,
+};
 
 /// Changes with the method, its reference included, so that answers of an older one are known as such.
 const METHOD: &str = "similarity-1";
@@ -110,7 +112,7 @@ impl Classifier for SimilarityClassifier {
     }
 
     /// Blind to a document without a vector.
-    async fn classify(&self, digest: &Digest<'_>) -> Result<Classified> {
+    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified> {
         let Some(vector) = digest.vector else {
             return Ok(Classified { blind: true, ..Classified::default() });
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, MemoryEmbedder};
 use lkr_taxonomy::{
-    Classification, Classifier, Digest, ErrorKind, SimilarityClassifier, SimilarityOptions, Taxonomy,
+    Classification, Classifier, ClassifierInput, ErrorKind, SimilarityClassifier, SimilarityOptions, Taxonomy,
 };
 
 const ANIMALS: &str = "
@@ -59,8 +59,8 @@ async fn vector(text: &str) -> Vec<f32> {
     memory().embed(EmbedKind::Passage, &[text.to_owned()]).await.unwrap().remove(0)
 }
 
-fn digest(vector: Option<&[f32]>) -> Digest<'_> {
-    Digest { title: "", summary: "", keywords: &[], vector, model: None }
+fn digest(vector: Option<&[f32]>) -> ClassifierInput<'_> {
+    ClassifierInput { title: "", summary: "", keywords: &[], vector, model: None }
 }
 
 async fn name(classifier: &SimilarityClassifier, text: &str) -> Option<String> {

@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use lkr_models::EmbedderSource;
 use lkr_taxonomy::{
-    Classified, Classifier, Digest, Error, ErrorKind, Result, SimilarityClassifier, SimilarityOptions,
-    Taxonomy,
+    Classified, Classifier, ClassifierInput, Error, ErrorKind, Result, SimilarityClassifier,
+    SimilarityOptions, Taxonomy,
 };
 
 /// Takes the category whose text is nearest to the document, under the model that made the document's vector.
@@ -46,7 +46,7 @@ impl Classifier for NearCategories {
     }
 
     /// Blind to a document without a vector.
-    async fn classify(&self, digest: &Digest<'_>) -> Result<Classified> {
+    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified> {
         let (Some(_), Some(model)) = (digest.vector, digest.model) else {
             return Ok(Classified { blind: true, ..Classified::default() });
         };

@@ -88,7 +88,7 @@ impl KnowledgeBase {
 
     /// The account that brought a document in: live, unfinished, or failed and kept for another try.
     pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
-        let present = self.parts.catalog.present(doc_id).await.during("read document")?;
+        let present = self.parts.catalog.document_state(doc_id).await.during("read document")?;
         match (present.owner().cloned(), present.held.last()) {
             (None, Some(held)) => Ok(self.task(held.task_id).await?.map(|task| task.created_by)),
             (owner, _) => Ok(owner),

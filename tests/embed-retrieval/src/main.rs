@@ -100,6 +100,6 @@ async fn index(
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
     catalog.accept(&[Acceptance { task: task.clone(), over: None }], Vec::new()).await?;
-    let present = catalog.present(task.doc_id).await?;
+    let present = catalog.document_state(task.doc_id).await?;
     Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
 }

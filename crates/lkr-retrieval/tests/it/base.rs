@@ -156,10 +156,10 @@ impl Base {
             ..TaskInput::default()
         };
         let task = Task::ingest(document.doc_id, "tester".into(), input);
-        let present = self.catalog.present(document.doc_id).await.unwrap();
+        let present = self.catalog.document_state(document.doc_id).await.unwrap();
         let accepted = Acceptance { task: task.clone(), over: Some(present) };
         self.catalog.accept(&[accepted], Vec::new()).await.unwrap();
-        let present = self.catalog.present(document.doc_id).await.unwrap();
+        let present = self.catalog.document_state(document.doc_id).await.unwrap();
         self.catalog.publish(&present, document, &task, self.embedder.is_some(), Vec::new()).await.unwrap();
     }
 
@@ -172,7 +172,7 @@ impl Base {
 
     /// Takes a document away; its points stay behind, as they do until they are collected.
     pub(crate) async fn delete(&self, doc_id: DocId) {
-        let present = self.catalog.present(doc_id).await.unwrap();
+        let present = self.catalog.document_state(doc_id).await.unwrap();
         self.catalog.remove(&present, Vec::new()).await.unwrap();
     }
 

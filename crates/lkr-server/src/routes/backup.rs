@@ -6,7 +6,7 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{Stream, StreamExt, stream};
-use lkr::backup::{Backup, Faults};
+use lkr::backup::{Backup, BackupProblems};
 use lkr_auth::{AuditAction, AuditLog};
 use serde_json::Map;
 use time::{OffsetDateTime, macros::format_description};
@@ -71,7 +71,7 @@ fn written(backup: Backup) -> impl Stream<Item = io::Result<Bytes>> {
     let end = stream::once(async move {
         let failure = match writing.await {
             Ok(Ok(done)) => {
-                let Faults { missing, damaged } = done.faults;
+                let BackupProblems { missing, damaged } = done.faults;
                 missing.iter().for_each(|path| tracing::error!(path, "a backup lacks what cannot be read"));
                 damaged.iter().for_each(|path| tracing::error!(path, "a backup holds what is damaged"));
                 return None;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use lkr::{IngestOptions, KnowledgeBase, NewDocument, Task, TaskId};
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{Classification, Classified, Classifier, Digest};
+use lkr_taxonomy::{Classification, Classified, Classifier, ClassifierInput};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio::sync::Semaphore;
@@ -94,7 +94,7 @@ impl Classifier for ByTitle {
         "by title".to_owned()
     }
 
-    async fn classify(&self, digest: &Digest<'_>) -> lkr_taxonomy::Result<Classified> {
+    async fn classify(&self, digest: &ClassifierInput<'_>) -> lkr_taxonomy::Result<Classified> {
         if self.fails.load(Ordering::SeqCst) {
             return Err(lkr_taxonomy::Error::new(
                 lkr_taxonomy::ErrorKind::ModelAway,
