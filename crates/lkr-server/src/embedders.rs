@@ -214,7 +214,7 @@ impl Follower {
     async fn know_earlier(&self) -> anyhow::Result<()> {
         let live = self.kb.embedding().await?;
         let Some(live) = live.live.filter(|_| !live.speaks) else { return Ok(()) };
-        let kept = self.settings.kept_embedders().await?.into_iter().find(|kept| kept.id == live);
+        let kept = self.settings.previous_embedders().await?.into_iter().find(|kept| kept.id == live);
         let Some(PreviousEmbedder { entry, folder, .. }) = kept else { return Ok(()) };
         let made = match (&entry.provider, folder) {
             (Some(_), _) => (self.connect)(entry, self.outgoing.clone()).await.map(Some)?,
@@ -239,6 +239,6 @@ impl Follower {
         let folder = self.folder.display().to_string();
         let folder = Some(folder).filter(|_| snapshot.settings.models.embed.provider.is_none());
         let live = self.kb.embedding().await?.live.unwrap_or_default();
-        Ok(self.settings.keep_embedder(snapshot, id, folder, &[&live]).await?)
+        Ok(self.settings.store_previous_embedder(snapshot, id, folder, &[&live]).await?)
     }
 }

@@ -3,25 +3,27 @@ use std::error::Error as StdError;
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is wrong: a value that is not allowed, a name that is unknown.
+    /// The request is wrong: a value is not allowed, or a name is unknown.
     Invalid,
-    /// The settings are not those that the caller expected; nothing was changed.
+    /// The settings differ from what the caller expected; nothing was changed.
     Conflict,
-    /// The store is away or busy; the same call may succeed later.
+    /// The store is unavailable or busy; the same call may succeed later.
     Unavailable,
-    /// What is stored cannot be read.
+    /// Every repetition of a change met a conflict. The store works; the same call may succeed later.
+    Contention,
+    /// A stored record cannot be read.
     Corrupt,
-    /// Anything else.
+    /// Any other failure.
     Internal,
 }
 
 lkr_domain::declare_error! {
-    /// A failure: its kind, the operation, and the source. No message holds a secret.
-    retryable: ErrorKind::Unavailable
+    /// A failure: its kind, the operation, and the source. No message contains a secret.
+    retryable: ErrorKind::Unavailable | ErrorKind::Contention
 }
 
 impl Error {
