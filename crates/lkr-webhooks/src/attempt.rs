@@ -27,7 +27,7 @@ const DELIVERY: HeaderName = HeaderName::from_static("x-lkr-delivery");
 
 /// The result of one attempt.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct DeliveryAttempt {
     pub(crate) event: EventId,
     pub(crate) outcome: DeliveryOutcome,
     /// Why the attempt failed, if it did.
@@ -45,13 +45,17 @@ pub(crate) async fn attempt(
     shared: Arc<WebhooksShared>,
     webhook: WebhookV1,
     leased: LeasedDelivery,
-) -> Result<Attempt> {
+) -> Result<DeliveryAttempt> {
     let state = &*shared.deps.state;
     let options = &shared.deps.options;
     let (reason, retry_after) = match send(&shared, &webhook, &leased).await {
         ReceiverResponse::Accepted => {
             leased.remove(state).await?;
-            return Ok(Attempt { event: leased.event, outcome: DeliveryOutcome::Delivered, failure: None });
+            return Ok(DeliveryAttempt {
+                event: leased.event,
+                outcome: DeliveryOutcome::Delivered,
+                failure: None,
+            });
         }
         ReceiverResponse::Rejected { reason, retry_after } => (reason, retry_after),
     };
@@ -59,12 +63,16 @@ pub(crate) async fn attempt(
     let expires = leased.delivery.at_ms.min(now).saturating_add(millis(options.max_age));
     if now >= expires {
         leased.remove(state).await?;
-        return Ok(Attempt { event: leased.event, outcome: DeliveryOutcome::Expired, failure: Some(reason) });
+        return Ok(DeliveryAttempt {
+            event: leased.event,
+            outcome: DeliveryOutcome::Expired,
+            failure: Some(reason),
+        });
     }
     let delay = retry_after.unwrap_or_else(|| backoff(options, leased.delivery.attempts.saturating_add(1)));
     // However long the receiver asks to wait, the last attempt comes when the delivery expires.
     leased.reschedule(state, now.saturating_add(millis(delay)).min(expires)).await?;
-    Ok(Attempt { event: leased.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
+    Ok(DeliveryAttempt { event: leased.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
 }
 
 async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDelivery) -> ReceiverResponse {

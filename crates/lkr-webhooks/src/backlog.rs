@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lkr_domain::{EventId, WebhookId};
 
-use crate::{DeliveryOutcome, attempt::Attempt};
+use crate::{DeliveryOutcome, attempt::DeliveryAttempt};
 
 /// The size of each delivery that waits for one webhook. It only bounds how many are created: which deliveries are due
 /// is always read from the store. Deliveries are held by event id, so adding or removing one twice has no effect.
@@ -45,7 +45,7 @@ impl Backlog {
     }
 
     /// Records the result of an attempt, and logs it. If a receiver keeps failing, only the first failure is a warning.
-    pub(crate) fn record(&mut self, webhook: WebhookId, attempt: &Attempt) {
+    pub(crate) fn record(&mut self, webhook: WebhookId, attempt: &DeliveryAttempt) {
         if attempt.outcome != DeliveryOutcome::Retried {
             self.remove(attempt.event);
         }
@@ -80,7 +80,7 @@ mod tests {
         let mut backlog = Backlog::default();
         events.iter().for_each(|event| backlog.add(*event, 10));
         backlog.recount(vec![(events[1], 10), (events[2], 11)]);
-        let ended = |event, outcome| Attempt { event, outcome, failure: None };
+        let ended = |event, outcome| DeliveryAttempt { event, outcome, failure: None };
         backlog.record(webhook, &ended(events[0], DeliveryOutcome::Delivered));
         assert_eq!((backlog.count(), backlog.bytes()), (2, 21));
         backlog.record(webhook, &ended(events[1], DeliveryOutcome::Retried));

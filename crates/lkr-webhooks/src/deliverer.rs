@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     DeliveryOptions, Error, ErrorKind, Result,
-    attempt::{Attempt, attempt},
+    attempt::{DeliveryAttempt, attempt},
     backlog::Backlog,
     clock::{millis, now_ms},
     delivery::{lease_due, list_backlog, release_postponed, remove_orphans},
@@ -59,7 +59,7 @@ impl Drop for Deliverer {
 pub(crate) struct DeliveryLoop {
     pub(crate) shared: Arc<WebhooksShared>,
     pub(crate) backlogs: BTreeMap<WebhookId, Backlog>,
-    attempts: JoinSet<Result<Attempt>>,
+    attempts: JoinSet<Result<DeliveryAttempt>>,
     in_flight: HashMap<Id, WebhookId>,
     last_maintenance: Option<Instant>,
 }
@@ -156,7 +156,7 @@ impl DeliveryLoop {
     }
 
     /// Records how an attempt ended.
-    fn record(&mut self, ended: Result<(Id, Result<Attempt>), JoinError>) {
+    fn record(&mut self, ended: Result<(Id, Result<DeliveryAttempt>), JoinError>) {
         let (id, attempt) = match ended {
             Ok((id, Ok(attempt))) => (id, Some(attempt)),
             Ok((id, Err(error))) => {

@@ -1,5 +1,5 @@
 use actix_web::http::{Method, StatusCode};
-use lkr_auth::Attempt;
+use lkr_auth::LoginAttempt;
 
 use super::SMALL_BODY_BYTES;
 use crate::{
@@ -80,9 +80,14 @@ async fn register(_: Open, mut cx: Cx) -> Answer {
     Reply::created(&Token::from(login))
 }
 
-fn attempt<'a>(cx: &Cx, username: &'a str, password: &'a Secret, request_id: &'a RequestId) -> Attempt<'a> {
+fn attempt<'a>(
+    cx: &Cx,
+    username: &'a str,
+    password: &'a Secret,
+    request_id: &'a RequestId,
+) -> LoginAttempt<'a> {
     let (address, request_id) = (cx.address(), request_id.as_str());
-    Attempt { username, password: &password.0, address, request_id }
+    LoginAttempt { username, password: &password.0, address, request_id }
 }
 
 async fn logout(Flagged(caller): Flagged, mut cx: Cx) -> Answer {

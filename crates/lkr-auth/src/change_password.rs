@@ -5,18 +5,18 @@ use crate::{
     Actor, AuditAction, AuditLog, Auth, Error, ErrorKind, Login, Result,
     auth::{TRIES, put},
     check_password,
-    hasher::Slot,
+    hasher::HashSlot,
     records::AccountV1,
-    throttle::{Subject, Throttle},
+    throttle::{Throttle, ThrottleSubject},
 };
 
 impl Auth {
-    /// Changes the password of an account, ends all its sessions and begins a new one, in one step. Its keys stay.
+    /// Changes the password of an account, ends all its sessions and starts a new one, in one step. Its keys stay.
     ///
     /// # Errors
-    /// `Invalid` where the new password cannot be one, or an account that has to change it keeps it;
-    /// `Unauthenticated` where the current one is another. `RateLimited` after too many of these, so that who has
-    /// come by a token cannot guess the password.
+    /// `Invalid` if the new password is not allowed, or if the account must change its password and the new one is the
+    /// same; `Unauthenticated` if the current password is wrong. `RateLimited` after too many failures, so that a stolen
+    /// token cannot be used to guess the password.
     pub async fn change_password(
         &self,
         username: &str,
@@ -27,64 +27,64 @@ impl Auth {
         check_password(new)?;
         let subject = self.throttle.changes(username);
         self.throttle.check(&subject).await?;
-        let _turn = self.throttle.turn(&subject).await;
-        let slot = self.hasher.slot().await?;
+        let _guard = self.throttle.lock(&subject).await;
+        let slot = self.hasher.acquire().await?;
         self.throttle.check(&subject).await?;
-        let (account, _) = self.enabled(username).await?;
+        let (account, _) = self.read_enabled(username).await?;
         by.check_same(&account)?;
         self.verify_current(&slot, &account, current, &subject).await?;
-        if account.must_change_password && slot.verify(new, Some(&account.password)).await?.matches {
-            return Err(Error::invalid("new password", "is the one that has to be changed"));
+        if account.must_change_password && slot.verify(new, Some(&account.password)).await?.is_match {
+            return Err(Error::invalid("new password", "must differ from the current password"));
         }
         let hash = slot.hash(new).await?;
         drop(slot);
-        self.store_password(&account, &hash, by, &Throttle::forget(&subject)).await
+        self.store_password(&account, &hash, by, &Throttle::reset(&subject)).await
     }
 
-    /// The account as it is now, where its owner may do anything.
-    async fn enabled(&self, username: &str) -> Result<(AccountV1, u64)> {
+    /// The current account, if it is enabled.
+    async fn read_enabled(&self, username: &str) -> Result<(AccountV1, u64)> {
         let found = self.read(username).await?.filter(|(account, _)| !account.disabled);
-        found.ok_or_else(|| Error::unauthenticated("the account is disabled or not there any more"))
+        found.ok_or_else(|| Error::unauthenticated("the account is disabled or no longer exists"))
     }
 
     async fn verify_current(
         &self,
-        slot: &Slot,
+        slot: &HashSlot,
         account: &AccountV1,
         current: &str,
-        subject: &Subject,
+        subject: &ThrottleSubject,
     ) -> Result<()> {
-        if slot.verify(current, Some(&account.password)).await?.matches {
+        if slot.verify(current, Some(&account.password)).await?.is_match {
             return Ok(());
         }
         self.throttle.count(subject).await?;
         Err(Error::unauthenticated("the current password is wrong"))
     }
 
-    /// Puts the new hash in the place of the one that was verified; another password has precedence.
+    /// Replaces the verified hash by the new one. If the password was changed meanwhile, that change wins.
     async fn store_password(
         &self,
         verified: &AccountV1,
         hash: &str,
         by: Actor<'_>,
-        forget: &Write,
+        throttle_reset: &Write,
     ) -> Result<Login> {
         for _ in 0..TRIES {
-            let (mut account, version) = self.enabled(&verified.username).await?;
+            let (mut account, version) = self.read_enabled(&verified.username).await?;
             if account.id != verified.id || account.password != verified.password {
-                let message = "the password was changed meanwhile";
+                let message = "the password was changed by another request";
                 return Err(Error::new(ErrorKind::Conflict, "change password", message));
             }
             account.password = hash.to_owned();
             account.must_change_password = false;
             account.epoch += 1;
-            let (login, session) = self.begin_session(&account)?;
+            let (login, session) = self.start_session(&account)?;
             let entry = AuditLog::entry(by, AuditAction::AccountPassword, &account.username, Map::new())?;
             let stored = put(&account, Expect::Version(version))?;
-            if self.try_apply(vec![stored, session, entry, forget.clone()]).await? {
+            if self.try_apply(vec![stored, session, entry, throttle_reset.clone()]).await? {
                 return Ok(login);
             }
         }
-        Err(Error::keeps_changing("change password"))
+        Err(Error::contention("change password"))
     }
 }
