@@ -1,10 +1,10 @@
-//! The direction of dependencies: inward, as docs/ARCHITECTURE.md draws it.
+//! The direction of dependencies: inward, as docs/ARCHITECTURE.md shows it.
 
 use anyhow::{Context, Result, ensure};
 
 use crate::cargo;
 
-/// What each crate of ours may reach among ours, directly or not. A backend is reached by the facade alone.
+/// The crates of this workspace that each crate may depend on, directly or indirectly. Only the facade depends on backends.
 const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-archive", &["lkr-domain"]),
     ("lkr-auth", &["lkr-domain", "lkr-state"]),
@@ -77,7 +77,7 @@ const OUTER: &[(&str, &[&str])] = &[
     ("lkr-server", &["lkr", "actix-web", "actix-http", "clap", "tracing-subscriber"]),
 ];
 
-/// What every library may reach: it does nothing outside tests.
+/// A crate that every library may depend on: it does nothing outside tests.
 const ALL_MAY_REACH: &str = "lkr-fail-points";
 
 /// What no library may reach: the server's framework, command lines, other backends' clients.
@@ -98,7 +98,7 @@ fn check_library(name: &str, allowed: &[&str]) -> Result<()> {
     for dependency in tree(name)? {
         let ours = dependency == "lkr" || dependency.starts_with("lkr-");
         let may = dependency == name || dependency == ALL_MAY_REACH || allowed.contains(&dependency.as_str());
-        ensure!(!ours || may, "{name} reaches {dependency}, which lies further out");
+        ensure!(!ours || may, "{name} depends on {dependency}, which is an outer crate");
         ensure!(!FOREIGN.contains(&dependency.as_str()), "{name} reaches {dependency}");
     }
     Ok(())
@@ -114,7 +114,7 @@ fn check_outer(name: &str, allowed: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The names of all packages that a package needs to be used.
+/// The names of all packages in the normal dependency tree of a package.
 fn tree(package: &str) -> Result<Vec<String>> {
     let arguments =
         ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--package", package];
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::root;
 
-    /// The crates that the folders hold, as the map writes them.
+    /// The crates in the folders, as the code map writes them.
     fn crates() -> Vec<String> {
         ["crates", "bins"]
             .into_iter()
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_crate_is_on_the_map_and_nothing_else() {
+    fn code_map_lists_exactly_the_crates_that_exist() {
         let map = fs::read_to_string(root().unwrap().join("docs/ARCHITECTURE.md")).unwrap();
         let named: Vec<&str> =
             map.split('`').filter(|word| word.starts_with("crates/") || word.starts_with("bins/")).collect();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_library_has_its_rule() {
+    fn every_library_has_a_dependency_rule() {
         for name in crates() {
             let library = name.strip_prefix("crates/");
             let ruled =

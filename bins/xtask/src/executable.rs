@@ -33,14 +33,14 @@ pub(crate) fn build_profile(profile: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// `cargo xtask install [ROOT]`: installs both names into `ROOT/bin`, by default where `cargo install` installs.
+/// `cargo xtask install [ROOT]`: builds the `dist` profile and installs both names into `ROOT/bin`, by default where `cargo install` installs.
 pub(crate) fn install(arguments: &[OsString]) -> Result<()> {
     let root = match arguments {
         [] => default_install_root()?,
         [root] => std::path::absolute(root)?,
         _ => bail!("usage: cargo xtask install [ROOT]"),
     };
-    let mut install = cargo(&["install", "--locked", "--path", "bins/lkr", "--root"])?;
+    let mut install = cargo(&["install", "--locked", "--profile", "dist", "--path", "bins/lkr", "--root"])?;
     install.arg(&root);
     run(install)?;
     link_names(&root.join("bin"))

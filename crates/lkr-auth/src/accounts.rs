@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use lkr_state::{Expect, Record, ScanOrder, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write, retry_on_conflict};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     NewAccount, Page, Result, Role,
     admin_change::AccountUpdate,
     audit::detail,
-    auth::{TRIES, created, put},
+    auth::{created, put},
     check_password, check_username,
     page::RecordListing,
     records::{ACCOUNTS, AccountV1, INITIALISED, account_key, decode},
@@ -134,13 +134,12 @@ impl Auth {
         let (username, role) = (FIRST_ADMIN, Role::Admin);
         let new = NewAccount { username, password, role, must_change_password: true };
         let new = self.new_account(new).await?;
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "reset admin", || async {
             let (after, writes) = self.admin_reset(&new, by).await?;
-            if self.try_apply(writes).await? {
-                return Ok(Account::from(&after));
-            }
-        }
-        Err(Error::contention("reset admin"))
+            self.state.apply(writes).await?;
+            Ok(Account::from(&after))
+        })
+        .await
     }
 
     /// The first admin after the reset, with the password of `new`, and the writes of the reset.

@@ -1,11 +1,11 @@
 //! Changes of accounts by admins. Each change is one step of the store that also checks its preconditions: the actor is
 //! still an enabled admin, and at least one enabled admin remains.
 
-use lkr_state::{Expect, Record, ScanOrder, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write, retry_on_conflict};
 
 use crate::{
     Account, Actor, Auth, Error, Result,
-    auth::{TRIES, put},
+    auth::put,
     page::RecordListing,
     records::{ACCOUNTS, ADMINS, AccountV1, account_key, decode},
 };
@@ -58,7 +58,7 @@ impl Auth {
         username: &str,
         change: impl Fn(Actor<'_>, Option<&AccountV1>) -> Result<AccountUpdate>,
     ) -> Result<Option<Account>> {
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "change account", || async {
             let snapshot = self.read_snapshot(actor, username).await?;
             let before = snapshot.before.as_ref().map(|(account, _)| account);
             let update = change(actor.by, before)?;
@@ -67,11 +67,10 @@ impl Auth {
                 return Ok(after);
             }
             let writes = self.step(actor, snapshot, update).await?;
-            if self.try_apply(writes).await? {
-                return Ok(after);
-            }
-        }
-        Err(Error::contention("change account"))
+            self.state.apply(writes).await?;
+            Ok(after)
+        })
+        .await
     }
 
     /// Reads all records that a change depends on.

@@ -16,9 +16,6 @@ use crate::{
 /// The username of the account that the first start creates.
 pub const FIRST_ADMIN: &str = "admin";
 
-/// How often a change is repeated after a conflict. In each round, at least one of the conflicting changes succeeds.
-pub(crate) const TRIES: usize = 32;
-
 /// The options of [`Auth`].
 #[derive(Debug, Clone)]
 pub struct AuthOptions {

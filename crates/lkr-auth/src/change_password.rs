@@ -1,9 +1,9 @@
-use lkr_state::{Expect, Write};
+use lkr_state::{Expect, Write, retry_on_conflict};
 use serde_json::Map;
 
 use crate::{
     Actor, AuditAction, AuditLog, Auth, Error, ErrorKind, Login, Result,
-    auth::{TRIES, put},
+    auth::put,
     check_password,
     hasher::HashSlot,
     records::AccountV1,
@@ -69,7 +69,7 @@ impl Auth {
         by: Actor<'_>,
         throttle_reset: &Write,
     ) -> Result<Login> {
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "change password", || async {
             let (mut account, version) = self.read_enabled(&verified.username).await?;
             if account.id != verified.id || account.password != verified.password {
                 let message = "the password was changed by another request";
@@ -81,10 +81,9 @@ impl Auth {
             let (login, session) = self.start_session(&account)?;
             let entry = AuditLog::entry(by, AuditAction::AccountPassword, &account.username, Map::new())?;
             let stored = put(&account, Expect::Version(version))?;
-            if self.try_apply(vec![stored, session, entry, throttle_reset.clone()]).await? {
-                return Ok(login);
-            }
-        }
-        Err(Error::contention("change password"))
+            self.state.apply(vec![stored, session, entry, throttle_reset.clone()]).await?;
+            Ok(login)
+        })
+        .await
     }
 }

@@ -1,5 +1,7 @@
 use std::{error::Error as StdError, time::Duration};
 
+use lkr_state::{ConflictError, contention_reason};
+
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -28,7 +30,7 @@ pub enum ErrorKind {
     Overloaded,
     /// The account was changed by someone else.
     Conflict,
-    /// Every repetition of a change met a conflict. The store works; the same call may succeed later.
+    /// The records changed during every attempt; the same call may succeed later. The store works.
     Contention,
     /// The store is unavailable or busy; the same call may succeed later.
     Unavailable,
@@ -66,10 +68,6 @@ impl Error {
         Self::new(ErrorKind::Taken, "username", "an account has this name already")
     }
 
-    pub(crate) fn contention(operation: &'static str) -> Self {
-        Self::new(ErrorKind::Contention, operation, "the account keeps changing")
-    }
-
     pub(crate) fn internal(
         operation: &'static str,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -82,9 +80,22 @@ impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "account store", error)
+    }
+}
+
+impl ConflictError for Error {
+    /// Whether a write of the store met a conflict. Other errors of kind `Conflict` cannot be repeated.
+    fn is_conflict(&self) -> bool {
+        let source = self.source().and_then(|source| source.downcast_ref::<lkr_state::Error>());
+        source.is_some_and(ConflictError::is_conflict)
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
     }
 }

@@ -1,13 +1,13 @@
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
 use lkr_domain::hex;
-use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write};
+use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use time::OffsetDateTime;
 
 use crate::{
     Actor, AuditAction, AuditLog, Auth, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
     audit::detail,
-    auth::{TRIES, put},
+    auth::put,
     page::RecordListing,
     records::{
         AccountV1, CredentialV1, ListedKeyV1, account_keys, credential_key, damaged, decode, encode,
@@ -91,7 +91,7 @@ impl Auth {
     }
 
     async fn store_key(&self, username: &str, new: NewKey, by: Actor<'_>) -> Result<NewKey> {
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "create key", || async {
             let (account, version) = self.read(username).await?.ok_or_else(Error::no_account)?;
             by.check_same(&account)?;
             check_owner(&account)?;
@@ -100,11 +100,10 @@ impl Auth {
                 let message = format!("an account has at most {MAX_KEYS} keys");
                 return Err(Error::new(ErrorKind::TooMany, "create key", message));
             }
-            if self.try_apply(key_writes(&new, &account, version, by)?).await? {
-                return Ok(new);
-            }
-        }
-        Err(Error::contention("create key"))
+            Ok(self.state.apply(key_writes(&new, &account, version, by)?).await?)
+        })
+        .await?;
+        Ok(new)
     }
 
     /// Up to `limit` keys of an account, newest first, after the key `after`.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_domain::hex;
-use lkr_state::{ErrorKind as StateErrorKind, Expect, KeyedMutex, StateStore, StateStoreExt, Write};
+use lkr_state::{Expect, KeyedMutex, StateStore, StateStoreExt, Write, retry_on_conflict};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use tokio::sync::MutexGuard;
@@ -16,10 +16,6 @@ use crate::{
     Error, ErrorKind, Result,
     records::{FailuresV1, decode, encode},
 };
-
-/// How often a count is repeated after a conflict. In each round, one of the conflicting counts succeeds, so only this
-/// many concurrent failures could exhaust it.
-const TRIES: usize = 64;
 
 /// The limits of failed logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,16 +114,13 @@ impl Throttle {
 
     /// Counts a failure or a registration.
     pub(crate) async fn count(&self, subject: &ThrottleSubject) -> Result<()> {
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "authentication", || async {
             let (mut failures, expect) = self.read(subject).await?;
             add(&mut failures.at_ms, subject.limit, self.window_ms(), now_ms());
             let write = Write::put_for(&subject.key, expect, encode(failures)?, self.options.window);
-            match self.state.apply(vec![write]).await {
-                Err(error) if error.kind() == StateErrorKind::Conflict => {}
-                result => return Ok(result?),
-            }
-        }
-        Err(Error::new(ErrorKind::Contention, "authentication", "too many concurrent attempts"))
+            Ok(self.state.apply(vec![write]).await?)
+        })
+        .await
     }
 
     /// The write that resets the count.

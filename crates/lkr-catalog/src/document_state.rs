@@ -1,7 +1,7 @@
 //! What there is of a document, live and unfinished, read so that a step can be built upon it.
 
 use lkr_domain::{Creator, DocId, Document, TaskId};
-use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -79,9 +79,6 @@ pub struct DocumentState {
     pub held: Vec<FailedAttempt>,
 }
 
-/// How often a document is read that changes while it is.
-const TORN_READS: usize = 16;
-
 /// The most that failed tasks may leave of one document: whoever replaces it again and again has the oldest go.
 pub(crate) const MAX_HELD: usize = 16;
 
@@ -98,21 +95,24 @@ impl Catalog {
     /// nothing changed in between is for the step to expect.
     ///
     /// # Errors
-    /// `Conflict` where it changed each time it was read.
+    /// `Contention` if it changed during each of the attempts to read it.
     pub async fn document_state(&self, doc_id: DocId) -> Result<DocumentState> {
-        for _ in 0..TORN_READS {
-            let unfinished = self.unfinished_of(doc_id).await?;
-            let held = self.held(doc_id).await?;
-            let record = self.state.get(&key::document(doc_id)).await?;
-            let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
-            let now = self.active(doc_id).await?;
-            let present = DocumentState { doc_id, document, unfinished, held };
-            // What is tried again goes the other way.
-            if !present.is_torn() && now == present.unfinished.as_ref().map(|unfinished| unfinished.active) {
-                return Ok(present);
-            }
+        retry_on_conflict(&*self.state, "read document", || self.try_document_state(doc_id)).await
+    }
+
+    /// One read of a document's state, which conflicts if the state changed between its records.
+    async fn try_document_state(&self, doc_id: DocId) -> Result<DocumentState> {
+        let unfinished = self.unfinished_of(doc_id).await?;
+        let held = self.held(doc_id).await?;
+        let record = self.state.get(&key::document(doc_id)).await?;
+        let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
+        let now = self.active(doc_id).await?;
+        let state = DocumentState { doc_id, document, unfinished, held };
+        // A retry moves from failed to unfinished, against the order of these reads.
+        if state.is_torn() || now != state.unfinished.as_ref().map(|unfinished| unfinished.active) {
+            return Err(Error::new(ErrorKind::Conflict, "read document", "it changed during the read"));
         }
-        Err(Error::new(ErrorKind::Conflict, "read document", "it kept changing meanwhile"))
+        Ok(state)
     }
 
     async fn unfinished_of(&self, doc_id: DocId) -> Result<Option<UnfinishedTask>> {

@@ -22,7 +22,7 @@ impl Catalog {
     /// The unfinished task that changes the model, as what there is of a document.
     ///
     /// # Errors
-    /// `Conflict` where it changed each time it was read.
+    /// `Contention` if it changed during each of the attempts to read it.
     pub async fn reembedding(&self) -> Result<DocumentState> {
         self.document_state(REEMBEDDING).await
     }

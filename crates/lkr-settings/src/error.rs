@@ -1,5 +1,7 @@
 use std::error::Error as StdError;
 
+use lkr_state::{ConflictError, contention_reason};
+
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -13,7 +15,7 @@ pub enum ErrorKind {
     Conflict,
     /// The store is unavailable or busy; the same call may succeed later.
     Unavailable,
-    /// Every repetition of a change met a conflict. The store works; the same call may succeed later.
+    /// The records changed during every attempt; the same call may succeed later. The store works.
     Contention,
     /// A stored record cannot be read.
     Corrupt,
@@ -53,10 +55,23 @@ impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::Unavailable,
             lkr_state::ErrorKind::Corrupt => ErrorKind::Corrupt,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "settings store", error)
+    }
+}
+
+impl ConflictError for Error {
+    /// Whether a write of the store met a conflict. Other errors of kind `Conflict` cannot be repeated.
+    fn is_conflict(&self) -> bool {
+        let source = self.source().and_then(|source| source.downcast_ref::<lkr_state::Error>());
+        source.is_some_and(ConflictError::is_conflict)
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
     }
 }

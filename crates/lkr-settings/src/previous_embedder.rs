@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lkr_state::{Expect, StateStoreExt, Write};
+use lkr_state::{Expect, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, ModelEntry, Result, Settings, Snapshot, records::ModelV1};
@@ -13,9 +13,6 @@ pub(crate) const KEY: &str = "settings-embedders";
 
 /// The name of the entry that is stored; its API key is sealed for the place of that entry.
 const ENTRY: &str = "embed";
-
-/// How often a change is repeated after a conflict.
-const TRIES: usize = 32;
 
 /// The entry of an embedding model whose vectors are still in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +49,7 @@ impl Settings {
         others: &[&str],
     ) -> Result<()> {
         let entry = snapshot.stored.models.get(ENTRY).cloned().unwrap_or_default();
-        for _ in 0..TRIES {
+        retry_on_conflict(self.state(), "store previous embedder", || async {
             let record = self.state().get(KEY).await?;
             let before = record.as_ref().map(|record| decode(&record.value)).transpose()?.unwrap_or_default();
             let mut embedders = before.embedders;
@@ -65,16 +62,9 @@ impl Settings {
                 return Ok(());
             }
             let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
-            match self.state().apply(vec![Write::put(KEY, expect, after)]).await {
-                Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => {}
-                result => return Ok(result?),
-            }
-        }
-        Err(Error::new(
-            ErrorKind::Contention,
-            "store previous embedder",
-            "other processes keep changing the record",
-        ))
+            Ok(self.state().apply(vec![Write::put(KEY, expect, after)]).await?)
+        })
+        .await
     }
 
     /// The stored entries of embedding models.

@@ -3,13 +3,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, StateStore, StateStoreExt, Write};
+use lkr_state::{Expect, Record, StateStore, StateStoreExt, Write, retry_on_conflict};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use crate::{
-    Error, ErrorKind, IfMatch, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings,
-    SealingKey, SettingsChange,
+    Error, IfMatch, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings, SealingKey,
+    SettingsChange,
     check::{check_change, check_model, check_ocr},
     derived::Derived,
     merge::{merge, merge_model},
@@ -17,9 +17,6 @@ use crate::{
     resolve::Resolver,
     schema::schema,
 };
-
-/// How often a change is repeated after a conflict.
-const TRIES: usize = 32;
 
 /// Checks whether an address may be called. The reason of a refusal continues a sentence that begins with the setting's
 /// name.
@@ -216,25 +213,24 @@ impl Settings {
         next: impl Fn(&SettingsShared, Option<&Record>) -> Result<SettingsV1>,
     ) -> Result<Arc<Snapshot>> {
         let _guard = self.shared.changing.lock().await;
-        let mut refused = None;
-        for _ in 0..TRIES {
+        // The version that the last attempt met a conflict with.
+        let refused = Mutex::new(None);
+        let lock = || refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = retry_on_conflict(&*self.shared.state, "change settings", || async {
             let record = self.shared.state.get(KEY).await?;
             let version = version_of(record.as_ref());
             if_match.check(&self.shared.etag(version))?;
-            if refused == Some(version) {
+            if *lock() == Some(version) {
                 return Err(Error::conflict("a record that is written with the settings has changed"));
             }
             let stored = encode(&next(&self.shared, record.as_ref())?)?;
-            match self.shared.state.apply(step(record.as_ref(), stored, alongside)).await {
-                Ok(()) => {
-                    self.shared.invalidate_before(version + 1);
-                    return self.current().await;
-                }
-                Err(error) if error.kind() == StateErrorKind::Conflict => refused = Some(version),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Error::new(ErrorKind::Contention, "change settings", "other processes keep changing them"))
+            *lock() = Some(version);
+            self.shared.state.apply(step(record.as_ref(), stored, alongside)).await?;
+            Ok(version)
+        })
+        .await?;
+        self.shared.invalidate_before(version + 1);
+        self.current().await
     }
 }
 

@@ -154,4 +154,8 @@ impl StateStore for SkipDamagedScan {
     async fn health(&self) -> Result<()> {
         self.store.health().await
     }
+
+    fn report_contention(&self, operation: &'static str) {
+        self.store.report_contention(operation);
+    }
 }

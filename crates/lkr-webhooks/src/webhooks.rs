@@ -9,7 +9,7 @@ use std::{
 use lkr_domain::WebhookId;
 use lkr_outgoing::Outgoing;
 use lkr_sealing::SealingKey;
-use lkr_state::{StateStore, StateStoreExt, Write};
+use lkr_state::{StateStore, StateStoreExt, Write, retry_on_conflict};
 use time::OffsetDateTime;
 use tokio::sync::{Mutex, Notify};
 
@@ -21,9 +21,6 @@ use crate::{
 
 /// The largest number of webhooks. See docs/studies.md#webhook-limits.
 pub const MAX_WEBHOOKS: usize = 20;
-
-/// How often a change is repeated after a conflict.
-const TRIES: usize = 32;
 
 /// What [`Webhooks`] needs from the program.
 pub struct Dependencies {
@@ -171,22 +168,17 @@ impl WebhooksShared {
         next: impl Fn(&WebhookSet) -> Result<Vec<WebhookV1>>,
     ) -> Result<()> {
         let _guard = self.changing.lock().await;
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.deps.state, operation, || async {
             let webhooks = self.load().await?;
             let mut step = vec![webhooks.replace(next(&webhooks)?)?];
             step.extend_from_slice(alongside);
             self.deps.outbox.subscriptions.invalidate(&webhooks);
-            match self.deps.state.apply(step).await {
-                Ok(()) => {
-                    // If this read fails, the deliverer's next round reads them.
-                    let _ = self.load().await;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Error::new(ErrorKind::Contention, operation, "other processes keep changing the webhooks"))
+            Ok::<_, Error>(self.deps.state.apply(step).await?)
+        })
+        .await?;
+        // If this read fails, the deliverer's next round reads them.
+        let _ = self.load().await;
+        Ok(())
     }
 }
 

@@ -150,7 +150,7 @@ proptest! {
         seed in any::<u64>(),
         groups in prop::collection::vec(prop::collection::vec(any_call(), 1..4), 1..12),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(run(seed, groups))?;
     }
 }

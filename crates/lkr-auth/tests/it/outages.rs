@@ -108,3 +108,22 @@ async fn change_and_audit_entry_are_applied_together_or_not_at_all() {
         assert_ne!(bob, deleted);
     }
 }
+
+#[tokio::test]
+async fn endless_conflicts_end_as_contention_and_not_as_an_outage() {
+    let inner: Arc<dyn StateStore> = Arc::new(MemoryState::default());
+    let (sound, _) = auth_over(Arc::clone(&inner), &options()).await;
+    add(&sound, "bob", Role::User).await;
+    let conflicting =
+        FailingState::new(inner, |name| (name == "apply").then_some(lkr_state::ErrorKind::Conflict));
+    let auth = Auth::new(Arc::new(conflicting), &options()).unwrap();
+    let results = [
+        auth.change_account("bob", disabled(true), by("admin")).await.map(drop),
+        auth.create_key("bob", "key", None, by("bob")).await.map(drop),
+        auth.change_password("bob", PASSWORD, OTHER, by("bob")).await.map(drop),
+        login(&auth, "bob", OTHER).await.map(drop),
+    ];
+    for result in results {
+        assert_eq!(kind_of(result), ErrorKind::Contention);
+    }
+}

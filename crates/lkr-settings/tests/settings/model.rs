@@ -214,6 +214,6 @@ async fn run(steps: Vec<Step>) {
 proptest! {
     #[test]
     fn random_changes_equal_the_reference_model(steps in vec(step(), 1..24)) {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(steps));
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(run(steps));
     }
 }

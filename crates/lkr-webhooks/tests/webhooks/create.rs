@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lkr_sealing::SealingKey;
-use lkr_state::ScanOrder;
+use lkr_state::{ErrorKind as StateErrorKind, FailingState, MemoryState, ScanOrder};
 use lkr_webhooks::{DeliveryOutcome, ErrorKind, EventKind, MAX_WEBHOOKS, NewWebhook};
 
 use crate::support::{Fixture, OK, Receiver, SECRET, fast_options, new_webhook};
@@ -53,4 +53,14 @@ async fn secrets_are_sealed_and_another_key_sends_nothing() {
     assert_eq!(receiver.received().len(), 0, "nothing is sent unsigned");
     let _deliverer = fixture.start();
     receiver.wait(1).await;
+}
+
+#[tokio::test]
+async fn create_with_endless_conflicts_ends_as_contention() {
+    let conflicting = FailingState::new(Arc::new(MemoryState::new()), |operation| {
+        (operation == "apply").then_some(StateErrorKind::Conflict)
+    });
+    let fixture = Fixture::with_state(Arc::new(conflicting), SealingKey::generate(), fast_options()).await;
+    let error = fixture.webhooks.create(new_webhook("http://127.0.0.1:9/"), vec![]).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Contention && error.is_retryable(), "{error}");
 }

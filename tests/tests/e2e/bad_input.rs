@@ -1,4 +1,4 @@
-//! Every refusal with its code, and a server that goes on.
+//! Every refusal has its code, and the server keeps working.
 
 mod bodies;
 mod requests;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const UNKNOWN: &str = "00000000000000000000000000000000";
 
-/// Runs `bad`, and then looks whether the server still does its work.
+/// Runs `bad`, then checks that the server still works.
 fn withstood(bad: impl FnOnce(&Server)) {
     let server = Server::start();
     bad(&server);
