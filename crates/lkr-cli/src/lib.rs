@@ -1,16 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod backup;
-mod base;
 mod bench;
 mod collection;
 mod compare;
 mod doctor;
 mod eval;
-mod fill;
 mod folders;
 mod http;
+mod import;
 mod ingest;
+mod local_kb;
 mod parse;
 mod stats;
 

@@ -215,7 +215,7 @@ impl ReconcileLoop {
     async fn restore_previous(&self) -> anyhow::Result<()> {
         let live = self.kb.embedding().await?;
         let Some(live) = live.live.filter(|_| !live.speaks) else { return Ok(()) };
-        let recorded = self.settings.kept_embedders().await?.into_iter().find(|kept| kept.id == live);
+        let recorded = self.settings.previous_embedders().await?.into_iter().find(|kept| kept.id == live);
         let Some(PreviousEmbedder { entry, folder, .. }) = recorded else { return Ok(()) };
         let embedder = match (&entry.provider, folder) {
             (Some(_), _) => (self.connect)(entry, self.outgoing.clone()).await.map(Some)?,
@@ -240,6 +240,6 @@ impl ReconcileLoop {
         let folder = self.local_model_dir.display().to_string();
         let folder = Some(folder).filter(|_| snapshot.settings.models.embed.provider.is_none());
         let live = self.kb.embedding().await?.live.unwrap_or_default();
-        Ok(self.settings.keep_embedder(snapshot, id, folder, &[&live]).await?)
+        Ok(self.settings.store_previous_embedder(snapshot, id, folder, &[&live]).await?)
     }
 }

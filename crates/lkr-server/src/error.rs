@@ -216,7 +216,9 @@ impl From<lkr_auth::Error> for ApiError {
             ErrorKind::Taken | ErrorKind::TooMany => Self::conflict(error.to_string()),
             ErrorKind::RateLimited { retry_after } => Self::rate_limited(error.to_string(), retry_after),
             ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Conflict | ErrorKind::Overloaded | ErrorKind::Unavailable => Self::overloaded(&error),
+            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Overloaded | ErrorKind::Unavailable => {
+                Self::overloaded(&error)
+            }
             _ => Self::internal(&error),
         }
     }
@@ -228,6 +230,7 @@ impl From<lkr_settings::Error> for ApiError {
         match error.kind() {
             ErrorKind::Invalid => Self::invalid(error.to_string()),
             ErrorKind::Conflict => Self::conflict(error.to_string()),
+            ErrorKind::Contention => Self::overloaded(&error),
             ErrorKind::Unavailable if !disk_is_full(&error) => Self::overloaded(&error),
             _ => Self::internal(&error),
         }
@@ -242,7 +245,7 @@ impl From<lkr_webhooks::Error> for ApiError {
             ErrorKind::NotFound => Self::not_found(error.reason()),
             ErrorKind::TooMany => Self::conflict(error.reason()),
             ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
-            ErrorKind::Conflict | ErrorKind::Unavailable => Self::overloaded(&error),
+            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Unavailable => Self::overloaded(&error),
             _ => Self::internal(&error),
         }
     }

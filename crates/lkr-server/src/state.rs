@@ -125,7 +125,7 @@ impl AppState {
 
     /// Counts the model calls of a purpose: embed, summarize or classify.
     #[must_use]
-    pub(crate) fn call_observer(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
+    pub fn call_observer(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
         self.metrics.model_calls(purpose)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lkr::{Task, ports::StateStore};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::{AddressCheck, SealingKey};
-use lkr_webhooks::{DeliveryOptions, EventOutbox, Parts, Webhooks};
+use lkr_webhooks::{DeliveryOptions, Dependencies, EventOutbox, Webhooks};
 use serde_json::Value;
 
 use crate::{state::AppState, wire::tasks::TaskItem};
@@ -25,7 +25,7 @@ pub async fn open_webhooks(
     app: &AppState,
 ) -> lkr_webhooks::Result<Webhooks> {
     let (options, observe) = (DeliveryOptions::default(), app.metrics.deliveries());
-    Webhooks::open(Parts { state, sealing, outgoing, outbox, options, observe }).await
+    Webhooks::open(Dependencies { state, sealing, outgoing, outbox, options, observe }).await
 }
 
 /// The check that the addresses of models must pass.

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use lkr::ports::{EmbedKind, Embedder};
 use lkr_models::{EmbedderProfile, Result};
 
-use crate::{bench::bits::Bits, collection::Input};
+use crate::{bench::random::XorShift64, collection::Input};
 
 /// How far a copy's vector lies from the text's own: the noise in each dimension is at most this, so that the cosine of
 /// the two is about .94 in 384 dimensions.
@@ -84,8 +84,8 @@ fn beside(text: &str, vector: Vec<f32>) -> Vec<f32> {
     }
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    let mut bits = Bits::new(hasher.finish());
-    let noisy: Vec<f32> = vector.into_iter().map(|value| value + NOISE * bits.around_zero()).collect();
+    let mut random = XorShift64::new(hasher.finish());
+    let noisy: Vec<f32> = vector.into_iter().map(|value| value + NOISE * random.around_zero()).collect();
     let length = noisy.iter().map(|value| value * value).sum::<f32>().sqrt();
     noisy.into_iter().map(|value| value / length).collect()
 }

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use lkr::{DocId, NewDocument};
 use lkr_ingest::SimhashIndex;
 
-use crate::{base::Base, bench::bits::Bits, collection::collection};
+use crate::{bench::random::XorShift64, collection::collection, local_kb::LocalKnowledgeBase};
 
 /// What `lkr bench dedup` is told.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ const THRESHOLDS: [u32; 6] = [0, 3, 8, 16, 32, 64];
 
 /// What it takes to look up a fingerprint, and to bring a document in, in one run.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct DedupReport {
     fingerprints: usize,
     documents: usize,
     ingestion: Duration,
@@ -45,14 +45,14 @@ pub(super) struct Figures {
 }
 
 /// Brings documents in, and after each looks its likes up.
-pub(super) async fn measure(args: &Args) -> Result<Figures> {
+pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
     let mut inputs = collection(&args.dir)?;
     inputs.truncate(args.documents);
     ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
     let documents = inputs.len();
-    let base = Base::make(&args.data_dir, args.model.as_deref()).await?;
-    let mut bits = Bits::new(0x9e37_79b9_7f4a_7c15);
-    let chance = index(args.fingerprints, || bits.next());
+    let local_kb = LocalKnowledgeBase::make(&args.data_dir, args.model.as_deref()).await?;
+    let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
+    let chance = index(args.fingerprints, || random.next());
     // The worst there is: every one of them may be the nearest.
     let alike = index(args.fingerprints, || 0xffff);
     let mut lookups: Vec<_> = THRESHOLDS.map(|threshold| (threshold, Duration::ZERO, Duration::ZERO)).into();
@@ -65,18 +65,18 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
             ..NewDocument::default()
         };
         let began = Instant::now();
-        base.kb.add(document).await?;
+        local_kb.kb.add(document).await?;
         ingestion += began.elapsed();
         for (threshold, by_chance, by_likes) in &mut lookups {
-            *by_chance += lookup(&chance, bits.next(), *threshold);
+            *by_chance += lookup(&chance, random.next(), *threshold);
             *by_likes += lookup(&alike, 0, *threshold);
         }
     }
-    base.kb.close().await;
+    local_kb.kb.close().await;
     let mean = |total: Duration| total / u32::try_from(documents).unwrap_or(u32::MAX);
     let lookups =
         lookups.into_iter().map(|(threshold, chance, likes)| (threshold, mean(chance), mean(likes)));
-    Ok(Figures {
+    Ok(DedupReport {
         fingerprints: args.fingerprints,
         documents,
         ingestion: mean(ingestion),
@@ -84,19 +84,19 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
     })
 }
 
-fn index(n: usize, mut bits: impl FnMut() -> u64) -> SimhashIndex {
+fn index(n: usize, mut random: impl FnMut() -> u64) -> SimhashIndex {
     let mut near = SimhashIndex::default();
-    (0..n).for_each(|_| near.insert(DocId::new(), bits()));
+    (0..n).for_each(|_| near.insert(DocId::new(), random()));
     near
 }
 
-fn lookup(near: &SimhashIndex, bits: u64, threshold: u32) -> Duration {
+fn lookup(near: &SimhashIndex, random: u64, threshold: u32) -> Duration {
     let began = Instant::now();
-    black_box(near.nearest(black_box(bits), threshold, &HashSet::new()));
+    black_box(near.nearest(black_box(random), threshold, &HashSet::new()));
     began.elapsed()
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for DedupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fingerprints, documents, ingestion, lookups } = self;
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;

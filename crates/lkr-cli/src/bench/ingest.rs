@@ -11,7 +11,7 @@ use lkr::{
 use tokio::task::JoinSet;
 
 use crate::{
-    bench::quiet::{cpu_time, quiet},
+    bench::idle::{cpu_time, wait_until_idle},
     collection::Input,
 };
 
@@ -70,9 +70,9 @@ pub(super) async fn measure(
         if slice.is_empty() {
             return Ok(total);
         }
-        let start = (quiet().await, used());
+        let start = (wait_until_idle().await, used());
         let documents = bring_in(kb, slice).await?;
-        let end = (quiet().await, used());
+        let end = (wait_until_idle().await, used());
         total.whole.add(start, end);
         let passages = passages(kb, documents).await?;
         total.passages += passages.len();

@@ -9,13 +9,13 @@ use anyhow::{Result, ensure};
 use lkr::{Mode, SearchOptions, SearchRequest, retrieval::Searcher};
 
 use crate::{
-    base::{Base, embedder},
     bench::{
         copies::{CopyEmbedder, copy_of},
-        quiet::quiet,
+        idle::wait_until_idle,
     },
     collection::{Gold, Input, Query, collection},
-    fill::fill_up,
+    import::import_missing,
+    local_kb::{LocalKnowledgeBase, embedder},
     stats::Latency,
 };
 
@@ -55,52 +55,52 @@ const WAYS: [(&str, Mode, bool); 3] = [
 
 /// By size of the knowledge base: how long each way took.
 #[derive(Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct LayersReport {
     queries: usize,
     sizes: Vec<(u64, Vec<Latency>)>,
 }
 
 /// Measures at each size, and lets the knowledge base grow in between.
-pub(super) async fn measure(args: &Args) -> Result<Figures> {
+pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
     let inputs = collection(&args.dir)?;
     ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
     ensure!(args.chunks.is_sorted(), "the numbers of chunks do not grow");
     let mut queries = Gold::read(&args.dir, None)?.queries;
     queries.truncate(args.queries);
     let embedder = CopyEmbedder::new(embedder(&args.model)?);
-    let base = Base::with(&args.data_dir, Some(Arc::new(embedder))).await?;
-    let mut figures = Figures { queries: queries.len(), sizes: Vec::new() };
+    let local_kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::new(embedder))).await?;
+    let mut figures = LayersReport { queries: queries.len(), sizes: Vec::new() };
     for &size in &args.chunks {
-        let chunks = grow(&base, &inputs, size).await?;
-        figures.sizes.push((chunks, ask(&base, &queries).await?));
+        let chunks = grow(&local_kb, &inputs, size).await?;
+        figures.sizes.push((chunks, ask(&local_kb, &queries).await?));
     }
-    base.kb.close().await;
+    local_kb.kb.close().await;
     Ok(figures)
 }
 
 /// Brings copies in until there are as many chunks, waits until nothing is left to do in the background, and answers how
 /// many there are.
-async fn grow(base: &Base, inputs: &[Input], size: u64) -> Result<u64> {
+async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
     let mut copy = 0;
     loop {
-        let chunks = base.kb.stats().await?.counts.chunks;
+        let chunks = local_kb.kb.stats().await?.counts.chunks;
         if chunks >= size {
             // Where the machine is busy with other things, what is left may look like nothing for a moment.
             for _ in 0..QUIET {
-                quiet().await;
+                wait_until_idle().await;
             }
             return Ok(chunks);
         }
         let copies = inputs.iter().map(|input| copy_of(input, copy));
-        fill_up(&base.kb, copies.collect()).await?;
+        import_missing(&local_kb.kb, copies.collect()).await?;
         copy += 1;
     }
 }
 
 /// Asks each query in every way, another one first each time.
-async fn ask(base: &Base, queries: &[Query]) -> Result<Vec<Latency>> {
+async fn ask(local_kb: &LocalKnowledgeBase, queries: &[Query]) -> Result<Vec<Latency>> {
     let ways = WAYS.map(|(_, mode, second_round)| {
-        (mode, base.searcher(SearchOptions { second_round, ..SearchOptions::default() }))
+        (mode, local_kb.searcher(SearchOptions { second_round, ..SearchOptions::default() }))
     });
     let mut took = vec![Vec::new(); ways.len()];
     for query in queries.iter().take(WARM) {
@@ -125,7 +125,7 @@ async fn search(searcher: &Searcher, mode: Mode, query: &Query) -> Result<Durati
     Ok(began.elapsed())
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for LayersReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (chunks, latencies) in &self.sizes {
             writeln!(f, "{chunks} chunks, {} queries", self.queries)?;

@@ -40,7 +40,7 @@ pub(super) struct Args {
 
 /// Searches with and without logins beside them.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct LoginsReport {
     searchers: usize,
     searches: usize,
     alone: Latency,
@@ -51,7 +51,7 @@ pub(super) struct Report {
 
 /// Measures against a running server, with accounts that it makes for the time: logins of one account wait for each
 /// other.
-pub(super) fn measure(args: &Args) -> Result<Report> {
+pub(super) fn measure(args: &Args) -> Result<LoginsReport> {
     let queries = Gold::read(&args.dir, None)?.queries;
     ensure!(!queries.is_empty(), "{} has no queries", args.dir.display());
     let admin = args.login.log_in()?;
@@ -78,7 +78,7 @@ fn credentials(n: usize) -> Value {
     json!({ "username": format!("bench-{now:x}-{n}"), "password": secret.repeat(2) })
 }
 
-fn measure_as(args: &Args, queries: &[Query], accounts: &[Value]) -> Result<Report> {
+fn measure_as(args: &Args, queries: &[Query], accounts: &[Value]) -> Result<LoginsReport> {
     let client = args.login.anonymous();
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     let (mut logins, mut logging_in) = (0, Duration::ZERO);
@@ -100,7 +100,7 @@ fn measure_as(args: &Args, queries: &[Query], accounts: &[Value]) -> Result<Repo
     }
     let searches = alone.len();
     let (alone, beside) = (Latency::of(alone), Latency::of(beside));
-    Ok(Report { searchers: args.searchers, searches, alone, beside, logins, logging_in })
+    Ok(LoginsReport { searchers: args.searchers, searches, alone, beside, logins, logging_in })
 }
 
 /// Asks every query once, and answers how long each took.
@@ -151,13 +151,13 @@ fn search_beside_logins(
     })
 }
 
-impl Report {
+impl LoginsReport {
     fn ratio(&self) -> f64 {
         self.beside.p99_ms / self.alone.p99_ms
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoginsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { searchers, searches, alone, beside, logins, logging_in } = self;
         writeln!(f, "search     {searches} searches each, {searchers} at once")?;

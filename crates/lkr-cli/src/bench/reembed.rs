@@ -11,10 +11,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 
-use super::{ingest::bring_in, turned::Turned};
+use super::{ingest::bring_in, rotated::RotatedEmbedder};
 use crate::{
-    base::{Base, embedder},
     collection::{Gold, Query, collection},
+    local_kb::{LocalKnowledgeBase, embedder},
     stats::Latency,
 };
 
@@ -42,7 +42,7 @@ const SAME: f32 = 0.01;
 
 /// What searches are like before a change of the model and while it lasts.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(super) struct ReembedReport {
     documents: usize,
     before: Sample,
     during: Sample,
@@ -60,12 +60,12 @@ struct Sample {
 type Cosines = HashMap<(usize, String), f32>;
 
 /// Brings the documents in, searches, changes the model, and searches on until that is done.
-pub(super) async fn measure(args: &Args) -> Result<Figures> {
+pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
     let mut inputs = collection(&args.dir)?;
     inputs.truncate(args.documents.unwrap_or(usize::MAX));
     let queries = Gold::read(&args.dir, None)?.queries;
     let own = embedder(&args.model)?;
-    let kb = Base::with(&args.data_dir, Some(Arc::clone(&own))).await?.kb;
+    let kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::clone(&own))).await?.kb;
     let documents = bring_in(&kb, inputs).await?.len();
     let mut searches =
         Searches { kb: &kb, queries: &queries, cosines: HashMap::new(), asked: 0, failed: 0, mixed: 0 };
@@ -76,8 +76,8 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
         before.took.extend(searches.round().await);
     }
     let begun = Instant::now();
-    let turned: Arc<dyn Embedder> = Arc::new(Turned::new(own));
-    let task = kb.set_embedder(Some(turned), &"bench".into()).await?.context("nothing is embedded anew")?;
+    let rotated: Arc<dyn Embedder> = Arc::new(RotatedEmbedder::new(own));
+    let task = kb.set_embedder(Some(rotated), &"bench".into()).await?.context("nothing is embedded anew")?;
     let mut during = Sample::default();
     while !has_ended(&kb, task.task_id).await? {
         during.took.push(searches.next().await);
@@ -86,7 +86,7 @@ pub(super) async fn measure(args: &Args) -> Result<Figures> {
     searches.round().await;
     let (failed, mixed) = (searches.failed, searches.mixed);
     kb.close().await;
-    Ok(Figures { documents, before, during, took, failed, mixed })
+    Ok(ReembedReport { documents, before, during, took, failed, mixed })
 }
 
 async fn has_ended(kb: &KnowledgeBase, task_id: TaskId) -> Result<bool> {
@@ -141,7 +141,7 @@ impl Searches<'_> {
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for ReembedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, during) = (Latency::of(self.before.took.clone()), Latency::of(self.during.took.clone()));
         let line = |f: &mut fmt::Formatter<'_>, name: &str, sample: &Sample, latency: Latency| {

@@ -2,17 +2,17 @@ use std::{fmt, time::Duration};
 
 use crate::bench::{
     ingest::{Cost, Ingestion},
-    search::Searches,
+    search::SearchCost,
 };
 
 /// The figures of `lkr bench speed`.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct SpeedReport {
     pub(super) ingestion: Ingestion,
-    pub(super) search: Searches,
+    pub(super) search: SearchCost,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SpeedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ingestion { documents, passages, whole, engine } = self.ingestion;
         writeln!(f, "ingestion  {documents} documents, {passages} passages")?;
@@ -24,7 +24,7 @@ impl fmt::Display for Report {
         let ratio = |of: fn(&Cost) -> Duration| of(&engine).as_secs_f64() / of(&whole).as_secs_f64();
         let (wall, cpu) = (ratio(|cost| cost.wall), ratio(|cost| cost.cpu));
         writeln!(f, "  ratio    {wall:.3} of the engine's throughput, {cpu:.3} by CPU time")?;
-        let Searches { queries, whole, legs } = self.search;
+        let SearchCost { queries, whole, legs } = self.search;
         writeln!(f, "search     {queries} queries")?;
         writeln!(f, "  whole    {:.2} ms p50, {:.2} p99", whole.p50_ms, whole.p99_ms)?;
         writeln!(

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::{
-    eval::{search, systems},
+    eval::{server_search, systems},
     http::Client,
 };
 
@@ -34,9 +34,9 @@ pub(super) struct Citation<'a> {
     text: &'a str,
 }
 
-impl<'a> From<&'a search::Hit> for Citation<'a> {
-    fn from(hit: &'a search::Hit) -> Self {
-        let search::Hit { chunk_id, doc_id, source, text, char_start, char_end } = hit;
+impl<'a> From<&'a server_search::Hit> for Citation<'a> {
+    fn from(hit: &'a server_search::Hit) -> Self {
+        let server_search::Hit { chunk_id, doc_id, source, text, char_start, char_end } = hit;
         Self { chunk_id, document: doc_id, source, range: (*char_start, *char_end), text }
     }
 }

@@ -6,18 +6,18 @@ use anyhow::{Context, Result};
 use lkr_eval::{Comparison, Measures};
 
 use crate::{
-    base::Base,
     collection::{Gold, Query, collection, name_of},
     eval::{
         Args,
         citations::Citations,
-        figures::{Figures, LayerRecall, Row, Significance, SystemLatency},
         judge::{Judge, Target},
+        local_report::{Figures, LayerRecall, Row, Significance, SystemLatency},
         per_query::{self, Judged},
         show,
         systems::{FLAT, FLAT_RRF, Found, LAYERED, LAYERED_RRF, System, systems},
     },
-    fill::fill_with,
+    import::import_collection,
+    local_kb::LocalKnowledgeBase,
     stats::{Latency, mean},
 };
 
@@ -51,15 +51,15 @@ async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(Figures,
     let name = name_of(&args.dir)?;
     let inputs = collection(&args.dir)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
-    let base = Base::open(data_dir, args.model.as_deref()).await?;
-    fill_with(&base.kb, inputs).await?;
+    let local_kb = LocalKnowledgeBase::open(data_dir, args.model.as_deref()).await?;
+    import_collection(&local_kb.kb, inputs).await?;
     let judge = Judge { prefix: format!("{name}:"), gold };
     let mut seen = Seen::default();
-    for system in systems(&base, args.second_round) {
+    for system in systems(&local_kb, args.second_round) {
         ask_all(&system, &judge, &mut citations, &mut seen).await?;
     }
-    let counts = base.kb.stats().await?.counts;
-    base.kb.close().await;
+    let counts = local_kb.kb.stats().await?.counts;
+    local_kb.kb.close().await;
     let figures = Figures {
         collection: name,
         documents: counts.l1,

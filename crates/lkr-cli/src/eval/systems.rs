@@ -8,7 +8,7 @@ use lkr::{
     retrieval::{LegKind, Ranks, Searcher},
 };
 
-use crate::base::Base;
+use crate::local_kb::LocalKnowledgeBase;
 
 /// How many results are asked for: as far as recall is measured.
 const RESULTS: usize = 100;
@@ -50,7 +50,7 @@ pub(super) struct Hit {
 }
 
 /// All ways to search: each kind of legs alone over the chunks, then flat and layered with both kinds of fusion.
-pub(super) fn systems(base: &Base, second_round: bool) -> Vec<System> {
+pub(super) fn systems(local_kb: &LocalKnowledgeBase, second_round: bool) -> Vec<System> {
     let both = [
         (FLAT, Mode::Flat, Fusion::Graded),
         (FLAT_RRF, Mode::Flat, Fusion::Rrf),
@@ -62,9 +62,9 @@ pub(super) fn systems(base: &Base, second_round: bool) -> Vec<System> {
     let both = both.map(|(name, mode, fusion)| (name, mode, fusion, None));
     let system = |(name, mode, fusion, only)| {
         let options = SearchOptions { second_round, only, ..SearchOptions::default() };
-        System { name, searcher: base.searcher(options), mode, fusion }
+        System { name, searcher: local_kb.searcher(options), mode, fusion }
     };
-    let has_voice = |only| base.embedder.is_some() || only != Some(LegKind::Dense);
+    let has_voice = |only| local_kb.embedder.is_some() || only != Some(LegKind::Dense);
     alone.into_iter().chain(both).filter(|(.., only)| has_voice(*only)).map(system).collect()
 }
 

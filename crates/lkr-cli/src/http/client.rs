@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response, typestate::WithoutBody};
 
-use crate::http::Refusal;
+use crate::http::ApiError;
 
 /// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -129,8 +129,8 @@ fn read(mut response: Response<Body>) -> Result<Answer> {
     match serde_json::from_slice::<Envelope>(&body) {
         Ok(Envelope { code: 0, data, .. }) => Ok(Answer { data, cached }),
         Ok(Envelope { code, message, .. }) => {
-            Err(Refusal { status, code: Some(code), message, retry_after }.into())
+            Err(ApiError { status, code: Some(code), message, retry_after }.into())
         }
-        Err(_) => Err(Refusal { status, code: None, message: String::new(), retry_after }.into()),
+        Err(_) => Err(ApiError { status, code: None, message: String::new(), retry_after }.into()),
     }
 }

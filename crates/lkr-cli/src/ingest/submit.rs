@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     collection::Input,
-    http::{Client, Refusal},
+    http::{ApiError, Client},
 };
 
 /// How many documents are sent at once.
@@ -69,7 +69,7 @@ pub(super) fn patiently<T>(ask: impl Fn() -> Result<T>) -> Result<T> {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        match error.downcast_ref::<Refusal>().and_then(Refusal::pause) {
+        match error.downcast_ref::<ApiError>().and_then(ApiError::pause) {
             Some(pause) if Instant::now() + pause < deadline => thread::sleep(pause),
             _ => return Err(error),
         }

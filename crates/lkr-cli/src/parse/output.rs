@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use super::{
-    answer::{Answer, body},
+    parsed_file::{ParsedFile, body},
     sources::name_of,
 };
 
@@ -42,9 +42,9 @@ impl Output {
 
     /// Writes what was read in a file, or prints it, under its name where it is one of several. Warnings that do not
     /// stand in JSON are told apart.
-    pub(super) fn write(&self, answer: Answer, several: bool) -> Result<()> {
+    pub(super) fn write(&self, answer: ParsedFile, several: bool) -> Result<()> {
         let parsed = if self.body { body(&answer.parsed) } else { answer.parsed };
-        let answer = Answer { parsed, ..answer };
+        let answer = ParsedFile { parsed, ..answer };
         if !self.json {
             for warning in &answer.parsed.warnings {
                 writeln!(stderr(), "{}: warning: {warning}", answer.file_name)?;
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    fn save(&self, answer: &Answer, folder: &Path) -> Result<()> {
+    fn save(&self, answer: &ParsedFile, folder: &Path) -> Result<()> {
         let save = |ending: &str, content: &str| {
             let path = folder.join(format!("{}.{ending}", answer.file_name));
             fs::write(&path, content).with_context(|| format!("write {}", path.display()))
@@ -67,7 +67,7 @@ impl Output {
         save("txt", &answer.parsed.text)
     }
 
-    fn print(&self, answer: &Answer, several: bool) -> Result<()> {
+    fn print(&self, answer: &ParsedFile, several: bool) -> Result<()> {
         let mut stdout = stdout().lock();
         if self.json {
             return Ok(writeln!(stdout, "{}", answer.to_json()?)?);

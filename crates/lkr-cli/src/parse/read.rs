@@ -5,21 +5,21 @@ use lkr::{
     ports::parsers::{Markdown, Parser, PlainText},
 };
 
-use super::{answer::Answer, sources::name_of};
+use super::{parsed_file::ParsedFile, sources::name_of};
 
 /// What stands in a file, or why it was refused.
 pub(super) async fn read(
     reader: &FileReader,
     plugins: &FilePlugins,
     source: &Path,
-) -> Result<Answer, String> {
+) -> Result<ParsedFile, String> {
     let (file, length) = open(source).map_err(|error| error.to_string())?;
     let file_name = name_of(source);
     let plugin = plugin_of(plugins, &file_name);
     let source = FileSource { file_name: file_name.clone(), media_type: None, file, length };
     let extracted = reader.read(source, plugins).await.map_err(|error| error.reason())?;
     let parsed = extracted.read().map_err(|error| error.reason())?;
-    Ok(Answer { file_name, plugin, parsed })
+    Ok(ParsedFile { file_name, plugin, parsed })
 }
 
 fn open(path: &Path) -> std::io::Result<(File, u64)> {

@@ -1,7 +1,7 @@
 //! Login, logout and passwords.
 
 use actix_web::http::{Method, StatusCode};
-use lkr_auth::Attempt;
+use lkr_auth::LoginAttempt;
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -89,9 +89,9 @@ fn attempt<'a>(
     username: &'a str,
     password: &'a SecretInput,
     request_id: &'a RequestId,
-) -> Attempt<'a> {
+) -> LoginAttempt<'a> {
     let (address, request_id) = (cx.client_address(), request_id.as_str());
-    Attempt { username, password: &password.0, address, request_id }
+    LoginAttempt { username, password: &password.0, address, request_id }
 }
 
 async fn logout(PendingPassword(caller): PendingPassword, mut cx: RequestContext) -> HandlerResult {

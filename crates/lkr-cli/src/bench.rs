@@ -1,26 +1,26 @@
 //! `lkr bench`: how much the service adds to what it stands on.
 
-mod bits;
 mod copies;
 mod dedup;
+mod idle;
 mod ingest;
 mod layers;
 mod logins;
-mod quiet;
+mod random;
 mod reembed;
 mod report;
+mod rotated;
 mod search;
-mod turned;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result};
 
 use crate::{
-    base::Base,
     collection::{Gold, collection},
+    local_kb::LocalKnowledgeBase,
 };
-use report::Report;
+use report::SpeedReport;
 
 /// What `lkr bench` is told.
 #[derive(Debug, clap::Args)]
@@ -73,14 +73,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn measure(speed: &Speed) -> Result<Report> {
+async fn measure(speed: &Speed) -> Result<SpeedReport> {
     let mut inputs = collection(&speed.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
     let gold = Gold::read(&speed.dir, None)?;
-    let base = Base::make(&speed.data_dir, Some(&speed.model)).await?;
-    let embedder = base.embedder.as_ref().context("a model")?;
-    let ingestion = ingest::measure(&base.kb, embedder, inputs).await?;
-    let search = search::measure(&base, embedder, &gold.queries).await?;
-    base.kb.close().await;
-    Ok(Report { ingestion, search })
+    let local_kb = LocalKnowledgeBase::make(&speed.data_dir, Some(&speed.model)).await?;
+    let embedder = local_kb.embedder.as_ref().context("a model")?;
+    let ingestion = ingest::measure(&local_kb.kb, embedder, inputs).await?;
+    let search = search::measure(&local_kb, embedder, &gold.queries).await?;
+    local_kb.kb.close().await;
+    Ok(SpeedReport { ingestion, search })
 }

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Waits until the process is idle, and answers since when. At once where the system does not tell how much CPU time
 /// it has used.
-pub(super) async fn quiet() -> Instant {
+pub(super) async fn wait_until_idle() -> Instant {
     loop {
         let since = Instant::now();
         let Some(before) = cpu_time() else { return since };

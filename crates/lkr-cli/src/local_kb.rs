@@ -14,14 +14,14 @@ use object_store::local::LocalFileSystem;
 
 /// A knowledge base as the server opens it, and the parts of it that are measured by themselves.
 #[derive(Debug)]
-pub(crate) struct Base {
+pub(crate) struct LocalKnowledgeBase {
     pub(crate) kb: KnowledgeBase,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) vectors: Arc<dyn VectorStore>,
     pub(crate) catalog: Catalog,
 }
 
-impl Base {
+impl LocalKnowledgeBase {
     /// Makes one in a folder that is empty or not there yet.
     pub(crate) async fn make(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
         if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {

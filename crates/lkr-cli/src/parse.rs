@@ -1,7 +1,7 @@
 //! `lkr parse`: the text of files, read as the server reads them.
 
-mod answer;
 mod output;
+mod parsed_file;
 mod read;
 mod sources;
 

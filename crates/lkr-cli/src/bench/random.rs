@@ -1,8 +1,8 @@
 /// Numbers as of chance, the same in each run: xorshift64.
 #[derive(Debug, Clone)]
-pub(super) struct Bits(u64);
+pub(super) struct XorShift64(u64);
 
-impl Bits {
+impl XorShift64 {
     /// Those that begin with a seed; all seeds are good.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed.max(1))

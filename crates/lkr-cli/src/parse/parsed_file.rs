@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// What was read in a file.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ParsedFile {
     pub(super) file_name: String,
     pub(super) plugin: String,
     pub(super) parsed: Parsed,
@@ -33,7 +33,7 @@ struct WireBlock<'a> {
     furniture: bool,
 }
 
-impl Answer {
+impl ParsedFile {
     /// The answer in one line of JSON.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
         let Parsed { text, blocks, warnings } = &self.parsed;
@@ -120,7 +120,7 @@ mod tests {
     fn offsets_count_code_points() {
         let title = BlockKind::Heading { level: 2, title: "Größe".to_owned() };
         let parsed = parsed(&[(title, "Größe", false), (BlockKind::Table, "東京", true)]);
-        let answer = Answer { file_name: "a.pdf".to_owned(), plugin: "lopdf".to_owned(), parsed };
+        let answer = ParsedFile { file_name: "a.pdf".to_owned(), plugin: "lopdf".to_owned(), parsed };
         let written: serde_json::Value = serde_json::from_str(&answer.to_json().unwrap()).unwrap();
         let block = |kind, level, title, start, end, furniture| {
             json!({"kind": kind, "level": level, "title": title, "page": 1, "char_start": start, "char_end": end,

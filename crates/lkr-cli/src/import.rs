@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Brings in what is not there yet, equal texts included, and answers how many that were. Refused where the knowledge
 /// base holds anything else.
-pub(crate) async fn fill_with(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+pub(crate) async fn import_collection(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let there = sources(kb).await?;
     let wanted: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
     if let Some(other) = there.iter().find(|source| !wanted.contains(source.as_str())) {
@@ -25,7 +25,7 @@ pub(crate) async fn fill_with(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<
 }
 
 /// The same, whatever else is there.
-pub(crate) async fn fill_up(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+pub(crate) async fn import_missing(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let there = sources(kb).await?;
     bring_in(kb, inputs, &there).await
 }
@@ -100,11 +100,11 @@ mod tests {
         let Input { title, source, text } = input(0);
         let document = NewDocument { title, source, text, ..NewDocument::default() };
         kb.submit(document, Submission::default()).await.unwrap();
-        assert_eq!(fill_with(&kb, (0..3).map(input).collect()).await.unwrap(), 2);
+        assert_eq!(import_collection(&kb, (0..3).map(input).collect()).await.unwrap(), 2);
         assert_eq!(kb.stats().await.unwrap().counts.l1, 3);
-        assert_eq!(fill_with(&kb, (0..3).map(input).collect()).await.unwrap(), 0);
-        let refused = fill_with(&kb, vec![input(1)]).await.unwrap_err();
+        assert_eq!(import_collection(&kb, (0..3).map(input).collect()).await.unwrap(), 0);
+        let refused = import_collection(&kb, vec![input(1)]).await.unwrap_err();
         assert!(refused.to_string().contains("moons:"), "{refused}");
-        assert_eq!(fill_up(&kb, vec![input(1), input(7)]).await.unwrap(), 1);
+        assert_eq!(import_missing(&kb, vec![input(1), input(7)]).await.unwrap(), 1);
     }
 }

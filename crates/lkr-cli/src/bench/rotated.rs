@@ -9,12 +9,12 @@ use lkr_models::{EmbedderProfile, Result};
 
 /// An embedder under another id, whose vectors have each value at the next place.
 #[derive(Debug)]
-pub(super) struct Turned {
+pub(super) struct RotatedEmbedder {
     inner: Arc<dyn Embedder>,
     profile: EmbedderProfile,
 }
 
-impl Turned {
+impl RotatedEmbedder {
     pub(super) fn new(inner: Arc<dyn Embedder>) -> Self {
         let own = inner.profile().clone();
         let profile = EmbedderProfile {
@@ -27,7 +27,7 @@ impl Turned {
 }
 
 #[async_trait]
-impl Embedder for Turned {
+impl Embedder for RotatedEmbedder {
     fn profile(&self) -> &EmbedderProfile {
         &self.profile
     }
@@ -52,12 +52,12 @@ mod tests {
     #[tokio::test]
     async fn turned_vectors_keep_their_cosines_and_mean_nothing_to_others() {
         let own = Arc::new(MemoryEmbedder::new());
-        let turned = Turned::new(own.clone());
-        assert_ne!(turned.profile().id, own.profile().id);
+        let rotated = RotatedEmbedder::new(own.clone());
+        assert_ne!(rotated.profile().id, own.profile().id);
         let texts = ["ice on Europa".to_owned(), "Europa hides ice".to_owned()];
         let (a, b) = (
             own.embed(EmbedKind::Passage, &texts).await.unwrap(),
-            turned.embed(EmbedKind::Passage, &texts).await.unwrap(),
+            rotated.embed(EmbedKind::Passage, &texts).await.unwrap(),
         );
         let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         assert!((cosine(&a[0], &a[1]) - cosine(&b[0], &b[1])).abs() < 1e-5);

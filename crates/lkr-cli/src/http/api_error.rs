@@ -2,7 +2,7 @@ use std::{error::Error, fmt, time::Duration};
 
 /// What the service said instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     /// The HTTP status.
     pub(crate) status: u16,
     /// The code of the envelope; `None` where there was none.
@@ -19,14 +19,14 @@ const OVERLOADED: u64 = 1010;
 /// How long to wait where an overloaded service does not say.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
-impl Refusal {
+impl ApiError {
     /// How long to wait before the same request is worth another try; `None` where it is not.
     pub(crate) fn pause(&self) -> Option<Duration> {
         (self.code == Some(OVERLOADED)).then(|| self.retry_after.unwrap_or(DEFAULT_PAUSE))
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {
             Some(code) => write!(f, "the server refused with {code}: {}", self.message),
@@ -35,7 +35,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl Error for Refusal {}
+impl Error for ApiError {}
 
 #[cfg(test)]
 mod tests {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn only_an_overloaded_service_is_tried_again() {
-        let refusal = |code, retry_after| Refusal { status: 503, code, message: String::new(), retry_after };
+        let refusal = |code, retry_after| ApiError { status: 503, code, message: String::new(), retry_after };
         let seven = Duration::from_secs(7);
         assert_eq!(refusal(Some(1010), Some(seven)).pause(), Some(seven));
         assert_eq!(refusal(Some(1010), None).pause(), Some(DEFAULT_PAUSE));

@@ -1,12 +1,12 @@
 //! `lkr eval`: the queries of a collection, asked and judged: of a knowledge base in this process, or of a server.
 
 mod citations;
-mod figures;
 mod judge;
 mod local;
+mod local_report;
 mod per_query;
-mod report;
-mod search;
+mod server_report;
+mod server_search;
 mod systems;
 
 pub(crate) use judge::Target;
@@ -31,8 +31,8 @@ use crate::{
     stats::Latency,
 };
 use citations::Citations;
-use report::{QueryFigures, Report};
-use search::Search;
+use server_report::{QueryFigures, Report};
+use server_search::Search;
 
 /// What `lkr eval` is told.
 #[derive(Debug, clap::Args)]
@@ -139,7 +139,7 @@ fn evaluate(search: &Search, name: &str, gold: &Gold, ingested: Option<ingest::R
     Ok(Report::new(name, ingested, judged, Latency::of(latencies), citations.finish()))
 }
 
-fn judge(name: &str, query: &Query, found: &search::Found) -> QueryFigures {
+fn judge(name: &str, query: &Query, found: &server_search::Found) -> QueryFigures {
     let prefix = format!("{name}:");
     let sources = found.results.iter().filter_map(|result| result.source.strip_prefix(prefix.as_str()));
     let ranking = distinct(sources.map(str::to_owned));
