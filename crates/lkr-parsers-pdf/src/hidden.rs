@@ -2,7 +2,8 @@
 
 use crate::{
     page::{Line, Page, Rect},
-    read::{Engine, Picture},
+    read::Engine,
+    render::{PageBitmap, contrast},
 };
 
 /// Pixels that a page is drawn with to see whether pale text shows.
@@ -45,7 +46,9 @@ pub(crate) fn drop_hidden(engine: &dyn Engine, index: usize, page: &mut Page, lo
 fn drop_pale(engine: &dyn Engine, index: usize, page: &mut Page, looks: &mut Looks) {
     if looks.pictures > 0 && !page.turned {
         looks.pictures -= 1;
-        if let (Some(frame), Some(picture)) = (page.frame, engine.picture(index, PIXELS)) {
+        if let (Some(frame), Some(picture)) =
+            (page.frame, engine.renderer().ok().and_then(|renderer| renderer.render(index, PIXELS)))
+        {
             return page.lines.retain(|line| !line.pale || shows(line, frame, &picture));
         }
     }
@@ -73,30 +76,8 @@ fn drop_undrawn(engine: &dyn Engine, index: usize, page: &mut Page) {
     }
 }
 
-/// Whether the picture shows anything where the line stands; where it stands is not known, it does.
-fn shows(line: &Line, frame: Rect, picture: &Picture) -> bool {
+/// Whether the image shows anything in the line's area. Lines without a known area count as shown.
+fn shows(line: &Line, frame: Rect, image: &PageBitmap) -> bool {
     let Some(place) = line.place else { return true };
-    let (width, height) = (picture.width as f32, picture.height as f32);
-    let scale = width / (frame.right - frame.left);
-    if (height / frame.height() / scale - 1.0).abs() > 0.03 {
-        return true;
-    }
-    let across = pixels((place.left - frame.left) * scale, (place.right - frame.left) * scale, picture.width);
-    let down = pixels((frame.top - place.top) * scale, (frame.top - place.bottom) * scale, picture.height);
-    let Ok(row) = usize::try_from(picture.width) else { return true };
-    let rows = picture.grey.chunks_exact(row.max(1)).skip(down.start).take(down.len());
-    let greys = rows.flat_map(|row| row.get(across.clone()).unwrap_or_default());
-    let (low, high) = greys.fold((u8::MAX, 0), |(low, high), grey| (low.min(*grey), high.max(*grey)));
-    low > high || high - low >= CONTRAST
-}
-
-/// The whole pixels from one place to another.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "both ends are cut to the picture"
-)]
-fn pixels(from: f32, to: f32, end: u32) -> std::ops::Range<usize> {
-    let cut = |place: f32| place.clamp(0.0, end as f32) as usize;
-    cut(from.floor())..cut(to.ceil())
+    contrast(image, frame, place).is_none_or(|contrast| contrast >= CONTRAST)
 }

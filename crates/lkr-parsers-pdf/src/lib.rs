@@ -14,6 +14,7 @@ mod pace;
 mod page;
 mod pdfium;
 mod read;
+mod render;
 mod runs;
 
 pub use lopdf::Lopdf;

@@ -32,7 +32,8 @@ use crate::{
     PdfOptions, error,
     outline::{self, Entry},
     page::{Page, Rect},
-    read::{self, Engine, Picture},
+    read::{self, Engine},
+    render::PageRenderer,
     runs,
 };
 
@@ -100,12 +101,8 @@ impl Engine for Open {
         None
     }
 
-    fn picture(&self, _: usize, _: u32) -> Option<Picture> {
-        None
-    }
-
-    fn draws(&self) -> bool {
-        false
+    fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
+        Err("the plugin lopdf cannot render pages".to_owned())
     }
 
     fn is_encrypted(&self) -> bool {

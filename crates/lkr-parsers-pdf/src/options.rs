@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use lkr_parsers::Ocr;
 
@@ -15,6 +15,9 @@ pub struct PdfOptions {
     pub max_pages: usize,
     /// The most pixels a page is drawn with for reading; a larger page is drawn coarser.
     pub max_pixels: u32,
+    /// PDFium's library. `PdfOxide` renders pages with it; without it pages are rendered only with the feature
+    /// `oxide-rendering`.
+    pub pdfium_library: Option<PathBuf>,
     /// Whether the outline makes the headings, where there is one.
     pub outline: bool,
 }
@@ -27,6 +30,7 @@ impl Default for PdfOptions {
             ocr_time: Duration::from_mins(1),
             max_pages: 20_000,
             max_pixels: 24_000_000,
+            pdfium_library: None,
             outline: true,
         }
     }

@@ -1,13 +1,15 @@
 //! pdf_oxide: the default, pure Rust.
 
 mod objects;
+#[cfg(feature = "oxide-rendering")]
+mod render;
 mod runs;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell, path::Path};
 
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
-use pdf_oxide::{PdfDocument, rendering};
+use pdf_oxide::PdfDocument;
 
 use crate::{
     PdfOptions,
@@ -16,7 +18,9 @@ use crate::{
     lopdf::{Ground, Pale},
     outline::{self, Entry},
     page::{Page, Rect},
-    read::{self, Engine, Picture},
+    pdfium,
+    read::{self, Engine},
+    render::PageRenderer,
 };
 
 /// Reads PDF files with pdf_oxide, and with unpdf what pdf_oxide finds no text in.
@@ -47,7 +51,10 @@ impl Parser for PdfOxide {
         if clean.settle(source, pages) {
             document = error::guarded(|| open(&clean.bytes));
         }
-        read::read(&Oxide { document: document?, clean, source: *source }, source, &self.options)
+        let library = self.options.pdfium_library.as_deref();
+        let engine =
+            Oxide { document: document?, clean: &clean, source: *source, library, pdfium: OnceCell::new() };
+        read::read(&engine, source, &self.options)
     }
 }
 
@@ -61,8 +68,12 @@ fn open(bytes: &[u8]) -> Result<PdfDocument> {
 
 struct Oxide<'a> {
     document: PdfDocument,
-    clean: Clean<'a>,
+    clean: &'a Clean<'a>,
     source: Source<'a>,
+    /// PDFium's library, if it is to render pages.
+    library: Option<&'a Path>,
+    /// The file as PDFium opened it for rendering, or why it did not.
+    pdfium: OnceCell<std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String>>,
 }
 
 impl Engine for Oxide<'_> {
@@ -81,7 +92,7 @@ impl Engine for Oxide<'_> {
         // The engine does not say which text is not drawn. Where lopdf does not either, and some of a page may be, the
         // picture of the page tells.
         let veiled = || self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content));
-        if self.clean.is_unchecked(index) && veiled() {
+        if self.clean.is_unchecked(index) && veiled() && self.renderer().is_ok() {
             lines.iter_mut().for_each(|line| line.pale = true);
         }
         Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines })
@@ -118,17 +129,34 @@ impl Engine for Oxide<'_> {
         Some(self.clean.lopdf.as_ref()?)
     }
 
-    fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture> {
-        let frame = self.frame(index)?;
-        let dpi = read::resolution(frame.right - frame.left, frame.height(), max_pixels)?;
-        let mut options = rendering::RenderOptions::with_dpi(dpi).as_raw();
-        options.max_output_pixels = u64::from(max_pixels);
-        let image = rendering::render_page(&self.document, index, &options).ok()?;
-        Some(Picture { width: image.width, height: image.height, grey: read::grey(&image.data), dpi })
+    fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
+        match self.pdfium.get_or_init(|| self.open_pdfium()) {
+            Ok(document) => Ok(document),
+            Err(reason) => self.own_renderer(reason),
+        }
     }
 }
 
-impl Oxide<'_> {
+impl<'a> Oxide<'a> {
+    /// PDFium's document of the file, for rendering. Its library is loaded only when the first page is to be rendered.
+    fn open_pdfium(&self) -> std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String> {
+        let Some(library) = self.library else {
+            return Err("set LKR_PDFIUM_LIBRARY to the path of PDFium's library".to_owned());
+        };
+        pdfium::open_renderer(library, &self.clean.bytes, self.pages())
+    }
+
+    #[cfg(feature = "oxide-rendering")]
+    fn own_renderer(&self, _: &str) -> std::result::Result<&dyn PageRenderer, String> {
+        Ok(self)
+    }
+
+    #[cfg(not(feature = "oxide-rendering"))]
+    #[expect(clippy::unused_self, reason = "the other variant returns it")]
+    fn own_renderer(&self, reason: &str) -> std::result::Result<&dyn PageRenderer, String> {
+        Err(reason.to_owned())
+    }
+
     fn frame(&self, index: usize) -> Option<Rect> {
         let (left, bottom, right, top) = self.document.get_page_visible_box(index).ok()?;
         (left < right && bottom < top).then_some(Rect { left, bottom, right, top })

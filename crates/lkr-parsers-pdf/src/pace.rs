@@ -79,12 +79,7 @@ mod tests {
     use lkr_parsers::Result;
 
     use super::*;
-    use crate::{
-        PdfOptions,
-        outline::Entry,
-        page::Page,
-        read::{Picture, read},
-    };
+    use crate::{PdfOptions, outline::Entry, page::Page, read::read, render::PageRenderer};
 
     /// Reads every page as one word, and takes that long for it.
     struct Reader {
@@ -112,8 +107,8 @@ mod tests {
             None
         }
 
-        fn picture(&self, _: usize, _: u32) -> Option<Picture> {
-            None
+        fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
+            Err("not under test".to_owned())
         }
 
         fn faster(&self) -> Option<&dyn Engine> {

@@ -2,6 +2,9 @@
 
 mod lines;
 mod outline;
+mod render;
+
+pub(crate) use render::open_renderer;
 
 use std::{
     fmt,
@@ -12,8 +15,7 @@ use std::{
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
 use pdfium_render::prelude::{
-    PdfBitmapFormat, PdfDocument, PdfPageIndex, PdfPageRenderRotation, PdfRect, PdfRenderConfig,
-    PdfSecurityHandlerRevision, Pdfium as Library,
+    PdfDocument, PdfPageIndex, PdfPageRenderRotation, PdfRect, PdfSecurityHandlerRevision, Pdfium as Library,
 };
 
 use crate::{
@@ -23,7 +25,8 @@ use crate::{
     lopdf::{Ground, Pale},
     outline::Entry,
     page::{Page, Rect},
-    read::{self, Engine, Picture},
+    read::{self, Engine},
+    render::PageRenderer,
 };
 
 /// The library, which a process binds once.
@@ -143,14 +146,8 @@ impl Engine for Open<'_> {
         Some(self.clean.lopdf.as_ref()?)
     }
 
-    fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture> {
-        let page = self.document.pages().get(number(index)).ok()?;
-        let dpi = read::resolution(page.width().value, page.height().value, max_pixels)?;
-        let config =
-            PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRA).scale_page_by_factor(dpi as f32 / 72.0);
-        let bitmap = page.render_with_config(&config).ok()?;
-        let (width, height) = (u32::try_from(bitmap.width()).ok()?, u32::try_from(bitmap.height()).ok()?);
-        Some(Picture { width, height, grey: read::grey(&bitmap.as_rgba_bytes()), dpi })
+    fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
+        Ok(&self.document)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     outline::Entry,
     pace::Pace,
     page::Page,
+    render::PageRenderer,
 };
 
 /// A document that an engine has opened.
@@ -30,8 +31,8 @@ pub(crate) trait Engine {
     /// What another engine reads, where that is better than `pages`.
     fn second(&self, pages: &[Page]) -> Option<Vec<Page>>;
 
-    /// The page as a picture of at most `max_pixels`; nothing where the engine draws none.
-    fn picture(&self, index: usize, max_pixels: u32) -> Option<Picture>;
+    /// What renders the pages, or why nothing does.
+    fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String>;
 
     /// How many hidden texts were left out before the engine has opened the document.
     fn hidden(&self) -> usize {
@@ -48,11 +49,6 @@ pub(crate) trait Engine {
         None
     }
 
-    /// Whether it draws pages at all.
-    fn draws(&self) -> bool {
-        true
-    }
-
     /// Whether the file is encrypted, though it opens without a password.
     fn is_encrypted(&self) -> bool {
         false
@@ -62,37 +58,6 @@ pub(crate) trait Engine {
     fn faster(&self) -> Option<&dyn Engine> {
         None
     }
-}
-
-/// A page as a picture.
-pub(crate) struct Picture {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-    pub(crate) grey: Vec<u8>,
-    pub(crate) dpi: u32,
-}
-
-/// The resolution at which pages are read as pictures.
-const DPI: f32 = 200.0;
-
-/// Pixels an inch for a page of that size in points, and how many pixels it has then.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are finite and positive")]
-pub(crate) fn resolution(width: f32, height: f32, max_pixels: u32) -> Option<u32> {
-    let area = width / 72.0 * (height / 72.0);
-    if !area.is_finite() || area <= 0.0 {
-        return None;
-    }
-    let dpi = DPI.min((max_pixels as f32 / area).sqrt());
-    (dpi >= 20.0).then_some(dpi as u32)
-}
-
-/// The grey of pixels of four bytes: red, green, blue and how much they cover.
-pub(crate) fn grey(pixels: &[u8]) -> Vec<u8> {
-    let weigh = |[red, green, blue, _]: &[u8; 4]| {
-        let sum = u32::from(*red) * 77 + u32::from(*green) * 150 + u32::from(*blue) * 29;
-        u8::try_from(sum >> 8).unwrap_or(u8::MAX)
-    };
-    pixels.as_chunks().0.iter().map(weigh).collect()
 }
 
 /// Reads a document through its engine.
@@ -209,15 +174,23 @@ impl Reading<'_> {
         let Some(ocr) = self.options.ocr.as_deref() else {
             return self.count(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
         };
-        if !self.engine.draws() {
-            return self.count_unread(empty.len(), "this plugin draws no pages that OCR could read");
+        if empty.is_empty() {
+            return;
         }
+        let renderer = match self.engine.renderer() {
+            Ok(renderer) => renderer,
+            Err(reason) => {
+                let (one, many) =
+                    ("has no text and no renderer is available", "have no text and no renderer is available");
+                return self.count(empty.len(), &format!("{one}: {reason}"), &format!("{many}: {reason}"));
+            }
+        };
         let end = Instant::now() + self.options.ocr_time;
         let most = self.options.ocr_pages;
         let (wanted, rest) = empty.split_at_checked(most).unwrap_or((&empty, &[]));
         let (mut undrawn, mut late) = (0, 0);
         for (done, index) in wanted.iter().enumerate() {
-            match self.picture(*index, ocr, end) {
+            match self.picture(renderer, *index, ocr, end) {
                 Seen::Read => {}
                 Seen::NotDrawn => undrawn += 1,
                 Seen::TooLate => {
@@ -237,11 +210,11 @@ impl Reading<'_> {
     }
 
     /// Reads one page as a picture.
-    fn picture(&mut self, index: usize, ocr: &dyn Ocr, end: Instant) -> Seen {
+    fn picture(&mut self, renderer: &dyn PageRenderer, index: usize, ocr: &dyn Ocr, end: Instant) -> Seen {
         if end <= Instant::now() {
             return Seen::TooLate;
         }
-        let picture = guarded(|| Ok(self.engine.picture(index, self.options.max_pixels)));
+        let picture = guarded(|| Ok(renderer.render(index, self.options.max_pixels)));
         let Ok(Some(picture)) = picture else { return Seen::NotDrawn };
         let image =
             PageImage { width: picture.width, height: picture.height, grey: &picture.grey, dpi: picture.dpi };

@@ -148,7 +148,9 @@ impl Chosen {
                     Ok(opened) => opened,
                     Err(error) => (None, Some(format!("text in pictures is not read: {}", error.reason()))),
                 };
-                let options = PdfOptions { ocr, ocr_time: self.ocr_time, ..PdfOptions::default() };
+                let pdfium_library = self.tools.pdfium.clone();
+                let options =
+                    PdfOptions { ocr, ocr_time: self.ocr_time, pdfium_library, ..PdfOptions::default() };
                 (pdf(&self.plugins.pdf, &self.tools, options)?, warning)
             }
         })
