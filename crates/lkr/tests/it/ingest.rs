@@ -109,7 +109,7 @@ async fn a_delete_ends_the_task_that_runs() {
     until("two batches are stored", async || points(&ground).await[3] == 8).await;
     assert_eq!(kb.delete(task.doc_id().unwrap()).await.unwrap().total(), 0);
     let task = kb.task(task.task_id).await.unwrap().unwrap();
-    let error = task.error.unwrap();
+    let error = task.error.clone().unwrap();
     assert_eq!(
         (task.status, error.reason, error.retryable),
         (TaskStatus::Failed, FailureReason::Cancelled, false)
