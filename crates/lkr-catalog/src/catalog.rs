@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use lkr_domain::{DocId, Document, TaskId};
-use lkr_state::{Record, StateStore, StateStoreExt, Write};
+use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, Write};
 
 use crate::{Outbox, Result, Task, document, task_record::read_task};
 
@@ -32,6 +32,22 @@ impl Catalog {
     #[must_use]
     pub fn with_outbox(self, outbox: Arc<dyn Outbox>) -> Self {
         Self { outbox: Some(outbox), ..self }
+    }
+
+    /// Repeats `attempt` while it loses a compare-and-set, see [`lkr_state::retry_on_conflict`].
+    ///
+    /// # Errors
+    /// The first error that is not a conflict; contention after the last attempt.
+    pub async fn retry_on_conflict<T, E, F>(
+        &self,
+        operation: &'static str,
+        attempt: impl FnMut() -> F,
+    ) -> std::result::Result<T, E>
+    where
+        E: ConflictError,
+        F: Future<Output = std::result::Result<T, E>>,
+    {
+        lkr_state::retry_on_conflict(&*self.state, operation, attempt).await
     }
 
     /// The record of a live document.

@@ -6,7 +6,9 @@ use lkr_domain::{DocId, Document, Metadata};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::{ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, catalog::key, check_properties};
+use crate::{
+    ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, catalog::key, check_line, check_properties,
+};
 
 /// What to change of a document; `None` keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,7 @@ impl DocumentChange {
     /// The document as it shall be.
     pub fn apply(&self, document: &Document) -> Result<Document, LimitExceeded> {
         let mut after = document.clone();
+        self.check_lines()?;
         if let Some(title) = &self.title {
             after.title.clone_from(title);
         }
@@ -42,6 +45,12 @@ impl DocumentChange {
         self.amend(&mut after.metadata);
         check_properties(&after.title, &after.source, &after.metadata)?;
         Ok(after)
+    }
+
+    /// Only the new values: a stored title or source above the limit does not block other changes.
+    fn check_lines(&self) -> Result<(), LimitExceeded> {
+        check_line("title", self.title.as_deref().unwrap_or_default())?;
+        check_line("source", self.source.as_deref().unwrap_or_default())
     }
 
     fn amend(&self, metadata: &mut Metadata) {

@@ -45,7 +45,7 @@ pub use outbox::Outbox;
 pub use points::{
     NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
 };
-pub use properties::{LimitExceeded, check_properties};
+pub use properties::{LimitExceeded, check_line, check_properties, check_text, check_text_bytes};
 pub use referenced::ReferencedRevision;
 pub use remove::Deleted;
 pub use scan::{Entry, ScannedRecord};

@@ -23,6 +23,9 @@ pub const MAX_METADATA_KEYS: usize = 64;
 /// The most that title, source and metadata may come to together, in bytes of JSON: that is how records are stored.
 pub const MAX_PROPERTIES_BYTES: usize = 256 * 1024;
 
+/// The longest text of a [`NewDocument`], in bytes of UTF-8.
+pub const MAX_NEW_TEXT_BYTES: usize = 16 * 1024 * 1024;
+
 /// A document to be ingested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewDocument {

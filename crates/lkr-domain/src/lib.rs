@@ -10,8 +10,8 @@ mod sparse;
 mod structure;
 
 pub use document::{
-    Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES,
-    Metadata, NewDocument, Original, RESERVED_METADATA, SPACE_DEFAULT,
+    Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_NEW_TEXT_BYTES,
+    MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA, SPACE_DEFAULT,
 };
 pub use file_name::{last_component, stem_and_suffix};
 pub use hex::hex;

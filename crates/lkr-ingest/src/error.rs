@@ -9,23 +9,25 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The input cannot be ingested.
     Invalid,
-    /// The task was overtaken: its document was deleted, or another worker has it.
-    Overtaken,
-    /// Something else has to end first; it is tried again after this time.
+    /// A record changed between being read and being written. Repeating the operation may succeed.
+    Conflict,
+    /// The task was cancelled, its document deleted or replaced, or another worker has it.
+    Superseded,
+    /// Another operation has to end first. The runner repeats the attempt after this pause.
     Waiting(std::time::Duration),
-    /// How things stand does not allow it.
+    /// The current state of the task or store does not allow the operation.
     Refused,
-    /// The queue is full; try again later.
+    /// The queue is full. The same call may succeed later.
     Overloaded,
-    /// The records changed during every attempt; the same call may succeed later. The stores work.
+    /// The records changed during every attempt. The stores work, and the same call may succeed later.
     Contention,
-    /// One of the service's own stores is away or full; the same call may succeed later.
-    StoreAway,
-    /// A model did not answer; the same call may succeed later.
-    ModelAway,
-    /// The text of this one document cannot be read; the same call may succeed later.
+    /// One of the service's own stores is unavailable or full. The same call may succeed later.
+    StoreUnavailable,
+    /// A model did not respond. The same call may succeed later.
+    ModelUnavailable,
+    /// The text of this document cannot be read. The same call may succeed later.
     Unreadable,
-    /// The embedding model has no vectors for a text of this one document.
+    /// The model cannot embed a text of this document.
     Unembeddable,
     /// Anything else.
     Internal,
@@ -35,14 +37,21 @@ lkr_domain::declare_error! {
     /// A failure of ingestion: its kind, the operation, and the source.
     retryable: ErrorKind::Overloaded
         | ErrorKind::Contention
-        | ErrorKind::StoreAway
-        | ErrorKind::ModelAway
+        | ErrorKind::StoreUnavailable
+        | ErrorKind::ModelUnavailable
         | ErrorKind::Unreadable
+}
+
+impl Error {
+    /// Whether the task that failed should stop: it was superseded, or its fencing token no longer holds.
+    pub(crate) fn is_superseded(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Superseded | ErrorKind::Conflict)
+    }
 }
 
 impl ConflictError for Error {
     fn is_conflict(&self) -> bool {
-        self.kind() == ErrorKind::Overtaken
+        self.kind() == ErrorKind::Conflict
     }
 
     fn contention(operation: &'static str, attempts: u32) -> Self {
@@ -53,10 +62,10 @@ impl ConflictError for Error {
 impl From<lkr_catalog::Error> for Error {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
-            lkr_catalog::ErrorKind::Conflict => ErrorKind::Overtaken,
+            lkr_catalog::ErrorKind::Conflict => ErrorKind::Conflict,
             lkr_catalog::ErrorKind::Contention => ErrorKind::Contention,
             lkr_catalog::ErrorKind::Refused => ErrorKind::Refused,
-            lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreAway,
+            lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreUnavailable,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "catalog", error)
@@ -65,7 +74,7 @@ impl From<lkr_catalog::Error> for Error {
 
 impl From<lkr_vectors::Error> for Error {
     fn from(error: lkr_vectors::Error) -> Self {
-        let kind = if error.is_retryable() { ErrorKind::StoreAway } else { ErrorKind::Internal };
+        let kind = if error.is_retryable() { ErrorKind::StoreUnavailable } else { ErrorKind::Internal };
         Self::new(kind, "vector store", error)
     }
 }
@@ -73,9 +82,10 @@ impl From<lkr_vectors::Error> for Error {
 impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
-            lkr_state::ErrorKind::Conflict | lkr_state::ErrorKind::LeaseLost => ErrorKind::Overtaken,
+            lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::LeaseLost => ErrorKind::Superseded,
             lkr_state::ErrorKind::Contention => ErrorKind::Contention,
-            _ if error.is_retryable() => ErrorKind::StoreAway,
+            _ if error.is_retryable() => ErrorKind::StoreUnavailable,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "task queue", error)
@@ -85,7 +95,7 @@ impl From<lkr_state::Error> for Error {
 impl From<lkr_models::Error> for Error {
     fn from(error: lkr_models::Error) -> Self {
         let kind = match error.kind() {
-            _ if error.is_retryable() => ErrorKind::ModelAway,
+            _ if error.is_retryable() => ErrorKind::ModelUnavailable,
             lkr_models::ErrorKind::Config => ErrorKind::Internal,
             _ => ErrorKind::Unembeddable,
         };
@@ -95,13 +105,13 @@ impl From<lkr_models::Error> for Error {
 
 impl From<lkr_taxonomy::Error> for Error {
     fn from(error: lkr_taxonomy::Error) -> Self {
-        let kind = if error.is_retryable() { ErrorKind::ModelAway } else { ErrorKind::Internal };
+        let kind = if error.is_retryable() { ErrorKind::ModelUnavailable } else { ErrorKind::Internal };
         Self::new(kind, "classify", error)
     }
 }
 
 impl From<tokio::task::JoinError> for Error {
-    /// A blocking step that panicked: the document fails, the process goes on.
+    /// A blocking step panicked: the attempt fails, the process continues.
     fn from(error: tokio::task::JoinError) -> Self {
         Self::new(ErrorKind::Internal, "blocking step", error)
     }

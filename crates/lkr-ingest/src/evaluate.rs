@@ -1,41 +1,22 @@
-//! Judging searches by what a person says is right.
+//! The task that measures the quality of searches.
 
-use std::{fmt::Debug, time::Instant};
+use std::time::Instant;
 
-use async_trait::async_trait;
-use lkr_catalog::{ActiveTask, EvaluateResult, Progress, SearchQuality, Stage, Task, TaskResult};
+use lkr_catalog::{ActiveTask, EvaluateResult, Stage, Task, TaskResult};
 
-use crate::{Error, ErrorKind, Result, ingestor::Inner, pipeline::Report};
+use crate::{Error, ErrorKind, Ports, Result, SearchQualities, report::Report};
 
-/// Searches and judges. What it is given is the gold set as it was accepted.
-#[async_trait]
-pub trait Evaluator: Debug + Send + Sync + 'static {
-    /// The figures of flat and of layered searches. `report` hears how many queries are done.
-    async fn evaluate(&self, gold: &[u8], report: &(dyn Fn(Progress) + Send + Sync)) -> Result<Judged>;
-}
-
-/// What flat and layered searches are worth.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
-    /// Chunks alone.
-    pub flat: SearchQuality,
-    /// All layers.
-    pub layered: SearchQuality,
-}
-
-/// Runs the gold set of a task, and ends the task.
-pub(crate) async fn evaluate(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
+/// Runs the gold set of a task and ends the task.
+pub(crate) async fn evaluate(ports: &Ports, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
     let begun = Instant::now();
     let fail = |reason| Error::new(ErrorKind::Internal, "evaluate", reason);
-    let evaluator = inner.ports.evaluator.as_ref().ok_or_else(|| fail("nothing here judges searches"))?;
-    let gold = inner.ports.catalog.gold(task.task_id).await?;
-    let gold = gold.ok_or_else(|| fail("the gold set is gone"))?;
-    let heard = |progress| {
-        report.send_replace((Stage::Evaluate, progress));
-    };
-    let Judged { flat, layered } = evaluator.evaluate(&gold, &heard).await?;
+    let evaluator = ports.evaluator.as_ref().ok_or_else(|| fail("no evaluator is configured"))?;
+    let gold = ports.catalog.gold(task.task_id).await?;
+    let gold = gold.ok_or_else(|| fail("the gold set of the task is missing"))?;
+    let progress = |progress| report.progress(Stage::Evaluate, progress);
+    let SearchQualities { flat, layered } = evaluator.evaluate(&gold, &progress).await?;
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let queries = flat.queries;
     let result = TaskResult::Evaluated(EvaluateResult { flat, layered, elapsed_ms });
-    Ok(inner.ports.catalog.end(active, &task.done(Stage::Evaluate, queries, result)).await?)
+    Ok(ports.catalog.end(active, &task.done(Stage::Evaluate, queries, result)).await?)
 }

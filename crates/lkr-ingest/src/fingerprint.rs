@@ -1,4 +1,4 @@
-//! What texts are told by from one another.
+//! Fingerprints of texts, by which equal and near texts are found.
 
 use std::hash::Hasher;
 
@@ -8,14 +8,15 @@ use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 use unicode_normalization::UnicodeNormalization;
 
-/// The fingerprint of a text, for ever the same. In time linear in the text; beside it, memory for its different words.
+/// The fingerprint of a text. Fingerprints are stored, so the function never changes. Takes time linear in the text and memory
+/// for its distinct words.
 #[must_use]
 pub fn fingerprint(text: &str) -> Fingerprint {
     let normal = normal(text);
     Fingerprint { sha256: hex(&Sha256::digest(&normal)), simhash: simhash(&normal) }
 }
 
-/// The normal form: NFC, runs of white space as one space, none at the ends.
+/// The text in NFC, with single spaces between words.
 fn normal(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -27,9 +28,9 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// The similarity hash of Charikar ("Similarity estimation techniques from rounding algorithms", 2002) over the words
-/// of a text and the pairs of neighbours among them, without regard to case, each counted once: how often the common
-/// words of a language stand in a text says little of what it is.
+/// The SimHash of Charikar ("Similarity estimation techniques from rounding algorithms", 2002) over the distinct words of a
+/// text and the distinct pairs of adjacent words, ignoring case. Counting each once keeps common words from dominating. See
+/// docs/studies.md#near-duplicates.
 fn simhash(normal: &str) -> u64 {
     let lower = normal.to_lowercase();
     let mut features = std::collections::HashSet::new();
@@ -42,7 +43,7 @@ fn simhash(normal: &str) -> u64 {
         }
     }
     if features.is_empty() {
-        // Marks alone, which only equal texts have in common.
+        // Without words only equal texts are near.
         return hash(lower.as_bytes());
     }
     let mut sums = [0_i64; 64];
@@ -54,7 +55,7 @@ fn simhash(normal: &str) -> u64 {
     sums.iter().enumerate().fold(0, |bits, (bit, sum)| bits | u64::from(*sum > 0) << bit)
 }
 
-/// A hash that is the same for ever, because what it makes is stored.
+/// A hash that never changes, because fingerprints are stored.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(bytes);
@@ -76,11 +77,11 @@ mod tests {
         (fingerprint(one).simhash ^ fingerprint(other).simhash).count_ones()
     }
 
-    /// What an earlier version stored for this text.
+    /// The stored SimHash of the text below.
     const STORED: &str = "9615268f519a8d47";
 
     #[test]
-    fn what_is_stored_stays_what_it_was() {
+    fn fingerprint_equals_the_stored_one() {
         let Fingerprint { sha256, simhash } = fingerprint("Io  is\nnear\u{a0}Jupiter. ");
         assert_eq!(sha256, hex(&Sha256::digest("Io is near Jupiter.")));
         assert_eq!(simhash, fingerprint("io IS near jupiter").simhash);
@@ -88,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn composed_and_decomposed_letters_are_equal() {
+    fn composed_and_decomposed_letters_have_equal_fingerprints() {
         assert_eq!(fingerprint("caf\u{e9}"), fingerprint("cafe\u{301}"));
         assert_ne!(fingerprint("cafe"), fingerprint("caf\u{e9}"));
     }
 
     #[test]
-    fn near_texts_are_near_and_others_are_not() {
+    fn edited_text_is_near_and_unrelated_text_is_not() {
         let edited = TEXT.replace("innermost", "closest").replace("craters", "holes");
         assert!(distance(TEXT, &edited) <= 12, "{}", distance(TEXT, &edited));
         let other = "Rust is a language for programs that must be fast and right. Its compiler knows who owns \
@@ -105,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn layout_makes_no_difference(words in prop::collection::vec("[a-zA-Z\u{e0}-\u{ff}]{1,8}", 1..40), seed in any::<u64>()) {
+        fn white_space_does_not_change_the_fingerprint(words in prop::collection::vec("[a-zA-Z\u{e0}-\u{ff}]{1,8}", 1..40), seed in any::<u64>()) {
             let gaps = [" ", "\n", "\t ", "\u{2003}", "\r\n\r\n"];
             let plain = words.join(" ");
             let mut laid_out = String::new();
@@ -117,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_has_one(text in any::<String>()) {
+        fn fingerprint_equals_that_of_the_normalized_text(text in any::<String>()) {
             let once = fingerprint(&text);
             prop_assert_eq!(once.sha256.len(), 64);
             prop_assert_eq!(&once, &fingerprint(&normal(&text)));

@@ -1,9 +1,6 @@
-//! Collects what nobody shows any more, and queues again what an earlier process left.
+//! Collects garbage, and queues the unfinished tasks that are not queued.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use lkr_catalog::{Garbage, Task, TaskKind};
@@ -11,28 +8,32 @@ use lkr_vectors::{Condition, Filter};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, ErrorKind, Result, change, collection_sets::delete_everywhere, ingestor::Inner, reembed, upgrade,
+    Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc,
+    missing_fingerprints::add_fingerprints, state::IngestState,
 };
 
-/// How many records are handled at a time.
+/// The number of records that are read at a time.
 const BATCH: usize = 100;
 
-/// How many revisions are collected at once.
-const AT_ONCE: usize = 8;
+/// The revisions that are collected at once: mostly they wait for the disk, which commits concurrent writes together.
+const CONCURRENCY: usize = 8;
 
-/// How long whoever wants to collect waits while nothing may be.
-const HELD_PAUSE: Duration = Duration::from_secs(2);
+/// The pause before a task cleans up again while collection is paused.
+const PAUSED_COLLECTION: Duration = Duration::from_secs(2);
 
-/// How often the janitor looks around unasked.
+/// The longest time between two rounds.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// Queues every task that has not ended; those that are queued already stay where they are.
-pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
+/// How far the timestamps of files may lag behind the clock.
+const TIMESTAMP_LAG: Duration = Duration::from_millis(20);
+
+/// Queues every unfinished task. Queued ones keep their place.
+pub(crate) async fn requeue_unfinished(ports: &Ports) -> Result<()> {
     let mut after: Option<String> = None;
     loop {
-        let (tasks, next) = inner.ports.catalog.unfinished(after.as_deref(), BATCH).await?;
+        let (tasks, next) = ports.catalog.unfinished(after.as_deref(), BATCH).await?;
         for task in tasks {
-            inner.ports.queue.push(task, Duration::ZERO).await?;
+            ports.queue.push(task, Duration::ZERO).await?;
         }
         match next {
             Some(next) => after = Some(next),
@@ -41,121 +42,125 @@ pub(crate) async fn requeue(inner: &Inner) -> Result<()> {
     }
 }
 
-/// Collects for ever.
-pub(crate) async fn run(inner: Arc<Inner>) {
-    let (mut swept, mut printed) = (false, false);
+/// Runs forever.
+pub(crate) async fn run(state: Arc<IngestState>) {
+    let (mut is_swept, mut has_fingerprints) = (false, false);
     loop {
-        // Where nothing may be collected, the next round is early enough.
-        if let Some(_collecting) = inner.collecting.try_read().ok().filter(|_| !swept) {
-            sweep(&inner).await;
-            swept = true;
+        // While collection is paused, the next round will sweep.
+        if let Some(_collecting) = state.gc.try_collect().filter(|_| !is_swept) {
+            sweep(&state).await;
+            is_swept = true;
         }
-        if !printed {
-            match upgrade::fingerprints(&inner).await {
-                Ok(()) => printed = true,
-                Err(error) => tracing::warn!(%error, "fingerprints will be made later"),
+        if !has_fingerprints {
+            match add_fingerprints(&state.ports, &state.duplicates).await {
+                Ok(()) => has_fingerprints = true,
+                Err(error) => tracing::warn!(%error, "cannot add missing fingerprints; will retry"),
             }
         }
-        if let Err(error) = round(&inner).await {
-            tracing::warn!(%error, "tidying up failed; it will be tried again");
+        if let Err(error) = round(&state).await {
+            tracing::warn!(%error, "garbage collection failed; will retry");
         }
-        let _ = tokio::time::timeout(ROUND, inner.garbage.notified()).await;
+        state.gc.wait(ROUND).await;
     }
 }
 
-/// Removes what processes that were killed left before anything knew of it.
-async fn sweep(inner: &Inner) {
-    if let Err(error) = sweep_uploads(inner).await {
-        tracing::warn!(%error, "originals that belong to nothing could not be collected");
-    }
-    if let Err(error) = sweep_texts(inner).await {
-        tracing::warn!(%error, "texts that belong to nothing could not be collected");
-    }
-}
-
-/// After a task that ended or was overtaken: what it stored goes, unless it is what is shown.
-pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
-    if task.kind == TaskKind::Reembed {
-        return reembed::tidy(inner).await;
-    }
-    let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
-    if inner.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
-        return Ok(());
-    }
-    collect(inner, &garbage).await
-}
-
-async fn round(inner: &Inner) -> Result<()> {
-    if inner.unqueued.swap(false, Ordering::Relaxed)
-        && let Err(error) = requeue(inner).await
+async fn round(state: &IngestState) -> Result<()> {
+    if state.queueing.take_incomplete()
+        && let Err(error) = requeue_unfinished(&state.ports).await
     {
-        inner.unqueued.store(true, Ordering::Relaxed);
+        state.queueing.mark_incomplete();
         return Err(error);
     }
-    change::repair_all(inner).await?;
+    state.changes.repair_all().await?;
+    collect_all(state).await?;
+    let oldest = OffsetDateTime::now_utc() - state.options.retention;
+    while state.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
+    Ok(())
+}
+
+async fn collect_all(state: &IngestState) -> Result<()> {
     let mut after: Option<Garbage> = None;
     loop {
-        let mut garbage = inner.ports.catalog.garbage(after.as_ref(), BATCH).await?;
-        // Some at once, because what they wait for is the disk, which takes several writes as one.
+        let mut garbage = state.ports.catalog.garbage(after.as_ref(), BATCH).await?;
         stream::iter(&garbage)
-            .for_each_concurrent(AT_ONCE, async |item| {
-                // One that cannot be collected keeps no other from being.
-                if let Err(error) = collect(inner, item).await
-                    && error.kind() != ErrorKind::Waiting(HELD_PAUSE)
+            .for_each_concurrent(CONCURRENCY, async |item| {
+                // One revision that cannot be collected does not block the others.
+                if let Err(error) = collect(&state.ports, &state.gc, item).await
+                    && error.kind() != ErrorKind::Waiting(PAUSED_COLLECTION)
                 {
                     let Garbage { doc_id, revision, .. } = item;
-                    tracing::warn!(%doc_id, revision, %error, "trash could not be collected; it will be tried again");
+                    tracing::warn!(%doc_id, revision, %error, "cannot collect a revision; will retry");
                 }
             })
             .await;
         if garbage.len() < BATCH {
-            break;
+            return Ok(());
         }
         after = garbage.pop();
     }
-    let oldest = OffsetDateTime::now_utc() - inner.options.retention;
-    while inner.ports.catalog.forget_tasks(oldest, BATCH).await? == BATCH {}
-    Ok(())
 }
 
-async fn collect(inner: &Inner, garbage: &Garbage) -> Result<()> {
-    let Ok(_collecting) = inner.collecting.try_read() else {
-        return Err(Error::new(ErrorKind::Waiting(HELD_PAUSE), "collect", "nothing is collected for now"));
+async fn collect(ports: &Ports, gc: &Gc, garbage: &Garbage) -> Result<()> {
+    let Some(_collecting) = gc.try_collect() else {
+        let kind = ErrorKind::Waiting(PAUSED_COLLECTION);
+        return Err(Error::new(kind, "collect garbage", "garbage collection is paused"));
     };
     let filter = Filter::only(Condition::Revision(garbage.doc_id, garbage.revision));
-    delete_everywhere(&*inner.ports.vectors, &filter).await?;
-    inner.ports.texts.delete(garbage.doc_id, garbage.revision).await?;
+    delete_everywhere(&*ports.vectors, &filter).await?;
+    ports.texts.delete(garbage.doc_id, garbage.revision).await?;
     if let Some(path) = &garbage.original {
-        inner.ports.originals.delete(path).await?;
+        ports.originals.delete(path).await?;
     }
-    Ok(inner.ports.catalog.forget_garbage(garbage).await?)
+    Ok(ports.catalog.forget_garbage(garbage).await?)
 }
 
-/// Removes texts, written before this process began, that neither a document nor a task knows: those of a document
-/// that was not accepted because the process ended first.
-async fn sweep_texts(inner: &Inner) -> Result<()> {
-    for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
-        let known = inner.ports.catalog.knows(doc_id, revision).await?;
-        if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
-            tracing::warn!(%doc_id, %error, "a text could not be removed; the next start tries again");
+/// Removes what a task stored that has ended or was superseded, unless it is live.
+pub(crate) async fn clean_up_after(state: &IngestState, task: &Task) -> Result<()> {
+    if task.kind == TaskKind::Reembed {
+        return state.model_change.drop_unused_collections(&state.ports).await;
+    }
+    let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
+    if state.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
+        return Ok(());
+    }
+    collect(&state.ports, &state.gc, &garbage).await
+}
+
+/// Removes what killed processes stored before any record referred to it.
+async fn sweep(state: &IngestState) {
+    let before = state.opened - TIMESTAMP_LAG;
+    if let Err(error) = sweep_uploads(&state.ports, before).await {
+        tracing::warn!(%error, "cannot sweep unreferenced originals; the next start will");
+    }
+    if let Err(error) = sweep_texts(&state.ports, before).await {
+        tracing::warn!(%error, "cannot sweep unreferenced texts; the next start will");
+    }
+}
+
+/// Removes texts written before `before` to which no document or task refers: the process ended before accepting them.
+async fn sweep_texts(ports: &Ports, before: OffsetDateTime) -> Result<()> {
+    for (doc_id, revision) in ports.texts.written_before(before).await? {
+        let is_known = ports.catalog.knows(doc_id, revision).await?;
+        if !is_known && let Err(error) = ports.texts.delete(doc_id, revision).await {
+            tracing::warn!(%doc_id, %error, "cannot delete a text; the next start will");
         }
     }
     Ok(())
 }
 
-/// Removes originals, of which the storing began before this process did, whose documents were not accepted.
-async fn sweep_uploads(inner: &Inner) -> Result<()> {
+/// Removes originals whose upload began before `before` and whose documents were not accepted.
+async fn sweep_uploads(ports: &Ports, before: OffsetDateTime) -> Result<()> {
     let mut after = None;
     loop {
-        let uploads = inner.ports.catalog.uploads(after.as_ref(), BATCH).await?;
-        for upload in uploads.iter().filter(|upload| upload.begun < inner.opened) {
-            // One that cannot be removed keeps no other from being.
-            if let Err(error) = inner.ports.originals.delete(&upload.path).await {
+        let uploads = ports.catalog.uploads(after.as_ref(), BATCH).await?;
+        for upload in uploads.iter().filter(|upload| upload.begun < before) {
+            // One original that cannot be removed does not block the others.
+            if let Err(error) = ports.originals.delete(&upload.path).await {
                 let doc_id = upload.doc_id;
-                tracing::warn!(%doc_id, %error, "an original could not be removed; the next start tries again");
+                tracing::warn!(%doc_id, %error, "cannot delete an original; the next start will");
                 continue;
             }
-            inner.ports.catalog.forget_upload(upload).await?;
+            ports.catalog.forget_upload(upload).await?;
         }
         if uploads.len() < BATCH {
             return Ok(());

@@ -1,24 +1,24 @@
 use std::time::Duration;
 
-/// How ingestion works.
+/// Options of ingestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// How many documents are worked on at once.
+    /// The number of documents that are processed at once.
     pub workers: usize,
-    /// How many texts are embedded and stored at a time; the unit of work that a crash can cost.
+    /// The number of texts that are embedded and stored at a time: the most work that a crash can cost.
     pub batch: usize,
-    /// How many bytes the texts of more than a megabyte that are worked on at once have together; one that is longer
-    /// is worked on alone. Memory for several times as much is needed.
+    /// The most bytes of texts longer than 1 MiB that are processed at once. A text longer than this is processed alone.
+    /// Processing takes several times as much memory.
     pub long_texts: usize,
-    /// How many tasks may wait; beyond that nothing is accepted.
+    /// The most tasks that may be queued. Beyond it, submissions fail with `Overloaded`.
     pub queue_limit: u64,
-    /// How long a worker holds a task without a sign of life.
+    /// How long a worker owns a task without a heartbeat.
     pub lease: Duration,
-    /// How many attempts a document has.
+    /// The most attempts of a task.
     pub max_attempts: u32,
-    /// The pause after the first failed attempt; it doubles with each.
+    /// The pause after the first failed attempt. It doubles with each attempt.
     pub backoff: Duration,
-    /// The pause while a store of the service's own is away.
+    /// The pause while one of the service's own stores is unavailable.
     pub store_pause: Duration,
     /// How long the record of an ended task is kept.
     pub retention: Duration,

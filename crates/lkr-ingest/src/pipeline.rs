@@ -1,184 +1,193 @@
-//! One document through its stages.
+//! Takes the document of a task from its stored text to being live.
 
 use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    ActiveTask, DocumentResult, Duplicate, ModelUsage, Progress, Stage, Stored, Task, TaskInput, TaskKind,
-    TaskResult,
+    ActiveTask, DocumentResult, Duplicate, ModelUsage, Stage, Stored, Task, TaskInput, TaskKind, TaskResult,
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
-use tokio::sync::watch;
 
 use crate::{
     Error, ErrorKind, Result,
-    collection_sets::CollectionSet,
-    dedup::{Claim, Decision, decide},
+    collection_sets::PointWriter,
+    dedup::{Decision, decide},
     describe::describe,
-    draft::{Text, draft, parse},
-    ingestor::{CONTENDED_TRIES, Inner},
-    long_texts::Share,
-    publish::publish,
-    reuse::Earlier,
-    store::store,
+    document_draft::{StoredText, draft_document, parse},
+    duplicate_index::TextClaim,
+    publish::Publication,
+    report::Report,
+    reused_vectors::ReusedVectors,
+    state::IngestState,
+    store_points::PointStorage,
+    text_budget::TextPermit,
 };
 
-/// How a task stands, for whoever writes it down.
-pub(crate) type Report = watch::Sender<(Stage, Progress)>;
+/// The pause before a task looks again whether the task with a duplicate of its text has ended: ten times the time that it
+/// took to get there, within these bounds.
+const MIN_DUPLICATE_PAUSE: Duration = Duration::from_millis(100);
+const MAX_DUPLICATE_PAUSE: Duration = Duration::from_secs(10);
 
-/// Takes the document of `task` from its text to being visible.
-pub(crate) async fn ingest(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
-    let begun = Instant::now();
-    report.send_replace((Stage::Parse, Progress::default()));
-    let (text, share) = text(inner, task).await?;
-    let (parsed, fingerprint) = parse(inner, text).await?;
-    // The claim is held until the document is visible.
-    let Some((mut claim, mut free)) = decided(inner, active, task, &fingerprint, begun).await? else {
-        return Ok(());
-    };
-    report.send_replace((Stage::Layer, Progress::default()));
-    let (mut draft, mut warnings) = draft(inner, task, parsed, fingerprint.clone(), share).await?;
-    let told = describe(inner, &mut draft, task, report).await?;
-    let shelf = inner.shelves.enter(&inner.ports, task.doc_id()?).await?;
-    let earlier = earlier(inner, &shelf, task).await?;
-    let (embedded, category) = store(inner, &shelf, &mut draft, &earlier, report).await?;
-    report.send_replace((Stage::Publish, Progress::default()));
-    warnings.extend(told.warnings.into_iter().chain(category.warning));
-    warnings.extend(shelf.embedder().is_none().then(|| NO_MODEL.to_owned()));
-    let result = DocumentResult {
-        title: draft.document.title.clone(),
-        duplicate_of: None,
-        category: draft.document.category.clone(),
-        language: draft.document.language.clone(),
-        counts: draft.document.counts,
-        embedded,
-        usage: sum(told.usage, category.usage),
-        warnings,
-        elapsed_ms: elapsed_ms(begun),
-    };
-    let done = done(task, result);
-    let has_dense = shelf.embedder().is_some();
-    while !publish(inner, &draft, &done, has_dense, &free).await? {
-        // Another process may have made a document of this text.
-        drop(claim);
-        let Some(decided) = decided(inner, active, task, &fingerprint, begun).await? else { return Ok(()) };
-        (claim, free) = decided;
+const NO_MODEL: &str = "no embedding model: the document is found by its words alone until there is one";
+
+/// Ingests the document of `task`.
+pub(crate) async fn ingest(
+    state: &IngestState,
+    active: ActiveTask,
+    task: &Task,
+    report: &Report,
+) -> Result<()> {
+    let pipeline = Pipeline { state, active, task, begun: Instant::now() };
+    pipeline.run(report).await
+}
+
+struct Pipeline<'a> {
+    state: &'a IngestState,
+    active: ActiveTask,
+    task: &'a Task,
+    begun: Instant,
+}
+
+/// A claim on the text, and the expectations of the publishing step.
+type UniqueText<'a> = (Option<TextClaim<'a>>, Vec<Write>);
+
+impl<'a> Pipeline<'a> {
+    async fn run(&self, report: &Report) -> Result<()> {
+        let Self { state, task, .. } = *self;
+        report.begin(Stage::Parse);
+        let (text, permit) = self.read_text().await?;
+        let (parsed, fingerprint) = parse(&state.ports.parser, text).await?;
+        // The claim is held until the document is published.
+        let Some((mut claim, mut unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
+        report.begin(Stage::Layer);
+        let (mut draft, mut warnings) =
+            draft_document(state.sparse, task, parsed, fingerprint.clone(), permit).await?;
+        let described = describe(&state.ports, &mut draft, task, report).await?;
+        let writer = state.collections.writer(&state.ports, task.doc_id()?).await?;
+        let reused = self.reusable_vectors(&writer).await?;
+        let batch = state.options.batch;
+        let storage = PointStorage { ports: &state.ports, batch, writer: &writer, reused: &reused };
+        let (embedded, category) = storage.store(&mut draft, report).await?;
+        report.begin(Stage::Publish);
+        warnings.extend(described.warnings.into_iter().chain(category.warning));
+        warnings.extend(writer.embedder().is_none().then(|| NO_MODEL.to_owned()));
+        let result = DocumentResult {
+            title: draft.document.title.clone(),
+            duplicate_of: None,
+            category: draft.document.category.clone(),
+            language: draft.document.language.clone(),
+            counts: draft.document.counts,
+            embedded,
+            usage: sum(described.usage, category.usage),
+            warnings,
+            elapsed_ms: self.elapsed_ms(),
+        };
+        let done = done(task, result);
+        let has_dense = writer.embedder().is_some();
+        loop {
+            let publication = Publication { draft: &draft, task: &done, has_dense, unique: &unique };
+            if publication.publish(state).await? {
+                return Ok(());
+            }
+            // Another process may have published a document with this text.
+            drop(claim);
+            let Some(again) = self.claim_text(&fingerprint).await? else { return Ok(()) };
+            (claim, unique) = again;
+        }
     }
-    Ok(())
+
+    /// Reads the text. If only this text is unreadable while the store works, that counts as a failed attempt: a damaged
+    /// file must not be retried forever.
+    async fn read_text(&self) -> Result<(StoredText, TextPermit)> {
+        let texts = &self.state.ports.texts;
+        let (doc_id, revision) = (self.task.doc_id()?, self.task.input.revision);
+        let TaskInput { text_sha256, blocks_sha256, .. } = &self.task.input;
+        let read = async {
+            let length = texts.length(doc_id, revision).await?;
+            let permit = self.state.text_budget.acquire(length).await;
+            let text = texts.get(doc_id, revision, text_sha256.as_deref()).await?;
+            let blocks = match self.task.input.extracted {
+                true => Some(texts.blocks(doc_id, revision, blocks_sha256.as_deref()).await?),
+                false => None,
+            };
+            Ok::<_, lkr_catalog::Error>((StoredText { text, blocks }, permit))
+        };
+        match read.await {
+            Err(error) if error.is_retryable() && texts.health().await.is_ok() => {
+                Err(Error::new(ErrorKind::Unreadable, "read text", error))
+            }
+            read => Ok(read?),
+        }
+    }
+
+    /// Claims the text for this task; `None` if it is a duplicate, and the task has ended.
+    async fn claim_text(&self, fingerprint: &Fingerprint) -> Result<Option<UniqueText<'a>>> {
+        let attempt = || self.try_claim_text(fingerprint);
+        self.state.ports.catalog.retry_on_conflict("find duplicates", attempt).await
+    }
+
+    async fn try_claim_text(&self, fingerprint: &Fingerprint) -> Result<Option<UniqueText<'a>>> {
+        let (catalog, index) = (&self.state.ports.catalog, &self.state.duplicates);
+        match decide(catalog, index, self.task.task_id, self.task.input.dedup, fingerprint).await? {
+            Decision::Unique(claim, unique) => Ok(Some((claim, unique))),
+            Decision::Wait => {
+                let pause = (10 * self.begun.elapsed()).clamp(MIN_DUPLICATE_PAUSE, MAX_DUPLICATE_PAUSE);
+                let reason = "another task is ingesting a duplicate";
+                Err(Error::new(ErrorKind::Waiting(pause), "ingest", reason))
+            }
+            Decision::Duplicate(found, earlier) => match self.end_duplicate(found, &earlier).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    // Either the earlier document changed, which is worth another attempt, or this task was cancelled.
+                    if catalog.active(self.active.subject).await? == Some(self.active) {
+                        return Err(error);
+                    }
+                    Err(Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled"))
+                }
+                ended => ended.map(|()| None),
+            },
+        }
+    }
+
+    /// Ends the task with the earlier document as its result. Nothing new is stored.
+    async fn end_duplicate(&self, found: Duplicate, earlier: &Stored<Document>) -> Result<()> {
+        let document = earlier.value.clone();
+        let result = DocumentResult {
+            title: document.title,
+            duplicate_of: Some(found),
+            category: document.category,
+            language: document.language,
+            counts: document.counts,
+            embedded: 0,
+            usage: ModelUsage::default(),
+            warnings: self.task.input.warnings.clone(),
+            elapsed_ms: self.elapsed_ms(),
+        };
+        let ended = Task { subject: found.doc_id.into(), ..done(self.task, result) };
+        self.state.ports.catalog.end_duplicate(self.active, &ended, earlier).await?;
+        self.state.gc.remove_original_of(self.task).await;
+        self.state.gc.wake();
+        Ok(())
+    }
+
+    /// The vectors that a replacement can take from the document that it replaces.
+    async fn reusable_vectors(&self, writer: &PointWriter<'_>) -> Result<ReusedVectors> {
+        let (TaskKind::Replace, Some(embedder)) = (self.task.kind, writer.embedder()) else {
+            return Ok(ReusedVectors::default());
+        };
+        let live = self.state.ports.catalog.document(self.task.doc_id()?).await?;
+        let Some(live) = live else { return Ok(ReusedVectors::default()) };
+        ReusedVectors::of(&*self.state.ports.vectors, self.state.options.batch, embedder, &live.value).await
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 const fn sum(one: ModelUsage, other: ModelUsage) -> ModelUsage {
     ModelUsage { calls: one.calls + other.calls, tokens: one.tokens + other.tokens }
 }
 
-/// The right to make a document of a text, and what the step that publishes it has to expect.
-type Right<'a> = (Option<Claim<'a>>, Vec<Write>);
-
-/// Decides whether the text becomes a document; `None` where it is there already, and the task has ended.
-async fn decided<'a>(
-    inner: &'a Inner,
-    active: ActiveTask,
-    task: &Task,
-    fingerprint: &Fingerprint,
-    begun: Instant,
-) -> Result<Option<Right<'a>>> {
-    for _ in 0..CONTENDED_TRIES {
-        match decide(inner, task.task_id, task.input.dedup, fingerprint).await? {
-            Decision::UniqueText(claim, free) => return Ok(Some((claim, free))),
-            Decision::Later => {
-                // What it took to come here is taken again, and should be little of what is waited for.
-                let pause = (10 * begun.elapsed()).clamp(LEAST_WAIT, MOST_WAIT);
-                return Err(Error::new(ErrorKind::Waiting(pause), "ingest", "a twin is under way"));
-            }
-            Decision::Duplicate(found, earlier) => {
-                match end_duplicate(inner, active, task, found, &earlier, begun).await {
-                    // The earlier one changed, or is gone; or this one is not wanted any more.
-                    Err(error) if error.kind() == ErrorKind::Overtaken => {
-                        if inner.ports.catalog.active(active.subject).await? != Some(active) {
-                            return Err(error);
-                        }
-                    }
-                    ended => return ended.map(|()| None),
-                }
-            }
-        }
-    }
-    Err(Error::new(ErrorKind::StoreAway, "ingest", "what it is a duplicate of kept changing"))
-}
-
-/// How long a task waits for the end of its twin's before it is looked at again.
-const LEAST_WAIT: Duration = Duration::from_millis(100);
-const MOST_WAIT: Duration = Duration::from_secs(10);
-
-/// What a replacement can take over of the document that it replaces.
-async fn earlier(inner: &Inner, shelf: &CollectionSet<'_>, task: &Task) -> Result<Earlier> {
-    let (TaskKind::Replace, Some(embedder)) = (task.kind, shelf.embedder()) else {
-        return Ok(Earlier::default());
-    };
-    let live = inner.ports.catalog.document(task.doc_id()?).await?;
-    let Some(live) = live else { return Ok(Earlier::default()) };
-    Earlier::of(inner, embedder, &live.value).await
-}
-
-/// Ends the task of a document that is there already: nothing new is stored.
-async fn end_duplicate(
-    inner: &Inner,
-    active: ActiveTask,
-    task: &Task,
-    found: Duplicate,
-    earlier: &Stored<Document>,
-    begun: Instant,
-) -> Result<()> {
-    let document = earlier.value.clone();
-    let result = DocumentResult {
-        title: document.title,
-        duplicate_of: Some(found),
-        category: document.category,
-        language: document.language,
-        counts: document.counts,
-        embedded: 0,
-        usage: ModelUsage::default(),
-        warnings: task.input.warnings.clone(),
-        elapsed_ms: elapsed_ms(begun),
-    };
-    let ended = Task { subject: found.doc_id.into(), ..done(task, result) };
-    inner.ports.catalog.end_duplicate(active, &ended, earlier).await?;
-    inner.drop_original(task).await;
-    inner.garbage.notify_one();
-    Ok(())
-}
-
-/// The task as it ends.
 fn done(task: &Task, result: DocumentResult) -> Task {
     task.done(Stage::Publish, 1, TaskResult::Document(result))
-}
-
-fn elapsed_ms(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-const NO_MODEL: &str = "no embedding model: the document is found by its words alone until there is one";
-
-/// The text of the task's document. Where the store answers and only this text cannot be read, that is an attempt of
-/// this task, which must not wait for ever for one damaged file.
-async fn text(inner: &Inner, task: &Task) -> Result<(Text, Share)> {
-    let texts = &inner.ports.texts;
-    let (doc_id, revision) = (task.doc_id()?, task.input.revision);
-    let TaskInput { text_sha256, blocks_sha256, .. } = &task.input;
-    let read = async {
-        let length = texts.length(doc_id, revision).await?;
-        let share = inner.long_texts.share(length).await;
-        let text = texts.get(doc_id, revision, text_sha256.as_deref()).await?;
-        let blocks = match task.input.extracted {
-            true => Some(texts.blocks(doc_id, revision, blocks_sha256.as_deref()).await?),
-            false => None,
-        };
-        Ok::<_, lkr_catalog::Error>((Text { text, blocks }, share))
-    };
-    match read.await {
-        Err(error) if error.is_retryable() && texts.health().await.is_ok() => {
-            Err(Error::new(ErrorKind::Unreadable, "read text", error))
-        }
-        read => Ok(read?),
-    }
 }

@@ -1,60 +1,75 @@
-//! Making what a task made visible.
+//! Publishing what a document task made.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use lkr_catalog::{Task, TaskResult, tags_of};
 use lkr_state::Write;
-use lkr_vectors::{Condition, Filter};
+use lkr_vectors::{Condition, Filter, Tags};
 
 use crate::{
-    Error, ErrorKind, Result,
-    collection_sets::set_tags_everywhere,
-    draft::Draft,
-    ingestor::{CONTENDED_TRIES, Inner},
+    Error, ErrorKind, Result, collections::set_tags_everywhere, document_draft::DocumentDraft,
+    state::IngestState,
 };
 
-/// Makes the document visible in place of what there was of it, and ends its task. What was changed by hand since the
-/// task was accepted is in force: points get other tags where it needs them. False where `free`, which says that no
-/// document has this text, may not hold any more.
-pub(crate) async fn publish(
-    inner: &Inner,
-    draft: &Draft,
-    task: &Task,
-    has_dense: bool,
-    free: &[Write],
-) -> Result<bool> {
-    let catalog = &inner.ports.catalog;
-    let mut tags = draft.tags.clone();
-    for attempt in 0..CONTENDED_TRIES {
-        let present = catalog.document_state(task.doc_id()?).await?;
-        let wanted = present.unfinished.as_ref().is_some_and(|now| now.task.task_id == task.task_id);
-        if !wanted {
-            return Err(Error::new(ErrorKind::Overtaken, "publish", "the task is not wanted any more"));
-        }
-        if attempt > 0 && !free.is_empty() {
-            return Ok(false);
-        }
-        let document = present.settle(&draft.document);
-        if tags_of(&document) != tags {
-            tags = tags_of(&document);
-            let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
-            set_tags_everywhere(&*inner.ports.vectors, &filter, &tags).await?;
-        }
-        let task = told(task, &document.title, &document.category);
-        match catalog.publish(&present, &document, &task, has_dense, free.to_vec()).await {
-            Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
-            published => {
-                published?;
-                inner.twins.published(&document);
-                inner.drop_originals(task.doc_id()?, &present.originals_before(document.revision)).await;
-                inner.garbage.notify_one();
-                return Ok(true);
-            }
-        }
-    }
-    Err(Error::new(ErrorKind::StoreAway, "publish", "the document kept changing meanwhile"))
+/// What to publish.
+pub(crate) struct Publication<'a> {
+    pub(crate) draft: &'a DocumentDraft,
+    /// The task in its final state.
+    pub(crate) task: &'a Task,
+    pub(crate) has_dense: bool,
+    /// Expectations that no document has the same text.
+    pub(crate) unique: &'a [Write],
 }
 
-/// The task, whose result tells how the document stands.
-fn told(task: &Task, title: &str, category: &str) -> Task {
+impl Publication<'_> {
+    /// Makes the document live in place of its previous revision, and ends the task. Manual changes that were made since the
+    /// task was accepted are applied; if they change tags, the points get them first. False if another document with the
+    /// same text may have been published.
+    pub(crate) async fn publish(&self, state: &IngestState) -> Result<bool> {
+        let tags = Mutex::new(self.draft.tags.clone());
+        let is_repeated = AtomicBool::new(false);
+        let attempt = || self.try_publish(state, &tags, &is_repeated);
+        state.ports.catalog.retry_on_conflict("publish document", attempt).await
+    }
+
+    async fn try_publish(
+        &self,
+        state: &IngestState,
+        tags: &Mutex<Tags>,
+        is_repeated: &AtomicBool,
+    ) -> Result<bool> {
+        let catalog = &state.ports.catalog;
+        let (draft, doc_id) = (&self.draft.document, self.task.doc_id()?);
+        let present = catalog.document_state(doc_id).await?;
+        let is_current =
+            present.unfinished.as_ref().is_some_and(|current| current.task.task_id == self.task.task_id);
+        if !is_current {
+            return Err(Error::new(ErrorKind::Superseded, "publish document", "the task was cancelled"));
+        }
+        if is_repeated.swap(true, Ordering::Relaxed) && !self.unique.is_empty() {
+            return Ok(false);
+        }
+        let document = present.settle(draft);
+        let settled_tags = tags_of(&document);
+        if settled_tags != *tags.lock().unwrap_or_else(PoisonError::into_inner) {
+            let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));
+            set_tags_everywhere(&*state.ports.vectors, &filter, &settled_tags).await?;
+            *tags.lock().unwrap_or_else(PoisonError::into_inner) = settled_tags;
+        }
+        let task = with_properties(self.task, &document.title, &document.category);
+        catalog.publish(&present, &document, &task, self.has_dense, self.unique.to_vec()).await?;
+        state.duplicates.published(&document);
+        state.gc.remove_originals(doc_id, &present.originals_before(document.revision)).await;
+        state.gc.wake();
+        Ok(true)
+    }
+}
+
+/// The task with the published title and category in its result.
+fn with_properties(task: &Task, title: &str, category: &str) -> Task {
     let mut task = task.clone();
     if let Some(TaskResult::Document(result)) = &mut task.result {
         title.clone_into(&mut result.title);

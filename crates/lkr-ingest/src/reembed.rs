@@ -1,203 +1,135 @@
-//! The change of the embedding model: the collections of the new one are filled beside those that answer, and take over
-//! in one step.
+//! The task that changes the embedding model: the collections of the new model are filled beside the live ones, then take
+//! over in one step.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt, StreamExt, stream};
-use lkr_catalog::{
-    ActiveTask, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult, TaskStatus,
-};
-use lkr_domain::{Creator, DocId};
-use lkr_models::{Embedder, EmbedderProfile};
+use lkr_catalog::{ActiveTask, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
+use lkr_domain::DocId;
+use lkr_models::Embedder;
 use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Result,
     calibrate::calibrate,
-    collection_sets::{CollectionSets, Filling, Stillness, drop_leftovers},
-    fill::{fill, fill_bare, lacking},
-    ingestor::{CONTENDED_TRIES, Inner, contended},
-    pipeline::Report,
+    collection_sets::{ArrivalLog, WriteBarrier},
+    collections::live_model,
+    report::Report,
+    state::IngestState,
+    vector_fill::{VectorFiller, without_vectors},
 };
 
-/// Who asks for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReembedTrigger {
-    /// Nobody: it is what the service was started with. A change that a person cancelled is not begun anew.
-    AtStart,
-    /// Somebody does.
-    Actor(Creator),
-}
-
-/// How many documents are listed at a time.
+/// The number of documents that are listed at a time.
 const PAGE: usize = 100;
 
-/// How many documents are embedded at a time: small ones share what a model takes at once.
-const AT_ONCE: usize = 4;
+/// The documents that are embedded at once, so that small ones share a batch of the model.
+const CONCURRENCY: usize = 4;
 
-/// Of how many documents one may be left out because the model has no vectors for it.
-const LEFT_OUT_OF: u64 = 100;
+/// One in so many documents may be left out because the model cannot embed it.
+const LEFT_OUT_SHARE: u64 = 100;
 
-/// How many of fewer documents may be, unless that is more than half of them.
-const LEFT_OUT_OF_FEW: u64 = 10;
+/// The documents that may be left out of a small knowledge base, up to half of it.
+const MIN_LEFT_OUT: u64 = 10;
 
-/// How often it is looked whether a model can be had.
+/// The pause before looking again for a model that is not configured.
 const NO_MODEL_PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest pause while a model is away.
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// The longest backoff while the model is unavailable.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// Accepts that all documents get vectors of `model`; an unfinished change to another ends as cancelled. Answers the
-/// task that does it, `None` where nothing is to be done.
-pub(crate) async fn accept(
-    inner: &Inner,
-    model: Option<&EmbedderProfile>,
-    asked: &ReembedTrigger,
-) -> Result<Option<Task>> {
-    let model = model.map(|profile| ModelName { id: profile.id.clone(), name: profile.name.clone() });
-    let _deciding = inner.deciding.lock().await;
-    for _ in 0..CONTENDED_TRIES {
-        match try_accept(inner, model.as_ref(), asked).await {
-            Err(error) if error.kind() == ErrorKind::Overtaken => {}
-            accepted => {
-                // A step that failed may have been done all the same.
-                let accepted = accepted.inspect_err(|_| inner.requeue_soon())?;
-                inner.queue(accepted.as_slice()).await;
-                inner.noted.notify_one();
-                return Ok(accepted);
-            }
-        }
-    }
-    Err(contended())
-}
-
-async fn try_accept(
-    inner: &Inner,
-    model: Option<&ModelName>,
-    asked: &ReembedTrigger,
-) -> Result<Option<Task>> {
-    let catalog = &inner.ports.catalog;
-    let unfinished = catalog.reembedding().await?;
-    let under_way = unfinished.as_ref();
-    let Some(model) = model else {
-        // A start without a model says nothing of what is to come.
-        if let (ReembedTrigger::Actor(_), Some(unfinished)) = (asked, under_way) {
-            catalog.cancel(unfinished, Vec::new()).await?;
-        }
-        return Ok(None);
-    };
-    let is_same = |named: &ModelName| named.id == model.id;
-    if let Some(same) = under_way.filter(|now| now.task.input.model.as_ref().is_some_and(is_same)) {
-        return Ok(Some(same.task.clone()));
-    }
-    let live = CollectionSets::live_model(&*inner.ports.vectors).await?;
-    if live.as_ref() == Some(&model.id) {
-        if let Some(unfinished) = under_way {
-            catalog.cancel(unfinished, vec![Catalog::undecline()]).await?;
-        }
-        return Ok(None);
-    }
-    let created_by = match asked {
-        ReembedTrigger::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
-            tracing::warn!(
-                model = model.name,
-                "the change to this model was cancelled: searches use the earlier one"
-            );
-            return Ok(None);
-        }
-        ReembedTrigger::AtStart => Creator::default(),
-        ReembedTrigger::Actor(creator) => creator.clone(),
-    };
-    let task = Task::reembed(created_by, model.clone());
-    catalog.accept_reembedding(&task, under_way, vec![Catalog::undecline()]).await?;
-    tracing::info!(model = model.name, task = %task.task_id, "every document is embedded anew");
-    Ok(Some(task))
-}
-
-/// Drops the collections of changes that came to nothing.
-pub(crate) async fn tidy(inner: &Inner) -> Result<()> {
-    // Nobody asks for a model meanwhile whose collections were not to be used.
-    let _deciding = inner.deciding.lock().await;
-    let under_way = inner.ports.catalog.reembedding().await?;
-    let model = under_way.and_then(|unfinished| unfinished.task.input.model);
-    let dropped = drop_leftovers(&*inner.ports.vectors, model.as_ref().map(|model| &*model.id)).await;
-    inner.noted.notify_one();
-    dropped
-}
-
-/// Embeds all documents by the model of the task, has searches use it, and ends the task. While the model is away, the
-/// task waits.
-pub(crate) async fn reembed(inner: &Inner, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
+/// Embeds all documents with the model of the task, switches searches to it and ends the task. While the model is
+/// unavailable, the task is pending.
+pub(crate) async fn reembed(
+    state: &IngestState,
+    active: ActiveTask,
+    task: &Task,
+    report: &Report,
+) -> Result<()> {
     let model = task.input.model.as_ref();
     let model = model.ok_or_else(|| Error::new(ErrorKind::Internal, "reembed", "the task names no model"))?;
-    let Some(embedder) = inner.ports.embedders.embedder_of(&model.id) else {
-        tracing::debug!(model = model.name, "the model cannot be had for now");
-        return wait(inner, active, task, report, NO_MODEL_PAUSE).await;
+    let Some(embedder) = state.ports.embedders.embedder_of(&model.id) else {
+        tracing::debug!(model = model.name, "the model is not configured yet");
+        return wait(state, active, task, report, NO_MODEL_PAUSE).await;
     };
-    match Work::new(inner, &embedder, report).run(active, task).await {
-        Err(error) if error.kind() == ErrorKind::ModelAway => {
-            let failures = inner.stalled.fetch_add(1, Ordering::Relaxed).min(16);
-            let pause = inner.options.backoff.saturating_mul(1 << failures).min(MAX_PAUSE);
-            tracing::warn!(model = model.name, %error, ?pause, "the model is away; documents are embedded later");
-            wait(inner, active, task, report, pause).await
+    match Reembedding::new(state, &embedder, report).run(active, task).await {
+        Err(error) if error.kind() == ErrorKind::ModelUnavailable => {
+            let failures = state.model_change.count_failure().min(16);
+            let pause = state.options.backoff.saturating_mul(1 << failures).min(MAX_BACKOFF);
+            tracing::warn!(model = model.name, %error, ?pause, "re-embedding is paused: the model is unavailable");
+            wait(state, active, task, report, pause).await
         }
         done => done,
     }
 }
 
-/// Has the task wait for so long, as one that is to be tried again.
+/// Makes the task pending and asks the runner to repeat it after the pause.
 async fn wait(
-    inner: &Inner,
+    state: &IngestState,
     active: ActiveTask,
     task: &Task,
     report: &Report,
     pause: Duration,
 ) -> Result<()> {
-    let (stage, progress) = *report.borrow();
+    let (stage, progress) = report.current();
     let updated_at = OffsetDateTime::now_utc();
     let task = Task { status: TaskStatus::Pending, stage, progress, updated_at, ..task.clone() };
-    inner.ports.catalog.record_progress(active, &task).await?;
-    Err(Error::new(ErrorKind::Waiting(pause), "reembed", "the model is away"))
+    state.ports.catalog.record_progress(active, &task).await?;
+    Err(Error::new(ErrorKind::Waiting(pause), "reembed", "the model is unavailable"))
 }
 
-struct Work<'a> {
-    inner: &'a Inner,
+struct Reembedding<'a> {
+    state: &'a IngestState,
     embedder: &'a Arc<dyn Embedder>,
     report: &'a Report,
     progress: Progress,
-    /// How many texts were embedded.
+    /// The number of embedded texts.
     embedded: u64,
-    /// Documents that the model has no vectors for, and why.
+    /// The documents that the model cannot embed, with its errors.
     left_out: BTreeMap<DocId, Error>,
 }
 
-impl<'a> Work<'a> {
-    fn new(inner: &'a Inner, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
+impl<'a> Reembedding<'a> {
+    fn new(state: &'a IngestState, embedder: &'a Arc<dyn Embedder>, report: &'a Report) -> Self {
         let (progress, left_out) = (Progress::default(), BTreeMap::new());
-        Self { inner, embedder, report, progress, embedded: 0, left_out }
+        Self { state, embedder, report, progress, embedded: 0, left_out }
     }
 
     async fn run(mut self, active: ActiveTask, task: &Task) -> Result<()> {
         let begun = Instant::now();
-        let (catalog, vectors) = (&self.inner.ports.catalog, &*self.inner.ports.vectors);
-        let profile = self.embedder.profile();
-        let mut stillness = None;
-        // Otherwise the process ended after the step that had searches use it.
-        if CollectionSets::live_model(vectors).await?.as_ref() != Some(&profile.id) {
-            let filling = self.inner.shelves.begin_filling(vectors, &**self.embedder).await?;
-            self.all().await?;
-            calibrate(self.inner, &**self.embedder).await?;
-            stillness = Some(self.arrived(&filling).await?);
+        let (state, vectors) = (self.state, &*self.state.ports.vectors);
+        let model = &self.embedder.profile().id;
+        let mut barrier = None;
+        // If the model is live already, the process ended after the switch.
+        if live_model(vectors).await?.as_ref() != Some(model) {
+            let log = state.collections.begin_filling(vectors, &**self.embedder).await?;
+            self.fill_all().await?;
+            calibrate(&state.ports, &**self.embedder).await?;
+            barrier = Some(self.fill_arrivals(&log).await?);
         }
-        let deciding = self.inner.deciding.lock().await;
-        if let Some(stillness) = stillness {
-            self.check_wanted(active).await?;
-            stillness.switch(vectors, &profile.id).await?;
+        let decision = state.model_change.decision.lock().await;
+        if let Some(barrier) = barrier {
+            self.check_active(active).await?;
+            barrier.switch_to(vectors, model).await?;
         }
+        let embedder = Arc::clone(self.embedder);
+        let result = self.into_result(begun).await?;
+        let documents = result.reembedded + result.left_out;
+        let done = task.done(Stage::Embed, documents, TaskResult::Reembedded(result));
+        state.ports.catalog.end_reembedding(active, &done).await?;
+        drop(decision);
+        tracing::info!(model = embedder.profile().name, documents, "searches use the new model");
+        if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
+            tracing::warn!(%error, "cannot drop the collections of the previous model; the next start will");
+        }
+        Ok(())
+    }
+
+    async fn into_result(self, begun: Instant) -> Result<ReembedResult> {
+        let (catalog, profile) = (&self.state.ports.catalog, self.embedder.profile());
         let documents = catalog.stats().await?.counts.l1;
         let mut result = ReembedResult {
             model: profile.name.clone(),
@@ -210,26 +142,19 @@ impl<'a> Work<'a> {
             result.leave_out(format!("document {doc_id} is found by its words alone: {error}"));
         }
         result.reembedded = documents.saturating_sub(result.left_out);
-        let done = task.done(Stage::Embed, documents, TaskResult::Reembedded(result));
-        catalog.end_reembedding(active, &done).await?;
-        drop(deciding);
-        tracing::info!(model = profile.name, documents, "searches use the new model");
-        if let Err(error) = tidy(self.inner).await {
-            tracing::warn!(%error, "the earlier model's collections could not be dropped; the next start does");
-        }
-        Ok(())
+        Ok(result)
     }
 
-    /// Embeds every document that is there; those that lie in the model's collections already are done.
-    async fn all(&mut self) -> Result<()> {
-        let catalog = &self.inner.ports.catalog;
-        self.progress.total = catalog.stats().await?.counts.l1;
+    /// Embeds every document that lacks vectors of the model.
+    async fn fill_all(&mut self) -> Result<()> {
+        let ports = &self.state.ports;
+        self.progress.total = ports.catalog.stats().await?.counts.l1;
         let mut after: Option<DocId> = None;
         loop {
-            let page = catalog.list(&lkr_catalog::ListFilter::default(), after, PAGE).await?;
-            let lacking = lacking(self.inner, &self.embedder.profile().id, &page.items).await?;
-            self.tell((page.items.len() - lacking.len()) as u64);
-            self.some(&lacking).await?;
+            let page = ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
+            let lacking = without_vectors(ports, &self.embedder.profile().id, &page.items).await?;
+            self.advance((page.items.len() - lacking.len()) as u64);
+            self.fill(&lacking).await?;
             match page.next {
                 Some(next) => after = Some(next),
                 None => return Ok(()),
@@ -237,46 +162,46 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Embeds what arrived meanwhile, until nothing more does. Where that does not become less, what is written has to
-    /// wait for the rest.
-    async fn arrived(&mut self, filling: &Filling) -> Result<Stillness<'a>> {
-        let shelves = &self.inner.shelves;
-        let mut before = usize::MAX;
+    /// Embeds the documents written meanwhile, until there are none. If they do not become fewer, writers are blocked while
+    /// the rest is embedded.
+    async fn fill_arrivals(&mut self, log: &ArrivalLog) -> Result<WriteBarrier<'a>> {
+        let collections = &self.state.collections;
+        let mut previous = usize::MAX;
         loop {
-            let arrived = filling.arrived();
+            let arrived = log.take();
             if arrived.is_empty()
-                && let Some(stillness) = shelves.still(filling).await
+                && let Some(barrier) = collections.block_writers_if_complete(log).await
             {
-                return Ok(stillness);
+                return Ok(barrier);
             }
-            if arrived.len() >= before {
-                let stillness = shelves.hold().await;
-                self.catch_up(&arrived).await?;
-                self.catch_up(&filling.arrived()).await?;
-                return Ok(stillness);
+            if arrived.len() >= previous {
+                let barrier = collections.block_writers().await;
+                self.fill_set(&arrived).await?;
+                self.fill_set(&log.take()).await?;
+                return Ok(barrier);
             }
-            before = arrived.len();
-            self.catch_up(&arrived).await?;
+            previous = arrived.len();
+            self.fill_set(&arrived).await?;
         }
     }
 
-    async fn catch_up(&mut self, arrived: &BTreeSet<DocId>) -> Result<()> {
-        let arrived: Vec<DocId> = arrived.iter().copied().collect();
-        self.some(&arrived).await
+    async fn fill_set(&mut self, documents: &BTreeSet<DocId>) -> Result<()> {
+        let documents: Vec<DocId> = documents.iter().copied().collect();
+        self.fill(&documents).await
     }
 
-    /// Embeds some documents.
-    async fn some(&mut self, documents: &[DocId]) -> Result<()> {
+    async fn fill(&mut self, documents: &[DocId]) -> Result<()> {
         if documents.is_empty() {
             return Ok(());
         }
-        let (inner, embedder) = (self.inner, &**self.embedder);
-        // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
-        inner.ports.catalog.embedding(documents).await?;
+        let (state, embedder) = (self.state, &**self.embedder);
+        // If the process ends while one of them is deleted, the note lets the next start remove its points.
+        state.ports.catalog.embedding(documents).await?;
+        let filler = filler(state);
         let fills = documents
             .iter()
-            .map(|&doc_id| fill(inner, embedder, doc_id).map(move |done| (doc_id, done)).boxed());
-        let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
+            .map(|&doc_id| filler.fill(embedder, doc_id).map(move |filled| (doc_id, filled)).boxed());
+        let mut fills = stream::iter(fills.collect::<Vec<_>>()).buffer_unordered(CONCURRENCY);
         while let Some((doc_id, filled)) = fills.next().await {
             match filled {
                 Ok(embedded) => {
@@ -288,43 +213,40 @@ impl<'a> Work<'a> {
                 }
                 Err(error) => return Err(error),
             }
-            inner.stalled.store(0, Ordering::Relaxed);
-            self.tell(1);
+            state.model_change.reset_failures();
+            self.advance(1);
         }
         Ok(())
     }
 
-    /// Has a document found by its words alone that the model has no vectors for. A model that has none for many is
-    /// not one to search by.
+    /// Leaves out a document that the model cannot embed: its words alone find it. Fails if there are too many: such a model
+    /// is unfit for search.
     async fn leave_out(&mut self, doc_id: DocId, error: Error) -> Result<()> {
         let total = self.progress.total;
-        if self.left_out.len() as u64 >= LEFT_OUT_OF_FEW.min(total / 2).max(total / LEFT_OUT_OF) {
+        if self.left_out.len() as u64 >= MIN_LEFT_OUT.min(total / 2).max(total / LEFT_OUT_SHARE) {
             return Err(error);
         }
-        fill_bare(self.inner, &self.embedder.profile().id, doc_id).await?;
-        tracing::warn!(%doc_id, %error, "the model has no vectors for a document: it is found by its words alone");
+        filler(self.state).fill_sparse(&self.embedder.profile().id, doc_id).await?;
+        tracing::warn!(%doc_id, %error, "the model cannot embed a document; its words alone find it");
         self.left_out.insert(doc_id, error);
         Ok(())
     }
 
-    /// Tells that so many more are done.
-    fn tell(&mut self, more: u64) {
-        let done = self.progress.done + more;
+    fn advance(&mut self, documents: u64) {
+        let done = self.progress.done + documents;
         self.progress = Progress { done, total: self.progress.total.max(done) };
-        self.report.send_replace((Stage::Embed, self.progress));
+        self.report.progress(Stage::Embed, self.progress);
     }
 
-    /// Refuses to go on where the change was cancelled, or another took its place.
-    async fn check_wanted(&self, active: ActiveTask) -> Result<()> {
-        if self.inner.ports.catalog.active(active.subject).await? == Some(active) {
+    /// Fails if the change was cancelled or replaced by another.
+    async fn check_active(&self, active: ActiveTask) -> Result<()> {
+        if self.state.ports.catalog.active(active.subject).await? == Some(active) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Overtaken, "reembed", "the change is not wanted any more"))
+        Err(Error::new(ErrorKind::Superseded, "reembed", "the task was cancelled"))
     }
 }
 
-/// What is written in the step that cancels a task: that no start begins this change by itself again.
-pub(crate) fn alongside_cancel(task: &Task) -> Vec<lkr_state::Write> {
-    let model = task.input.model.as_ref().filter(|_| task.kind == TaskKind::Reembed);
-    model.map(|model| Catalog::decline(&model.id)).into_iter().collect()
+fn filler(state: &IngestState) -> VectorFiller<'_> {
+    VectorFiller { ports: &state.ports, changes: &state.changes, batch: state.options.batch }
 }

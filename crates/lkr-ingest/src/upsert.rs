@@ -1,73 +1,75 @@
-//! Which document a submission is about, by its source.
+//! Finding the document that an upsert replaces, by its source.
 
 use lkr_catalog::{Catalog, DocumentState, tag};
 use lkr_domain::{Creator, DocId, Layer};
 use lkr_state::Write;
 use lkr_vectors::{Condition, Filter, Include};
 
-use crate::{Result, Upsert, ingestor::Inner};
+use crate::{Ports, Result, Upsert};
 
-/// What a submission aims at.
+/// The document that a submission creates or replaces.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) doc_id: DocId,
-    /// What there is of it, where it is not new.
-    pub(crate) over: Option<DocumentState>,
-    /// What is written so that the next one of the same source aims at the same.
+    /// What is stored of it, unless it is new.
+    pub(crate) replaced: Option<DocumentState>,
+    /// Lets a concurrent upsert of the same source find this document.
     pub(crate) remember: Option<Write>,
 }
 
 impl Target {
     pub(crate) fn new() -> Self {
-        Self { doc_id: DocId::new(), over: None, remember: None }
+        Self { doc_id: DocId::new(), replaced: None, remember: None }
     }
 }
 
-/// How many points are read at a time.
+/// The number of points that are read at a time.
 const PAGE: usize = 100;
 
-/// The newest document of a source that the sender may replace, live or on its way, else a new one.
-pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: Upsert) -> Result<Target> {
-    let catalog = &inner.ports.catalog;
-    // The record of one on its way is read before the live ones are: it is one of them when it is not that any more.
-    // Those who may replace any document share their own.
-    let owner = if may == Upsert::Any { "" } else { sender.id.as_str() };
+/// The newest document of a source that `sender` may replace, live or being ingested; else a new one.
+pub(crate) async fn find_target(
+    ports: &Ports,
+    source: &str,
+    sender: &Creator,
+    upsert: Upsert,
+) -> Result<Target> {
+    let catalog = &ports.catalog;
+    // Upserts that may replace any document share one record per source. It is read before the live documents: a document
+    // that is published in between is found among those.
+    let owner = if upsert == Upsert::Any { "" } else { sender.id.as_str() };
     let remembered = catalog.upserted(source, owner).await?;
     let mut newest: Option<DocumentState> = None;
-    let mut consider = |present: DocumentState| {
-        let newer = newest.as_ref().is_none_or(|newest| newest.doc_id < present.doc_id);
-        if newer && has_source(&present, source) && is_allowed(&present, sender, may) {
-            newest = Some(present);
+    let mut consider = |state: DocumentState| {
+        let is_newer = newest.as_ref().is_none_or(|newest| newest.doc_id < state.doc_id);
+        if is_newer && has_source(&state, source) && is_allowed(&state, sender, upsert) {
+            newest = Some(state);
         }
     };
     if let Some((doc_id, _)) = remembered {
         consider(catalog.document_state(doc_id).await?);
     }
-    for doc_id in live_ones(inner, source).await? {
+    for doc_id in live_documents(ports, source).await? {
         consider(catalog.document_state(doc_id).await?);
     }
     Ok(match newest {
-        Some(over) => Target { doc_id: over.doc_id, over: Some(over), remember: None },
+        Some(state) => Target { doc_id: state.doc_id, replaced: Some(state), remember: None },
         None => {
             let doc_id = DocId::new();
-            let read = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::upserts(source, owner, doc_id, read));
-            Target { doc_id, over: None, remember }
+            let version = remembered.map(|(_, version)| version);
+            let remember = Some(Catalog::upserts(source, owner, doc_id, version));
+            Target { doc_id, replaced: None, remember }
         }
     })
 }
 
-/// Documents whose points say that they have this source; their records tell whether it is so.
-async fn live_ones(inner: &Inner, source: &str) -> Result<Vec<DocId>> {
+/// Documents whose points have this source as a tag. Their records decide whether it is still their source.
+async fn live_documents(ports: &Ports, source: &str) -> Result<Vec<DocId>> {
     let (key, value) = tag("source", source);
     let filter = Filter::only(Condition::Tag { key, any: vec![value] });
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = inner
-            .ports
-            .vectors
-            .scroll(&Layer::L1.into(), &filter, after.as_ref(), PAGE, Include::Payload)
-            .await?;
+        let page =
+            ports.vectors.scroll(&Layer::L1.into(), &filter, after.as_ref(), PAGE, Include::Payload).await?;
         found.extend(page.points.iter().map(|point| point.origin.doc_id));
         after = page.next;
         if after.is_none() {
@@ -78,16 +80,16 @@ async fn live_ones(inner: &Inner, source: &str) -> Result<Vec<DocId>> {
     }
 }
 
-fn has_source(present: &DocumentState, source: &str) -> bool {
-    match (&present.document, &present.unfinished) {
+fn has_source(state: &DocumentState, source: &str) -> bool {
+    match (&state.document, &state.unfinished) {
         (Some(document), _) => document.value.source == source,
         (None, Some(unfinished)) => unfinished.task.input.source == source,
         (None, None) => false,
     }
 }
 
-fn is_allowed(present: &DocumentState, sender: &Creator, may: Upsert) -> bool {
-    let owner = present.owner();
-    may == Upsert::Any
+fn is_allowed(state: &DocumentState, sender: &Creator, upsert: Upsert) -> bool {
+    let owner = state.owner();
+    upsert == Upsert::Any
         || owner.is_some_and(|owner| owner.is(&sender.id) || (owner.id.is_empty() && sender.id.is_empty()))
 }

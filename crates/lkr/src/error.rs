@@ -62,9 +62,13 @@ impl From<lkr_ingest::Error> for Failed {
     fn from(error: lkr_ingest::Error) -> Self {
         let kind = match error.kind() {
             lkr_ingest::ErrorKind::Invalid => ErrorKind::Invalid,
-            lkr_ingest::ErrorKind::Overtaken | lkr_ingest::ErrorKind::Refused => ErrorKind::Conflict,
+            lkr_ingest::ErrorKind::Conflict
+            | lkr_ingest::ErrorKind::Superseded
+            | lkr_ingest::ErrorKind::Refused => ErrorKind::Conflict,
             lkr_ingest::ErrorKind::Overloaded | lkr_ingest::ErrorKind::Contention => ErrorKind::Overloaded,
-            lkr_ingest::ErrorKind::StoreAway | lkr_ingest::ErrorKind::ModelAway => ErrorKind::Unavailable,
+            lkr_ingest::ErrorKind::StoreUnavailable | lkr_ingest::ErrorKind::ModelUnavailable => {
+                ErrorKind::Unavailable
+            }
             _ => ErrorKind::Internal,
         };
         Self { kind, source: error.into() }

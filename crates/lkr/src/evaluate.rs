@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use lkr_catalog::{Progress, SearchQuality, Task};
 use lkr_domain::{CharSpan, Creator};
 use lkr_eval::{FoundChunk, GoldQuery, GoldSet, Measures};
-use lkr_ingest::{Evaluator, Judged};
+use lkr_ingest::{Evaluator, SearchQualities};
 use lkr_retrieval::{GroupBy, Mode, SearchRequest, Searcher};
 
 use crate::{Error, ErrorKind, KnowledgeBase, Result, error::During};
@@ -40,7 +40,7 @@ impl Evaluator for SearchEvaluator {
         &self,
         gold: &[u8],
         report: &(dyn Fn(Progress) + Send + Sync),
-    ) -> lkr_ingest::Result<Judged> {
+    ) -> lkr_ingest::Result<SearchQualities> {
         let gold: GoldSet = serde_json::from_slice(gold).map_err(|error| failed(error.into()))?;
         let total = gold.queries.len() as u64;
         let (mut flat, mut layered) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ impl Evaluator for SearchEvaluator {
             flat.push(self.measures(query, Mode::Flat).await?);
             layered.push(self.measures(query, Mode::Layered).await?);
         }
-        Ok(Judged { flat: figures(&flat), layered: figures(&layered) })
+        Ok(SearchQualities { flat: figures(&flat), layered: figures(&layered) })
     }
 }
 
@@ -76,7 +76,7 @@ fn figures(all: &[Measures]) -> SearchQuality {
 
 fn of_search(error: lkr_retrieval::Error) -> lkr_ingest::Error {
     let kind = match error.kind() {
-        lkr_retrieval::ErrorKind::Unavailable => lkr_ingest::ErrorKind::StoreAway,
+        lkr_retrieval::ErrorKind::Unavailable => lkr_ingest::ErrorKind::StoreUnavailable,
         lkr_retrieval::ErrorKind::Overloaded => lkr_ingest::ErrorKind::Overloaded,
         _ => return failed(error.into()),
     };

@@ -33,7 +33,8 @@ pub use lkr_catalog::{
     Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason, Idempotency,
     LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult,
     ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind,
-    TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_properties, stored_name,
+    TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line, check_properties, check_text,
+    stored_name,
 };
 pub use lkr_domain::*;
 /// Measures of rankings, and gold sets.

@@ -11,7 +11,7 @@ use actix_web::{
 };
 use futures_util::StreamExt;
 use lkr::{
-    Document, NewFile, Original, StoredOriginal, Submission, check_properties, drop_reserved,
+    Document, NewFile, Original, StoredOriginal, Submission, check_line, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
 use lkr_domain::stem_and_suffix;
@@ -27,7 +27,7 @@ use crate::{
     routes::submissions::{IDEMPOTENCY, first, idempotency, replayed_tasks, submission},
     state::Services,
     wire::{
-        document_input::{check_line, refused_properties},
+        document_input::limit_exceeded,
         documents::content_type,
         files::{ReplaceForm, UploadAccepted, UploadForm},
         range::{RequestedPart, content_disposition, requested_part},
@@ -135,7 +135,7 @@ async fn read_upload(cx: &mut RequestContext, texts: &'static [&'static str]) ->
         spool: services.files.spool(),
     };
     let Form { file, mut texts } = cx.form(&rules).await?;
-    check_line("the file's name", &file.name)?;
+    check_line("the file's name", &file.name).map_err(limit_exceeded)?;
     let options =
         SubmissionOptions { force: boolean("force", &mut texts)?, upsert: boolean("upsert", &mut texts)? };
     let extracted = extract(&services, &file).await?;
@@ -188,9 +188,9 @@ fn new_file(
     let title = title.unwrap_or_else(|| stem_and_suffix(&name).0.to_owned());
     let source = Some(text("source")?).filter(|source| !source.is_empty());
     let source = source.unwrap_or_else(|| format!("file:{name}"));
-    check_line("title", &title)?;
-    check_line("source", &source)?;
-    check_properties(&title, &source, &metadata).map_err(refused_properties)?;
+    check_line("title", &title).map_err(limit_exceeded)?;
+    check_line("source", &source).map_err(limit_exceeded)?;
+    check_properties(&title, &source, &metadata).map_err(limit_exceeded)?;
     let extracted = extracted_text(extracted);
     Ok(NewFile { file_name: name, file, size_bytes: length, extracted, title, source, metadata })
 }

@@ -1,7 +1,7 @@
 //! Adds and replaces documents sent as JSON.
 
 use actix_web::http::{Method, StatusCode, header::HeaderName};
-use lkr::{Dedup, DocId, Idempotency, OnReplace, Submission, Task, Upsert};
+use lkr::{Dedup, DocId, Idempotency, MAX_NEW_TEXT_BYTES, OnReplace, Submission, Task, Upsert};
 use lkr_auth::{AuditAction, AuditLog};
 use lkr_settings::DedupStrategy;
 use serde_json::Map;
@@ -14,14 +14,14 @@ use crate::{
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
         batch::{BatchAccepted, BatchInput},
-        document_input::{DocumentInput, MAX_TEXT_BYTES},
+        document_input::DocumentInput,
         submission_options::SubmissionOptions,
         tasks::Accepted,
     },
 };
 
 /// The largest body. Each byte of the text may be escaped to six, and the other fields need some room.
-const BODY_BYTES: usize = 6 * MAX_TEXT_BYTES + 2 * 1024 * 1024;
+const BODY_BYTES: usize = 6 * MAX_NEW_TEXT_BYTES + 2 * 1024 * 1024;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

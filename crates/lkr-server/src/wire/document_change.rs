@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use lkr::{DocumentChange, MAX_METADATA_KEYS, RESERVED_METADATA, Taxonomy};
+use lkr::{DocumentChange, MAX_METADATA_KEYS, RESERVED_METADATA, Taxonomy, check_line};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::document_input::check_line;
+use super::document_input::limit_exceeded;
 use crate::{error::ApiError, http::string_map};
 
 /// The most metadata keys in a change: enough to remove all keys of a document and set as many new ones.
@@ -41,7 +41,7 @@ impl DocumentChangeInput {
             return Err(ApiError::invalid("title is blank"));
         }
         for (name, line) in [("title", &title), ("source", &source)] {
-            line.as_ref().map_or(Ok(()), |line| check_line(name, line))?;
+            line.as_ref().map_or(Ok(()), |line| check_line(name, line).map_err(limit_exceeded))?;
         }
         if let Some(category) = category.as_ref().filter(|name| !name.is_empty())
             && taxonomy.by_name(category).is_none()

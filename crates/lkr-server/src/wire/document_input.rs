@@ -1,14 +1,13 @@
 use std::collections::BTreeMap;
 
-use lkr::{LimitExceeded, MAX_LINE_CHARS, NewDocument, check_properties, drop_reserved};
+use lkr::{
+    LimitExceeded, MAX_NEW_TEXT_BYTES, NewDocument, check_line, check_properties, check_text, drop_reserved,
+};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::submission_options::SubmissionOptions;
 use crate::{error::ApiError, http::string_map};
-
-/// The longest text: 16 MiB of UTF-8.
-pub(crate) const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A document to ingest.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -41,40 +40,20 @@ impl DocumentInput {
     pub(crate) fn check(self) -> Result<(NewDocument, Vec<String>), ApiError> {
         let Self { text, title, source, metadata, .. } = self;
         let (title, source) = (title.unwrap_or_default(), source.unwrap_or_default());
-        if text.trim().is_empty() {
-            return Err(ApiError::invalid(
-                "text is blank: at least one character other than white space is required",
-            ));
-        }
-        if text.len() > MAX_TEXT_BYTES {
-            return Err(ApiError::too_large(format!(
-                "text has {} bytes of UTF-8, at most {MAX_TEXT_BYTES} are allowed",
-                text.len()
-            )));
-        }
-        check_line("title", &title)?;
-        check_line("source", &source)?;
+        check_text(&text, MAX_NEW_TEXT_BYTES).map_err(limit_exceeded)?;
+        check_line("title", &title).map_err(limit_exceeded)?;
+        check_line("source", &source).map_err(limit_exceeded)?;
         let (mut metadata, mut warnings) = (metadata.unwrap_or_default(), Vec::new());
         drop_reserved(&mut metadata, &mut warnings);
-        check_properties(&title, &source, &metadata).map_err(refused_properties)?;
+        check_properties(&title, &source, &metadata).map_err(limit_exceeded)?;
         Ok((NewDocument { text, title, source, metadata }, warnings))
     }
 }
 
-pub(crate) fn check_line(name: &str, line: &str) -> Result<(), ApiError> {
-    let length = line.chars().count();
-    if length <= MAX_LINE_CHARS {
-        return Ok(());
-    }
-    Err(ApiError::invalid(format!("{name} has {length} characters, at most {MAX_LINE_CHARS} are allowed")))
-}
-
-/// The error of properties that are too many or too long.
-pub(crate) fn refused_properties(excess: LimitExceeded) -> ApiError {
-    match excess {
-        LimitExceeded::Keys(_) => ApiError::invalid(excess.to_string()),
-        LimitExceeded::Bytes(_) => ApiError::too_large(excess.to_string()),
-    }
+/// 413 for a size in bytes, 400 for everything else.
+pub(crate) fn limit_exceeded(exceeded: LimitExceeded) -> ApiError {
+    let message = exceeded.to_string();
+    if exceeded.is_size() { ApiError::too_large(message) } else { ApiError::invalid(message) }
 }
 
 #[cfg(test)]
@@ -132,8 +111,8 @@ mod tests {
             status(DocumentInput { title: Some("t".repeat(4_097)), ..input("x") }),
             StatusCode::BAD_REQUEST
         );
-        assert_eq!(status(input(&"é".repeat(MAX_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
-        assert!(input(&"é".repeat(MAX_TEXT_BYTES / 2)).check().is_ok());
+        assert_eq!(status(input(&"é".repeat(MAX_NEW_TEXT_BYTES / 2 + 1))), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(input(&"é".repeat(MAX_NEW_TEXT_BYTES / 2)).check().is_ok());
         // A control character takes six bytes of JSON.
         for value in ["v".repeat(MAX_PROPERTIES_BYTES), "\u{1}".repeat(MAX_PROPERTIES_BYTES / 6)] {
             let metadata = BTreeMap::from([("k".to_owned(), value)]);

@@ -1,4 +1,4 @@
-//! Dense vectors of a document: chunks are embedded, nodes have the mean of their chunks'.
+//! Dense vectors: a chunk's passage is embedded, a node has the mean of its chunks' vectors.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -10,27 +10,27 @@ use lkr_vectors::PointOrigin;
 
 use crate::{Error, ErrorKind, Result};
 
-/// What is embedded for a chunk: title and headings stand before the text.
+/// The text to embed of a chunk: title and headings, then its own text. See docs/studies.md#indexed-text.
 pub(crate) fn passage(title: &str, chunk: &Chunk) -> String {
     indexed_text(title, &chunk.path, &chunk.text)
 }
 
-/// Ranges of at most `size` that together are the first `total` ordinals; one that is empty where there are none.
+/// Divides the ordinals below `total` into ranges of at most `size`; one empty range if there are none.
 pub(crate) fn batches(total: u32, size: usize) -> impl Iterator<Item = Range<u32>> {
     let size = u32::try_from(size).unwrap_or(u32::MAX).max(1);
     (0..total.max(1)).step_by(size as usize).map(move |from| from..from.saturating_add(size).min(total))
 }
 
-/// Embeds texts, equal ones once, and answers their vectors in order and how many were embedded.
+/// Embeds texts, equal ones once. Returns their vectors in order and the number of embedded texts.
 pub(crate) async fn embed(
     embedder: &dyn Embedder,
     texts: impl Iterator<Item = &str>,
 ) -> Result<(Vec<Vec<f32>>, u64)> {
     let mut unique: Vec<String> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let wanted: Vec<usize> = texts
+    let mut positions: HashMap<&str, usize> = HashMap::new();
+    let order: Vec<usize> = texts
         .map(|text| {
-            *places.entry(text).or_insert_with(|| {
+            *positions.entry(text).or_insert_with(|| {
                 unique.push(text.to_owned());
                 unique.len() - 1
             })
@@ -38,32 +38,32 @@ pub(crate) async fn embed(
         .collect();
     let vectors = embedder.embed(EmbedKind::Passage, &unique).await?;
     if vectors.len() != unique.len() {
-        let reason = format!("{} vectors came of {} texts", vectors.len(), unique.len());
+        let reason = format!("the model returned {} vectors for {} texts", vectors.len(), unique.len());
         return Err(Error::new(ErrorKind::Unembeddable, "embed", reason));
     }
-    let ordered = wanted.into_iter().filter_map(|place| vectors.get(place).cloned()).collect();
+    let ordered = order.into_iter().filter_map(|at| vectors.get(at).cloned()).collect();
     Ok((ordered, unique.len() as u64))
 }
 
-/// The vectors of the points above chunks: the mean of their chunks' vectors, scaled to length 1, because what a
-/// node is about is what its chunks are about. It is taken out when the last chunk of a node was added.
+/// The vectors of nodes and documents: the mean of their chunks' vectors, scaled to length 1. The vector of a node is taken
+/// out once its last chunk was added.
 #[derive(Debug, Default)]
-pub(crate) struct Means {
+pub(crate) struct NodeMeans {
     sums: HashMap<PointId, Vec<f32>>,
 }
 
-impl Means {
-    /// Adds the vector of a chunk to those of the points above it.
+impl NodeMeans {
+    /// Adds the vector of a chunk to the means of its document and nodes.
     pub(crate) fn add(&mut self, chunk: &PointOrigin, vector: &[f32]) {
-        let above = [Some(l1_id(chunk.doc_id, chunk.revision)), chunk.l2, chunk.l3];
-        for node in above.into_iter().flatten() {
+        let ancestors = [Some(l1_id(chunk.doc_id, chunk.revision)), chunk.l2, chunk.l3];
+        for node in ancestors.into_iter().flatten() {
             add(self.sums.entry(node).or_insert_with(|| vec![0.0; vector.len()]), vector);
         }
     }
 
-    /// The vector of a point, which is forgotten here; `None` where no chunk below it had one.
+    /// Removes and returns the vector of a point; `None` if none of its chunks had one.
     pub(crate) fn take(&mut self, point: &PointId) -> Option<Vec<f32>> {
-        self.sums.remove(point).map(normalise)
+        self.sums.remove(point).map(normalize)
     }
 }
 
@@ -71,8 +71,8 @@ fn add(sum: &mut [f32], vector: &[f32]) {
     sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
 }
 
-/// Scales to length 1; where vectors cancel each other out, any direction is as good.
-fn normalise(mut vector: Vec<f32>) -> Vec<f32> {
+/// Scales to length 1. If the sum is zero, any unit vector will do.
+fn normalize(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if length > f32::EPSILON {
         vector.iter_mut().for_each(|value| *value /= length);
@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_are_all_in_order(total in 0u32..500, size in 0usize..70) {
+        fn batches_cover_all_ordinals_in_order(total in 0u32..500, size in 0usize..70) {
             let all: Vec<Range<u32>> = batches(total, size).collect();
             prop_assert!(all.iter().all(|batch| batch.len() <= size.max(1)));
             prop_assert_eq!(all.iter().cloned().flatten().collect::<Vec<_>>(), (0..total).collect::<Vec<_>>());
@@ -99,17 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn means_have_length_one() {
+    fn mean_has_length_one() {
         let mut sum = vec![1.0, 0.0];
         add(&mut sum, &[0.0, 1.0]);
-        let mean = normalise(sum);
+        let mean = normalize(sum);
         assert!((mean[0] - 0.5f32.sqrt()).abs() < 1e-6 && (mean[1] - 0.5f32.sqrt()).abs() < 1e-6);
     }
 
     #[test]
-    fn opposites_still_make_a_unit_vector() {
+    fn mean_of_opposite_vectors_is_a_unit_vector() {
         let mut sum = vec![1.0, 0.0];
         add(&mut sum, &[-1.0, 0.0]);
-        assert_eq!(normalise(sum), [1.0, 0.0]);
+        assert_eq!(normalize(sum), [1.0, 0.0]);
     }
 }

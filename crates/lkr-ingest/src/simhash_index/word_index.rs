@@ -1,51 +1,51 @@
-//! Fingerprints by the words of 16 bits that they are made of (multi-index hashing: Norouzi, Punjani and Fleet, 2012).
+//! Multi-index hashing (Norouzi, Punjani and Fleet 2012): fingerprints by each of their four 16-bit words.
 
 use std::collections::{BTreeSet, HashSet};
 
 use lkr_domain::DocId;
 use pulp::Arch;
 
-/// How many words a fingerprint has.
+/// The words of a fingerprint.
 const WORDS: usize = 4;
-/// How many fingerprints are looked at one after another in the time that it takes to look one bucket up.
+/// The fingerprints that a linear scan compares in the time of one bucket lookup.
 const SCANNED: usize = if cfg!(test) { 0 } else { 32 };
-/// How many values a word has.
+/// The values of a word.
 const BUCKETS: usize = 1 << u16::BITS;
-/// How much may have changed before the buckets are made anew: so many, or such a part of all.
+/// The changes after which the buckets are rebuilt: this many, or one in `FEW_OF` of all fingerprints.
 const FEW: usize = if cfg!(test) { 5 } else { 2_048 };
 const FEW_OF: usize = 64;
-/// How far words are looked for at the most.
+/// The most bits in which a word may differ from the looked-up one.
 const MAX_RADIUS: u32 = 3;
 
 /// Distinct fingerprints, each in a bucket for each of its words.
 ///
-/// Two fingerprints that differ in at most 4·r + 3 bits have a word that differs in at most r, so that all of them are
-/// found in the buckets within r of the words that are looked for.
+/// Two fingerprints that differ in at most 4·r + 3 bits have a word that differs in at most r bits. So all of them are in the
+/// buckets within r bits of the words of the looked-up fingerprint.
 #[derive(Debug)]
-pub(super) struct Words {
-    /// The documents of each fingerprint, the oldest first.
+pub(super) struct WordIndex {
+    /// The documents of each fingerprint, oldest first.
     owners: BTreeSet<(u64, DocId)>,
-    /// By word: what there was when they were made. What has no owner any more stays until they are made anew.
+    /// For each word, the fingerprints at the last rebuild. Removed ones stay until the next.
     buckets: [Buckets; WORDS],
-    /// What came since.
+    /// The fingerprints added since.
     recent: Vec<u64>,
-    /// How much changed since.
+    /// The changes since.
     changes: usize,
 }
 
 /// Fingerprints by one of their words.
 #[derive(Debug)]
 struct Buckets {
-    /// Where each bucket begins, and behind the last where that ends.
+    /// The start of each bucket in `bits`, and the end of the last one.
     begins: Vec<usize>,
-    /// Bucket by bucket.
+    /// The fingerprints, bucket by bucket.
     bits: Vec<u64>,
 }
 
-/// The nearest so far: in how many bits it differs, and its document.
-pub(super) type Best = Option<(u32, DocId)>;
+/// The nearest document so far, preceded by the number of bits in which it differs.
+pub(super) type Nearest = Option<(u32, DocId)>;
 
-impl Words {
+impl WordIndex {
     pub(super) fn new(all: impl Iterator<Item = (u64, DocId)>) -> Self {
         Self::of(all.collect())
     }
@@ -77,16 +77,16 @@ impl Words {
         }
     }
 
-    /// The nearest document within `threshold`, `passed` left out, and of several the oldest. As `Err` what was found so
-    /// far, where looking at all of `count` fingerprints is quicker than going on.
+    /// The nearest document within `threshold` that is not in `excluded`; of several, the oldest. Fails with the nearest so far
+    /// if scanning all `count` fingerprints is quicker than continuing.
     pub(super) fn nearest(
         &self,
         bits: u64,
         threshold: u32,
-        passed: &HashSet<DocId>,
+        excluded: &HashSet<DocId>,
         count: usize,
-    ) -> Result<Best, Best> {
-        let mut best: Best = None;
+    ) -> Result<Nearest, Nearest> {
+        let mut best: Nearest = None;
         for radius in 0.. {
             let limit = best.map_or(threshold, |(distance, _)| distance);
             if radius > limit / WORDS as u32 {
@@ -95,16 +95,23 @@ impl Words {
             if radius > MAX_RADIUS || WORDS * within(radius) * SCANNED > count {
                 return Err(best);
             }
-            Arch::new().dispatch(|| self.look(bits, radius, limit, passed, &mut best));
+            Arch::new().dispatch(|| self.search_radius(bits, radius, limit, excluded, &mut best));
         }
         Ok(best)
     }
 
-    /// Looks at the fingerprints one of whose words differs in just `radius` bits, and at the recent ones.
+    /// Compares the fingerprints with a word that differs in exactly `radius` bits, and the recent ones.
     #[inline(always)]
-    fn look(&self, bits: u64, radius: u32, mut limit: u32, passed: &HashSet<DocId>, best: &mut Best) {
-        let mut look_at = |others: &[u64]| {
-            // Nearly always none is near enough, which is told without a branch for each.
+    fn search_radius(
+        &self,
+        bits: u64,
+        radius: u32,
+        mut limit: u32,
+        excluded: &HashSet<DocId>,
+        best: &mut Nearest,
+    ) {
+        let mut compare = |others: &[u64]| {
+            // Mostly none is near enough; the minimum finds that out without a branch per fingerprint.
             if others.iter().fold(u32::MAX, |least, other| least.min((other ^ bits).count_ones())) > limit {
                 return;
             }
@@ -113,7 +120,7 @@ impl Words {
                 if distance > limit {
                     continue;
                 }
-                let Some(document) = self.owners_of(*other).find(|owner| !passed.contains(owner)) else {
+                let Some(document) = self.owners_of(*other).find(|owner| !excluded.contains(owner)) else {
                     continue;
                 };
                 if best.is_none_or(|best| (distance, document) < best) {
@@ -123,10 +130,10 @@ impl Words {
             }
         };
         if radius == 0 {
-            look_at(&self.recent);
+            compare(&self.recent);
         }
         for (buckets, word) in self.buckets.iter().zip(words(bits)) {
-            masks(radius).for_each(|mask| look_at(buckets.of(word ^ mask)));
+            masks(radius).for_each(|mask| compare(buckets.of(word ^ mask)));
         }
     }
 
@@ -138,10 +145,10 @@ impl Words {
 }
 
 impl Buckets {
-    /// By the word at place `at`.
+    /// Sorts fingerprints by their word number `at`.
     fn new(all: &[u64], at: usize) -> Self {
         let word = |bits: u64| words(bits).get(at).copied().map_or(0, usize::from);
-        // By counting: sorting would take several times as long, and whoever comes meanwhile waits.
+        // A counting sort: a comparison sort takes several times as long, and lookups wait for it.
         let mut begins = vec![0; BUCKETS + 1];
         for &each in all {
             if let Some(count) = begins.get_mut(word(each) + 1) {
@@ -155,12 +162,10 @@ impl Buckets {
         }
         let (mut next, mut bits) = (begins.clone(), vec![0; all.len()]);
         for &each in all {
-            let place = next.get_mut(word(each));
-            if let Some((place, free)) =
-                place.and_then(|place| bits.get_mut(*place).map(|free| (place, free)))
-            {
+            let slot = next.get_mut(word(each));
+            if let Some((slot, free)) = slot.and_then(|slot| bits.get_mut(*slot).map(|free| (slot, free))) {
                 *free = each;
-                *place += 1;
+                *slot += 1;
             }
         }
         Self { begins, bits }
@@ -179,8 +184,7 @@ fn words(bits: u64) -> [u16; WORDS] {
     [bits as u16, (bits >> 16) as u16, (bits >> 32) as u16, (bits >> 48) as u16]
 }
 
-/// All words with `ones` bits, in growing order: each next one moves the lowest run of ones up by a place and its rest
-/// down (Gosper).
+/// All words with `ones` bits set, in ascending order, by Gosper's hack.
 fn masks(ones: u32) -> impl Iterator<Item = u16> {
     let first = (1_u32 << ones) - 1;
     let next = |&mask: &u32| {
@@ -191,7 +195,7 @@ fn masks(ones: u32) -> impl Iterator<Item = u16> {
     std::iter::successors(Some(first), next).map_while(|mask| u16::try_from(mask).ok())
 }
 
-/// How many words differ from one in at most `radius` bits.
+/// The number of words within `radius` bits of a word.
 fn within(radius: u32) -> usize {
     let mut count = 1_usize;
     let mut sum = 1_usize;
@@ -207,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_all_words_with_so_many_ones() {
+    fn masks_are_all_words_with_that_many_ones() {
         for ones in 0..=MAX_RADIUS {
             let expected: Vec<u16> = (0..=u16::MAX).filter(|word| word.count_ones() == ones).collect();
             assert_eq!(masks(ones).collect::<Vec<_>>(), expected);

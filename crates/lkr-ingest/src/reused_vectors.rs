@@ -1,35 +1,39 @@
-//! Vectors of what did not change, taken over from the document's earlier revision.
+//! Vectors of unchanged passages, taken from the document's previous revision.
 
 use std::collections::HashMap;
 
 use lkr_catalog::{chunk_of, l1_id, l1_of};
 use lkr_domain::{Document, Layer, PointId};
 use lkr_models::Embedder;
-use lkr_vectors::{ErrorKind, Include};
+use lkr_vectors::{ErrorKind, Include, VectorStore};
 use sha2::{Digest, Sha256};
 
 use crate::{
     Result,
-    collection_sets::collection,
-    dense::{batches, passage},
-    draft::Drafted,
-    ingestor::Inner,
+    collections::collection,
+    draft_body::DraftPoint,
+    passage_vectors::{batches, passage},
 };
 
-/// Where the passages of a document's earlier revision have their vectors.
+/// The points of the previous revision by the digest of their passage.
 #[derive(Debug, Default)]
-pub(crate) struct Earlier {
+pub(crate) struct ReusedVectors {
     points: HashMap<[u8; 32], PointId>,
 }
 
-impl Earlier {
-    /// The passages of the document that is live, as far as it has vectors of this model and they can be read: it may be
-    /// replaced because they cannot.
-    pub(crate) async fn of(inner: &Inner, embedder: &dyn Embedder, document: &Document) -> Result<Self> {
+impl ReusedVectors {
+    /// The passages of a live document that have vectors of `embedder`. Damaged points are left out: the document may be
+    /// replaced because of them.
+    pub(crate) async fn of(
+        vectors: &dyn VectorStore,
+        batch: usize,
+        embedder: &dyn Embedder,
+        document: &Document,
+    ) -> Result<Self> {
         let mut points = HashMap::new();
-        // The title that its passages were embedded with, whatever it was changed to since.
-        let own = [l1_id(document.doc_id, document.revision)];
-        let root = match inner.ports.vectors.get(&Layer::L1.into(), &own, Include::Payload).await {
+        // The passages were embedded with the title in the L1 point; the record may have another one since.
+        let l1 = [l1_id(document.doc_id, document.revision)];
+        let root = match vectors.get(&Layer::L1.into(), &l1, Include::Payload).await {
             Err(error) if is_damage(&error) => return Ok(Self::default()),
             root => root?,
         };
@@ -37,10 +41,10 @@ impl Earlier {
         let Ok((title, _)) = l1_of(root.payload) else { return Ok(Self::default()) };
         let collection = collection(Layer::Chunks, Some(&embedder.profile().id))?;
         let count = u32::try_from(document.counts.chunks).unwrap_or(u32::MAX);
-        for range in batches(count, inner.options.batch) {
+        for range in batches(count, batch) {
             let id = |n| PointId::derive(document.doc_id, document.revision, Layer::Chunks, n);
             let ids: Vec<PointId> = range.map(id).collect();
-            let stored = match inner.ports.vectors.get(&collection, &ids, Include::Payload).await {
+            let stored = match vectors.get(&collection, &ids, Include::Payload).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
                 Err(error) if is_damage(&error) => continue,
                 stored => stored?,
@@ -54,32 +58,32 @@ impl Earlier {
         Ok(Self { points })
     }
 
-    /// The vectors of these chunks, where there are some for their very passages.
+    /// The stored vectors of these chunks; `None` for a passage that is new.
     pub(crate) async fn vectors(
         &self,
-        inner: &Inner,
+        vectors: &dyn VectorStore,
         model: &str,
-        chunks: &[Drafted],
+        chunks: &[DraftPoint],
     ) -> Result<Vec<Option<Vec<f32>>>> {
-        let mut vectors = vec![None; chunks.len()];
+        let mut found = vec![None; chunks.len()];
         let known = chunks.iter().map(|chunk| self.points.get(&digest(&chunk.passage)));
         let known: Vec<(usize, PointId)> =
             known.enumerate().filter_map(|(at, id)| Some((at, *id?))).collect();
         if known.is_empty() {
-            return Ok(vectors);
+            return Ok(found);
         }
         let ids: Vec<PointId> = known.iter().map(|(_, id)| *id).collect();
-        let of_model = collection(Layer::Chunks, Some(model))?;
-        let stored = match inner.ports.vectors.get(&of_model, &ids, Include::All).await {
-            Err(error) if is_damage(&error) => return Ok(vectors),
+        let collection = collection(Layer::Chunks, Some(model))?;
+        let stored = match vectors.get(&collection, &ids, Include::All).await {
+            Err(error) if is_damage(&error) => return Ok(found),
             stored => stored?,
         };
         for ((at, _), point) in known.into_iter().zip(stored) {
-            if let Some(vector) = vectors.get_mut(at) {
+            if let Some(vector) = found.get_mut(at) {
                 *vector = point.and_then(|point| point.dense);
             }
         }
-        Ok(vectors)
+        Ok(found)
     }
 }
 

@@ -1,0 +1,145 @@
+//! Accepting documents: new ones, replacements, and upserts by source.
+
+use lkr_catalog::{Acceptance, Catalog, Idempotency, Remembered, Task};
+use lkr_domain::{Dedup, DocId};
+use lkr_state::Write;
+use tokio::sync::Mutex;
+
+use crate::{
+    Error, ErrorKind, Result, Submission,
+    item::Item,
+    staging::StagedDocument,
+    state::IngestState,
+    upsert::{self, Target},
+};
+
+/// Accepts one document. `None` if it would replace a document that is not live.
+pub(crate) async fn accept_one(
+    state: &IngestState,
+    item: Item,
+    mut submission: Submission,
+) -> Result<Option<Task>> {
+    let idempotency = submission.idempotency.take();
+    let accepted = accept(state, vec![(item, submission)], idempotency.as_ref()).await?;
+    Ok(accepted.and_then(|tasks| tasks.into_iter().next()))
+}
+
+/// Accepts all documents or none. `None` if one would replace a document that is not live. For an idempotency key that was
+/// used before, returns the tasks of then in their current state.
+pub(crate) async fn accept(
+    state: &IngestState,
+    items: Vec<(Item, Submission)>,
+    idempotency: Option<&Idempotency>,
+) -> Result<Option<Vec<Task>>> {
+    // Submissions for the same document would only conflict with each other.
+    let _lock = match &*items {
+        [(Item { replaces: Some(doc_id), .. }, _)] => state.submission_locks.lock(doc_id).await,
+        [(Item { source, .. }, Submission { upsert: Some(_), .. })] if !source.is_empty() => {
+            state.submission_locks.lock(source).await
+        }
+        _ => None,
+    };
+    let staged: Vec<_> =
+        items.into_iter().map(|(item, submission)| StagedDocument::new(item, submission)).collect();
+    let staged = Mutex::new(staged);
+    let attempt = || async { try_accept(state, &mut staged.lock().await, idempotency).await };
+    let accepted = state.ports.catalog.retry_on_conflict("accept document", attempt).await;
+    let tasks = accepted.as_ref().ok().and_then(Option::as_ref).map_or(&[][..], Vec::as_slice);
+    for document in staged.into_inner() {
+        document.discard_unless_accepted(&state.ports, tasks).await;
+    }
+    accepted
+}
+
+async fn try_accept(
+    state: &IngestState,
+    staged: &mut [StagedDocument],
+    idempotency: Option<&Idempotency>,
+) -> Result<Option<Vec<Task>>> {
+    let catalog = &state.ports.catalog;
+    let before = match idempotency {
+        Some(idempotency) => catalog.remembered(idempotency).await?,
+        None => Remembered::default(),
+    };
+    if !before.tasks.is_empty() {
+        return Ok(Some(before.tasks));
+    }
+    let Some((acceptances, mut writes)) = prepare(state, staged).await? else {
+        return Ok(None);
+    };
+    let tasks = || acceptances.iter().map(|acceptance| &acceptance.task);
+    if let Some(idempotency) = idempotency {
+        writes.push(idempotency.remember(tasks(), &before)?);
+    }
+    if let Err(error) = catalog.accept(&acceptances, writes).await {
+        let error = Error::from(error);
+        // A failed step may have been written nevertheless; one that lost its compare-and-set was not.
+        if error.kind() == ErrorKind::Conflict || !is_accepted(catalog, &acceptances).await {
+            return Err(error);
+        }
+    }
+    let tasks: Vec<Task> = acceptances.into_iter().map(|acceptance| acceptance.task).collect();
+    state.queueing.push(&tasks).await;
+    Ok(Some(tasks))
+}
+
+async fn is_accepted(catalog: &Catalog, acceptances: &[Acceptance]) -> bool {
+    let Some(first) = acceptances.first() else { return true };
+    matches!(catalog.task(first.task.task_id).await, Ok(Some(_)))
+}
+
+/// Finds the document that each submission replaces, stores the content, and makes the records to write. `None` if one would
+/// replace a document that is not live.
+async fn prepare(
+    state: &IngestState,
+    staged: &mut [StagedDocument],
+) -> Result<Option<(Vec<Acceptance>, Vec<Write>)>> {
+    let (mut acceptances, mut writes) = (Vec::with_capacity(staged.len()), Vec::new());
+    let upserts = |staged: &StagedDocument| staged.submission.upsert.map(|_| staged.item.source.clone());
+    let sources: Vec<Option<String>> = staged.iter().map(upserts).collect();
+    for (at, document) in staged.iter_mut().enumerate() {
+        // Of several upserts of one source, the last counts.
+        let later = sources.get(at + 1..).unwrap_or_default();
+        let source =
+            sources.get(at).filter(|source| source.as_ref().is_some_and(|source| !source.is_empty()));
+        if source.is_some_and(|source| later.contains(source)) {
+            let created_by = document.submission.created_by.clone();
+            let task = Task::ingest(DocId::new(), created_by, document.task_input(1)).cancelled();
+            acceptances.push(Acceptance { task, over: None });
+            continue;
+        }
+        let Some(target) = find_target(state, document).await? else { return Ok(None) };
+        let Target { doc_id, replaced, remember } = target;
+        writes.extend(remember);
+        let is_replacement = replaced.as_ref().is_some_and(|state| state.document.is_some());
+        if is_replacement {
+            writes.extend((document.submission.on_replace)(doc_id));
+        }
+        document.store(&state.ports, doc_id, replaced.as_ref()).await?;
+        let mut input = document.task_input(document.revision());
+        let created_by = document.submission.created_by.clone();
+        let task = if is_replacement {
+            input.dedup = Dedup::None;
+            Task::replace(doc_id, created_by, input)
+        } else {
+            Task::ingest(doc_id, created_by, input)
+        };
+        acceptances.push(Acceptance { task, over: replaced });
+    }
+    Ok(Some((acceptances, writes)))
+}
+
+async fn find_target(state: &IngestState, document: &StagedDocument) -> Result<Option<Target>> {
+    let StagedDocument { item, submission, .. } = document;
+    if let Some(doc_id) = item.replaces {
+        let replaced = state.ports.catalog.document_state(doc_id).await?;
+        let is_live = replaced.document.is_some();
+        return Ok(is_live.then_some(Target { doc_id, replaced: Some(replaced), remember: None }));
+    }
+    match submission.upsert {
+        Some(upsert) if !item.source.is_empty() => {
+            upsert::find_target(&state.ports, &item.source, &submission.created_by, upsert).await.map(Some)
+        }
+        _ => Ok(Some(Target::new())),
+    }
+}

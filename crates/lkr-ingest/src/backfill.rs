@@ -1,0 +1,96 @@
+//! Gives vectors to documents that were ingested while the model was unavailable, and calibrates a model that was not.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use lkr_domain::DocId;
+use lkr_models::Embedder;
+use lkr_vectors::{Condition, Filter};
+
+use crate::{
+    Result,
+    calibrate::calibrate_first,
+    categorize::categorize_late,
+    collections::{delete_everywhere, live_model},
+    state::IngestState,
+    vector_fill::{VectorFiller, own_vector},
+};
+
+/// The number of notes that are read at a time.
+const PAGE: usize = 100;
+
+/// The pause after a failure.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest time between two rounds.
+const ROUND: Duration = Duration::from_secs(60);
+
+/// Runs forever. While a task changes the model, that task does this work.
+pub(crate) async fn run(state: Arc<IngestState>) {
+    let mut unembeddable = Unembeddable::default();
+    loop {
+        if let Err(error) = backfill(&state, &mut unembeddable).await {
+            tracing::warn!(%error, pause = ?RETRY_PAUSE, "cannot embed the documents that lack vectors; will retry");
+            tokio::time::sleep(RETRY_PAUSE).await;
+            continue;
+        }
+        let _ = tokio::time::timeout(ROUND, state.model_change.wake_backfill.notified()).await;
+    }
+}
+
+/// Documents that a model cannot embed. They are tried again at the next start.
+#[derive(Debug, Default)]
+struct Unembeddable {
+    model: String,
+    documents: BTreeSet<DocId>,
+}
+
+async fn backfill(state: &IngestState, unembeddable: &mut Unembeddable) -> Result<()> {
+    let catalog = &state.ports.catalog;
+    let Some(live) = live_model(&*state.ports.vectors).await? else { return Ok(()) };
+    let Some(embedder) = state.ports.embedders.embedder_of(&live) else { return Ok(()) };
+    if unembeddable.model != live {
+        *unembeddable = Unembeddable { model: live, documents: BTreeSet::new() };
+    }
+    let mut after = None;
+    while !catalog.is_reembedding().await? {
+        let noted = catalog.unembedded(after, PAGE).await?;
+        let Some(last) = noted.last() else { return calibrate_first(&state.ports, &*embedder).await };
+        after = Some(*last);
+        let mut done = Vec::new();
+        for doc_id in noted {
+            if unembeddable.documents.contains(&doc_id) {
+                continue;
+            }
+            match complete(state, &*embedder, doc_id).await {
+                Ok(()) => done.push(doc_id),
+                Err(error) if error.is_retryable() => return Err(error),
+                // One document does not block the others.
+                Err(error) => {
+                    tracing::error!(%doc_id, %error, "cannot embed a document; its words alone find it");
+                    unembeddable.documents.insert(doc_id);
+                }
+            }
+        }
+        if !done.is_empty() {
+            catalog.embedded(&done).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a document its vectors, and the category that needed them. Removes what is left of a deleted document.
+async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -> Result<()> {
+    let (ports, changes) = (&state.ports, &state.changes);
+    VectorFiller { ports, changes, batch: state.options.batch }.fill(embedder, doc_id).await?;
+    if let Some(document) = ports.catalog.document(doc_id).await? {
+        let model = &embedder.profile().id;
+        let own = own_vector(ports, model, &document.value).await?;
+        let vector = own.as_deref().map(|own| (own, &**model));
+        return categorize_late(ports, changes, &document.value, vector).await;
+    }
+    if ports.catalog.active(doc_id.into()).await?.is_none() {
+        let filter = Filter::only(Condition::Docs(vec![doc_id]));
+        delete_everywhere(&*ports.vectors, &filter).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Deleting documents; cancelling, retrying and forgetting tasks; accepting tasks over all documents.
+
+use lkr_catalog::{Acceptance, Deleted, Task, TaskKind};
+use lkr_domain::{DocId, TaskId};
+use lkr_state::Write;
+
+use crate::{Error, ErrorKind, Result, model_change::decline_on_cancel, state::IngestState};
+
+/// Deletes a document and cancels its unfinished task.
+pub(crate) async fn delete(state: &IngestState, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
+    let catalog = &state.ports.catalog;
+    let attempt = || async {
+        let document = catalog.document_state(doc_id).await?;
+        if document.is_unknown() && document.held.is_empty() {
+            return Ok(None);
+        }
+        let alongside = if document.is_unknown() { Vec::new() } else { alongside.clone() };
+        Ok::<_, Error>(Some(catalog.remove(&document, alongside).await?))
+    };
+    let deleted = catalog.retry_on_conflict("delete document", attempt).await?;
+    if let Some(deleted) = &deleted {
+        state.duplicates.deleted(doc_id);
+        state.gc.remove_originals(doc_id, &deleted.originals).await;
+    }
+    state.gc.wake();
+    Ok(deleted.unwrap_or_default())
+}
+
+/// Cancels an unfinished task; `None` for an unknown one.
+pub(crate) async fn cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>> {
+    let attempt = || try_cancel(state, task_id);
+    state.ports.catalog.retry_on_conflict("cancel task", attempt).await
+}
+
+async fn try_cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>> {
+    let catalog = &state.ports.catalog;
+    let Some(task) = catalog.task(task_id).await? else { return Ok(None) };
+    // A change of the model is not cancelled while it switches the aliases.
+    let _decision = match task.kind {
+        TaskKind::Reembed => Some(state.model_change.decision.lock().await),
+        _ => None,
+    };
+    if task.status.has_ended() {
+        return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
+    }
+    let unfinished = catalog.unfinished_task(task.subject).await?;
+    let Some(unfinished) = unfinished.filter(|unfinished| unfinished.task.task_id == task_id) else {
+        // It ended since it was read.
+        return Err(Error::new(ErrorKind::Conflict, "cancel task", "the task changed"));
+    };
+    let cancelled = catalog.cancel(&unfinished, decline_on_cancel(&task)).await?;
+    state.gc.remove_original_of(&task).await;
+    state.gc.wake();
+    Ok(Some(cancelled))
+}
+
+/// Makes a failed task pending again; `None` for an unknown one.
+pub(crate) async fn retry(state: &IngestState, task_id: TaskId) -> Result<Option<Task>> {
+    let catalog = &state.ports.catalog;
+    let attempt = || async { Ok::<_, Error>(catalog.retry(task_id).await?) };
+    let retried = catalog.retry_on_conflict("retry task", attempt).await;
+    // A failed step may have been written nevertheless.
+    let retried = retried.inspect_err(|_| state.queueing.requeue_later())?;
+    state.queueing.push(retried.as_slice()).await;
+    Ok(retried)
+}
+
+/// Deletes the record of an ended task; `None` for an unknown one.
+pub(crate) async fn forget(state: &IngestState, task_id: TaskId) -> Result<Option<Task>> {
+    let forgotten = state.ports.catalog.forget_task(task_id).await?;
+    state.gc.wake();
+    Ok(forgotten)
+}
+
+/// Accepts a task over all documents, with additional records that it needs.
+pub(crate) async fn accept_corpus_task(
+    state: &IngestState,
+    task: Task,
+    alongside: Vec<Write>,
+) -> Result<Task> {
+    let accepted = [Acceptance { task, over: None }];
+    let written = state.ports.catalog.accept(&accepted, alongside).await;
+    written.inspect_err(|_| state.queueing.requeue_later())?;
+    let [Acceptance { task, .. }] = accepted;
+    state.queueing.push(std::slice::from_ref(&task)).await;
+    Ok(task)
+}

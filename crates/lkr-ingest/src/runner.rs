@@ -1,0 +1,249 @@
+//! Runs tasks: claims them from the queue, keeps their leases, records their progress, failures and retries. What a task
+//! does is up to its [`Jobs`].
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use lkr_catalog::{
+    ActiveTask, Catalog, FailureReason, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus,
+};
+use lkr_state::{Claim, TaskQueue};
+use time::OffsetDateTime;
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::{
+    Error, ErrorKind, IngestOptions, Result,
+    gc::Gc,
+    queueing::Queueing,
+    report::{Report, Reports},
+};
+
+/// How long a worker waits for a task before it checks whether to stop.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often the progress of a task is recorded.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The longest pause between two attempts.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// The work of tasks.
+pub(crate) trait Jobs: Send + Sync + 'static {
+    /// The stage that a kind of task begins with.
+    fn first_stage(&self, kind: TaskKind) -> Stage;
+
+    /// Performs one attempt of a task and ends the task.
+    fn perform(
+        &self,
+        active: ActiveTask,
+        task: &Task,
+        report: &Report,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Removes what a task stored that has ended or was superseded, unless it is live.
+    fn clean_up(&self, task: &Task) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Runs the tasks of a queue.
+pub(crate) struct Runner<J> {
+    pub(crate) catalog: Catalog,
+    pub(crate) queue: Arc<dyn TaskQueue>,
+    pub(crate) queueing: Arc<Queueing>,
+    pub(crate) gc: Arc<Gc>,
+    pub(crate) options: IngestOptions,
+    pub(crate) jobs: J,
+}
+
+impl<J: Jobs> Runner<J> {
+    /// Works on tasks until `stopped` is true. A task over all documents runs beside document tasks, one at a time.
+    pub(crate) async fn work(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
+        let mut corpus_tasks = JoinSet::new();
+        while !*stopped.borrow() {
+            let claimed = tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stop| *stop) => break,
+                claimed = self.queue.claim(self.options.lease, CLAIM_TIMEOUT) => claimed,
+            };
+            while corpus_tasks.try_join_next().is_some() {}
+            match claimed {
+                Ok(Some(claim)) if corpus_tasks.is_empty() && self.is_corpus_task(&claim).await => {
+                    corpus_tasks.spawn(Arc::clone(&self).attend_until(stopped.clone(), claim));
+                }
+                Ok(Some(claim)) => self.attend(&claim).await,
+                Ok(None) => {}
+                Err(error) => {
+                    let pause = self.options.store_pause;
+                    tracing::warn!(%error, ?pause, "cannot claim a task: the queue is unavailable; will retry");
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+        while corpus_tasks.join_next().await.is_some() {}
+    }
+
+    /// Whether a task is known to be about all documents.
+    async fn is_corpus_task(&self, claim: &Claim) -> bool {
+        let task = self.catalog.task(claim.task).await;
+        task.is_ok_and(|task| task.is_some_and(|task| task.subject.doc_id().is_none()))
+    }
+
+    /// Runs a claimed task. When the workers stop, returns it to the queue: the next start continues it.
+    async fn attend_until(self: Arc<Self>, mut stopped: watch::Receiver<bool>, claim: Claim) {
+        tokio::select! {
+            () = self.attend(&claim) => return,
+            _ = stopped.wait_for(|stop| *stop) => {}
+        }
+        if let Err(error) = self.queue.retry(&claim, Duration::ZERO).await {
+            tracing::warn!(task = %claim.task, %error, "cannot return a task to the queue; its lease will expire");
+        }
+    }
+
+    /// Runs one attempt of a claimed task, then finishes the claim or returns it to the queue.
+    async fn attend(&self, claim: &Claim) {
+        let (report, reports) = Report::new();
+        // A model or parser of the embedding program may panic; that fails the attempt, not the worker.
+        let outcome = AssertUnwindSafe(self.attempt(claim, &report, &reports))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
+        let pause = match outcome {
+            Ok(()) => None,
+            Err(error) => self.pause_after(claim, reports.stage(), &error).await,
+        };
+        let ended = match pause {
+            Some(pause) => self.queue.retry(claim, pause).await,
+            None => self.queue.finish(claim).await,
+        };
+        if let Err(error) = ended {
+            tracing::warn!(task = %claim.task, %error, "cannot end a claim; its lease will expire");
+        }
+        if pause.is_none() && !matches!(self.has_ended(claim).await, Ok(true)) {
+            // A client retried the failed task before it left the queue.
+            self.queueing.requeue_later();
+        }
+    }
+
+    async fn has_ended(&self, claim: &Claim) -> Result<bool> {
+        let task = self.catalog.task(claim.task).await?;
+        Ok(task.is_none_or(|task| task.status.has_ended()))
+    }
+
+    async fn attempt(&self, claim: &Claim, report: &Report, reports: &Reports) -> Result<()> {
+        let Some(mut task) = self.catalog.task(claim.task).await? else { return Ok(()) };
+        let Some(active) = self.active(&task).await? else {
+            return self.jobs.clean_up(&task).await;
+        };
+        task.status = TaskStatus::Running;
+        task.stage = self.jobs.first_stage(task.kind);
+        task.progress = Progress::default();
+        task.updated_at = OffsetDateTime::now_utc();
+        self.catalog.record_progress(active, &task).await?;
+        let outcome = tokio::select! {
+            biased;
+            done = self.jobs.perform(active, &task, report) => done,
+            lost = self.keep_lease(claim) => Err(lost),
+            superseded = self.record_reports(active, task.clone(), reports.clone()) => Err(superseded),
+        };
+        if matches!(&outcome, Err(error) if error.is_superseded()) {
+            // Also removes what was stored after the cancellation; the task's record may be gone by now.
+            self.jobs.clean_up(&task).await?;
+        }
+        outcome
+    }
+
+    /// The task's fencing token; `None` if the task has ended or was superseded.
+    async fn active(&self, task: &Task) -> Result<Option<ActiveTask>> {
+        let active = self.catalog.active(task.subject).await?;
+        Ok(active.filter(|active| active.task_id == task.task_id))
+    }
+
+    /// Renews the lease until that fails.
+    async fn keep_lease(&self, claim: &Claim) -> Error {
+        let lease = self.options.lease;
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            match self.queue.heartbeat(claim, lease).await {
+                Ok(()) => {}
+                Err(error) if error.is_retryable() => {
+                    tracing::warn!(task = %claim.task, %error, "cannot renew a lease; will retry");
+                }
+                Err(error) => return error.into(),
+            }
+        }
+    }
+
+    /// Records the progress of the task until the task is superseded.
+    async fn record_reports(&self, active: ActiveTask, mut task: Task, mut reports: Reports) -> Error {
+        loop {
+            tokio::time::sleep(PROGRESS_INTERVAL).await;
+            let Some(report) = reports.take_new() else {
+                match self.catalog.active(active.subject).await {
+                    Ok(now) if now != Some(active) => {
+                        return Error::new(ErrorKind::Superseded, "ingest", "the task was cancelled");
+                    }
+                    _ => continue,
+                }
+            };
+            (task.stage, task.progress) = report;
+            task.updated_at = OffsetDateTime::now_utc();
+            if let Err(error) = self.catalog.record_progress(active, &task).await {
+                let error = Error::from(error);
+                if error.is_superseded() {
+                    return error;
+                }
+                tracing::warn!(task = %task.task_id, %error, "cannot record a task's progress");
+            }
+        }
+    }
+
+    /// Records a failed attempt. Returns the pause before the next one; `None` if there is none.
+    async fn pause_after(&self, claim: &Claim, stage: Stage, error: &Error) -> Option<Duration> {
+        match error.kind() {
+            ErrorKind::StoreUnavailable => {
+                let pause = self.options.store_pause;
+                tracing::warn!(task = %claim.task, %error, ?pause, "a store is unavailable; the worker pauses");
+                tokio::time::sleep(pause).await;
+                Some(Duration::ZERO)
+            }
+            ErrorKind::Waiting(pause) => Some(pause),
+            // Cancelled, or completed by another worker: the next claim finds out and cleans up.
+            ErrorKind::Superseded | ErrorKind::Conflict => Some(Duration::ZERO),
+            _ => match self.record_failure(claim, stage, error).await {
+                Ok(pause) => pause,
+                Err(error) => {
+                    tracing::warn!(task = %claim.task, %error, "cannot record a failed attempt; will retry");
+                    Some(self.options.store_pause)
+                }
+            },
+        }
+    }
+
+    async fn record_failure(&self, claim: &Claim, stage: Stage, error: &Error) -> Result<Option<Duration>> {
+        let Some(mut task) = self.catalog.task(claim.task).await? else { return Ok(None) };
+        let Some(active) = self.active(&task).await? else { return Ok(Some(Duration::ZERO)) };
+        task.attempts += 1;
+        task.stage = stage;
+        task.updated_at = OffsetDateTime::now_utc();
+        tracing::warn!(task = %claim.task, attempt = task.attempts, %error, "task attempt failed");
+        if error.is_retryable() && task.attempts < self.options.max_attempts {
+            task.status = TaskStatus::Pending;
+            self.catalog.record_progress(active, &task).await?;
+            let doublings = task.attempts.min(16).saturating_sub(1);
+            return Ok(Some(self.options.backoff.saturating_mul(1 << doublings).min(MAX_BACKOFF)));
+        }
+        let is_invalid = error.kind() == ErrorKind::Invalid;
+        task.status = TaskStatus::Failed;
+        task.error = Some(TaskFailure {
+            reason: if is_invalid { FailureReason::Invalid } else { FailureReason::Internal },
+            message: error.to_string(),
+            stage: task.stage,
+            retryable: error.is_retryable(),
+        });
+        self.catalog.fail(active, &task).await?;
+        self.gc.wake();
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

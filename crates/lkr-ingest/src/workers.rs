@@ -1,0 +1,102 @@
+//! Starting and stopping the workers, the janitor and the backfill.
+
+use std::{sync::Arc, time::Duration};
+
+use lkr_catalog::{ActiveTask, Stage, Task, TaskKind};
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::{
+    ErrorKind, Result, backfill,
+    evaluate::evaluate,
+    janitor, pipeline,
+    reclassify::reclassify,
+    reembed::reembed,
+    report::Report,
+    runner::{Jobs, Runner},
+    state::IngestState,
+};
+
+/// The running workers. Dropping it aborts them, which loses nothing.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Workers {
+    /// Stops the workers. Documents that are not finished within `timeout` are left to the next start, which continues
+    /// with what is stored of them.
+    pub async fn shutdown(mut self, timeout: Duration) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(timeout, all).await.is_err() {
+            tracing::info!("workers did not finish in time; the next start continues their documents");
+        }
+    }
+}
+
+/// Queues what an earlier process left and starts everything that runs in the background.
+pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
+    if let Err(error) = state.model_change.drop_unused_collections(&state.ports).await {
+        tracing::warn!(%error, "cannot drop unused collections; the next start will");
+    }
+    match janitor::requeue_unfinished(&state.ports).await {
+        // The janitor will retry; reading works on a full disk.
+        Err(error) if error.kind() == ErrorKind::StoreUnavailable => {
+            tracing::warn!(%error, "cannot queue the unfinished tasks; the janitor will retry");
+            state.queueing.requeue_later();
+        }
+        requeued => requeued?,
+    }
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    let runner = Arc::new(Runner {
+        catalog: state.ports.catalog.clone(),
+        queue: Arc::clone(&state.ports.queue),
+        queueing: Arc::clone(&state.queueing),
+        gc: Arc::clone(&state.gc),
+        options: state.options.clone(),
+        jobs: IngestJobs(Arc::clone(state)),
+    });
+    for _ in 0..state.options.workers.max(1) {
+        tasks.spawn(Arc::clone(&runner).work(stopped.clone()));
+    }
+    tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));
+    tasks.spawn(run_until(stopped, backfill::run(Arc::clone(state))));
+    Ok(Workers { stop, tasks })
+}
+
+async fn run_until(mut stopped: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// The jobs of ingestion.
+struct IngestJobs(Arc<IngestState>);
+
+impl Jobs for IngestJobs {
+    fn first_stage(&self, kind: TaskKind) -> Stage {
+        match kind {
+            TaskKind::Ingest | TaskKind::Replace => Stage::Parse,
+            TaskKind::Reembed => Stage::Embed,
+            TaskKind::Reclassify => Stage::Classify,
+            TaskKind::Evaluate => Stage::Evaluate,
+        }
+    }
+
+    async fn perform(&self, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
+        let state = &*self.0;
+        match task.kind {
+            TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(state, active, task, report).await,
+            TaskKind::Reembed => reembed(state, active, task, report).await,
+            TaskKind::Reclassify => reclassify(&state.ports, &state.changes, active, task, report).await,
+            TaskKind::Evaluate => evaluate(&state.ports, active, task, report).await,
+        }
+    }
+
+    async fn clean_up(&self, task: &Task) -> Result<()> {
+        janitor::clean_up_after(&self.0, task).await
+    }
+}
