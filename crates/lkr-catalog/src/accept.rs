@@ -9,8 +9,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, CorpusSlot, DocumentState, Error, FailureReason, ModelName, Progress, Result, Stage, Task,
-    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, catalog::key,
-    task_record::write_task,
+    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, key, task_record::write_task,
 };
 
 /// A task to be accepted.
@@ -19,7 +18,7 @@ pub struct Acceptance {
     /// The task.
     pub task: Task,
     /// What there is of its document, of which the unfinished one ends as cancelled; nothing where it is new.
-    pub over: Option<DocumentState>,
+    pub existing: Option<DocumentState>,
 }
 
 /// That a caller may send the same again and means it once.
@@ -35,7 +34,7 @@ pub struct Idempotency {
 
 impl Idempotency {
     /// How long a key is remembered.
-    pub const KEPT: Duration = Duration::from_secs(24 * 3600);
+    pub const RETENTION: Duration = Duration::from_secs(24 * 3600);
 
     fn record(&self) -> String {
         key::idempotency(&self.account, self.endpoint, &self.key)
@@ -48,26 +47,26 @@ impl Idempotency {
     pub fn remember<'a>(
         &self,
         tasks: impl IntoIterator<Item = &'a Task>,
-        before: &Remembered,
+        before: &IdempotencyRecord,
     ) -> Result<Write> {
         let tasks = tasks.into_iter().map(|task| task.task_id).collect();
-        let record = serde_json::to_vec(&RememberedV1 { tasks });
+        let record = serde_json::to_vec(&IdempotencyRecordV1 { tasks });
         let record = record.map_err(|e| Error::corrupt("write idempotency key", e))?;
         let expect = before.version.map_or(Expect::Absent, Expect::Version);
-        Ok(Write::put_for(self.record(), expect, record, Self::KEPT))
+        Ok(Write::put_for(self.record(), expect, record, Self::RETENTION))
     }
 }
 
 /// What was accepted under a key.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Remembered {
+pub struct IdempotencyRecord {
     /// The tasks as they stand now, without those that were forgotten.
     pub tasks: Vec<Task>,
     version: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RememberedV1 {
+pub(crate) struct IdempotencyRecordV1 {
     pub(crate) tasks: Vec<TaskId>,
 }
 
@@ -79,11 +78,11 @@ impl Catalog {
     /// `Conflict` where what there was of a document has changed.
     pub async fn accept(&self, acceptances: &[Acceptance], alongside: Vec<Write>) -> Result<()> {
         let mut writes = alongside;
-        for Acceptance { task, over } in acceptances {
-            let unfinished = over.as_ref().and_then(|over| over.unfinished.as_ref());
+        for Acceptance { task, existing } in acceptances {
+            let unfinished = existing.as_ref().and_then(|existing| existing.unfinished.as_ref());
             writes.extend(self.accepting(task, unfinished)?);
             if !task.status.has_ended() {
-                writes.extend(over.as_ref().map(DocumentState::check_document));
+                writes.extend(existing.as_ref().map(DocumentState::check_document));
             }
         }
         Ok(self.state.apply(writes).await?)
@@ -113,7 +112,7 @@ impl Catalog {
             writes.push(Write::delete(key::upload(doc_id, &original.path), Expect::Any));
         }
         if task.status.has_ended() {
-            writes.extend(self.told_task(task));
+            writes.extend(self.task_ended_events(task));
             return Ok(writes);
         }
         let expect =
@@ -138,22 +137,22 @@ impl Catalog {
     }
 
     /// What was accepted under a key.
-    pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Remembered> {
+    pub async fn idempotency_record(&self, idempotency: &Idempotency) -> Result<IdempotencyRecord> {
         let Some(record) = self.state.get(&idempotency.record()).await? else {
-            return Ok(Remembered::default());
+            return Ok(IdempotencyRecord::default());
         };
-        let RememberedV1 { tasks } =
+        let IdempotencyRecordV1 { tasks } =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read idempotency key", e))?;
         let mut found = Vec::with_capacity(tasks.len());
         for task in tasks {
             found.extend(self.task(task).await?);
         }
-        Ok(Remembered { tasks: found, version: Some(record.version) })
+        Ok(IdempotencyRecord { tasks: found, version: Some(record.version) })
     }
 
     /// The document that an account's upserts of a source are about, and the version of that; the document may be
     /// gone by now, or have another source.
-    pub async fn upserted(&self, source: &str, owner: &str) -> Result<Option<(DocId, u64)>> {
+    pub async fn upsert_target(&self, source: &str, owner: &str) -> Result<Option<(DocId, u64)>> {
         let Some(record) = self.state.get(&key::upsert(source, owner)).await? else { return Ok(None) };
         let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read upsert", e))?;
         let doc_id = text.parse().map_err(|e| Error::corrupt("read upsert", e))?;
@@ -162,7 +161,7 @@ impl Catalog {
 
     /// The write that makes `doc_id` the document of an account's upserts of a source, upon the version that was read.
     #[must_use]
-    pub fn upserts(source: &str, owner: &str, doc_id: DocId, read: Option<u64>) -> Write {
+    pub fn put_upsert_target(source: &str, owner: &str, doc_id: DocId, read: Option<u64>) -> Write {
         let expect = read.map_or(Expect::Absent, Expect::Version);
         Write::put(key::upsert(source, owner), expect, doc_id.to_string())
     }

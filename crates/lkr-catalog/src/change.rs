@@ -5,7 +5,7 @@ use lkr_state::{Expect, ScanOrder, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, catalog::key, document};
+use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, document, key};
 
 /// That the tags of a document's points are being changed before its record is. It goes in the step that changes the
 /// record; one that a crash leaves behind says whose tags must be set anew.

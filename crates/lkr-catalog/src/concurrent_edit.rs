@@ -6,7 +6,7 @@ use lkr_domain::{DocId, Document, Metadata};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
-use crate::{ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, catalog::key, check_properties};
+use crate::{ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, check_properties, key};
 
 /// What to change of a document; `None` keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl ConcurrentEdit {
 
     /// The write that takes it away, or makes sure that there still is none.
     pub(crate) fn end(&self, active: ActiveTask, revision: u64) -> Write {
-        let key = key::amendment(active.subject.record_id(), revision);
+        let key = key::concurrent_edit(active.subject.record_id(), revision);
         match self.version {
             Some(version) => Write::delete(key, Expect::Version(version)),
             None => Write::check(key, Expect::Absent),
@@ -103,14 +103,14 @@ impl ConcurrentEdit {
     pub(crate) fn add(&self, doc_id: DocId, revision: u64, later: &DocumentChange) -> Result<Write> {
         let change = serde_json::to_vec(&self.change.then(later));
         let change = change.map_err(|e| Error::corrupt("write amendment", e))?;
-        Ok(Write::put(key::amendment(doc_id, revision), self.expected(), change))
+        Ok(Write::put(key::concurrent_edit(doc_id, revision), self.expected(), change))
     }
 }
 
 impl Catalog {
     /// What a replacement that makes `revision` has to take over.
-    pub(crate) async fn amendment(&self, doc_id: DocId, revision: u64) -> Result<ConcurrentEdit> {
-        let record = self.state.get(&key::amendment(doc_id, revision)).await?;
+    pub(crate) async fn concurrent_edit(&self, doc_id: DocId, revision: u64) -> Result<ConcurrentEdit> {
+        let record = self.state.get(&key::concurrent_edit(doc_id, revision)).await?;
         let Some(record) = record else { return Ok(ConcurrentEdit::default()) };
         let change =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read amendment", e))?;

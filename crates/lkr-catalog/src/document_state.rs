@@ -5,32 +5,9 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored, Task,
-    TaskSubject,
-    catalog::{key, read_document},
-    task_record::read_task,
+    ActiveTask, Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored,
+    Task, TaskSubject, catalog::read_document, key, task_record::read_task,
 };
-
-/// The unfinished task of a document, or of all documents, with its fencing token. Every write of the task expects the
-/// token, so a worker whose task was cancelled or replaced cannot write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ActiveTask {
-    /// What the task is about.
-    pub subject: TaskSubject,
-    /// The task.
-    pub task_id: TaskId,
-    pub(crate) version: u64,
-}
-
-impl ActiveTask {
-    pub(crate) fn check(self) -> Write {
-        Write::check(key::active(self.subject), Expect::Version(self.version))
-    }
-
-    pub(crate) fn end(self) -> Write {
-        Write::delete(key::active(self.subject), Expect::Version(self.version))
-    }
-}
 
 /// An unfinished task with its record.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +17,7 @@ pub struct UnfinishedTask {
     /// How it stands.
     pub task: Task,
     /// What was changed of the live document since it was accepted.
-    pub amendment: ConcurrentEdit,
+    pub concurrent_edit: ConcurrentEdit,
 }
 
 /// What a task that failed left for its next try.
@@ -53,7 +30,7 @@ pub struct FailedAttempt {
     /// Where its original is stored, where it has one.
     pub original: Option<String>,
     /// What was changed of the live document since it was accepted.
-    pub amendment: ConcurrentEdit,
+    pub concurrent_edit: ConcurrentEdit,
     pub(crate) version: u64,
 }
 
@@ -64,7 +41,7 @@ pub(crate) struct FailedAttemptV1 {
     pub(crate) original: Option<String>,
 }
 
-pub(crate) fn read_held(record: &[u8]) -> Result<FailedAttemptV1> {
+pub(crate) fn read_failed_attempt(record: &[u8]) -> Result<FailedAttemptV1> {
     serde_json::from_slice(record).map_err(|e| Error::corrupt("read held input", e))
 }
 
@@ -78,21 +55,13 @@ pub struct DocumentState {
     /// The task that makes or replaces it.
     pub unfinished: Option<UnfinishedTask>,
     /// What earlier tasks left for their next try.
-    pub held: Vec<FailedAttempt>,
+    pub failed_attempts: Vec<FailedAttempt>,
 }
 
 /// The most that failed tasks may leave of one document: whoever replaces it again and again has the oldest go.
-pub(crate) const MAX_HELD: usize = 16;
+pub(crate) const MAX_FAILED_ATTEMPTS: usize = 16;
 
 impl Catalog {
-    /// The active record of a subject.
-    pub async fn active(&self, subject: TaskSubject) -> Result<Option<ActiveTask>> {
-        let Some(record) = self.state.get(&key::active(subject)).await? else { return Ok(None) };
-        let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read active task", e))?;
-        let task_id = text.parse().map_err(|e| Error::corrupt("read active task", e))?;
-        Ok(Some(ActiveTask { subject, task_id, version: record.version }))
-    }
-
     /// What there is of a document. Steps go from unfinished to live, so that reading in this order misses none; that
     /// nothing changed in between is for the step to expect.
     ///
@@ -107,11 +76,11 @@ impl Catalog {
         let subject = TaskSubject::Document(doc_id);
         let active = self.active(subject).await?;
         let unfinished = self.unfinished_of(active).await?;
-        let held = self.held(doc_id).await?;
+        let failed_attempts = self.failed_attempts(doc_id).await?;
         let record = self.state.get(&key::document(doc_id)).await?;
         let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
         let now = self.active(subject).await?;
-        let state = DocumentState { doc_id, document, unfinished, held };
+        let state = DocumentState { doc_id, document, unfinished, failed_attempts };
         // A retry moves from failed to unfinished, against the order of these reads.
         if state.is_torn() || now != active {
             return Err(Error::new(ErrorKind::Conflict, "read document", "it changed during the read"));
@@ -150,29 +119,35 @@ impl Catalog {
         if task.subject.doc_id() != active.subject.doc_id() {
             return Ok(None);
         }
-        let amendment = self.amendment(active.subject.record_id(), task.input.revision).await?;
-        Ok(Some(UnfinishedTask { active, task, amendment }))
+        let concurrent_edit = self.concurrent_edit(active.subject.record_id(), task.input.revision).await?;
+        Ok(Some(UnfinishedTask { active, task, concurrent_edit }))
     }
 
     /// What failed tasks left of a document, the oldest first.
-    async fn held(&self, doc_id: DocId) -> Result<Vec<FailedAttempt>> {
-        let prefix = key::held_of(doc_id);
-        let records = self.state.scan(&prefix, None, ScanOrder::Ascending, 2 * MAX_HELD).await?;
-        let mut held = Vec::with_capacity(records.len());
+    async fn failed_attempts(&self, doc_id: DocId) -> Result<Vec<FailedAttempt>> {
+        let prefix = key::failed_attempts_of(doc_id);
+        let records = self.state.scan(&prefix, None, ScanOrder::Ascending, 2 * MAX_FAILED_ATTEMPTS).await?;
+        let mut failed_attempts = Vec::with_capacity(records.len());
         for (key, record) in &records {
             let revision = key.strip_prefix(&prefix).unwrap_or_default();
             let revision = revision.parse().map_err(|e| Error::corrupt("read held input", e))?;
-            let FailedAttemptV1 { task_id, original } = read_held(&record.value)?;
-            let amendment = self.amendment(doc_id, revision).await?;
-            held.push(FailedAttempt { revision, task_id, original, amendment, version: record.version });
+            let FailedAttemptV1 { task_id, original } = read_failed_attempt(&record.value)?;
+            let concurrent_edit = self.concurrent_edit(doc_id, revision).await?;
+            failed_attempts.push(FailedAttempt {
+                revision,
+                task_id,
+                original,
+                concurrent_edit,
+                version: record.version,
+            });
         }
-        held.sort_by_key(|held| held.revision);
-        Ok(held)
+        failed_attempts.sort_by_key(|attempt| attempt.revision);
+        Ok(failed_attempts)
     }
 
     /// Whether a text or points of this revision belong to anything: a live document, a task that is under way, or one
     /// that failed and may be tried again.
-    pub async fn knows(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+    pub async fn is_referenced(&self, doc_id: DocId, revision: u64) -> Result<bool> {
         // Nearly always it is the live one, which one read tells.
         let live = self.document(doc_id).await?;
         if live.is_some_and(|live| live.value.revision == revision) {
@@ -207,43 +182,46 @@ impl DocumentState {
     #[must_use]
     pub fn originals_before(&self, revision: u64) -> Vec<String> {
         let live = self.document.as_ref().and_then(|document| document.value.original.as_ref());
-        let held = self.held.iter().filter(|held| held.revision < revision);
-        let held = held.filter_map(|held| held.original.clone());
+        let held = self.failed_attempts.iter().filter(|attempt| attempt.revision < revision);
+        let held = held.filter_map(|attempt| attempt.original.clone());
         live.map(|original| original.path.clone()).into_iter().chain(held).collect()
     }
 
     /// Replacements that failed and may be tried again.
-    fn held_replacements(&self) -> impl Iterator<Item = &FailedAttempt> {
+    fn failed_replacements(&self) -> impl Iterator<Item = &FailedAttempt> {
         let live = self.document.as_ref().map(|document| document.value.revision);
-        self.held.iter().filter(move |held| live.is_some_and(|live| held.revision > live))
+        self.failed_attempts.iter().filter(move |held| live.is_some_and(|live| held.revision > live))
     }
 
     /// Whether a replacement may come that was accepted before now.
     #[must_use]
     pub fn may_be_replaced(&self) -> bool {
-        self.replacement().is_some() || self.held_replacements().next().is_some()
+        self.replacement().is_some() || self.failed_replacements().next().is_some()
     }
 
     /// What a replacement under way would exceed with this change.
     ///
     /// # Errors
     /// Where it would.
-    pub fn check_amended(&self, change: &DocumentChange) -> std::result::Result<(), LimitExceeded> {
-        let Some(UnfinishedTask { task, amendment, .. }) = self.replacement() else { return Ok(()) };
-        amendment.change.then(change).check(&task.input)
+    pub fn check_concurrent_edit(&self, change: &DocumentChange) -> std::result::Result<(), LimitExceeded> {
+        let Some(UnfinishedTask { task, concurrent_edit, .. }) = self.replacement() else { return Ok(()) };
+        concurrent_edit.change.then(change).check(&task.input)
     }
 
     /// The writes by which replacements that were accepted before take a change over.
     pub(crate) fn amend(&self, change: &DocumentChange) -> Result<Vec<Write>> {
         let doc_id = self.doc_id;
         let mut writes = Vec::new();
-        if let Some(UnfinishedTask { active, task, amendment }) = self.replacement() {
+        if let Some(UnfinishedTask { active, task, concurrent_edit }) = self.replacement() {
             writes.push(active.check());
-            writes.push(amendment.add(doc_id, task.input.revision, change)?);
+            writes.push(concurrent_edit.add(doc_id, task.input.revision, change)?);
         }
-        for held in self.held_replacements() {
-            writes.push(Write::check(key::held(doc_id, held.revision), Expect::Version(held.version)));
-            writes.push(held.amendment.add(doc_id, held.revision, change)?);
+        for held in self.failed_replacements() {
+            writes.push(Write::check(
+                key::failed_attempt(doc_id, held.revision),
+                Expect::Version(held.version),
+            ));
+            writes.push(held.concurrent_edit.add(doc_id, held.revision, change)?);
         }
         Ok(writes)
     }
@@ -251,7 +229,7 @@ impl DocumentState {
     /// What a task made of the document, as it becomes visible: who brought it in and when stays, a category that a
     /// person chose too, and what was changed since the task was accepted is in force.
     #[must_use]
-    pub fn settle(&self, made: &Document) -> Document {
+    pub fn document_to_publish(&self, made: &Document) -> Document {
         let mut settled = made.clone();
         if let Some(Stored { value: before, .. }) = &self.document {
             settled.created_at = before.created_at;
@@ -261,7 +239,7 @@ impl DocumentState {
                 settled.category_by_hand = true;
             }
         }
-        let change = self.unfinished.as_ref().map(|unfinished| &unfinished.amendment.change);
+        let change = self.unfinished.as_ref().map(|unfinished| &unfinished.concurrent_edit.change);
         // Whoever asked for the change was told if it did not fit.
         change.and_then(|change| change.apply(&settled).ok()).unwrap_or(settled)
     }
@@ -278,7 +256,7 @@ impl DocumentState {
     fn revisions(&self) -> impl Iterator<Item = u64> {
         let live = self.document.as_ref().map(|document| document.value.revision);
         let unfinished = self.unfinished.as_ref().map(|unfinished| unfinished.task.input.revision);
-        live.into_iter().chain(unfinished).chain(self.held.iter().map(|held| held.revision))
+        live.into_iter().chain(unfinished).chain(self.failed_attempts.iter().map(|attempt| attempt.revision))
     }
 
     /// A revision that comes after all others of the document, those included that are gone without a trace: a worker

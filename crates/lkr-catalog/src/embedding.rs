@@ -6,7 +6,7 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, catalog::key,
+    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, key,
     task_record::write_task,
 };
 
@@ -14,7 +14,7 @@ use crate::{
 const REEMBEDDING: TaskSubject = TaskSubject::Corpus(CorpusSlot::REEMBEDDING);
 
 #[derive(Debug, Serialize, Deserialize)]
-struct SpreadV1 {
+struct CosineScaleV1 {
     cosine_scale: f32,
 }
 
@@ -39,23 +39,23 @@ impl Catalog {
     pub async fn end_reembedding(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let writes = [active.end(), put, Write::increment(key::GENERATION)];
-        Ok(self.state.apply(writes.into_iter().chain(self.told_task(task)).collect()).await?)
+        Ok(self.state.apply(writes.into_iter().chain(self.task_ended_events(task)).collect()).await?)
     }
 
     /// The write that remembers that a change to this model was cancelled, so that no start begins it by itself.
     #[must_use]
-    pub fn decline(model: &str) -> Write {
+    pub fn put_declined_model(model: &str) -> Write {
         Write::put(key::DECLINED, Expect::Any, model.to_owned())
     }
 
     /// The write that forgets what was declined.
     #[must_use]
-    pub fn undecline() -> Write {
+    pub fn clear_declined_model() -> Write {
         Write::delete(key::DECLINED, Expect::Any)
     }
 
     /// The model of the last change that was cancelled, unless one was asked for since.
-    pub async fn declined(&self) -> Result<Option<String>> {
+    pub async fn declined_model(&self) -> Result<Option<String>> {
         let record = self.state.get(key::DECLINED).await?;
         let text = record.map(|record| String::from_utf8(record.value.to_vec())).transpose();
         text.map_err(|e| Error::corrupt("read declined model", e))
@@ -63,20 +63,20 @@ impl Catalog {
 
     /// The factor of a model's cosines in graded ranks, where it was found out; see `EmbedderProfile::cosine_scale`.
     pub async fn cosine_scale(&self, model: &str) -> Result<Option<f32>> {
-        let Some(record) = self.state.get(&key::spread(model)).await? else { return Ok(None) };
-        let SpreadV1 { cosine_scale } =
+        let Some(record) = self.state.get(&key::cosine_scale(model)).await? else { return Ok(None) };
+        let CosineScaleV1 { cosine_scale } =
             serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read spread of cosines", e))?;
         Ok(Some(cosine_scale))
     }
 
     /// Writes down the factor of a model's cosines, and has searches show it.
     pub async fn put_cosine_scale(&self, model: &str, cosine_scale: f32) -> Result<()> {
-        let record = serde_json::to_vec(&SpreadV1 { cosine_scale });
+        let record = serde_json::to_vec(&CosineScaleV1 { cosine_scale });
         let record = record.map_err(|e| Error::corrupt("write spread of cosines", e))?;
         Ok(self
             .state
             .apply(vec![
-                Write::put(key::spread(model), Expect::Any, record),
+                Write::put(key::cosine_scale(model), Expect::Any, record),
                 Write::increment(key::GENERATION),
             ])
             .await?)
@@ -84,7 +84,7 @@ impl Catalog {
 
     /// Notes that documents may lack dense vectors, or have points that nobody counts on, until
     /// [`embedded`](Self::embedded) takes that back.
-    pub async fn embedding(&self, documents: &[DocId]) -> Result<()> {
+    pub async fn mark_unembedded(&self, documents: &[DocId]) -> Result<()> {
         let notes = documents.iter().map(|&id| Write::put(key::unembedded(id), Expect::Any, Vec::new()));
         Ok(self.state.apply(notes.collect()).await?)
     }
@@ -97,13 +97,13 @@ impl Catalog {
     }
 
     /// Notes that documents have dense vectors now, and that searches may show it.
-    pub async fn embedded(&self, documents: &[DocId]) -> Result<()> {
+    pub async fn mark_embedded(&self, documents: &[DocId]) -> Result<()> {
         let notes = documents.iter().map(|&id| Write::delete(key::unembedded(id), Expect::Any));
         Ok(self.state.apply(notes.chain([Write::increment(key::GENERATION)]).collect()).await?)
     }
 }
 
 /// Whether a record of a spread can be read.
-pub(crate) fn is_spread(value: &[u8]) -> bool {
-    serde_json::from_slice::<SpreadV1>(value).is_ok()
+pub(crate) fn is_cosine_scale(value: &[u8]) -> bool {
+    serde_json::from_slice::<CosineScaleV1>(value).is_ok()
 }

@@ -6,11 +6,10 @@ use time::OffsetDateTime;
 
 use crate::{
     ActiveTask, Catalog, DocumentState, Error, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
-    TaskSubject, UnfinishedTask,
-    catalog::key,
-    document,
-    document_state::{FailedAttemptV1, MAX_HELD},
-    garbage::{Garbage, let_go},
+    TaskSubject, UnfinishedTask, document,
+    document_state::{FailedAttemptV1, MAX_FAILED_ATTEMPTS},
+    garbage::{Garbage, discard_failed_attempt},
+    key,
     task_record::write_task,
 };
 
@@ -49,20 +48,20 @@ impl Catalog {
         let mut writes = alongside;
         writes.extend([
             unfinished.active.end(),
-            unfinished.amendment.end(unfinished.active, document.revision),
+            unfinished.concurrent_edit.end(unfinished.active, document.revision),
             Write::put(key::document(doc_id), expect, document::encode(document)?),
             Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
             Write::increment(key::GENERATION),
         ]);
         writes.extend(before.map(|before| Garbage::of_document(&before.value).put()));
         // What was accepted later may still be tried again.
-        let earlier = present.held.iter().filter(|held| held.revision < document.revision);
-        writes.extend(earlier.flat_map(|held| let_go(doc_id, held)));
-        writes.extend(index_anew(before.map(|before| &before.value), document));
+        let earlier = present.failed_attempts.iter().filter(|attempt| attempt.revision < document.revision);
+        writes.extend(earlier.flat_map(|attempt| discard_failed_attempt(doc_id, attempt)));
+        writes.extend(reindex(before.map(|before| &before.value), document));
         if !has_dense {
             writes.push(Write::put(key::unembedded(doc_id), Expect::Any, Vec::new()));
         }
-        writes.extend(self.told_task(task));
+        writes.extend(self.task_ended_events(task));
         Ok(self.state.apply(writes).await?)
     }
 
@@ -79,7 +78,8 @@ impl Catalog {
         let garbage = active.subject.doc_id().map(|doc_id| Garbage::of_input(doc_id, &task.input).put());
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let there = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
-        let writes = [active.end(), put, there].into_iter().chain(garbage).chain(self.told_task(task));
+        let writes =
+            [active.end(), put, there].into_iter().chain(garbage).chain(self.task_ended_events(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -90,7 +90,7 @@ impl Catalog {
     pub async fn end(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let gold = Write::delete(key::gold(task.task_id), Expect::Any);
-        let writes = [active.end(), put, gold].into_iter().chain(self.told_task(task));
+        let writes = [active.end(), put, gold].into_iter().chain(self.task_ended_events(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -102,12 +102,14 @@ impl Catalog {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let mut writes = vec![active.end(), put];
         if let TaskSubject::Document(doc_id) = active.subject {
-            writes.push(hold(doc_id, task)?);
-            let held = self.document_state(doc_id).await?.held;
-            let surplus = (held.len() + 1).saturating_sub(MAX_HELD);
-            writes.extend(held.iter().take(surplus).flat_map(|held| let_go(doc_id, held)));
+            writes.push(put_failed_attempt(doc_id, task)?);
+            let held = self.document_state(doc_id).await?.failed_attempts;
+            let surplus = (held.len() + 1).saturating_sub(MAX_FAILED_ATTEMPTS);
+            writes.extend(
+                held.iter().take(surplus).flat_map(|attempt| discard_failed_attempt(doc_id, attempt)),
+            );
         }
-        writes.extend(self.told_task(task));
+        writes.extend(self.task_ended_events(task));
         Ok(self.state.apply(writes).await?)
     }
 
@@ -129,12 +131,12 @@ impl Catalog {
     pub(crate) fn cancelling(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
         let task = unfinished.task.clone().cancelled();
         let mut writes = vec![
-            unfinished.amendment.end(unfinished.active, task.input.revision),
+            unfinished.concurrent_edit.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
         writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
-        writes.extend(self.told_task(&task));
+        writes.extend(self.task_ended_events(&task));
         Ok((task, writes))
     }
 }
@@ -157,16 +159,16 @@ impl Task {
 }
 
 /// The write that keeps what a failed task stored.
-fn hold(doc_id: DocId, task: &Task) -> Result<Write> {
+fn put_failed_attempt(doc_id: DocId, task: &Task) -> Result<Write> {
     let original = task.input.original.as_ref().map(|original| original.path.clone());
     let held = FailedAttemptV1 { task_id: task.task_id, original };
     let held = serde_json::to_vec(&held);
     let held = held.map_err(|e| Error::corrupt("write held input", e))?;
-    Ok(Write::put(key::held(doc_id, task.input.revision), Expect::Any, held))
+    Ok(Write::put(key::failed_attempt(doc_id, task.input.revision), Expect::Any, held))
 }
 
 /// The writes that take what a document was found by out of the indexes of texts, and put what it is found by in.
-pub(crate) fn index_anew(before: Option<&Document>, after: &Document) -> Vec<Write> {
+pub(crate) fn reindex(before: Option<&Document>, after: &Document) -> Vec<Write> {
     let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
     if let Some(fingerprint) = &after.fingerprint {
         let content = key::content(&fingerprint.sha256, after.doc_id);

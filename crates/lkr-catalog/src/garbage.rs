@@ -3,7 +3,7 @@
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 
-use crate::{Catalog, FailedAttempt, Result, Task, TaskInput, catalog::key};
+use crate::{Catalog, FailedAttempt, Result, Task, TaskInput, key};
 
 /// A revision whose points, text and original nobody shows any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Garbage {
         Self { doc_id: document.doc_id, revision: document.revision, original }
     }
 
-    pub(crate) fn of_held(doc_id: DocId, held: &FailedAttempt) -> Self {
+    pub(crate) fn of_failed_attempt(doc_id: DocId, held: &FailedAttempt) -> Self {
         Self { doc_id, revision: held.revision, original: held.original.clone() }
     }
 
@@ -45,13 +45,13 @@ impl Garbage {
 }
 
 /// The writes that take away what a failed task left.
-pub(crate) fn let_go(doc_id: DocId, held: &FailedAttempt) -> [Write; 3] {
-    let key = key::held(doc_id, held.revision);
-    let amendment = key::amendment(doc_id, held.revision);
+pub(crate) fn discard_failed_attempt(doc_id: DocId, held: &FailedAttempt) -> [Write; 3] {
+    let key = key::failed_attempt(doc_id, held.revision);
+    let concurrent_edit = key::concurrent_edit(doc_id, held.revision);
     [
         Write::delete(key, Expect::Version(held.version)),
-        Write::delete(amendment, Expect::Any),
-        Garbage::of_held(doc_id, held).put(),
+        Write::delete(concurrent_edit, Expect::Any),
+        Garbage::of_failed_attempt(doc_id, held).put(),
     ]
 }
 
@@ -59,7 +59,7 @@ impl Catalog {
     /// What is to be collected beyond `after`, at most `limit`.
     pub async fn garbage(&self, after: Option<&Garbage>, limit: usize) -> Result<Vec<Garbage>> {
         let after = after.map(|garbage| key::garbage(garbage.doc_id, garbage.revision));
-        let records = self.state.scan(key::TRASH, after.as_deref(), ScanOrder::Ascending, limit).await?;
+        let records = self.state.scan(key::GARBAGE, after.as_deref(), ScanOrder::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, record)| parse(key, &record.value)).collect())
     }
 
@@ -71,7 +71,7 @@ impl Catalog {
 }
 
 pub(crate) fn parse(key: &str, value: &[u8]) -> Option<Garbage> {
-    let (doc_id, revision) = key.strip_prefix(key::TRASH)?.split_once('/')?;
+    let (doc_id, revision) = key.strip_prefix(key::GARBAGE)?.split_once('/')?;
     let path = std::str::from_utf8(value).ok().filter(|path| !path.is_empty());
     let original = path.map(str::to_owned);
     Some(Garbage { doc_id: doc_id.parse().ok()?, revision: revision.parse().ok()?, original })

@@ -1,11 +1,7 @@
 use lkr_domain::{DocId, Document, TaskId};
 use lkr_state::ScanOrder;
 
-use crate::{
-    Catalog, Error, Result, Task, TaskStatus,
-    catalog::{key, read_document},
-    task_record::read_task,
-};
+use crate::{Catalog, Error, Result, Task, TaskStatus, catalog::read_document, key, task_record::read_task};
 
 /// Which documents a listing shows; an empty filter shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

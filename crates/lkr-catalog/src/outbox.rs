@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use lkr_domain::DocId;
 use lkr_state::Write;
 
-use crate::{Catalog, Task};
+use crate::Task;
 
 /// What hears of tasks that ended and documents that were deleted. What it answers is written in the step itself, so
 /// that nothing that happened goes untold, and nothing is told that did not happen.
@@ -15,14 +15,4 @@ pub trait Outbox: Debug + Send + Sync + 'static {
 
     /// A live document is about to go.
     fn document_deleted(&self, doc_id: DocId) -> Vec<Write>;
-}
-
-impl Catalog {
-    pub(crate) fn told_task(&self, task: &Task) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.task_ended(task)).unwrap_or_default()
-    }
-
-    pub(crate) fn told_deleted(&self, doc_id: DocId) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.document_deleted(doc_id)).unwrap_or_default()
-    }
 }

@@ -5,9 +5,9 @@ use lkr_state::{Expect, Write};
 
 use crate::{
     Catalog, DocumentState, Result, TaskSubject,
-    catalog::key,
     finish::unindex,
-    garbage::{Garbage, let_go},
+    garbage::{Garbage, discard_failed_attempt},
+    key,
 };
 
 /// What a delete took away.
@@ -26,13 +26,13 @@ impl Catalog {
     /// # Errors
     /// `Conflict` where something of it changed since it was read.
     pub async fn remove(&self, present: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
-        let DocumentState { doc_id, document, unfinished, held } = present;
+        let DocumentState { doc_id, document, unfinished, failed_attempts } = present;
         let (mut writes, mut garbage, mut counts) = (alongside, Vec::new(), Counts::default());
         if let Some(document) = document {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
             writes.push(Write::increment(key::GENERATION));
             writes.extend(unindex(&document.value));
-            writes.extend(self.told_deleted(*doc_id));
+            writes.extend(self.document_deleted_events(*doc_id));
             garbage.push(Garbage::of_document(&document.value));
             counts = document.value.counts;
         }
@@ -47,8 +47,8 @@ impl Catalog {
             writes.push(Write::check(key::active(TaskSubject::Document(*doc_id)), Expect::Absent));
         }
         writes.extend(document.iter().map(|document| Garbage::of_document(&document.value).put()));
-        writes.extend(held.iter().flat_map(|held| let_go(*doc_id, held)));
-        garbage.extend(held.iter().map(|held| Garbage::of_held(*doc_id, held)));
+        writes.extend(failed_attempts.iter().flat_map(|attempt| discard_failed_attempt(*doc_id, attempt)));
+        garbage.extend(failed_attempts.iter().map(|attempt| Garbage::of_failed_attempt(*doc_id, attempt)));
         self.state.apply(writes).await?;
         Ok(Deleted {
             counts,

@@ -6,8 +6,8 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
-    catalog::key,
-    garbage::let_go,
+    garbage::discard_failed_attempt,
+    key,
     task_record::{read_task, write_task},
 };
 
@@ -83,8 +83,8 @@ impl Catalog {
         ];
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
             let present = self.document_state(doc_id).await?;
-            let held = present.held.iter().filter(|held| held.task_id == task.task_id);
-            writes.extend(held.flat_map(|held| let_go(doc_id, held)));
+            let held = present.failed_attempts.iter().filter(|attempt| attempt.task_id == task.task_id);
+            writes.extend(held.flat_map(|attempt| discard_failed_attempt(doc_id, attempt)));
         }
         Ok(writes)
     }
@@ -120,14 +120,14 @@ fn check_failed(task: &Task) -> Result<()> {
 
 /// The writes that give a failed task of a document its failed attempt back, and expect the document as it was read.
 fn retrying(task: &Task, present: &DocumentState) -> Result<Vec<Write>> {
-    let Some(held) = present.held.iter().find(|held| held.task_id == task.task_id) else {
+    let Some(held) = present.failed_attempts.iter().find(|attempt| attempt.task_id == task.task_id) else {
         return Err(refused(RETRY, "nothing of the task is kept any more"));
     };
     let live = present.document.as_ref().map(|document| document.value.revision);
     if present.unfinished.is_some() || live.is_some_and(|live| live > held.revision) {
         return Err(refused(RETRY, "a later task of the same document took its place"));
     }
-    let key = key::held(present.doc_id, held.revision);
+    let key = key::failed_attempt(present.doc_id, held.revision);
     Ok(vec![present.check_document(), Write::delete(key, Expect::Version(held.version))])
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use lkr_domain::Counts;
 use lkr_state::ScanOrder;
 
-use crate::{Catalog, Result, catalog::key, listing::decode_document};
+use crate::{Catalog, Result, key, listing::decode_document};
 
 /// How much there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

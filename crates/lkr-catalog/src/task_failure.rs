@@ -1,4 +1,4 @@
-use crate::Stage;
+use crate::task_status::Stage;
 
 /// Why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

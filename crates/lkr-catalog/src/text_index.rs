@@ -4,10 +4,10 @@ use lkr_domain::DocId;
 use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use std::time::Duration;
 
-use crate::{Catalog, Result, catalog::key};
+use crate::{Catalog, Result, key};
 
 /// How long a decision upon a text excludes others that were begun before it: far longer than one takes.
-const DECIDING: Duration = Duration::from_secs(3600);
+const GUARD_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// A decision that no document has a text: it fails where another one was made meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +28,14 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the state store.
-    pub async fn with_content(&self, sha256: &str) -> Result<std::result::Result<DocId, UniqueText>> {
+    pub async fn document_with_text(&self, sha256: &str) -> Result<std::result::Result<DocId, UniqueText>> {
         // The guard is read first: what is published after that changes it.
         let guard = self.state.get(&key::content_guard(sha256)).await?;
         let expect = guard.map_or(Expect::Absent, |guard| Expect::Version(guard.version));
         let prefix = key::contents_of(sha256);
         let found = self.state.scan(&prefix, None, ScanOrder::Ascending, 1).await?;
         let doc_id = found.first().and_then(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
-        let guard = Write::put_for(key::content_guard(sha256), expect, Vec::new(), DECIDING);
+        let guard = Write::put_for(key::content_guard(sha256), expect, Vec::new(), GUARD_LIFETIME);
         Ok(doc_id.ok_or(UniqueText { guard }))
     }
 

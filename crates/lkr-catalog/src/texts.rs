@@ -41,7 +41,7 @@ pub struct ContentDigests {
 
 impl Texts {
     /// The folders that its blobs lie in.
-    pub const KINDS: [&str; 3] = [TEXTS, BLOCKS, NOTES];
+    pub const FOLDERS: [&str; 3] = [TEXTS, BLOCKS, NOTES];
 
     /// The texts on `blobs`.
     #[must_use]
@@ -104,7 +104,7 @@ impl Texts {
         sha256: Option<&str>,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
         let got = self.blobs.get(&path(doc_id, revision)).await?;
-        if got.meta.size > READ_WHOLE {
+        if got.meta.size > MAX_BUFFERED_BYTES {
             let parts = got.into_stream().map_err(io::Error::other);
             return Ok(verified::parts(parts, sha256.map(str::to_owned), described(doc_id)).boxed());
         }
@@ -116,7 +116,7 @@ impl Texts {
     /// All texts that are stored, and all blocks, by document and revision.
     pub async fn stored(&self) -> Result<BTreeSet<(DocId, u64)>> {
         let mut stored = BTreeSet::new();
-        for kind in Self::KINDS {
+        for kind in Self::FOLDERS {
             let prefix = Path::from(kind);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
@@ -206,7 +206,7 @@ const BLOCKS: &str = "blocks";
 const NOTES: &str = "notes";
 
 /// A text of so many bytes is read before any of it is handed out.
-const READ_WHOLE: u64 = 1 << 20;
+const MAX_BUFFERED_BYTES: u64 = 1 << 20;
 
 fn described(doc_id: DocId) -> String {
     format!("the text of document {doc_id}")

@@ -6,7 +6,7 @@ use lkr_state::{Expect, ScanOrder, Write};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{Catalog, Error, Result, catalog::key};
+use crate::{Catalog, Error, Result, key};
 
 /// An original that no task answers for.
 #[derive(Debug, Clone, PartialEq, Eq)]

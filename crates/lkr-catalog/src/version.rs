@@ -4,10 +4,7 @@ use lkr_domain::{Document, Fingerprint};
 use lkr_state::{Expect, Record, StateStoreExt, Write};
 
 use crate::{
-    Catalog, Error, ErrorKind, Result, Stored,
-    catalog::{key, read_document},
-    document,
-    finish::index_anew,
+    Catalog, Error, ErrorKind, Result, Stored, catalog::read_document, document, finish::reindex, key,
 };
 
 /// The version that this lkr writes. Version 1 had no replacements, and nothing told texts from one another.
@@ -39,7 +36,7 @@ impl Catalog {
         let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
         let writes = vec![
             Write::put(key::VERSION, expect, STORE_VERSION.to_string()),
-            Write::put(key::UNPRINTED, Expect::Any, Vec::new()),
+            Write::put(key::WITHOUT_FINGERPRINTS, Expect::Any, Vec::new()),
         ];
         self.state.apply(writes).await?;
         Ok(Some(found))
@@ -47,12 +44,12 @@ impl Catalog {
 
     /// Whether there may be documents without fingerprints, which an earlier version brought in.
     pub async fn lacks_fingerprints(&self) -> Result<bool> {
-        Ok(self.state.get(key::UNPRINTED).await?.is_some())
+        Ok(self.state.get(key::WITHOUT_FINGERPRINTS).await?.is_some())
     }
 
     /// Notes that all documents have fingerprints.
-    pub async fn has_fingerprints(&self) -> Result<()> {
-        Ok(self.state.apply(vec![Write::delete(key::UNPRINTED, Expect::Any)]).await?)
+    pub async fn mark_fingerprinted(&self) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(key::WITHOUT_FINGERPRINTS, Expect::Any)]).await?)
     }
 
     /// Gives a live document the fingerprint of its text.
@@ -66,7 +63,7 @@ impl Catalog {
             Expect::Version(before.version),
             document::encode(&after)?,
         );
-        let writes = std::iter::once(put).chain(index_anew(None, &after));
+        let writes = std::iter::once(put).chain(reindex(None, &after));
         Ok(self.state.apply(writes.collect()).await?)
     }
 

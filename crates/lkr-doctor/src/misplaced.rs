@@ -1,6 +1,6 @@
 //! Records whose keys may be damaged: a record's checksum tells nothing of its key.
 
-use lkr_catalog::{Entry, Result};
+use lkr_catalog::{RecordContent, Result};
 use lkr_domain::{DocId, Document};
 use lkr_vectors::{Collection, Condition, Filter};
 
@@ -30,15 +30,15 @@ impl Doctor<'_> {
     }
 
     /// Whether a record is about a document that may be another.
-    pub(crate) fn is_misplaced(&self, entry: &Entry) -> bool {
-        let doc_id = match entry {
-            Entry::Document(document) => &document.doc_id,
-            Entry::Task(task) => &task.subject.record_id(),
-            Entry::ActiveTask(doc_id, _)
-            | Entry::FailedAttempt(doc_id, ..)
-            | Entry::ConcurrentEdit(doc_id, _)
-            | Entry::Content(_, doc_id)
-            | Entry::Simhash(doc_id, _) => doc_id,
+    pub(crate) fn is_misplaced(&self, content: &RecordContent) -> bool {
+        let doc_id = match content {
+            RecordContent::Document(document) => &document.doc_id,
+            RecordContent::Task(task) => &task.subject.record_id(),
+            RecordContent::ActiveTask(doc_id, _)
+            | RecordContent::FailedAttempt(doc_id, ..)
+            | RecordContent::ConcurrentEdit(doc_id, _)
+            | RecordContent::Content(_, doc_id)
+            | RecordContent::Simhash(doc_id, _) => doc_id,
             _ => return false,
         };
         self.misplaced.contains(doc_id)
@@ -51,11 +51,11 @@ impl Doctor<'_> {
             let page = self.ports.catalog.scan_records(Some(&after), PAGE).await?;
             let Some(last) = page.last() else { return Ok(bare) };
             after.clone_from(&last.key);
-            for surveyed in page {
-                if !surveyed.key.starts_with(DOCUMENTS) {
+            for scanned in page {
+                if !scanned.key.starts_with(DOCUMENTS) {
                     return Ok(bare);
                 }
-                let Some(Entry::Document(document)) = surveyed.entry else { continue };
+                let Some(RecordContent::Document(document)) = scanned.content else { continue };
                 if self.is_bare(&document).await? {
                     bare.push(*document);
                 }
@@ -86,7 +86,7 @@ impl Doctor<'_> {
     async fn without_record(&self, document: &Document) -> Result<Vec<DocId>> {
         let mut found = Vec::new();
         for (doc_id, revision) in self.ports.texts.stored().await? {
-            let is_known = self.ports.catalog.knows(doc_id, revision).await.unwrap_or(true);
+            let is_known = self.ports.catalog.is_referenced(doc_id, revision).await.unwrap_or(true);
             if revision == document.revision && !is_known && self.has_points(doc_id, revision).await? {
                 found.push(doc_id);
             }

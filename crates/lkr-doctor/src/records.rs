@@ -1,6 +1,6 @@
 //! Every record, and whether what it speaks of is there.
 
-use lkr_catalog::{Entry, ScannedRecord, Task, TaskStatus};
+use lkr_catalog::{RecordContent, ScannedRecord, Task, TaskStatus};
 use lkr_domain::{DocId, Fingerprint, TaskId};
 
 use crate::{Doctor, RepairAction};
@@ -20,9 +20,9 @@ impl Doctor<'_> {
                 }
             };
             let is_last = page.len() < PAGE;
-            after = page.last().map(|surveyed| surveyed.key.clone());
-            for surveyed in page {
-                self.record(surveyed).await;
+            after = page.last().map(|scanned| scanned.key.clone());
+            for scanned in page {
+                self.record(scanned).await;
             }
             if is_last {
                 return;
@@ -30,32 +30,32 @@ impl Doctor<'_> {
         }
     }
 
-    async fn record(&mut self, surveyed: ScannedRecord) {
-        let key = surveyed.key.clone();
-        let Some(entry) = &surveyed.entry else {
+    async fn record(&mut self, scanned: ScannedRecord) {
+        let key = scanned.key.clone();
+        let Some(content) = &scanned.content else {
             let what = format!("the record {key} cannot be read");
-            return self.found(what, None, RepairAction::SetAside(surveyed)).await;
+            return self.found(what, None, RepairAction::SetAside(scanned)).await;
         };
-        self.known.note(entry);
-        if self.is_misplaced(entry) {
+        self.known.note(content);
+        if self.is_misplaced(content) {
             return;
         }
-        let holds = match entry {
-            Entry::Document(document) => return self.document(document).await,
-            Entry::Task(task) => return self.task(task).await,
-            Entry::ActiveTask(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
-            Entry::FailedAttempt(_, _, task_id, _) => self.has_failed(*task_id).await,
-            Entry::Gold(task_id) => self.has_task(*task_id).await,
-            Entry::ConcurrentEdit(doc_id, revision) => {
-                self.ports.catalog.knows(*doc_id, *revision).await.unwrap_or(self.may_hold())
+        let holds = match content {
+            RecordContent::Document(document) => return self.document(document).await,
+            RecordContent::Task(task) => return self.task(task).await,
+            RecordContent::ActiveTask(doc_id, task_id) => self.is_unfinished(*doc_id, *task_id).await,
+            RecordContent::FailedAttempt(_, _, task_id, _) => self.has_failed(*task_id).await,
+            RecordContent::Gold(task_id) => self.has_task(*task_id).await,
+            RecordContent::ConcurrentEdit(doc_id, revision) => {
+                self.ports.catalog.is_referenced(*doc_id, *revision).await.unwrap_or(self.may_hold())
             }
-            Entry::Content(sha256, doc_id) => {
+            RecordContent::Content(sha256, doc_id) => {
                 self.has_fingerprint(*doc_id, |fingerprint| fingerprint.sha256 == *sha256).await
             }
-            Entry::Simhash(doc_id, bits) => {
+            RecordContent::Simhash(doc_id, bits) => {
                 self.has_fingerprint(*doc_id, |fingerprint| fingerprint.simhash == *bits).await
             }
-            Entry::Foreign(record) => {
+            RecordContent::Unknown(record) => {
                 let said = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
                 if said == Some(false) {
                     let what = format!("the record {key} cannot be read");
@@ -65,17 +65,17 @@ impl Doctor<'_> {
                 true
             }
             // They may speak of what is gone; the next start looks after them.
-            Entry::Upsert(_)
-            | Entry::Idempotency(_)
-            | Entry::Garbage(_)
-            | Entry::Change(_)
-            | Entry::Upload(..)
-            | Entry::Unembedded(_)
-            | Entry::Alone => true,
+            RecordContent::Upsert(_)
+            | RecordContent::Idempotency(_)
+            | RecordContent::Garbage(_)
+            | RecordContent::Change(_)
+            | RecordContent::Upload(..)
+            | RecordContent::Unembedded(_)
+            | RecordContent::Standalone => true,
         };
         if !holds {
             let what = format!("the record {key} speaks of what is not there");
-            self.found(what, None, RepairAction::Strike(surveyed)).await;
+            self.found(what, None, RepairAction::Strike(scanned)).await;
         }
     }
 

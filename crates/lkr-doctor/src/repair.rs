@@ -72,18 +72,18 @@ impl RepairAction {
         let catalog = &ports.catalog;
         match self {
             Self::Lost(_) => return Ok(RepairOutcome::Left),
-            Self::Strike(surveyed) => match catalog.delete_if_unchanged(surveyed).await {
+            Self::Strike(scanned) => match catalog.delete_if_unchanged(scanned).await {
                 // Another cure wrote it anew.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 struck => struck?,
             },
-            Self::SetAside(surveyed) => {
-                if let Some(record) = catalog.raw(&surveyed.key).await? {
-                    keep(&mender.aside, &format!("records/{}", surveyed.key), &record.value)?;
+            Self::SetAside(scanned) => {
+                if let Some(record) = catalog.record(&scanned.key).await? {
+                    keep(&mender.aside, &format!("records/{}", scanned.key), &record.value)?;
                 }
-                catalog.delete_if_unchanged(surveyed).await?;
+                catalog.delete_if_unchanged(scanned).await?;
             }
-            Self::Index(document) => catalog.index(document).await?,
+            Self::Index(document) => catalog.index_document(document).await?,
             Self::Fingerprint(document, fingerprint) => {
                 if let Some(stored) = catalog.document(document.doc_id).await? {
                     catalog.fingerprint(&stored, fingerprint.clone()).await?;
@@ -92,7 +92,7 @@ impl RepairAction {
             Self::Retag(document) => retag(ports, document).await?,
             Self::Replace(document, text) => return replace(ports, mender, document, text).await,
             Self::Resume(task) => {
-                catalog.resume(task).await?;
+                catalog.restore_active_task(task).await?;
                 return Ok(RepairOutcome::Queued);
             }
             Self::DropBlocks(doc_id, revision) => ports.texts.delete_blocks(*doc_id, *revision).await?,
@@ -131,7 +131,7 @@ async fn replace(ports: &Ports, mender: &Repairer, document: &Document, text: &s
         }
         Some(original) => {
             let stored = ports.originals.get(&original.path).await?.ok_or("its file is missing")?;
-            let file = spooled(stored.whole(original.sha256.as_deref()).await?).await?;
+            let file = spooled(stored.read_verified(original.sha256.as_deref()).await?).await?;
             let blocks = ports.texts.blocks(doc_id, document.revision, None).await?;
             let mut extracted = tempfile::tempfile()?;
             extracted.write_all(text.as_bytes())?;
@@ -179,7 +179,7 @@ async fn drop_original(
     path: &str,
 ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
     if let Some(stored) = ports.originals.get(path).await? {
-        keep_parts(&mender.aside.join("uploads").join(path), stored.whole(None).await?).await?;
+        keep_parts(&mender.aside.join("uploads").join(path), stored.read_verified(None).await?).await?;
     }
     Ok(ports.originals.delete(path).await?)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use lkr_catalog::{Entry, Garbage, Result};
+use lkr_catalog::{Garbage, RecordContent, Result};
 use lkr_domain::{DocId, Layer};
 use lkr_vectors::{Collection, Condition, Filter, Include};
 
@@ -22,24 +22,24 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn note(&mut self, entry: &Entry) {
-        let (other, original) = match entry {
-            Entry::Document(document) => {
+    pub(crate) fn note(&mut self, content: &RecordContent) {
+        let (other, original) = match content {
+            RecordContent::Document(document) => {
                 (None, document.original.as_ref().map(|original| original.path.clone()))
             }
-            Entry::Task(task) => {
+            RecordContent::Task(task) => {
                 let unfinished = Some(task).filter(|task| !task.status.has_ended());
                 let other = unfinished.and_then(|task| Some((task.subject.doc_id()?, task.input.revision)));
                 let original = task.input.original.as_ref().filter(|_| other.is_some());
                 (other, original.map(|original| original.path.clone()))
             }
-            Entry::FailedAttempt(doc_id, revision, _, original) => {
+            RecordContent::FailedAttempt(doc_id, revision, _, original) => {
                 (Some((*doc_id, *revision)), original.clone())
             }
-            Entry::Garbage(Garbage { doc_id, revision, original }) => {
+            RecordContent::Garbage(Garbage { doc_id, revision, original }) => {
                 (Some((*doc_id, *revision)), original.clone())
             }
-            Entry::Upload(_, path) => (None, Some(path.clone())),
+            RecordContent::Upload(_, path) => (None, Some(path.clone())),
             _ => return,
         };
         self.others.extend(other);
@@ -107,7 +107,7 @@ impl Doctor<'_> {
             return true;
         }
         // What is said of it may not be readable: that was found, and it is not for sure nobody's.
-        self.ports.catalog.knows(doc_id, revision).await.unwrap_or(true)
+        self.ports.catalog.is_referenced(doc_id, revision).await.unwrap_or(true)
     }
 
     async fn is_original(&self, path: &str) -> bool {

@@ -75,7 +75,7 @@ async fn catch_up(inner: &Inner, given_up: &mut GivenUp) -> Result<()> {
             }
         }
         if !done.is_empty() {
-            catalog.embedded(&done).await?;
+            catalog.mark_embedded(&done).await?;
         }
     }
     Ok(())

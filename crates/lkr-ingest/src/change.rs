@@ -90,7 +90,7 @@ async fn try_amend<'a>(
         if let Some(change) = amends {
             let reason = |excess| format!("in the replacement that is under way, after this {excess}");
             let refused = |excess| Error::new(ErrorKind::Invalid, "change document", reason(excess));
-            present.check_amended(change).map_err(refused)?;
+            present.check_concurrent_edit(change).map_err(refused)?;
         }
         if after == before.value && amends.is_none() {
             return Ok(Some(after));

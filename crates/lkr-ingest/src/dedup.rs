@@ -136,7 +136,7 @@ pub(crate) async fn decide<'a>(
 
 async fn equal<'a>(inner: &Inner, claim: Claim<'a>, fingerprint: &Fingerprint) -> Result<Decision<'a>> {
     loop {
-        let doc_id = match inner.ports.catalog.with_content(&fingerprint.sha256).await? {
+        let doc_id = match inner.ports.catalog.document_with_text(&fingerprint.sha256).await? {
             Ok(doc_id) => doc_id,
             Err(free) => return Ok(Decision::UniqueText(Some(claim), vec![free.into_write()])),
         };

@@ -335,7 +335,7 @@ impl Ingestor {
         self.inner.check_room(operation, 1).await?;
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
-            let accepted = [Acceptance { task, over: None }];
+            let accepted = [Acceptance { task, existing: None }];
             let done = inner.ports.catalog.accept(&accepted, alongside).await;
             done.inspect_err(|_| inner.requeue_soon())?;
             let [Acceptance { task, .. }] = accepted;
@@ -393,7 +393,7 @@ impl Inner {
 
     async fn try_delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
         let present = self.ports.catalog.document_state(doc_id).await?;
-        if present.is_unknown() && present.held.is_empty() {
+        if present.is_unknown() && present.failed_attempts.is_empty() {
             return Ok(Deleted::default());
         }
         let alongside = if present.is_unknown() { Vec::new() } else { alongside };

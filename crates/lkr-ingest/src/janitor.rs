@@ -79,7 +79,7 @@ pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
         return reembed::tidy(inner).await;
     }
     let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
-    if inner.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
+    if inner.ports.catalog.is_referenced(garbage.doc_id, garbage.revision).await? {
         return Ok(());
     }
     collect(inner, &garbage).await
@@ -135,7 +135,7 @@ async fn collect(inner: &Inner, garbage: &Garbage) -> Result<()> {
 /// that was not accepted because the process ended first.
 async fn sweep_texts(inner: &Inner) -> Result<()> {
     for (doc_id, revision) in inner.ports.texts.written_before(inner.opened).await? {
-        let known = inner.ports.catalog.knows(doc_id, revision).await?;
+        let known = inner.ports.catalog.is_referenced(doc_id, revision).await?;
         if !known && let Err(error) = inner.ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "a text could not be removed; the next start tries again");
         }

@@ -32,7 +32,7 @@ pub(crate) async fn publish(
         if attempt > 0 && !free.is_empty() {
             return Ok(false);
         }
-        let document = present.settle(&draft.document);
+        let document = present.document_to_publish(&draft.document);
         if tags_of(&document) != tags {
             tags = tags_of(&document);
             let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));

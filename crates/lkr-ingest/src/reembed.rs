@@ -97,12 +97,12 @@ async fn try_accept(
     let live = CollectionSets::live_model(&*inner.ports.vectors).await?;
     if live.as_ref() == Some(&model.id) {
         if let Some(unfinished) = under_way {
-            catalog.cancel(unfinished, vec![Catalog::undecline()]).await?;
+            catalog.cancel(unfinished, vec![Catalog::clear_declined_model()]).await?;
         }
         return Ok(None);
     }
     let created_by = match asked {
-        ReembedTrigger::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
+        ReembedTrigger::AtStart if catalog.declined_model().await?.as_ref() == Some(&model.id) => {
             tracing::warn!(
                 model = model.name,
                 "the change to this model was cancelled: searches use the earlier one"
@@ -113,7 +113,7 @@ async fn try_accept(
         ReembedTrigger::Actor(creator) => creator.clone(),
     };
     let task = Task::reembed(created_by, model.clone());
-    catalog.accept_reembedding(&task, under_way, vec![Catalog::undecline()]).await?;
+    catalog.accept_reembedding(&task, under_way, vec![Catalog::clear_declined_model()]).await?;
     tracing::info!(model = model.name, task = %task.task_id, "every document is embedded anew");
     Ok(Some(task))
 }
@@ -272,7 +272,7 @@ impl<'a> Work<'a> {
         }
         let (inner, embedder) = (self.inner, &**self.embedder);
         // Should the process end amid one that is deleted meanwhile, the note tells the next start to look after it.
-        inner.ports.catalog.embedding(documents).await?;
+        inner.ports.catalog.mark_unembedded(documents).await?;
         let fills = documents
             .iter()
             .map(|&doc_id| fill(inner, embedder, doc_id).map(move |done| (doc_id, done)).boxed());
@@ -326,5 +326,5 @@ impl<'a> Work<'a> {
 /// What is written in the step that cancels a task: that no start begins this change by itself again.
 pub(crate) fn alongside_cancel(task: &Task) -> Vec<lkr_state::Write> {
     let model = task.input.model.as_ref().filter(|_| task.kind == TaskKind::Reembed);
-    model.map(|model| Catalog::decline(&model.id)).into_iter().collect()
+    model.map(|model| Catalog::put_declined_model(&model.id)).into_iter().collect()
 }

@@ -4,7 +4,7 @@ use std::{fmt, fs::File, ops::Deref, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{
-    Acceptance, Catalog, ContentDigests, DocumentState, ExtractedText, Idempotency, Remembered, Task,
+    Acceptance, Catalog, ContentDigests, DocumentState, ExtractedText, Idempotency, IdempotencyRecord, Task,
     TaskInput, original_path, replaced_path,
 };
 use lkr_domain::{Creator, Dedup, DocId, Metadata, NewDocument, Original, RESERVED_METADATA};
@@ -149,8 +149,8 @@ async fn try_accept(
     let catalog = &inner.ports.catalog;
     for _ in 0..CONTENDED_TRIES {
         let before = match idempotency {
-            Some(idempotency) => catalog.remembered(idempotency).await?,
-            None => Remembered::default(),
+            Some(idempotency) => catalog.idempotency_record(idempotency).await?,
+            None => IdempotencyRecord::default(),
         };
         if !before.tasks.is_empty() {
             return Ok(Some(before.tasks));
@@ -194,7 +194,7 @@ async fn prepare(inner: &Inner, drafts: &mut [Draft]) -> Result<Option<(Vec<Acce
         if own.is_some_and(|own| later.contains(own)) {
             let created_by = draft.submission.created_by.clone();
             let task = Task::ingest(DocId::new(), created_by, draft.input(1)).cancelled();
-            acceptances.push(Acceptance { task, over: None });
+            acceptances.push(Acceptance { task, existing: None });
             continue;
         }
         let Some(Target { doc_id, over, remember }) = target(inner, draft).await? else {
@@ -215,7 +215,7 @@ async fn prepare(inner: &Inner, drafts: &mut [Draft]) -> Result<Option<(Vec<Acce
             }
             false => Task::ingest(doc_id, created_by, input),
         };
-        acceptances.push(Acceptance { task, over });
+        acceptances.push(Acceptance { task, existing: over });
     }
     Ok(Some((acceptances, writes)))
 }
@@ -323,7 +323,7 @@ impl Draft {
             return;
         }
         // An accepting step that failed may have been done all the same.
-        if !matches!(inner.ports.catalog.knows(*doc_id, *revision).await, Ok(false)) {
+        if !matches!(inner.ports.catalog.is_referenced(*doc_id, *revision).await, Ok(false)) {
             return;
         }
         let _ = inner.ports.texts.delete(*doc_id, *revision).await;

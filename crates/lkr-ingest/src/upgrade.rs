@@ -33,7 +33,7 @@ pub(crate) async fn fingerprints(inner: &Inner) -> Result<()> {
             _ => break,
         }
     }
-    catalog.has_fingerprints().await?;
+    catalog.mark_fingerprinted().await?;
     if done > 0 {
         tracing::info!(documents = done, "documents of an earlier version got fingerprints");
     }

@@ -32,7 +32,7 @@ pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: U
     // The record of one on its way is read before the live ones are: it is one of them when it is not that any more.
     // Those who may replace any document share their own.
     let owner = if may == Upsert::Any { "" } else { sender.id.as_str() };
-    let remembered = catalog.upserted(source, owner).await?;
+    let remembered = catalog.upsert_target(source, owner).await?;
     let mut newest: Option<DocumentState> = None;
     let mut consider = |present: DocumentState| {
         let newer = newest.as_ref().is_none_or(|newest| newest.doc_id < present.doc_id);
@@ -51,7 +51,7 @@ pub(crate) async fn target(inner: &Inner, source: &str, sender: &Creator, may: U
         None => {
             let doc_id = DocId::new();
             let read = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::upserts(source, owner, doc_id, read));
+            let remember = Some(Catalog::put_upsert_target(source, owner, doc_id, read));
             Target { doc_id, over: None, remember }
         }
     })
