@@ -27,7 +27,7 @@ impl ActiveTask {
 }
 
 impl Catalog {
-    /// The active record of a subject.
+    /// The active record of a subject, if it has an unfinished task.
     pub async fn active(&self, subject: TaskSubject) -> Result<Option<ActiveTask>> {
         let Some(record) = self.state.get(&key::active(subject)).await? else { return Ok(None) };
         let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read active task", e))?;

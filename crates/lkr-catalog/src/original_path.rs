@@ -4,18 +4,18 @@ use lkr_domain::{DocId, last_component};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Where the original of a document is stored: `<YYYY>/<MM>/<doc_id>_<name>`, with year and month in UTC.
+/// The path of a document's original: `<YYYY>/<MM>/<doc_id>_<name>`, with year and month in UTC.
 #[must_use]
 pub fn original_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
     month_path(at, &format!("{doc_id}_{}", stored_name(file_name)))
 }
 
-/// Where the original that replaces a document's is stored: like the first one, and apart from it and all others, as
-/// `<YYYY>/<MM>/<doc_id>_<8 hex>_<name>`.
+/// The path of an original that replaces an earlier one: `<YYYY>/<MM>/<doc_id>_<8 hex>_<name>`. The random part keeps
+/// it apart from all other originals of the document.
 #[must_use]
 pub fn replaced_path(doc_id: DocId, file_name: &str, at: OffsetDateTime) -> String {
-    let (apart, _, _, _) = Uuid::new_v4().as_fields();
-    month_path(at, &format!("{doc_id}_{apart:08x}_{}", stored_name(file_name)))
+    let (random, _, _, _) = Uuid::new_v4().as_fields();
+    month_path(at, &format!("{doc_id}_{random:08x}_{}", stored_name(file_name)))
 }
 
 fn month_path(at: OffsetDateTime, name: &str) -> String {
@@ -23,14 +23,14 @@ fn month_path(at: OffsetDateTime, name: &str) -> String {
     format!("{:04}/{:02}/{name}", at.year(), u8::from(at.month()))
 }
 
-/// The longest name of a stored file in bytes, what stands before it not counted.
+/// The most bytes of a stored file's name, without the id before it.
 pub(crate) const MAX_NAME_BYTES: usize = 180;
 
-/// The longest suffix that is kept where a name is cut.
+/// The most bytes of a suffix that survives when a name is shortened.
 const MAX_SUFFIX_BYTES: usize = 20;
 
-/// What is left of a file's name before it touches a disk or a header: its last component, without control
-/// characters, marks that turn the direction of writing, and leading dots, of at most 180 bytes.
+/// Reduces a file's name to what is safe on a disk and in a header: its last component, without control characters,
+/// marks that change the direction of writing, and leading dots, of at most 180 bytes.
 #[must_use]
 pub fn stored_name(file_name: &str) -> String {
     let last = last_component(file_name).trim();
@@ -39,7 +39,7 @@ pub fn stored_name(file_name: &str) -> String {
     let name = ["_".repeat(dots).as_str(), name.trim_start_matches('.')].concat();
     match name.is_empty() {
         true => "unnamed".to_owned(),
-        false => cut(&name),
+        false => shorten(&name),
     }
 }
 
@@ -47,8 +47,8 @@ fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Cuts a name in its middle, so that its suffix stays.
-fn cut(name: &str) -> String {
+/// Shortens a name before its suffix.
+fn shorten(name: &str) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return name.to_owned();
     }
@@ -58,7 +58,7 @@ fn cut(name: &str) -> String {
     [name.get(..end).unwrap_or_default(), suffix].concat()
 }
 
-/// Whether a path is one that this module makes.
+/// Whether a path has the form that this module generates.
 pub(crate) fn is_original_path(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let digits = |text: &str, length| text.len() == length && text.bytes().all(|b| b.is_ascii_digit());

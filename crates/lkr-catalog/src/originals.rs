@@ -18,7 +18,7 @@ use crate::{
     verified,
 };
 
-/// The files as they were sent, by path.
+/// The original files, by path.
 #[derive(Debug, Clone)]
 pub struct Originals {
     storage: OriginalStorage,
@@ -26,45 +26,47 @@ pub struct Originals {
 
 #[derive(Debug, Clone)]
 enum OriginalStorage {
-    /// A folder, which is made when the first file comes.
+    /// A folder, created when the first file is stored.
     Folder(PathBuf),
     Blobs(Arc<dyn ObjectStore>),
 }
 
-/// A file that is stored.
+/// A stored file.
 #[derive(Debug, Clone)]
 pub struct StoredOriginal {
     blobs: Arc<dyn ObjectStore>,
     path: Path,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size_bytes: u64,
 }
 
 impl Originals {
-    /// Originals in a folder, which is made when the first one comes. Symbolic links below it are not followed.
+    /// Originals in a folder, which is created when the first one is stored. Symbolic links below it are not followed.
     #[must_use]
     pub const fn in_folder(folder: PathBuf) -> Self {
         Self { storage: OriginalStorage::Folder(folder) }
     }
 
-    /// Originals on a blob store. What it answers to a `put` must be durable.
+    /// Originals on a blob store. A `put` of that store must be durable once it returns.
     #[must_use]
     pub const fn on(blobs: Arc<dyn ObjectStore>) -> Self {
         Self { storage: OriginalStorage::Blobs(blobs) }
     }
 
-    /// Stores the first `length` bytes of a file under a path that [`original_path`] made; durable when it answers
-    /// its SHA-256.
+    /// Stores the first `length` bytes of a file under a path that [`original_path`](crate::original_path()) made, and
+    /// returns their SHA-256. The file is durable once this returns.
     pub async fn put(&self, path: &str, file: &File, length: u64) -> Result<String> {
         let path = parse(path)?;
         if let OriginalStorage::Folder(folder) = &self.storage {
-            tokio::fs::create_dir_all(folder).await.map_err(|e| Error::blob("make the upload folder", e))?;
+            tokio::fs::create_dir_all(folder)
+                .await
+                .map_err(|e| Error::blob("create the upload folder", e))?;
         }
         let blobs = self.open_store(&path).await?.ok_or_else(link_error)?;
         put_file(&blobs, &path, file, 0..length).await
     }
 
-    /// A stored file; `None` where there is none, or the path leads elsewhere than below the place of originals.
+    /// A stored file; `None` if there is none or the path leads out of the folder of originals.
     pub async fn get(&self, path: &str) -> Result<Option<StoredOriginal>> {
         let Ok(path) = parse(path) else { return Ok(None) };
         let Some(blobs) = self.open_store(&path).await? else { return Ok(None) };
@@ -78,7 +80,7 @@ impl Originals {
         }
     }
 
-    /// Removes a file, also one that was stored in part; nothing where there is none.
+    /// Removes a file, even if it was stored only in part. A missing file is no error.
     pub async fn delete(&self, path: &str) -> Result<()> {
         let Ok(path) = parse(path) else { return Ok(()) };
         let Some(blobs) = self.open_store(&path).await? else { return Ok(()) };
@@ -86,7 +88,7 @@ impl Originals {
         match &self.storage {
             OriginalStorage::Folder(folder) => {
                 let file = on_disk(folder, &path);
-                let removed = tokio::task::spawn_blocking(move || remove_half_written(&file)).await;
+                let removed = tokio::task::spawn_blocking(move || remove_partial_files(&file)).await;
                 removed
                     .map_err(|e| Error::blob("remove a file", e))?
                     .map_err(|e| Error::blob("remove a file", e))
@@ -95,7 +97,8 @@ impl Originals {
         }
     }
 
-    /// The paths of all files that are stored as [`original_path`] and [`replaced_path`] would have them.
+    /// The paths of all stored files that have the form of [`original_path`](crate::original_path()) or
+    /// [`replaced_path`](crate::replaced_path).
     pub async fn stored(&self) -> Result<Vec<String>> {
         let blobs: Arc<dyn ObjectStore> = match &self.storage {
             OriginalStorage::Blobs(blobs) => Arc::clone(blobs),
@@ -112,7 +115,7 @@ impl Originals {
         Ok(stored)
     }
 
-    /// Whether what a folder holds there is a file; anything that a blob store holds is one.
+    /// Whether a path of a folder is a regular file. Every object of a blob store counts as a file.
     async fn is_file(&self, path: &Path) -> bool {
         match &self.storage {
             OriginalStorage::Blobs(_) => true,
@@ -123,14 +126,14 @@ impl Originals {
         }
     }
 
-    /// The store that holds `path`; `None` where there is none, or a link leads out of the folder.
+    /// Opens the store that contains `path`; `None` if the folder is missing or a symbolic link is on the path.
     async fn open_store(&self, path: &Path) -> Result<Option<Arc<dyn ObjectStore>>> {
         let folder = match &self.storage {
             OriginalStorage::Blobs(blobs) => return Ok(Some(Arc::clone(blobs))),
             OriginalStorage::Folder(folder) => folder.clone(),
         };
         let path = path.clone();
-        let reached = tokio::task::spawn_blocking(move || {
+        let opened = tokio::task::spawn_blocking(move || {
             if !folder.exists() || has_link(&folder, &path) {
                 return Ok(None);
             }
@@ -138,17 +141,17 @@ impl Originals {
             let blobs: Arc<dyn ObjectStore> = Arc::new(blobs.with_fsync(true).with_automatic_cleanup(false));
             Ok::<_, object_store::Error>(Some(blobs))
         });
-        Ok(reached.await.map_err(|e| Error::blob("open the upload folder", e))??)
+        Ok(opened.await.map_err(|e| Error::blob("open the upload folder", e))??)
     }
 }
 
 impl StoredOriginal {
-    /// The bytes of a range of it, as they come from the store.
+    /// Streams a range of the file.
     pub async fn read(
         &self,
         range: Range<u64>,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
-        // A store refuses a range of nothing.
+        // Stores refuse empty ranges.
         if range.is_empty() {
             return Ok(stream::empty().boxed());
         }
@@ -159,15 +162,16 @@ impl StoredOriginal {
 }
 
 impl StoredOriginal {
-    /// Reads all of it, and refuses it where its SHA-256 is not this: before a part is shown, of which that cannot be told.
+    /// Reads the whole file and compares its SHA-256. Callers check a file before they serve a part, because a part
+    /// cannot be verified.
     pub async fn check(&self, sha256: Option<&str>) -> Result<()> {
         let Some(sha256) = sha256 else { return Ok(()) };
-        let all = pin!(self.read_verified(Some(sha256)).await?);
-        let checked = all.try_for_each(|_| async { Ok(()) }).await;
+        let parts = pin!(self.read_verified(Some(sha256)).await?);
+        let checked = parts.try_for_each(|_| async { Ok(()) }).await;
         checked.map_err(|error| Error::corrupt("read a file", error))
     }
 
-    /// All bytes of it. Those whose SHA-256 is not this end with an error.
+    /// Streams the whole file. If its SHA-256 is not `sha256`, the stream ends with an error.
     pub async fn read_verified(
         &self,
         sha256: Option<&str>,
@@ -178,30 +182,30 @@ impl StoredOriginal {
 }
 
 fn parse(path: &str) -> Result<Path> {
-    let wrong = |reason: String| Error::new(ErrorKind::Corrupt, "read the path of an original", reason);
-    let path = Path::parse(path).map_err(|error| wrong(error.to_string()))?;
-    if path.as_ref().is_empty() { Err(wrong("it is empty".to_owned())) } else { Ok(path) }
+    let invalid = |reason: String| Error::new(ErrorKind::Corrupt, "read the path of an original", reason);
+    let path = Path::parse(path).map_err(|error| invalid(error.to_string()))?;
+    if path.as_ref().is_empty() { Err(invalid("the path is empty".to_owned())) } else { Ok(path) }
 }
 
 fn link_error() -> Error {
-    Error::new(ErrorKind::Internal, "store a file", "a symbolic link leads out of the upload folder")
+    Error::new(ErrorKind::Internal, "store a file", "a symbolic link is on the path below the upload folder")
 }
 
 fn on_disk(folder: &FilePath, path: &Path) -> PathBuf {
     folder.join(path.as_ref())
 }
 
-/// Whether a symbolic link stands somewhere on the way from the folder to the file.
+/// Whether any component of the path below the folder is a symbolic link.
 fn has_link(folder: &FilePath, path: &Path) -> bool {
-    let mut way = folder.to_owned();
+    let mut current = folder.to_owned();
     path.as_ref().split('/').any(|part| {
-        way.push(part);
-        way.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+        current.push(part);
+        current.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
     })
 }
 
-/// Removes what a process that ended midway had written of a file: it lies under the file's name, `#` and a number.
-fn remove_half_written(file: &FilePath) -> io::Result<()> {
+/// Removes the partial file that a killed process left. Its name is the file's name, `#` and a number.
+fn remove_partial_files(file: &FilePath) -> io::Result<()> {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(()) };
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let prefix = format!("{}#", name.to_string_lossy());

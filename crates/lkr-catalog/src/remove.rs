@@ -1,4 +1,4 @@
-//! Taking documents away.
+//! Deleting documents.
 
 use lkr_domain::Counts;
 use lkr_state::{Expect, Write};
@@ -10,23 +10,24 @@ use crate::{
     key,
 };
 
-/// What a delete took away.
+/// What a delete removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// The live points that went.
+    /// The live points that were removed.
     pub counts: Counts,
-    /// The originals that nobody has any more.
+    /// The paths of originals that became garbage.
     pub originals: Vec<String>,
 }
 
 impl Catalog {
-    /// Takes all there is of a document away: from when this answers, nothing shows it, what is unfinished has ended
-    /// as cancelled, and what failed cannot be tried again. `alongside` is written in the same step.
+    /// Deletes a document with everything that belongs to it. Once this returns, nothing shows the document, its
+    /// unfinished task has ended as cancelled, and its failed tasks cannot be retried. `alongside` is written in the
+    /// same step.
     ///
     /// # Errors
-    /// `Conflict` where something of it changed since it was read.
-    pub async fn remove(&self, present: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
-        let DocumentState { doc_id, document, unfinished, failed_attempts } = present;
+    /// `Conflict` if the document's state changed since it was read.
+    pub async fn remove(&self, state: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
+        let DocumentState { doc_id, document, unfinished, failed_attempts } = state;
         let (mut writes, mut garbage, mut counts) = (alongside, Vec::new(), Counts::default());
         if let Some(document) = document {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
@@ -43,7 +44,7 @@ impl Catalog {
             garbage.extend(Garbage::of_task(&task));
         }
         if unfinished.is_none() {
-            // A replacement that was accepted meanwhile would bring the document back.
+            // A replacement that was accepted meanwhile would restore the document.
             writes.push(Write::check(key::active(TaskSubject::Document(*doc_id)), Expect::Absent));
         }
         writes.extend(document.iter().map(|document| Garbage::of_document(&document.value).put()));

@@ -66,7 +66,7 @@ impl Catalog {
     /// Up to `limit` records beyond the key `after`, of all kinds, in the order of their keys.
     ///
     /// # Errors
-    /// Those of the state store.
+    /// Errors of the state store.
     pub async fn scan_records(&self, after: Option<&str>, limit: usize) -> Result<Vec<ScannedRecord>> {
         let records = self.state.scan("", after, ScanOrder::Ascending, limit).await?;
         let read = |(key, record): (String, Record)| {
@@ -88,7 +88,7 @@ impl Catalog {
     /// A record as it is stored.
     ///
     /// # Errors
-    /// Those of the state store.
+    /// Errors of the state store.
     pub async fn record(&self, key: &str) -> Result<Option<Record>> {
         Ok(self.state.get_many(&[key.to_owned()]).await?.into_iter().next().flatten())
     }
@@ -96,7 +96,7 @@ impl Catalog {
     /// Puts a live document into the indexes of texts anew.
     ///
     /// # Errors
-    /// Those of the state store.
+    /// Errors of the state store.
     pub async fn index_document(&self, document: &Document) -> Result<()> {
         Ok(self.state.apply(crate::finish::reindex(None, document)).await?)
     }
@@ -104,7 +104,7 @@ impl Catalog {
     /// Whether the indexes of texts hold a document as its record says.
     ///
     /// # Errors
-    /// Those of the state store.
+    /// Errors of the state store.
     pub async fn is_indexed(&self, document: &Document) -> Result<bool> {
         let Some(fingerprint) = &document.fingerprint else { return Ok(true) };
         let keys = [key::content(&fingerprint.sha256, document.doc_id), key::simhash(document.doc_id)];
@@ -116,7 +116,7 @@ impl Catalog {
     /// Whether a document is noted as one without dense vectors.
     ///
     /// # Errors
-    /// Those of the state store.
+    /// Errors of the state store.
     pub async fn is_unembedded(&self, doc_id: DocId) -> Result<bool> {
         Ok(self.record(&key::unembedded(doc_id)).await?.is_some())
     }

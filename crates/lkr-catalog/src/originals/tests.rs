@@ -18,7 +18,7 @@ async fn read(original: &StoredOriginal, range: Range<u64>) -> Vec<u8> {
 }
 
 #[test]
-fn lesson_25_names_are_reduced() {
+fn lesson_25_file_names_are_reduced_to_safe_names() {
     for (name, stored) in [
         ("report.pdf", "report.pdf"),
         ("../../etc/passwd.txt", "passwd.txt"),
@@ -41,14 +41,14 @@ fn lesson_25_names_are_reduced() {
 }
 
 #[test]
-fn paths_tell_when() {
+fn original_path_contains_the_utc_year_and_month() {
     let id: DocId = "0123456789abcdef0123456789abcdef".parse().unwrap();
     let path = original_path(id, "a/b.txt", datetime!(2026-12-31 23:30 -2));
     assert_eq!(path, "2027/01/0123456789abcdef0123456789abcdef_b.txt");
 }
 
 #[tokio::test]
-async fn files_come_back_whole_and_in_part() {
+async fn stored_file_is_read_whole_and_in_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let originals = Originals::in_folder(folder.path().join("uploads"));
     assert!(originals.get("2026/11/a.txt").await.unwrap().is_none());
@@ -65,7 +65,7 @@ async fn files_come_back_whole_and_in_part() {
 }
 
 #[tokio::test]
-async fn what_was_stored_in_part_goes_too() {
+async fn delete_removes_partial_files_too() {
     let folder = tempfile::tempdir().unwrap();
     let originals = Originals::in_folder(folder.path().to_owned());
     let month = folder.path().join("2026/11");
@@ -97,7 +97,7 @@ async fn lesson_25_links_are_not_followed() {
 }
 
 #[tokio::test]
-async fn a_month_that_is_no_folder_is_an_error() {
+async fn put_below_a_file_returns_a_retryable_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("2026")).unwrap();
     std::fs::write(folder.path().join("2026/11"), "a file").unwrap();
@@ -111,7 +111,7 @@ async fn a_month_that_is_no_folder_is_an_error() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_no_file_is_not_found() {
+async fn get_of_a_folder_returns_none() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("2026/11/a.txt")).unwrap();
     let originals = Originals::in_folder(folder.path().to_owned());
@@ -119,7 +119,7 @@ async fn what_is_no_file_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_made_is_an_error() {
+async fn put_without_a_creatable_folder_returns_a_retryable_error() {
     let folder = tempfile::tempdir().unwrap();
     let taken = folder.path().join("file");
     std::fs::write(&taken, "x").unwrap();
