@@ -5,14 +5,14 @@ use lkr_state::{Record, StateStore, StateStoreExt, Write};
 
 use crate::{Outbox, Result, Task, document, key, task_record::read_task};
 
-/// The records over a state store. Cheap to clone.
+/// The records of documents and tasks in a state store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     pub(crate) state: Arc<dyn StateStore>,
     pub(crate) outbox: Option<Arc<dyn Outbox>>,
 }
 
-/// A value and the version under which it is stored.
+/// A value with the version of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored<T> {
     /// The value.
@@ -28,7 +28,7 @@ impl Catalog {
         Self { state, outbox: None }
     }
 
-    /// The same catalog, that tells `outbox` what happens.
+    /// The same catalog with an outbox that reports its steps.
     #[must_use]
     pub fn with_outbox(self, outbox: Arc<dyn Outbox>) -> Self {
         Self { outbox: Some(outbox), ..self }
@@ -40,7 +40,7 @@ impl Catalog {
         record.map(|record| read_document(doc_id, &record)).transpose()
     }
 
-    /// The records of several documents, in the order of their ids; `None` for those that are not live.
+    /// The records of several documents, in the order of `ids`; `None` for those that are not live.
     pub async fn documents(&self, ids: &[DocId]) -> Result<Vec<Option<Document>>> {
         let keys: Vec<_> = ids.iter().map(|&id| key::document(id)).collect();
         let records = self.state.get_many(&keys).await?;
@@ -56,13 +56,14 @@ impl Catalog {
         record.map(|record| read_task(&record)).transpose()
     }
 
-    /// The write that makes cached answers stale, for changes of other things than documents that searches show.
+    /// The write that invalidates cached answers, for changes to something else than documents that searches depend on.
     #[must_use]
     pub fn invalidate_cached_answers() -> Write {
         Write::increment(key::GENERATION)
     }
 
-    /// Grows with every change that a search could show. What was computed under an older number may be stale.
+    /// A number that grows with every change that searches can show. An answer that was computed at an earlier
+    /// generation may be stale.
     pub async fn generation(&self) -> Result<u64> {
         Ok(self.state.counter(key::GENERATION).await?)
     }

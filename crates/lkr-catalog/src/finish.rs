@@ -120,7 +120,7 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task ended meanwhile.
     pub async fn cancel(&self, unfinished: &UnfinishedTask, alongside: Vec<Write>) -> Result<Task> {
-        let (task, mut writes) = self.cancelling(unfinished)?;
+        let (task, mut writes) = self.cancel_writes(unfinished)?;
         writes.push(unfinished.active.end());
         writes.extend(alongside);
         self.state.apply(writes).await?;
@@ -129,7 +129,7 @@ impl Catalog {
 
     /// The cancelled form of an unfinished task, and the writes that cancel it. They do not include the removal of its
     /// active record, because a task that takes its place overwrites that record.
-    pub(crate) fn cancelling(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
+    pub(crate) fn cancel_writes(&self, unfinished: &UnfinishedTask) -> Result<(Task, Vec<Write>)> {
         let task = unfinished.task.clone().cancelled();
         let mut writes = vec![
             unfinished.concurrent_edit.end(unfinished.active, task.input.revision),

@@ -12,25 +12,25 @@ pub(crate) const GARBAGE: &str = "trash/";
 pub(crate) const CHANGES: &str = "change/";
 pub(crate) const UPLOADS: &str = "upload/";
 
-/// The version of what is stored.
+/// The version of the store.
 pub(crate) const VERSION: &str = "version";
 
-/// That documents may lack fingerprints.
+/// Present while documents may lack fingerprints.
 pub(crate) const WITHOUT_FINGERPRINTS: &str = "unprinted";
 
 pub(crate) const ACTIVE: &str = "active/";
 pub(crate) const FAILED_ATTEMPTS: &str = "held/";
 pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
-/// The model of a change of the model that was cancelled.
+/// The model of the last re-embedding that was cancelled.
 pub(crate) const DECLINED: &str = "declined-model";
 
-/// How far a model's cosines spread.
+/// The cosine scale of a model.
 pub(crate) fn cosine_scale(model: &str) -> String {
     format!("spread/{}", hex(&Sha256::digest(model)))
 }
 
-/// A live document without dense vectors.
+/// Present while a live document lacks dense vectors.
 pub(crate) fn unembedded(id: DocId) -> String {
     format!("{UNEMBEDDED}{id}")
 }
@@ -48,7 +48,7 @@ pub(crate) fn active(subject: TaskSubject) -> String {
     format!("{ACTIVE}{}", subject.record_id())
 }
 
-/// What a failed task left for its next try.
+/// A failed attempt.
 pub(crate) fn failed_attempt(id: DocId, revision: u64) -> String {
     format!("{}{revision}", failed_attempts_of(id))
 }
@@ -62,12 +62,12 @@ pub(crate) fn gold(id: TaskId) -> String {
     format!("gold/{id}")
 }
 
-/// What was changed of a document since a replacement was accepted that makes `revision`.
+/// The changes to a document since the replacement with `revision` was accepted.
 pub(crate) fn concurrent_edit(id: DocId, revision: u64) -> String {
     format!("amend/{id}/{revision}")
 }
 
-/// That a document has this text, by the digest of its normal form.
+/// Present if a document has this text, by the digest of its normal form.
 pub(crate) fn content(sha256: &str, id: DocId) -> String {
     format!("{}{id}", contents_of(sha256))
 }
@@ -76,7 +76,7 @@ pub(crate) fn contents_of(sha256: &str) -> String {
     format!("content/{sha256}/")
 }
 
-/// That somebody decided upon this text: two who decide at once exclude each other.
+/// Written by every publish of this text, so that of two concurrent ones only one succeeds.
 pub(crate) fn content_guard(sha256: &str) -> String {
     format!("content-guard/{sha256}")
 }
@@ -87,7 +87,7 @@ pub(crate) fn simhash(id: DocId) -> String {
     format!("{SIMHASHES}{id}")
 }
 
-/// The document that an account's upserts of a source are about.
+/// The document that an account's upserts of a source replace.
 pub(crate) fn upsert(source: &str, owner: &str) -> String {
     let digest = |text: &str| hex(&Sha256::digest(text));
     format!("upsert/{}/{}", digest(source), digest(owner))
@@ -99,13 +99,13 @@ pub(crate) fn idempotency(account: &str, endpoint: &str, key: &str) -> String {
     format!("idempotency/{digest}")
 }
 
-/// An original that is being stored for a document that is not accepted yet.
+/// The note of an original that is being stored for a document that is not accepted yet.
 pub(crate) fn upload(id: DocId, path: &str) -> String {
     let digest = hex(&Sha256::digest(path));
     format!("{UPLOADS}{id}/{digest}")
 }
 
-/// A revision whose points and text are to be removed.
+/// A revision to collect.
 pub(crate) fn garbage(id: DocId, revision: u64) -> String {
     format!("{GARBAGE}{id}/{revision}")
 }

@@ -1,15 +1,15 @@
-//! What may be said of a document: as much as fits into its record.
+//! The limits of a document's title, source and metadata, which must fit into its record.
 
 use std::fmt;
 
 use lkr_domain::{MAX_METADATA_KEYS, MAX_PROPERTIES_BYTES, Metadata, RESERVED_METADATA};
 
-/// What is too much.
+/// A limit that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitExceeded {
-    /// So many metadata keys, those that are reserved not counted.
+    /// The number of metadata keys, without reserved ones.
     Keys(usize),
-    /// Title, source and metadata of so many bytes of JSON.
+    /// The bytes of title, source and metadata as JSON.
     Bytes(usize),
 }
 
@@ -29,7 +29,10 @@ impl fmt::Display for LimitExceeded {
 
 impl std::error::Error for LimitExceeded {}
 
-/// Refuses more than a record holds.
+/// Checks title, source and metadata against the limits of a record.
+///
+/// # Errors
+/// The limit that is exceeded.
 pub fn check_properties(title: &str, source: &str, metadata: &Metadata) -> Result<(), LimitExceeded> {
     let keys = metadata.keys().filter(|key| !RESERVED_METADATA.contains(&key.as_str())).count();
     if keys > MAX_METADATA_KEYS {

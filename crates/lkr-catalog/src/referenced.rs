@@ -1,4 +1,4 @@
-//! What the records need of texts and originals.
+//! The revisions that records refer to.
 
 use lkr_domain::{DocId, Document, Original};
 use lkr_state::{Record, ScanOrder};
@@ -11,29 +11,30 @@ use crate::{
     scan::revision_of,
 };
 
-/// A revision whose text, and original where it has one, belong to something: to a live document, to a task that has not
-/// ended, or to one that failed and may be tried again.
+/// A revision that a live document, an unfinished task or a failed attempt refers to. Its text and its original are
+/// never collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferencedRevision {
     /// The document.
     pub doc_id: DocId,
     /// The revision.
     pub revision: u64,
-    /// The SHA-256 of its text, where it was noted.
+    /// The SHA-256 of its text, if it was recorded.
     pub text_sha256: Option<String>,
-    /// That of its blocks.
+    /// The SHA-256 of its blocks, if it was recorded.
     pub blocks_sha256: Option<String>,
-    /// Where its original is stored, where it has one.
+    /// The path of its original, if it has one.
     pub original: Option<String>,
-    /// The SHA-256 of that.
+    /// The SHA-256 of its original, if it was recorded.
     pub original_sha256: Option<String>,
 }
 
-/// The records that keep a revision, in the order in which they are read.
+/// The prefixes of the records that refer to a revision, in the order in which they are scanned.
 const REFERRING_RECORDS: [&str; 3] = [key::DOCUMENTS, key::ACTIVE, key::FAILED_ATTEMPTS];
 
 impl Catalog {
-    /// What is revisions, from some `limit` records beyond `after`, and where the next ones begin; `None` after the last.
+    /// The revisions that up to `limit` records beyond `after` refer to, and where the next page begins; `None` after
+    /// the last.
     pub async fn referenced_revisions(
         &self,
         after: Option<&str>,
@@ -114,5 +115,5 @@ fn of_original(original: Option<Original>) -> (Option<String>, Option<String>) {
 }
 
 fn unreadable(operation: &'static str, key: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, operation, format!("the record {key} is none"))
+    Error::new(ErrorKind::Corrupt, operation, format!("the record {key} is not valid"))
 }

@@ -38,7 +38,7 @@ impl Catalog {
             counts = document.value.counts;
         }
         if let Some(unfinished) = unfinished {
-            let (task, ended) = self.cancelling(unfinished)?;
+            let (task, ended) = self.cancel_writes(unfinished)?;
             writes.push(unfinished.active.end());
             writes.extend(ended);
             garbage.extend(Garbage::of_task(&task));

@@ -1,4 +1,4 @@
-//! Every record by its key, for those who look whether all of them belong together.
+//! A scan of all records, for consistency checks.
 
 use lkr_domain::{DocId, Document, TaskId};
 use lkr_state::{Record, ScanOrder, Write};
@@ -14,18 +14,18 @@ use crate::{
     uploads::UploadV1,
 };
 
-/// A record, and what it says.
+/// A record with its decoded content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScannedRecord {
     /// Its key.
     pub key: String,
     /// Its version, for compare-and-set.
     pub version: u64,
-    /// What it says; none where it cannot be read.
+    /// Its content; `None` if it cannot be decoded.
     pub content: Option<RecordContent>,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordContent {
     /// A live document.
@@ -34,36 +34,36 @@ pub enum RecordContent {
     Task(Box<Task>),
     /// An unfinished task, and the [id of its subject's record](crate::TaskSubject::record_id).
     ActiveTask(DocId, TaskId),
-    /// What a failed task left: document, revision, task, the path of its original.
+    /// A failed attempt: document, revision, task, and the path of its original.
     FailedAttempt(DocId, u64, TaskId, Option<String>),
-    /// What a replacement that makes this revision takes over.
+    /// The concurrent edit of the replacement with this revision.
     ConcurrentEdit(DocId, u64),
-    /// That a document has a text of this digest.
+    /// The entry of a document in the index of equal texts, with the digest.
     Content(String, DocId),
-    /// The fingerprint of a document's text.
+    /// The SimHash of a document's text.
     Simhash(DocId, u64),
-    /// The document of somebody's upserts.
+    /// The target of an account's upserts.
     Upsert(DocId),
     /// The tasks of an idempotency key.
     Idempotency(Vec<TaskId>),
     /// The gold set of a task.
     Gold(TaskId),
-    /// What is to be collected.
+    /// A revision to collect.
     Garbage(Garbage),
-    /// A change whose tags may be set already.
+    /// The note of a change whose tags may be set already.
     Change(ChangeNote),
-    /// An original that is being stored, and where.
+    /// The note of an original that is being stored, with its path.
     Upload(DocId, String),
     /// A document without dense vectors.
     Unembedded(DocId),
-    /// Something that stands for itself.
+    /// A record that refers to no other.
     Standalone,
-    /// What the catalog knows nothing of: the record as it is.
+    /// A record of another crate.
     Unknown(Record),
 }
 
 impl Catalog {
-    /// Up to `limit` records beyond the key `after`, of all kinds, in the order of their keys.
+    /// Up to `limit` records of all kinds beyond the key `after`, in the order of their keys.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -76,16 +76,16 @@ impl Catalog {
         Ok(records.into_iter().map(read).collect())
     }
 
-    /// Removes a record that says what is not so, unless it changed since it was scanned.
+    /// Removes a record unless it changed since it was scanned.
     ///
     /// # Errors
-    /// `Conflict` where it changed.
+    /// `Conflict` if it changed.
     pub async fn delete_if_unchanged(&self, scanned: &ScannedRecord) -> Result<()> {
         let expect = lkr_state::Expect::Version(scanned.version);
         Ok(self.state.apply(vec![Write::delete(scanned.key.clone(), expect)]).await?)
     }
 
-    /// A record as it is stored.
+    /// A record without decoding it.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -93,7 +93,7 @@ impl Catalog {
         Ok(self.state.get_many(&[key.to_owned()]).await?.into_iter().next().flatten())
     }
 
-    /// Puts a live document into the indexes of texts anew.
+    /// Writes the entries of a live document in the text indexes.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -101,7 +101,7 @@ impl Catalog {
         Ok(self.state.apply(crate::finish::reindex(None, document)).await?)
     }
 
-    /// Whether the indexes of texts hold a document as its record says.
+    /// Whether the text indexes contain a document with the fingerprint of its record.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -113,7 +113,7 @@ impl Catalog {
         Ok(matches!(&*records, [Some(_), Some(simhash)] if simhash.value == bits.as_bytes()))
     }
 
-    /// Whether a document is noted as one without dense vectors.
+    /// Whether a document is recorded as lacking dense vectors.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -121,10 +121,10 @@ impl Catalog {
         Ok(self.record(&key::unembedded(doc_id)).await?.is_some())
     }
 
-    /// Records a task as unfinished again that its document has no key for, so that it ends.
+    /// Writes the missing active record of an unfinished task, so that the next start queues it.
     ///
     /// # Errors
-    /// `Conflict` where another took its place.
+    /// `Conflict` if another task took its place.
     pub async fn restore_active_task(&self, task: &Task) -> Result<()> {
         let expect = lkr_state::Expect::Absent;
         let active = Write::put(key::active(task.subject), expect, task.task_id.to_string());
@@ -132,14 +132,14 @@ impl Catalog {
     }
 }
 
-/// What a record says; `None` where it cannot be read.
+/// Decodes a record; `None` if it cannot be decoded.
 fn record_content(key: &str, record: Record) -> Option<RecordContent> {
     let value = &record.value;
     let text = || str::from_utf8(value).ok();
     let of_document = |prefix: &str| key.strip_prefix(prefix)?.parse::<DocId>().ok();
     let Some((kind, rest)) = key.split_once('/') else {
-        let own = [key::GENERATION, key::VERSION, key::WITHOUT_FINGERPRINTS, key::DECLINED].contains(&key);
-        return Some(if own { RecordContent::Standalone } else { RecordContent::Unknown(record) });
+        let is_own = [key::GENERATION, key::VERSION, key::WITHOUT_FINGERPRINTS, key::DECLINED].contains(&key);
+        return Some(if is_own { RecordContent::Standalone } else { RecordContent::Unknown(record) });
     };
     match kind {
         "doc" => {
@@ -185,7 +185,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
     }
 }
 
-/// The document and revision that the end of a key names.
+/// The document and revision at the end of a key.
 pub(crate) fn revision_of(rest: &str) -> Option<(DocId, u64)> {
     let (doc_id, revision) = rest.split_once('/')?;
     Some((doc_id.parse().ok()?, revision.parse().ok()?))

@@ -1,3 +1,5 @@
+//! The failures of tasks.
+
 use crate::task_status::Stage;
 
 /// Why a task failed.
