@@ -98,7 +98,7 @@ impl Ground {
         let before = self.findings().await;
         assert!(before.iter().any(|what| what.contains(says)), "{says}: {before:?}");
         let mended = self.examined(true).await;
-        let left: Vec<_> = mended.report.findings.iter().filter(|finding| finding.is_left()).collect();
+        let left: Vec<_> = mended.report.findings.iter().filter(|finding| finding.is_unrepaired()).collect();
         assert!(left.is_empty(), "{left:?}");
         let kb = self.open().await;
         while kb.queued().await.unwrap() > 0 {
@@ -404,7 +404,7 @@ async fn a_record_under_a_damaged_key_is_told_and_nothing_of_it_goes() {
         let [finding] = &*examined.report.findings else { panic!("{:?}", examined.report.findings) };
         assert!(finding.what.contains("the key of its record may be damaged"), "{}", finding.what);
         assert!(finding.what.contains(&first.doc_id.to_string()), "{}", finding.what);
-        assert!(finding.is_left() && examined.aside.is_none());
+        assert!(finding.is_unrepaired() && examined.aside.is_none());
     }
     // With the key as it was, everything is there.
     rename(&wrong, &own);
@@ -421,7 +421,9 @@ async fn a_knowledge_base_without_its_data_is_not_made_anew() {
         let options = Options { folders: Folders::new(ground.folder.path()), repair, readers: Vec::new() };
         let examined = examine(options).await.unwrap();
         assert_eq!(examined.report.findings[0].what, "store/kb/data.mdb is missing");
-        assert!(examined.is_partial && examined.report.findings.iter().all(lkr::doctor::Finding::is_left));
+        assert!(
+            examined.is_partial && examined.report.findings.iter().all(lkr::doctor::Finding::is_unrepaired)
+        );
         assert!(!data.exists());
     }
     let refused = LmdbStore::open(&ground.path("store"), LmdbOptions::default()).unwrap_err().to_string();
@@ -456,7 +458,7 @@ async fn a_damaged_text_is_named_and_never_shown() {
         assert!(ground.findings().await.iter().any(|what| what.contains(&says)), "{damage}");
         let mended = ground.examined(true).await;
         assert!(
-            mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Left),
+            mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Unrepaired),
             "{damage}"
         );
         let kb = ground.open().await;
