@@ -1,4 +1,4 @@
-//! What texts and originals do alike on a blob store.
+//! Blob store operations that texts and originals share.
 
 use std::{fs::File, io::SeekFrom, ops::Range, sync::Arc};
 
@@ -10,14 +10,14 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use crate::{Error, Result};
 
-/// How much of a file is in memory while it is stored: the least that stores which know parts take as one.
+/// Bytes of a file that are in memory while it is stored: the smallest part that stores with multipart uploads accept.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// How much of a file is read at a time.
+/// Bytes that are read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Stores a part of a file without having it whole in memory, and answers its SHA-256; durable when it answers. Where
-/// it fails, nothing is stored.
+/// Stores a range of a file without holding all of it in memory, and returns its SHA-256. It is durable once this
+/// returns; after an error nothing is stored.
 pub(crate) async fn put_file(
     blobs: &Arc<dyn ObjectStore>,
     path: &Path,
@@ -48,7 +48,7 @@ pub(crate) async fn put_file(
     };
     let copied = match copied.await {
         Ok(sha256) => writer.shutdown().await.map(|()| sha256),
-        // A writer that was told to finish must not be told to stop any more.
+        // A writer that was shut down must not be aborted.
         Err(error) => {
             let _ = writer.abort().await;
             Err(error)
@@ -58,7 +58,7 @@ pub(crate) async fn put_file(
     copied.map_err(|error| Error::blob("store a file", error))
 }
 
-/// Stores what is in memory; durable when it answers.
+/// Stores bytes. They are durable once this returns.
 pub(crate) async fn put(blobs: &Arc<dyn ObjectStore>, path: &Path, content: Bytes) -> Result<()> {
     lkr_fail_points::reach("blob.write");
     blobs.put(path, content.into()).await?;
@@ -66,7 +66,7 @@ pub(crate) async fn put(blobs: &Arc<dyn ObjectStore>, path: &Path, content: Byte
     Ok(())
 }
 
-/// Removes a blob; nothing where there is none.
+/// Removes a blob. A missing blob is no error.
 pub(crate) async fn delete(blobs: &Arc<dyn ObjectStore>, path: &Path) -> Result<()> {
     lkr_fail_points::reach("blob.write");
     let deleted = blobs.delete(path).await;

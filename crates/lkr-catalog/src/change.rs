@@ -1,30 +1,30 @@
-//! Changes of a live document's record that leave its text and vectors as they are.
+//! Changes to a live document's record that leave its text and vectors unchanged.
 
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, catalog::key, document};
+use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, document, key};
 
-/// That the tags of a document's points are being changed before its record is. It goes in the step that changes the
-/// record; one that a crash leaves behind says whose tags must be set anew.
+/// A note that the tags of a document's points are being changed. It is written before the tags, and removed by the
+/// step that changes the record. If a crash leaves it behind, the next start sets the tags again from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChangeNote {
     /// The document.
     pub doc_id: DocId,
-    /// What tells it from others, and when it was made.
+    /// A unique id that contains the time of creation.
     id: Uuid,
 }
 
 impl ChangeNote {
-    /// A note of its own about a document.
+    /// A new note about a document.
     #[must_use]
     pub fn new(doc_id: DocId) -> Self {
         Self { doc_id, id: Uuid::now_v7() }
     }
 
-    /// When it was made, to the millisecond.
+    /// The time of creation, to the millisecond.
     #[must_use]
     pub fn made_at(&self) -> OffsetDateTime {
         let (seconds, nanos) = self.id.get_timestamp().map_or((0, 0), |time| time.to_unix());
@@ -43,22 +43,22 @@ impl ChangeNote {
 }
 
 impl Catalog {
-    /// Notes that a document's points are about to get other tags than its record tells.
+    /// Records that a document's points are about to get tags that differ from its record.
     pub async fn note_change(&self, note: &ChangeNote) -> Result<()> {
         Ok(self.state.apply(vec![Write::put(note.key(), Expect::Any, Vec::new())]).await?)
     }
 
-    /// Changes the record of a live document: what searches and listings show from when this answers. A replacement
-    /// under way takes over what `amends` says. The note, if any, goes with it; `alongside` is written in the same
-    /// step.
+    /// Changes the record of a live document. Searches and listings show the change once this returns.
+    /// `for_replacement` is added to the concurrent edits of unfinished and failed replacements. The step also removes
+    /// `note` and writes `alongside`.
     ///
     /// # Errors
-    /// `Conflict` where what there is of the document changed since it was read.
+    /// `Conflict` if the document's state changed since it was read.
     pub async fn change(
         &self,
         before: &DocumentState,
         after: &Document,
-        amends: Option<&DocumentChange>,
+        for_replacement: Option<&DocumentChange>,
         note: Option<&ChangeNote>,
         alongside: Vec<Write>,
     ) -> Result<()> {
@@ -68,24 +68,24 @@ impl Catalog {
         writes.push(Write::put(key::document(after.doc_id), expect, document::encode(after)?));
         writes.push(Write::increment(key::GENERATION));
         writes.extend(note.map(|note| Write::delete(note.key(), Expect::Any)));
-        if let Some(change) = amends {
-            writes.extend(before.amend(change)?);
+        if let Some(change) = for_replacement {
+            writes.extend(before.add_concurrent_edit(change)?);
         }
         Ok(self.state.apply(writes).await?)
     }
 
-    /// Writes the record of a live document as it is, so that changes that were made upon an earlier reading fail, and
-    /// takes the note away.
+    /// Rewrites the record of a live document unchanged and removes the note. Changes that are based on an earlier read
+    /// then fail with a conflict.
     ///
     /// # Errors
-    /// `Conflict` where the record changed since it was read.
+    /// `Conflict` if the record changed since it was read.
     pub async fn confirm(&self, document: &Stored<Document>, note: &ChangeNote) -> Result<()> {
         let key = key::document(document.value.doc_id);
         let put = Write::put(key, Expect::Version(document.version), document::encode(&document.value)?);
         Ok(self.state.apply(vec![put, Write::delete(note.key(), Expect::Any)]).await?)
     }
 
-    /// Changes that were begun and not ended, at most `limit` beyond `after`.
+    /// Up to `limit` notes of unfinished changes, beyond `after`.
     pub async fn unfinished_changes(
         &self,
         after: Option<&ChangeNote>,
@@ -96,7 +96,7 @@ impl Catalog {
         Ok(records.iter().filter_map(|(key, _)| ChangeNote::parse(key)).collect())
     }
 
-    /// Forgets a change that came to nothing.
+    /// Removes the note of a change that did not happen.
     pub async fn forget_change(&self, note: &ChangeNote) -> Result<()> {
         Ok(self.state.apply(vec![Write::delete(note.key(), Expect::Any)]).await?)
     }

@@ -1,4 +1,4 @@
-//! What is changed of a document by hand, and what of it a replacement under way has to take over.
+//! Manual changes to a document, and those that a replacement being ingested must adopt.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, catalog::key, check_line, check_properties,
+    ActiveTask, Catalog, Error, LimitExceeded, Result, TaskInput, check_line, check_properties, key,
 };
 
-/// What to change of a document; `None` keeps.
+/// A manual change to a document. `None` keeps a property.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentChange {
-    /// The title. Searches go on finding the document by the words of the title that it was ingested with.
+    /// The title. Searches still find the document by the words of the title that it was ingested with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The category's name; empty for none. From now on it counts as chosen by a person.
+    /// The category's name; empty for none. The change marks the category as chosen by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Keys to set, and those with `None` to remove.
+    /// Keys to set; those with `None` are removed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Option<String>>,
 }
 
 impl DocumentChange {
-    /// The document as it shall be.
+    /// The changed document.
     pub fn apply(&self, document: &Document) -> Result<Document, LimitExceeded> {
         let mut after = document.clone();
         self.check_lines()?;
@@ -42,7 +42,7 @@ impl DocumentChange {
             after.category.clone_from(category);
             after.category_by_hand = true;
         }
-        self.amend(&mut after.metadata);
+        self.apply_to_metadata(&mut after.metadata);
         check_properties(&after.title, &after.source, &after.metadata)?;
         Ok(after)
     }
@@ -53,7 +53,7 @@ impl DocumentChange {
         check_line("source", self.source.as_deref().unwrap_or_default())
     }
 
-    fn amend(&self, metadata: &mut Metadata) {
+    fn apply_to_metadata(&self, metadata: &mut Metadata) {
         for (key, value) in &self.metadata {
             match value {
                 Some(value) => drop(metadata.insert(key.clone(), value.clone())),
@@ -62,16 +62,16 @@ impl DocumentChange {
         }
     }
 
-    /// Whether what a task makes may be changed so.
+    /// Checks that the document of a task may be changed like this.
     pub(crate) fn check(&self, input: &TaskInput) -> Result<(), LimitExceeded> {
         let mut metadata = input.metadata.clone();
-        self.amend(&mut metadata);
+        self.apply_to_metadata(&mut metadata);
         let title = self.title.as_ref().unwrap_or(&input.title);
         let source = self.source.as_ref().unwrap_or(&input.source);
         check_properties(title, source, &metadata)
     }
 
-    /// This change and then `later`, as one.
+    /// This change followed by `later`, as one change.
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         let mut both = self.clone();
@@ -84,13 +84,13 @@ impl DocumentChange {
     }
 }
 
-/// What was changed of a live document after its replacement was accepted: the replacement takes it over when it
-/// becomes visible, because it was asked for later.
+/// Changes to a live document that were made after its replacement was accepted. The replacement adopts them when it is
+/// published, because they were requested later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConcurrentEdit {
     /// The change.
     pub change: DocumentChange,
-    /// The version of its record; none where there is none yet.
+    /// The version of its record; `None` if there is no record yet.
     version: Option<u64>,
 }
 
@@ -99,30 +99,30 @@ impl ConcurrentEdit {
         self.version.map_or(Expect::Absent, Expect::Version)
     }
 
-    /// The write that takes it away, or makes sure that there still is none.
+    /// The write that removes the record, or checks that there is still none.
     pub(crate) fn end(&self, active: ActiveTask, revision: u64) -> Write {
-        let key = key::amendment(active.subject.record_id(), revision);
+        let key = key::concurrent_edit(active.subject.record_id(), revision);
         match self.version {
             Some(version) => Write::delete(key, Expect::Version(version)),
             None => Write::check(key, Expect::Absent),
         }
     }
 
-    /// The write that adds `later` to it.
+    /// The write that adds `later` to the record.
     pub(crate) fn add(&self, doc_id: DocId, revision: u64, later: &DocumentChange) -> Result<Write> {
         let change = serde_json::to_vec(&self.change.then(later));
-        let change = change.map_err(|e| Error::corrupt("write amendment", e))?;
-        Ok(Write::put(key::amendment(doc_id, revision), self.expected(), change))
+        let change = change.map_err(|e| Error::corrupt("write concurrent edit", e))?;
+        Ok(Write::put(key::concurrent_edit(doc_id, revision), self.expected(), change))
     }
 }
 
 impl Catalog {
-    /// What a replacement that makes `revision` has to take over.
-    pub(crate) async fn amendment(&self, doc_id: DocId, revision: u64) -> Result<ConcurrentEdit> {
-        let record = self.state.get(&key::amendment(doc_id, revision)).await?;
+    /// The concurrent edit that the replacement with `revision` must adopt.
+    pub(crate) async fn concurrent_edit(&self, doc_id: DocId, revision: u64) -> Result<ConcurrentEdit> {
+        let record = self.state.get(&key::concurrent_edit(doc_id, revision)).await?;
         let Some(record) = record else { return Ok(ConcurrentEdit::default()) };
         let change =
-            serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read amendment", e))?;
+            serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read concurrent edit", e))?;
         Ok(ConcurrentEdit { change, version: Some(record.version) })
     }
 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_change_wins_where_both_say_something() {
+    fn changes_in_sequence_later_value_wins() {
         let first = change(Some("a"), &[("x", Some("1")), ("y", None)]);
         let later = change(None, &[("x", None), ("z", Some("3"))]);
         assert_eq!(first.then(&later), change(Some("a"), &[("x", None), ("y", None), ("z", Some("3"))]));

@@ -35,7 +35,7 @@ struct DocumentV1 {
     fingerprint: Option<Fingerprint>,
 }
 
-/// A record with the version that tells how to read it.
+/// A record with its format version.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "v")]
 enum Versioned {

@@ -6,19 +6,19 @@ use lkr_state::{ConflictError, contention_reason};
 /// The result of a call to the catalog.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The state changed meanwhile: the step was not done.
+    /// A record changed since it was read; nothing was written.
     Conflict,
     /// The records changed during every attempt; the same call may succeed later. The store works.
     Contention,
-    /// The records do not allow it, whatever else changes meanwhile.
+    /// The records do not allow the operation; repeating it does not help.
     Refused,
-    /// A store is away or full; the same call may succeed later.
+    /// A store is unavailable or full; the same call may succeed later.
     Unavailable,
-    /// What is stored cannot be read.
+    /// Stored data is missing or damaged.
     Corrupt,
     /// Anything else.
     Internal,
@@ -34,12 +34,12 @@ impl Error {
         Self::new(ErrorKind::Corrupt, operation, source)
     }
 
-    /// A blob store that could not read or write.
+    /// An I/O error of a blob store.
     pub(crate) fn blob(operation: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
         Self::new(ErrorKind::Unavailable, operation, source)
     }
 
-    /// A point that the record of `doc_id` counts on and the store does not have.
+    /// A point that the record of `doc_id` implies and the store lacks.
     pub(crate) fn missing_point(operation: &'static str, doc_id: DocId) -> Self {
         Self::new(ErrorKind::Corrupt, operation, format!("document {doc_id} lacks a point"))
     }

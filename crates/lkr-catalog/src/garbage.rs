@@ -1,23 +1,23 @@
-//! What nobody shows any more, until it is collected.
+//! Revisions that nothing refers to, until the janitor collects them.
 
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 
-use crate::{Catalog, FailedAttempt, Result, Task, TaskInput, catalog::key};
+use crate::{Catalog, FailedAttempt, Result, Task, TaskInput, key};
 
-/// A revision whose points, text and original nobody shows any more.
+/// A revision whose points, text and original no record refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage {
     /// The document.
     pub doc_id: DocId,
     /// The revision.
     pub revision: u64,
-    /// Where its original is stored, where it has one.
+    /// The path of its original, if it has one.
     pub original: Option<String>,
 }
 
 impl Garbage {
-    /// The revision that a task was to make; `None` if the task is about all documents.
+    /// The revision that a task would have made; `None` if the task is about all documents.
     #[must_use]
     pub fn of_task(task: &Task) -> Option<Self> {
         task.subject.doc_id().map(|doc_id| Self::of_input(doc_id, &task.input))
@@ -33,37 +33,37 @@ impl Garbage {
         Self { doc_id: document.doc_id, revision: document.revision, original }
     }
 
-    pub(crate) fn of_held(doc_id: DocId, held: &FailedAttempt) -> Self {
-        Self { doc_id, revision: held.revision, original: held.original.clone() }
+    pub(crate) fn of_failed_attempt(doc_id: DocId, attempt: &FailedAttempt) -> Self {
+        Self { doc_id, revision: attempt.revision, original: attempt.original.clone() }
     }
 
-    /// The write that leaves it to be collected, with the path of its original as the value.
+    /// The write that queues the revision for collection. The value is the path of its original.
     pub(crate) fn put(&self) -> Write {
         let path = self.original.clone().unwrap_or_default();
         Write::put(key::garbage(self.doc_id, self.revision), Expect::Any, path)
     }
 }
 
-/// The writes that take away what a failed task left.
-pub(crate) fn let_go(doc_id: DocId, held: &FailedAttempt) -> [Write; 3] {
-    let key = key::held(doc_id, held.revision);
-    let amendment = key::amendment(doc_id, held.revision);
+/// The writes that discard a failed attempt.
+pub(crate) fn discard_failed_attempt(doc_id: DocId, attempt: &FailedAttempt) -> [Write; 3] {
+    let key = key::failed_attempt(doc_id, attempt.revision);
+    let concurrent_edit = key::concurrent_edit(doc_id, attempt.revision);
     [
-        Write::delete(key, Expect::Version(held.version)),
-        Write::delete(amendment, Expect::Any),
-        Garbage::of_held(doc_id, held).put(),
+        Write::delete(key, Expect::Version(attempt.version)),
+        Write::delete(concurrent_edit, Expect::Any),
+        Garbage::of_failed_attempt(doc_id, attempt).put(),
     ]
 }
 
 impl Catalog {
-    /// What is to be collected beyond `after`, at most `limit`.
+    /// Up to `limit` revisions to collect, beyond `after`.
     pub async fn garbage(&self, after: Option<&Garbage>, limit: usize) -> Result<Vec<Garbage>> {
         let after = after.map(|garbage| key::garbage(garbage.doc_id, garbage.revision));
-        let records = self.state.scan(key::TRASH, after.as_deref(), ScanOrder::Ascending, limit).await?;
+        let records = self.state.scan(key::GARBAGE, after.as_deref(), ScanOrder::Ascending, limit).await?;
         Ok(records.iter().filter_map(|(key, record)| parse(key, &record.value)).collect())
     }
 
-    /// Forgets trash that was collected.
+    /// Removes the record of a collected revision.
     pub async fn forget_garbage(&self, garbage: &Garbage) -> Result<()> {
         let delete = Write::delete(key::garbage(garbage.doc_id, garbage.revision), Expect::Any);
         Ok(self.state.apply(vec![delete]).await?)
@@ -71,7 +71,7 @@ impl Catalog {
 }
 
 pub(crate) fn parse(key: &str, value: &[u8]) -> Option<Garbage> {
-    let (doc_id, revision) = key.strip_prefix(key::TRASH)?.split_once('/')?;
+    let (doc_id, revision) = key.strip_prefix(key::GARBAGE)?.split_once('/')?;
     let path = std::str::from_utf8(value).ok().filter(|path| !path.is_empty());
     let original = path.map(str::to_owned);
     Some(Garbage { doc_id: doc_id.parse().ok()?, revision: revision.parse().ok()?, original })

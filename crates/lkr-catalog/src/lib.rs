@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod accept;
+mod active_task;
 mod blob;
 mod catalog;
 mod change;
@@ -11,7 +12,9 @@ mod embedding;
 mod error;
 mod finish;
 mod garbage;
+mod key;
 mod listing;
+mod original_path;
 mod originals;
 mod outbox;
 mod points;
@@ -26,21 +29,24 @@ mod task;
 mod task_failure;
 mod task_record;
 mod task_result;
+mod task_status;
 mod text_index;
 mod texts;
 mod uploads;
 mod verified;
 mod version;
 
-pub use accept::{Acceptance, Idempotency, Remembered};
+pub use accept::{Acceptance, Idempotency, IdempotencyRecord};
+pub use active_task::ActiveTask;
 pub use catalog::{Catalog, Stored};
 pub use change::ChangeNote;
 pub use concurrent_edit::{ConcurrentEdit, DocumentChange};
-pub use document_state::{ActiveTask, DocumentState, FailedAttempt, UnfinishedTask};
+pub use document_state::{DocumentState, FailedAttempt, UnfinishedTask};
 pub use error::{Error, ErrorKind, Result};
 pub use garbage::Garbage;
 pub use listing::{ListFilter, Page};
-pub use originals::{Originals, StoredOriginal, original_path, replaced_path, stored_name};
+pub use original_path::{original_path, replaced_path, stored_name};
+pub use originals::{Originals, StoredOriginal};
 pub use outbox::Outbox;
 pub use points::{
     NodeRecord, PointSource, chunk_of, chunks, l1_id, l1_of, node_of, nodes, points_in, points_of,
@@ -48,15 +54,16 @@ pub use points::{
 pub use properties::{LimitExceeded, check_line, check_properties, check_text, check_text_bytes};
 pub use referenced::ReferencedRevision;
 pub use remove::Deleted;
-pub use scan::{Entry, ScannedRecord};
+pub use scan::{RecordContent, ScannedRecord};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
-pub use task::{CorpusSlot, ModelName, Progress, Stage, Task, TaskInput, TaskKind, TaskStatus, TaskSubject};
+pub use task::{CorpusSlot, ModelName, Task, TaskInput, TaskKind, TaskSubject};
 pub use task_failure::{FailureReason, TaskFailure};
 pub use task_result::{
     DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult, SearchQuality,
     TaskResult,
 };
+pub use task_status::{Progress, Stage, TaskStatus};
 pub use text_index::UniqueText;
 pub use texts::{ContentDigests, ExtractedText, Texts};
 pub use uploads::Upload;

@@ -1,20 +1,16 @@
 use lkr_domain::{DocId, Document, TaskId};
 use lkr_state::ScanOrder;
 
-use crate::{
-    Catalog, Error, Result, Task, TaskStatus,
-    catalog::{key, read_document},
-    task_record::read_task,
-};
+use crate::{Catalog, Error, Result, Task, TaskStatus, catalog::read_document, key, task_record::read_task};
 
 /// Which documents a listing shows; an empty filter shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// The category's name.
     pub category: Option<String>,
-    /// The source, whole.
+    /// The exact source.
     pub source: Option<String>,
-    /// How the title begins, without regard to case.
+    /// The beginning of the title, regardless of case.
     pub title_prefix: Option<String>,
 }
 
@@ -29,17 +25,17 @@ impl ListFilter {
 /// A page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T, K> {
-    /// What it shows.
+    /// The items of the page.
     pub items: Vec<T>,
-    /// The last one shown, where the next page begins; `None` where there is no further one.
+    /// The key of the last item, after which the next page begins; `None` on the last page.
     pub next: Option<K>,
 }
 
-/// How many records a listing reads at a time.
+/// Records per scan of a listing.
 const BATCH: usize = 100;
 
 impl Catalog {
-    /// Documents, the newest first, beyond `after`. Every page but the last holds `limit`.
+    /// Documents, the newest first, beyond `after`. Every page but the last has `limit` items.
     pub async fn list(
         &self,
         filter: &ListFilter,
@@ -52,7 +48,7 @@ impl Catalog {
         Ok(Page { next: page.next.map(|document| document.doc_id), items: page.items })
     }
 
-    /// Tasks, the newest first, beyond `after`. Every page but the last holds `limit`.
+    /// Tasks, the newest first, beyond `after`. Every page but the last has `limit` items.
     pub async fn tasks(
         &self,
         status: Option<TaskStatus>,
@@ -66,7 +62,7 @@ impl Catalog {
         Ok(Page { next: page.next.map(|task| task.task_id), items: page.items })
     }
 
-    /// Reads on until `limit` records are kept and one more is known to follow.
+    /// Scans until `limit` records match and one more is known to follow.
     async fn page<T: Clone>(
         &self,
         prefix: &str,

@@ -1,28 +1,18 @@
-//! Who is told of what happened, in the very step in which it does.
+//! The events that a step reports.
 
 use std::fmt::Debug;
 
 use lkr_domain::DocId;
 use lkr_state::Write;
 
-use crate::{Catalog, Task};
+use crate::Task;
 
-/// What hears of tasks that ended and documents that were deleted. What it answers is written in the step itself, so
-/// that nothing that happened goes untold, and nothing is told that did not happen.
+/// Builds events for ended tasks and deleted documents. Their writes are part of the step itself, so an event exists if
+/// and only if the step happened.
 pub trait Outbox: Debug + Send + Sync + 'static {
-    /// A task is about to end as it is.
+    /// The writes that report the end of a task. The task has its final state.
     fn task_ended(&self, task: &Task) -> Vec<Write>;
 
-    /// A live document is about to go.
+    /// The writes that report the deletion of a live document.
     fn document_deleted(&self, doc_id: DocId) -> Vec<Write>;
-}
-
-impl Catalog {
-    pub(crate) fn told_task(&self, task: &Task) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.task_ended(task)).unwrap_or_default()
-    }
-
-    pub(crate) fn told_deleted(&self, doc_id: DocId) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.document_deleted(doc_id)).unwrap_or_default()
-    }
 }

@@ -1,4 +1,4 @@
-//! Points of the layers: what of a document is stored in the vector store, and read back from there.
+//! Conversion of documents to points of the vector store, and back.
 
 use std::ops::Range;
 
@@ -14,27 +14,27 @@ use crate::{Error, Result};
 pub struct NodeRecord<T> {
     /// Its id.
     pub id: PointId,
-    /// The id of the node it lies in; none for L2.
+    /// The id of the node that contains it; `None` for L2.
     pub parent_id: Option<PointId>,
     /// The node or chunk.
     pub value: T,
 }
 
-/// A point before it has its vectors, and what all points of its document have in common.
+/// A point without its vectors and without the tags that all points of its document share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointSource {
-    /// The layer it belongs to.
+    /// Its layer.
     pub layer: Layer,
     /// Its id.
     pub id: PointId,
-    /// Where it comes from.
+    /// Its document, revision, ordinal and ancestors.
     pub origin: PointOrigin,
-    /// What is read back of it.
+    /// The node or chunk as JSON.
     pub payload: Value,
 }
 
 impl PointSource {
-    /// The whole point, with the document's [`tags_of`](crate::tags_of).
+    /// The complete point, with the document's [`tags_of`](crate::tags_of).
     #[must_use]
     pub fn point(&self, tags: &Tags, sparse: SparseVector, dense: Option<Vec<f32>>) -> Point {
         let Self { id, origin, ref payload, .. } = *self;
@@ -42,22 +42,22 @@ impl PointSource {
     }
 }
 
-/// What an L1 point says of its document besides the record.
+/// The payload of an L1 point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct L1Payload {
     title: String,
     summary: String,
 }
 
-/// The points of a document in their layers, from L1 down, each layer in order.
+/// The points of a document, from L1 down, each layer in order.
 #[must_use]
 pub fn points_of(document: &Document, layered: &Layered) -> Vec<PointSource> {
     let of_layer = |layer| points_in(document.doc_id, document.revision, layered, layer, 0..u32::MAX);
     Layer::ALL.into_iter().flat_map(of_layer).collect()
 }
 
-/// The points of a document's layer with these ordinals, in order: of a long document, they need not be in memory all
-/// at once.
+/// The points of a document's layer with these ordinals, in order. The points of a long document need not be in memory
+/// all at once.
 #[must_use]
 pub fn points_in(
     doc_id: DocId,
@@ -66,32 +66,32 @@ pub fn points_in(
     layer: Layer,
     ordinals: Range<u32>,
 ) -> Vec<PointSource> {
-    let make = Maker { doc_id, revision };
+    let factory = PointFactory { doc_id, revision };
     let section_of = |l3: u32| layered.l3.get(l3 as usize).and_then(|node| node.parent);
     match layer {
         Layer::L1 if ordinals.contains(&0) => {
             let Root { title, summary, .. } = layered.root.clone();
-            vec![make.point(layer, 0, (None, None), json(&L1Payload { title, summary }))]
+            vec![factory.point(layer, 0, (None, None), json(&L1Payload { title, summary }))]
         }
         Layer::L1 => Vec::new(),
         Layer::L2 => {
-            let nodes = cut(&layered.l2, ordinals).iter();
-            nodes.map(|node| make.point(layer, node.ordinal, (None, None), json(node))).collect()
+            let nodes = slice(&layered.l2, ordinals).iter();
+            nodes.map(|node| factory.point(layer, node.ordinal, (None, None), json(node))).collect()
         }
         Layer::L3 => {
-            let nodes = cut(&layered.l3, ordinals).iter();
-            nodes.map(|node| make.point(layer, node.ordinal, (node.parent, None), json(node))).collect()
+            let nodes = slice(&layered.l3, ordinals).iter();
+            nodes.map(|node| factory.point(layer, node.ordinal, (node.parent, None), json(node))).collect()
         }
         Layer::Chunks => {
-            let above = |chunk: &Chunk| (section_of(chunk.parent), Some(chunk.parent));
-            let chunks = cut(&layered.chunks, ordinals).iter();
-            chunks.map(|chunk| make.point(layer, chunk.ordinal, above(chunk), json(chunk))).collect()
+            let ancestors = |chunk: &Chunk| (section_of(chunk.parent), Some(chunk.parent));
+            let chunks = slice(&layered.chunks, ordinals).iter();
+            chunks.map(|chunk| factory.point(layer, chunk.ordinal, ancestors(chunk), json(chunk))).collect()
         }
     }
 }
 
-/// What there is in a range.
-fn cut<T>(items: &[T], ordinals: Range<u32>) -> &[T] {
+/// The items in a range; ordinals beyond the end are ignored.
+fn slice<T>(items: &[T], ordinals: Range<u32>) -> &[T] {
     let end = items.len().min(ordinals.end as usize);
     items.get(ordinals.start as usize..end).unwrap_or_default()
 }
@@ -112,7 +112,7 @@ pub fn chunk_of(payload: Value) -> Result<Chunk> {
     from_json(payload)
 }
 
-/// The nodes of a live document's layer (L2 or L3), all in order.
+/// The nodes of a live document's layer (L2 or L3), in order.
 pub async fn nodes(
     vectors: &dyn VectorStore,
     document: &Document,
@@ -128,7 +128,7 @@ pub async fn nodes(
         .collect()
 }
 
-/// Up to `limit` chunks of a live document from ordinal `from` on.
+/// Up to `limit` chunks of a live document, starting at ordinal `from`.
 pub async fn chunks(
     vectors: &dyn VectorStore,
     document: &Document,
@@ -168,13 +168,13 @@ async fn fetch(
         .collect()
 }
 
-struct Maker {
+struct PointFactory {
     doc_id: DocId,
     revision: u64,
 }
 
-impl Maker {
-    /// A point whose ancestors are given by their ordinals in L2 and L3.
+impl PointFactory {
+    /// A point with its ancestors, which are given by their ordinals in L2 and L3.
     fn point(
         &self,
         layer: Layer,

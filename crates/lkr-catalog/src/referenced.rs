@@ -1,56 +1,58 @@
-//! What the records need of texts and originals.
+//! The revisions that records refer to.
 
 use lkr_domain::{DocId, Document, Original};
 use lkr_state::{Record, ScanOrder};
 
 use crate::{
     Catalog, Error, ErrorKind, Result, Task,
-    catalog::{key, read_document},
-    document_state::{FailedAttemptV1, read_held},
+    catalog::read_document,
+    document_state::{FailedAttemptV1, read_failed_attempt},
+    key,
     scan::revision_of,
 };
 
-/// A revision whose text, and original where it has one, belong to something: to a live document, to a task that has not
-/// ended, or to one that failed and may be tried again.
+/// A revision that a live document, an unfinished task or a failed attempt refers to. Its text and its original are
+/// never collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferencedRevision {
     /// The document.
     pub doc_id: DocId,
     /// The revision.
     pub revision: u64,
-    /// The SHA-256 of its text, where it was noted.
+    /// The SHA-256 of its text, if it was recorded.
     pub text_sha256: Option<String>,
-    /// That of its blocks.
+    /// The SHA-256 of its blocks, if it was recorded.
     pub blocks_sha256: Option<String>,
-    /// Where its original is stored, where it has one.
+    /// The path of its original, if it has one.
     pub original: Option<String>,
-    /// The SHA-256 of that.
+    /// The SHA-256 of its original, if it was recorded.
     pub original_sha256: Option<String>,
 }
 
-/// The records that keep a revision, in the order in which they are read.
-const KEEPERS: [&str; 3] = [key::DOCUMENTS, key::ACTIVE, key::HELD];
+/// The prefixes of the records that refer to a revision, in the order in which they are scanned.
+const REFERRING_RECORDS: [&str; 3] = [key::DOCUMENTS, key::ACTIVE, key::FAILED_ATTEMPTS];
 
 impl Catalog {
-    /// What is kept, from some `limit` records beyond `after`, and where the next ones begin; `None` after the last.
-    pub async fn kept(
+    /// The revisions that up to `limit` records beyond `after` refer to, and where the next page begins; `None` after
+    /// the last.
+    pub async fn referenced_revisions(
         &self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<ReferencedRevision>, Option<String>)> {
         let after = after.unwrap_or(key::DOCUMENTS);
-        let mut keepers = KEEPERS.into_iter().skip_while(|prefix| !after.starts_with(prefix));
-        let Some(prefix) = keepers.next() else { return Ok((Vec::new(), None)) };
+        let mut prefixes = REFERRING_RECORDS.into_iter().skip_while(|prefix| !after.starts_with(prefix));
+        let Some(prefix) = prefixes.next() else { return Ok((Vec::new(), None)) };
         let records = self.state.scan(prefix, Some(after), ScanOrder::Ascending, limit).await?;
-        let mut kept = Vec::with_capacity(records.len());
+        let mut revisions = Vec::with_capacity(records.len());
         for (key, record) in &records {
-            kept.extend(self.kept_by(key, record).await?);
+            revisions.extend(self.referenced_by(key, record).await?);
         }
         let last = records.last().filter(|_| records.len() == limit).map(|(key, _)| key.clone());
-        Ok((kept, last.or_else(|| keepers.next().map(str::to_owned))))
+        Ok((revisions, last.or_else(|| prefixes.next().map(str::to_owned))))
     }
 
-    async fn kept_by(&self, key: &str, record: &Record) -> Result<Option<ReferencedRevision>> {
+    async fn referenced_by(&self, key: &str, record: &Record) -> Result<Option<ReferencedRevision>> {
         if let Some(id) = key.strip_prefix(key::DOCUMENTS) {
             let doc_id = id.parse().map_err(|e| Error::corrupt("read document key", e))?;
             let document = read_document(doc_id, record)?.value;
@@ -58,16 +60,16 @@ impl Catalog {
         }
         if key.starts_with(key::ACTIVE) {
             let task_id = std::str::from_utf8(&record.value).ok().and_then(|id| id.parse().ok());
-            let task_id = task_id.ok_or_else(|| wrong("read active task", key))?;
+            let task_id = task_id.ok_or_else(|| unreadable("read active task", key))?;
             let task = self.task(task_id).await?;
             return Ok(task.and_then(ReferencedRevision::of_task));
         }
-        let FailedAttemptV1 { task_id, original } = read_held(&record.value)?;
+        let FailedAttemptV1 { task_id, original } = read_failed_attempt(&record.value)?;
         if let Some(task) = self.task(task_id).await? {
             return Ok(ReferencedRevision::of_task(task));
         }
-        let named = key.strip_prefix(key::HELD).and_then(revision_of);
-        let (doc_id, revision) = named.ok_or_else(|| wrong("read held input", key))?;
+        let named = key.strip_prefix(key::FAILED_ATTEMPTS).and_then(revision_of);
+        let (doc_id, revision) = named.ok_or_else(|| unreadable("read held input", key))?;
         let (text_sha256, blocks_sha256, original_sha256) = (None, None, None);
         Ok(Some(ReferencedRevision {
             doc_id,
@@ -112,6 +114,6 @@ fn of_original(original: Option<Original>) -> (Option<String>, Option<String>) {
     original.map_or((None, None), |original| (Some(original.path), original.sha256))
 }
 
-fn wrong(operation: &'static str, key: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, operation, format!("the record {key} is none"))
+fn unreadable(operation: &'static str, key: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, operation, format!("the record {key} is not valid"))
 }

@@ -1,54 +1,55 @@
-//! Taking documents away.
+//! Deleting documents.
 
 use lkr_domain::Counts;
 use lkr_state::{Expect, Write};
 
 use crate::{
     Catalog, DocumentState, Result, TaskSubject,
-    catalog::key,
     finish::unindex,
-    garbage::{Garbage, let_go},
+    garbage::{Garbage, discard_failed_attempt},
+    key,
 };
 
-/// What a delete took away.
+/// What a delete removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// The live points that went.
+    /// The live points that were removed.
     pub counts: Counts,
-    /// The originals that nobody has any more.
+    /// The paths of originals that became garbage.
     pub originals: Vec<String>,
 }
 
 impl Catalog {
-    /// Takes all there is of a document away: from when this answers, nothing shows it, what is unfinished has ended
-    /// as cancelled, and what failed cannot be tried again. `alongside` is written in the same step.
+    /// Deletes a document with everything that belongs to it. Once this returns, nothing shows the document, its
+    /// unfinished task has ended as cancelled, and its failed tasks cannot be retried. `alongside` is written in the
+    /// same step.
     ///
     /// # Errors
-    /// `Conflict` where something of it changed since it was read.
-    pub async fn remove(&self, present: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
-        let DocumentState { doc_id, document, unfinished, held } = present;
+    /// `Conflict` if the document's state changed since it was read.
+    pub async fn remove(&self, state: &DocumentState, alongside: Vec<Write>) -> Result<Deleted> {
+        let DocumentState { doc_id, document, unfinished, failed_attempts } = state;
         let (mut writes, mut garbage, mut counts) = (alongside, Vec::new(), Counts::default());
         if let Some(document) = document {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
             writes.push(Write::increment(key::GENERATION));
             writes.extend(unindex(&document.value));
-            writes.extend(self.told_deleted(*doc_id));
+            writes.extend(self.document_deleted_events(*doc_id));
             garbage.push(Garbage::of_document(&document.value));
             counts = document.value.counts;
         }
         if let Some(unfinished) = unfinished {
-            let (task, ended) = self.cancelling(unfinished)?;
+            let (task, ended) = self.cancel_writes(unfinished)?;
             writes.push(unfinished.active.end());
             writes.extend(ended);
             garbage.extend(Garbage::of_task(&task));
         }
         if unfinished.is_none() {
-            // A replacement that was accepted meanwhile would bring the document back.
+            // A replacement that was accepted meanwhile would restore the document.
             writes.push(Write::check(key::active(TaskSubject::Document(*doc_id)), Expect::Absent));
         }
         writes.extend(document.iter().map(|document| Garbage::of_document(&document.value).put()));
-        writes.extend(held.iter().flat_map(|held| let_go(*doc_id, held)));
-        garbage.extend(held.iter().map(|held| Garbage::of_held(*doc_id, held)));
+        writes.extend(failed_attempts.iter().flat_map(|attempt| discard_failed_attempt(*doc_id, attempt)));
+        garbage.extend(failed_attempts.iter().map(|attempt| Garbage::of_failed_attempt(*doc_id, attempt)));
         self.state.apply(writes).await?;
         Ok(Deleted {
             counts,

@@ -1,4 +1,4 @@
-//! Tasks that have ended: tried again, or forgotten.
+//! Retrying and removing tasks that have ended.
 
 use lkr_domain::TaskId;
 use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
@@ -6,26 +6,26 @@ use time::OffsetDateTime;
 
 use crate::{
     Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
-    catalog::key,
-    garbage::let_go,
+    garbage::discard_failed_attempt,
+    key,
     task_record::{read_task, write_task},
 };
 
 impl Catalog {
-    /// Makes a failed task pending again, with what its earlier tries stored.
+    /// Makes a failed task pending again. It keeps what its earlier attempts stored.
     ///
     /// # Errors
-    /// `Refused` where it did not fail, was cancelled, was overtaken by another of its document, or nothing of it is
-    /// kept any more; the reason says which. `Conflict` where it was changed meanwhile, and may be tried anew.
+    /// `Refused` if it did not fail, was cancelled, another task took its place, or nothing of it is kept; the message
+    /// says which. `Conflict` if it changed meanwhile; the caller may repeat the call.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let before = read_task(&record)?;
         check_failed(&before)?;
         let expected = match before.subject {
-            TaskSubject::Document(doc_id) => retrying(&before, &self.document_state(doc_id).await?)?,
+            TaskSubject::Document(doc_id) => retry_writes(&before, &self.document_state(doc_id).await?)?,
             TaskSubject::Corpus(_) => {
                 if self.unfinished_task(before.subject).await?.is_some() {
-                    return Err(refused(RETRY, "a later change took its place"));
+                    return Err(refused(RETRY, "a later re-embedding took its place"));
                 }
                 Vec::new()
             }
@@ -48,48 +48,48 @@ impl Catalog {
         Ok(Some(task))
     }
 
-    /// Forgets a task that has ended; answers it as it was.
+    /// Removes a task that has ended and returns it.
     ///
     /// # Errors
-    /// `Refused` where it has not ended.
+    /// `Refused` if it has not ended.
     pub async fn forget_task(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let task = read_task(&record)?;
         if !task.status.has_ended() {
             return Err(refused("forget task", "the task has not ended"));
         }
-        self.state.apply(self.forgetting(&task, record.version).await?).await?;
+        self.state.apply(self.forget_writes(&task, record.version).await?).await?;
         Ok(Some(task))
     }
 
-    /// Forgets tasks that ended before `time`, of the oldest `limit` tasks; answers how many.
+    /// Removes those of the oldest `limit` tasks that ended before `time`, and returns their number.
     pub async fn forget_tasks(&self, time: OffsetDateTime, limit: usize) -> Result<usize> {
         let records = self.state.scan(key::TASKS, None, ScanOrder::Ascending, limit).await?;
         let mut forgotten = 0;
         for (_, record) in records {
             let task = read_task(&record)?;
             if task.status.has_ended() && task.updated_at < time {
-                self.state.apply(self.forgetting(&task, record.version).await?).await?;
+                self.state.apply(self.forget_writes(&task, record.version).await?).await?;
                 forgotten += 1;
             }
         }
         Ok(forgotten)
     }
 
-    async fn forgetting(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
+    async fn forget_writes(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
         let mut writes = vec![
             Write::delete(key::task(task.task_id), Expect::Version(version)),
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
-            let present = self.document_state(doc_id).await?;
-            let held = present.held.iter().filter(|held| held.task_id == task.task_id);
-            writes.extend(held.flat_map(|held| let_go(doc_id, held)));
+            let state = self.document_state(doc_id).await?;
+            let attempts = state.failed_attempts.iter().filter(|attempt| attempt.task_id == task.task_id);
+            writes.extend(attempts.flat_map(|attempt| discard_failed_attempt(doc_id, attempt)));
         }
         Ok(writes)
     }
 
-    /// Tasks that have not ended, oldest first, beyond `after`, and where to go on; to queue them again at start.
+    /// Up to `limit` unfinished tasks, beyond `after`, and where the next page begins. Every start queues them again.
     pub async fn unfinished(
         &self,
         after: Option<&str>,
@@ -118,17 +118,17 @@ fn check_failed(task: &Task) -> Result<()> {
     }
 }
 
-/// The writes that give a failed task of a document its failed attempt back, and expect the document as it was read.
-fn retrying(task: &Task, present: &DocumentState) -> Result<Vec<Write>> {
-    let Some(held) = present.held.iter().find(|held| held.task_id == task.task_id) else {
+/// The writes that remove the failed attempt of a task that is retried, and expect its document to be unchanged.
+fn retry_writes(task: &Task, state: &DocumentState) -> Result<Vec<Write>> {
+    let Some(attempt) = state.failed_attempts.iter().find(|attempt| attempt.task_id == task.task_id) else {
         return Err(refused(RETRY, "nothing of the task is kept any more"));
     };
-    let live = present.document.as_ref().map(|document| document.value.revision);
-    if present.unfinished.is_some() || live.is_some_and(|live| live > held.revision) {
+    let live = state.document.as_ref().map(|document| document.value.revision);
+    if state.unfinished.is_some() || live.is_some_and(|live| live > attempt.revision) {
         return Err(refused(RETRY, "a later task of the same document took its place"));
     }
-    let key = key::held(present.doc_id, held.revision);
-    Ok(vec![present.check_document(), Write::delete(key, Expect::Version(held.version))])
+    let key = key::failed_attempt(state.doc_id, attempt.revision);
+    Ok(vec![state.check_document(), Write::delete(key, Expect::Version(attempt.version))])
 }
 
 fn refused(operation: &'static str, reason: &str) -> Error {

@@ -3,25 +3,25 @@ use std::collections::BTreeMap;
 use lkr_domain::Counts;
 use lkr_state::ScanOrder;
 
-use crate::{Catalog, Result, catalog::key, listing::decode_document};
+use crate::{Catalog, Result, key, listing::decode_document};
 
-/// How much there is.
+/// Totals over all live documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Live points by layer.
     pub counts: Counts,
-    /// Live documents by category; the empty category under `uncategorized`.
+    /// Live documents by category; those without one are under [`UNCATEGORIZED`].
     pub categories: BTreeMap<String, u64>,
 }
 
-/// The name that documents without a category are counted under.
+/// The name under which documents without a category are counted.
 pub const UNCATEGORIZED: &str = "uncategorized";
 
-/// How many records are read at a time.
+/// Records per page of the scan.
 const PAGE: usize = 100;
 
 impl Stats {
-    /// How many documents have no category.
+    /// The number of documents without a category.
     #[must_use]
     pub fn uncategorized(&self) -> u64 {
         self.categories.get(UNCATEGORIZED).copied().unwrap_or(0)
@@ -29,7 +29,7 @@ impl Stats {
 }
 
 impl Catalog {
-    /// Counts what is visible: the sums over the records of all live documents.
+    /// Sums the counts of all live documents.
     pub async fn stats(&self) -> Result<Stats> {
         let mut stats = Stats::default();
         let mut after: Option<String> = None;

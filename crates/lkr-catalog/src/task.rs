@@ -2,7 +2,10 @@ use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{Error, ErrorKind, Result, TaskFailure, TaskResult};
+use crate::{
+    Error, ErrorKind, Result, TaskFailure, TaskResult,
+    task_status::{Progress, Stage, TaskStatus},
+};
 
 /// A piece of work that was accepted and will end: done, failed or cancelled.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +113,7 @@ impl CorpusSlot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskKind {
-    /// Brings a new document in.
+    /// Adds a new document.
     Ingest,
     /// Replaces a document.
     Replace,
@@ -118,12 +121,12 @@ pub enum TaskKind {
     Reembed,
     /// Classifies all documents again.
     Reclassify,
-    /// Judges searches by a gold set.
+    /// Measures search quality with a gold set.
     Evaluate,
 }
 
 impl TaskKind {
-    /// The name in answers.
+    /// The name in responses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -134,98 +137,6 @@ impl TaskKind {
             Self::Evaluate => "evaluate",
         }
     }
-}
-
-/// How a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskStatus {
-    /// Accepted, not begun, or waiting for its next try.
-    Pending,
-    /// A worker has it.
-    Running,
-    /// Its document is searchable.
-    Done,
-    /// It ended without.
-    Failed,
-}
-
-impl TaskStatus {
-    /// The name in answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Whether nothing more will happen.
-    #[must_use]
-    pub const fn has_ended(self) -> bool {
-        matches!(self, Self::Done | Self::Failed)
-    }
-}
-
-impl std::str::FromStr for TaskStatus {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        [Self::Pending, Self::Running, Self::Done, Self::Failed]
-            .into_iter()
-            .find(|status| status.name() == name)
-            .ok_or(())
-    }
-}
-
-/// A stage of ingestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// Waiting for a worker.
-    Queued,
-    /// Reading the source into one text with blocks.
-    Parse,
-    /// Making nodes and chunks of it.
-    Layer,
-    /// Having a language model describe it, section by section.
-    Describe,
-    /// Making vectors and storing points, batch by batch.
-    Embed,
-    /// Choosing categories, document by document.
-    Classify,
-    /// Searching and judging, query by query.
-    Evaluate,
-    /// Making it visible.
-    Publish,
-}
-
-impl Stage {
-    /// The name in answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Parse => "parse",
-            Self::Layer => "layer",
-            Self::Describe => "describe",
-            Self::Embed => "embed",
-            Self::Classify => "classify",
-            Self::Evaluate => "evaluate",
-            Self::Publish => "publish",
-        }
-    }
-}
-
-/// How much of a stage is done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    /// Done so far.
-    pub done: u64,
-    /// In all; 0 where it is not known yet.
-    pub total: u64,
 }
 
 /// What a task works on; empty if it is about all documents. The text itself is among the [`Texts`](crate::Texts), under

@@ -1,4 +1,6 @@
-use crate::Stage;
+//! The failures of tasks.
+
+use crate::task_status::Stage;
 
 /// Why a task failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,9 @@
+//! The results of tasks.
+
 use lkr_domain::{Counts, DocId};
 use serde::{Deserialize, Serialize};
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TaskResult {
@@ -11,12 +13,12 @@ pub enum TaskResult {
     Reclassified(ReclassifyResult),
     /// All documents have vectors of another model.
     Reembedded(ReembedResult),
-    /// Searches were judged.
+    /// Search quality was measured.
     Evaluated(EvaluateResult),
 }
 
 impl TaskResult {
-    /// What came of a document's task; `None` of another's.
+    /// The result of a task about a document; `None` for a task about all documents.
     #[must_use]
     pub fn document(self) -> Option<DocumentResult> {
         match self {
@@ -26,27 +28,27 @@ impl TaskResult {
     }
 }
 
-/// What came of a document's task.
+/// The result of a task about one document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentResult {
     /// The document's title.
     pub title: String,
-    /// The earlier document of which this one was a duplicate: then all else here is that one's.
+    /// The earlier document that this one duplicates. All other fields then describe the earlier document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Duplicate>,
     /// Its category; empty for none.
     pub category: String,
-    /// The ISO 639-1 code of its language; empty where it cannot be told.
+    /// The ISO 639-1 code of its language; empty if unknown.
     pub language: String,
     /// Its points by layer.
     pub counts: Counts,
-    /// How many texts were embedded.
+    /// The number of texts that were embedded.
     pub embedded: u64,
-    /// What language models were asked.
+    /// The use of language models.
     pub usage: ModelUsage,
-    /// What the person who sent it should know.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// From the first stage's begin to the end, in milliseconds, waiting between tries left out.
+    /// Milliseconds from the start of the first stage to the end, without the waits between attempts.
     pub elapsed_ms: u64,
 }
 
@@ -55,83 +57,84 @@ pub struct DocumentResult {
 pub struct Duplicate {
     /// The earlier document.
     pub doc_id: DocId,
-    /// In how many of 64 bits their fingerprints differ; 0 for equal texts.
+    /// The number of bits, of 64, in which their fingerprints differ; 0 for equal texts.
     pub distance: u32,
 }
 
-/// What came of classifying all documents.
+/// The result of classifying all documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReclassifyResult {
-    /// How many documents were looked at.
+    /// The number of documents that were examined.
     pub documents: u64,
-    /// How many have another category now than before the last attempt.
+    /// The number whose category differs from before the last attempt.
     pub changed: u64,
-    /// How many kept the category that a person chose.
+    /// The number that kept a category that a person chose.
     pub by_hand: u64,
-    /// How many have no category now.
+    /// The number without a category.
     pub uncategorized: u64,
-    /// What language models were asked.
+    /// The use of language models.
     pub usage: ModelUsage,
-    /// What the person who asked for it should know.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What the last attempt took, in milliseconds.
+    /// Milliseconds that the last attempt took.
     pub elapsed_ms: u64,
 }
 
-/// What came of giving all documents vectors of another model.
+/// The result of re-embedding all documents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReembedResult {
     /// The name of the model whose vectors searches use now.
     pub model: String,
-    /// How many documents have its vectors.
+    /// The number of documents that have its vectors.
     pub reembedded: u64,
-    /// How many it has no vectors for: they are found by their words alone.
+    /// The number of documents without its vectors. Searches find them by their words alone.
     #[serde(default)]
     pub left_out: u64,
-    /// How many texts the last attempt embedded; what earlier ones did is not done again.
+    /// The number of texts that the last attempt embedded. Texts of earlier attempts are not embedded again.
     pub embedded: u64,
-    /// How many graded ranks a cosine counts with this model.
+    /// The factor of this model's cosines in graded ranks.
     pub cosine_scale: f32,
     /// Why documents were left out.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// What the last attempt took, in milliseconds.
+    /// Milliseconds that the last attempt took.
     pub elapsed_ms: u64,
 }
 
-/// What came of judging searches.
+/// The result of measuring search quality.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EvaluateResult {
-    /// Of chunks alone.
+    /// The quality of searches over chunks alone.
     pub flat: SearchQuality,
-    /// Of all layers.
+    /// The quality of searches over all layers.
     pub layered: SearchQuality,
-    /// What the last attempt took, in milliseconds.
+    /// Milliseconds that the last attempt took.
     pub elapsed_ms: u64,
 }
 
-/// What searches of one mode are worth: means over the queries, from 0 to 1.
+/// The quality of searches in one mode: means over the queries, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchQuality {
-    /// How many queries there were.
+    /// The number of queries.
     pub queries: u64,
     /// Normalised discounted cumulative gain at 10.
     pub ndcg_at_10: f64,
-    /// The share of what is relevant that is among the first 10.
+    /// The share of the relevant results that are among the first 10.
     pub recall_at_10: f64,
-    /// The reciprocal rank of the first relevant one among 10.
+    /// The reciprocal rank of the first relevant result among the first 10.
     pub mrr_at_10: f64,
 }
 
 impl ReclassifyResult {
-    /// Adds a warning, as long as there are few: each may be about one of very many documents.
+    /// Adds a warning. After 20 of them, further ones are dropped, because each may be about one of very many
+    /// documents.
     pub fn warn(&mut self, warning: String) {
         warn(&mut self.warnings, warning);
     }
 }
 
 impl ReembedResult {
-    /// Counts a document that is left out, and says why, as long as there are few.
+    /// Counts a document that was left out, and adds a warning with the reason.
     pub fn leave_out(&mut self, warning: String) {
         self.left_out += 1;
         warn(&mut self.warnings, warning);
@@ -139,19 +142,19 @@ impl ReembedResult {
 }
 
 fn warn(warnings: &mut Vec<String>, warning: String) {
-    const MOST: usize = 20;
+    const MAX: usize = 20;
     match warnings.len() {
-        0..MOST => warnings.push(warning),
-        MOST => warnings.push("and more".to_owned()),
+        0..MAX => warnings.push(warning),
+        MAX => warnings.push("and more".to_owned()),
         _ => {}
     }
 }
 
-/// What language models were asked.
+/// The use of language models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsage {
     /// Requests.
     pub calls: u64,
-    /// Tokens in and out.
+    /// Tokens of requests and responses.
     pub tokens: u64,
 }

@@ -1,22 +1,24 @@
-//! Documents by their texts.
+//! Looking up documents by their texts.
+
+use std::time::Duration;
 
 use lkr_domain::DocId;
 use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
-use std::time::Duration;
 
-use crate::{Catalog, Result, catalog::key};
+use crate::{Catalog, Result, key};
 
-/// How long a decision upon a text excludes others that were begun before it: far longer than one takes.
-const DECIDING: Duration = Duration::from_secs(3600);
+/// The lifetime of a guard record. It must exceed the time between a lookup and the publishing step that depends on it.
+const GUARD_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// A decision that no document has a text: it fails where another one was made meanwhile.
+/// The result of a lookup that found no document with a text. A step that contains its write fails if another document
+/// with the text was published meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UniqueText {
     guard: Write,
 }
 
 impl UniqueText {
-    /// The write that the step needs which makes a document with the text visible.
+    /// The write to add to the step that publishes a document with the text.
     #[must_use]
     pub fn into_write(self) -> Write {
         self.guard
@@ -24,22 +26,22 @@ impl UniqueText {
 }
 
 impl Catalog {
-    /// The first live document with a text, by the digest of its normal form.
+    /// The first live document with a text, by the digest of its normal form; otherwise a guard for publishing one.
     ///
     /// # Errors
-    /// Those of the state store.
-    pub async fn with_content(&self, sha256: &str) -> Result<std::result::Result<DocId, UniqueText>> {
-        // The guard is read first: what is published after that changes it.
+    /// Errors of the state store.
+    pub async fn document_with_text(&self, sha256: &str) -> Result<std::result::Result<DocId, UniqueText>> {
+        // The guard is read first, so that every later publish changes it.
         let guard = self.state.get(&key::content_guard(sha256)).await?;
         let expect = guard.map_or(Expect::Absent, |guard| Expect::Version(guard.version));
         let prefix = key::contents_of(sha256);
         let found = self.state.scan(&prefix, None, ScanOrder::Ascending, 1).await?;
         let doc_id = found.first().and_then(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
-        let guard = Write::put_for(key::content_guard(sha256), expect, Vec::new(), DECIDING);
+        let guard = Write::put_for(key::content_guard(sha256), expect, Vec::new(), GUARD_LIFETIME);
         Ok(doc_id.ok_or(UniqueText { guard }))
     }
 
-    /// The fingerprints of live documents beyond `after`, at most `limit`.
+    /// The fingerprints of up to `limit` live documents, beyond `after`.
     pub async fn simhashes(&self, after: Option<DocId>, limit: usize) -> Result<Vec<(DocId, u64)>> {
         let after = after.map(key::simhash);
         let records = self.state.scan(key::SIMHASHES, after.as_deref(), ScanOrder::Ascending, limit).await?;

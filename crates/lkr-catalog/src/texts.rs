@@ -13,35 +13,35 @@ use crate::{
     verified,
 };
 
-/// The extracted texts, by document and revision, on a blob store.
+/// The extracted texts on a blob store, by document and revision.
 #[derive(Debug, Clone)]
 pub struct Texts {
     blobs: Arc<dyn ObjectStore>,
 }
 
-/// A text that was extracted from a file, on its way.
+/// A text that was extracted from a file and is to be stored.
 #[derive(Debug)]
 pub struct ExtractedText {
-    /// The text in UTF-8, and right behind it its blocks.
+    /// The text in UTF-8, followed by its encoded blocks.
     pub file: File,
-    /// The length of the text.
+    /// The length of the text in bytes.
     pub text_bytes: u64,
-    /// The length of the blocks as they are written down.
+    /// The length of the encoded blocks in bytes.
     pub blocks_bytes: u64,
 }
 
-/// What a text and its blocks are known by again: their SHA-256, in lower-case hexadecimal.
+/// The SHA-256 of a text and of its blocks, in lower-case hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentDigests {
-    /// That of the text.
+    /// The digest of the text.
     pub text: String,
-    /// That of its blocks, where it has some.
+    /// The digest of its blocks, if it has some.
     pub blocks: Option<String>,
 }
 
 impl Texts {
-    /// The folders that its blobs lie in.
-    pub const KINDS: [&str; 3] = [TEXTS, BLOCKS, NOTES];
+    /// The folders that contain the blobs.
+    pub const FOLDERS: [&str; 3] = [TEXTS, BLOCKS, NOTES];
 
     /// The texts on `blobs`.
     #[must_use]
@@ -49,7 +49,7 @@ impl Texts {
         Self { blobs }
     }
 
-    /// Keeps a text; durable when it answers.
+    /// Stores a text. It is durable once this returns.
     pub async fn put(&self, doc_id: DocId, revision: u64, text: impl Into<Bytes>) -> Result<ContentDigests> {
         let text = text.into();
         let digests = ContentDigests { text: hex(&Sha256::digest(&text)), blocks: None };
@@ -57,7 +57,7 @@ impl Texts {
         Ok(digests)
     }
 
-    /// Keeps a text that was extracted from a file, and its blocks beside it; durable when it answers.
+    /// Stores an extracted text and its blocks. Both are durable once this returns.
     pub async fn put_extracted(
         &self,
         doc_id: DocId,
@@ -66,17 +66,20 @@ impl Texts {
     ) -> Result<ContentDigests> {
         let ExtractedText { file, text_bytes, blocks_bytes } = extracted;
         let (text_bytes, blocks_bytes) = (*text_bytes, *blocks_bytes);
-        // The text first: what has blocks has a text, by which it is found.
+        // The text is written first, so that blocks never exist without their text.
         let text = put_file(&self.blobs, &path(doc_id, revision), file, 0..text_bytes).await?;
         let blocks = text_bytes..text_bytes + blocks_bytes;
         let blocks = Some(put_file(&self.blobs, &blocks_path(doc_id, revision), file, blocks).await?);
         Ok(ContentDigests { text, blocks })
     }
 
-    /// The blocks of a text that was extracted from a file, as they were written down, where their SHA-256 is this.
+    /// The encoded blocks of an extracted text.
+    ///
+    /// # Errors
+    /// `Corrupt` if there are none, or their SHA-256 is not `sha256`.
     pub async fn blocks(&self, doc_id: DocId, revision: u64, sha256: Option<&str>) -> Result<Bytes> {
         let bytes = self.blobs.get(&blocks_path(doc_id, revision)).await?.bytes().await?;
-        verified::check(&bytes, sha256, || format!("what is known of the text of document {doc_id}"))?;
+        verified::check(&bytes, sha256, || format!("the blocks of document {doc_id}"))?;
         Ok(bytes)
     }
 
@@ -88,15 +91,19 @@ impl Texts {
         }
     }
 
-    /// A text, where its SHA-256 is this. That there is none is an error: a record that names a revision has its text.
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// `Corrupt` if there is none, because a record that names a revision has its text, or if its SHA-256 is not
+    /// `sha256`.
     pub async fn get(&self, doc_id: DocId, revision: u64, sha256: Option<&str>) -> Result<String> {
         let bytes = self.blobs.get(&path(doc_id, revision)).await?.bytes().await?;
-        verified::check(&bytes, sha256, || described(doc_id))?;
+        verified::check(&bytes, sha256, || description(doc_id))?;
         String::from_utf8(bytes.into()).map_err(|e| Error::corrupt("read text", e))
     }
 
-    /// A text part by part, as it is read. One whose SHA-256 is not this ends with an error; a short one is refused
-    /// before it begins.
+    /// Reads a text as a stream. If its SHA-256 is not `sha256`, a short text is refused at once, and the stream of a
+    /// long one ends with an error.
     pub async fn parts(
         &self,
         doc_id: DocId,
@@ -104,20 +111,20 @@ impl Texts {
         sha256: Option<&str>,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>> {
         let got = self.blobs.get(&path(doc_id, revision)).await?;
-        if got.meta.size > READ_WHOLE {
+        if got.meta.size > MAX_BUFFERED_BYTES {
             let parts = got.into_stream().map_err(io::Error::other);
-            return Ok(verified::parts(parts, sha256.map(str::to_owned), described(doc_id)).boxed());
+            return Ok(verified::parts(parts, sha256.map(str::to_owned), description(doc_id)).boxed());
         }
         let bytes = got.bytes().await?;
-        verified::check(&bytes, sha256, || described(doc_id))?;
+        verified::check(&bytes, sha256, || description(doc_id))?;
         Ok(stream::iter([Ok(bytes)]).boxed())
     }
 
-    /// All texts that are stored, and all blocks, by document and revision.
+    /// The documents and revisions that have a text, blocks or notes.
     pub async fn stored(&self) -> Result<BTreeSet<(DocId, u64)>> {
         let mut stored = BTreeSet::new();
-        for kind in Self::KINDS {
-            let prefix = Path::from(kind);
+        for folder in Self::FOLDERS {
+            let prefix = Path::from(folder);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
                 stored.extend(meta.location.filename().and_then(parse));
@@ -131,15 +138,15 @@ impl Texts {
         Ok(self.blobs.head(&path(doc_id, revision)).await?.size)
     }
 
-    /// The blobs that a revision may have, by their paths: its text, where it came as a file its blocks, and where a
-    /// language model described it what that said.
+    /// The paths of the blobs that a revision may have: its text, its blocks if it came as a file, and its notes if a
+    /// language model summarized it.
     #[must_use]
     pub fn paths(doc_id: DocId, revision: u64) -> [String; 3] {
         [path(doc_id, revision), blocks_path(doc_id, revision), notes_path(doc_id, revision)]
             .map(String::from)
     }
 
-    /// What was noted beside a text; `None` where nothing was.
+    /// The notes that are stored beside a text, if there are any.
     pub async fn notes(&self, doc_id: DocId, revision: u64) -> Result<Option<Bytes>> {
         match self.blobs.get(&notes_path(doc_id, revision)).await {
             Ok(got) => Ok(Some(got.bytes().await?)),
@@ -148,13 +155,13 @@ impl Texts {
         }
     }
 
-    /// Notes something beside a text, in the place of what was noted before; durable when it answers. It goes with the
+    /// Stores notes beside a text and replaces earlier notes. They are durable once this returns, and deleted with the
     /// text.
     pub async fn put_notes(&self, doc_id: DocId, revision: u64, notes: impl Into<Bytes>) -> Result<()> {
         put(&self.blobs, &notes_path(doc_id, revision), notes.into()).await
     }
 
-    /// A blob that [`paths`](Self::paths) named: its length, and its content as it is read. `None` where there is none.
+    /// The length and the content of a blob that [`paths`](Self::paths) named; `None` if there is none.
     pub async fn blob(
         &self,
         path: &str,
@@ -166,33 +173,33 @@ impl Texts {
         }
     }
 
-    /// Removes the blocks of a text; nothing where there are none.
+    /// Removes the blocks of a text, if there are any.
     pub async fn delete_blocks(&self, doc_id: DocId, revision: u64) -> Result<()> {
         delete(&self.blobs, &blocks_path(doc_id, revision)).await
     }
 
-    /// Removes a text, its blocks and its notes; nothing where there is none.
+    /// Removes a text, its blocks and its notes, if there are any.
     pub async fn delete(&self, doc_id: DocId, revision: u64) -> Result<()> {
         delete(&self.blobs, &notes_path(doc_id, revision)).await?;
         delete(&self.blobs, &blocks_path(doc_id, revision)).await?;
         delete(&self.blobs, &path(doc_id, revision)).await
     }
 
-    /// The revisions of which a text or notes were written before `time`, by document.
+    /// The documents and revisions whose text or notes were written before `time`.
     pub async fn written_before(&self, time: OffsetDateTime) -> Result<Vec<(DocId, u64)>> {
         let mut written = BTreeSet::new();
-        for kind in [TEXTS, NOTES] {
-            let prefix = Path::from(kind);
+        for folder in [TEXTS, NOTES] {
+            let prefix = Path::from(folder);
             let mut list = self.blobs.list(Some(&prefix));
             while let Some(meta) = list.try_next().await? {
-                let named = meta.location.filename().and_then(parse);
-                written.extend(named.filter(|_| latest_nanos(&meta) < time.unix_timestamp_nanos()));
+                let revision = meta.location.filename().and_then(parse);
+                written.extend(revision.filter(|_| latest_nanos(&meta) < time.unix_timestamp_nanos()));
             }
         }
         Ok(written.into_iter().collect())
     }
 
-    /// Whether the blob store answers.
+    /// Checks that the blob store responds.
     pub async fn health(&self) -> Result<()> {
         match self.blobs.head(&Path::from("health")).await {
             Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -205,34 +212,35 @@ const TEXTS: &str = "texts";
 const BLOCKS: &str = "blocks";
 const NOTES: &str = "notes";
 
-/// A text of so many bytes is read before any of it is handed out.
-const READ_WHOLE: u64 = 1 << 20;
+/// Texts of at most this many bytes are read and verified before the stream begins.
+const MAX_BUFFERED_BYTES: u64 = 1 << 20;
 
-fn described(doc_id: DocId) -> String {
+fn description(doc_id: DocId) -> String {
     format!("the text of document {doc_id}")
 }
 
 fn path(doc_id: DocId, revision: u64) -> Path {
-    named(TEXTS, doc_id, revision)
+    blob_path(TEXTS, doc_id, revision)
 }
 
 fn blocks_path(doc_id: DocId, revision: u64) -> Path {
-    named(BLOCKS, doc_id, revision)
+    blob_path(BLOCKS, doc_id, revision)
 }
 
 fn notes_path(doc_id: DocId, revision: u64) -> Path {
-    named(NOTES, doc_id, revision)
+    blob_path(NOTES, doc_id, revision)
 }
 
-/// `<kind>/<last two characters of the id>/<id>-<revision>`: the last ones are random, so no folder grows large.
-fn named(kind: &str, doc_id: DocId, revision: u64) -> Path {
+/// `<folder>/<last two characters of the id>/<id>-<revision>`. The last characters of an id are random, so no folder
+/// grows large.
+fn blob_path(folder: &str, doc_id: DocId, revision: u64) -> Path {
     let id = doc_id.to_string();
-    let fan: String = id.chars().skip(30).collect();
-    Path::from(format!("{kind}/{fan}/{id}-{revision}"))
+    let shard: String = id.chars().skip(30).collect();
+    Path::from(format!("{folder}/{shard}/{id}-{revision}"))
 }
 
-/// The latest moment at which the blob can have been written, in nanoseconds since 1970: a store that knows whole
-/// seconds alone may mean any moment of one.
+/// The latest time at which the blob can have been written, in nanoseconds since 1970. If the store reports whole
+/// seconds, this is the end of that second.
 fn latest_nanos(meta: &ObjectMeta) -> i128 {
     let fraction = match meta.last_modified.timestamp_subsec_nanos() {
         0 => 999_999_999,

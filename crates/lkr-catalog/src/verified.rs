@@ -1,4 +1,4 @@
-//! What is read from a blob store, held against what was written: blobs carry no checksums of their own.
+//! Verifies what is read from a blob store, because blobs carry no checksums of their own.
 
 use std::io;
 
@@ -9,54 +9,54 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, ErrorKind, Result};
 
-/// Refuses bytes that are not those of which the SHA-256 was noted; where none was, nothing is known of them.
-pub(crate) fn check(bytes: &[u8], sha256: Option<&str>, what: impl FnOnce() -> String) -> Result<()> {
+/// Checks bytes against their recorded SHA-256. Without one, all bytes pass.
+pub(crate) fn check(bytes: &[u8], sha256: Option<&str>, name: impl FnOnce() -> String) -> Result<()> {
     match sha256 {
-        Some(sha256) if hex(&Sha256::digest(bytes)) != sha256 => Err(damaged(&what())),
+        Some(sha256) if hex(&Sha256::digest(bytes)) != sha256 => Err(damaged(&name())),
         _ => Ok(()),
     }
 }
 
-pub(crate) fn damaged(what: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, "read blob", format!("{what} is damaged"))
+pub(crate) fn damaged(name: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, "read blob", format!("{name} is damaged"))
 }
 
-/// A blob on its way.
-struct Reading<S> {
+/// A blob that is being read.
+struct VerifiedRead<S> {
     parts: S,
     hasher: Sha256,
-    /// The last part that came. It is handed out when it is known that another one follows, or that all were right.
-    held: Option<Bytes>,
+    /// The last part that arrived. It is yielded once another one follows or the digest matches.
+    last: Option<Bytes>,
 }
 
-/// The parts as they come, but that they end with an error where they are not those of which the SHA-256 was noted:
-/// then the last one is never handed out, so that nobody takes what is wrong for the whole.
+/// Yields the parts as they arrive. If their SHA-256 is wrong, the stream ends with an error in place of the last part,
+/// so that nobody takes a damaged blob for complete.
 pub(crate) fn parts(
     parts: impl Stream<Item = io::Result<Bytes>> + Send + Unpin,
     sha256: Option<String>,
-    what: String,
+    name: String,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let reading = Reading { parts, hasher: Sha256::new(), held: None };
+    let reading = VerifiedRead { parts, hasher: Sha256::new(), last: None };
     stream::unfold(Some(reading), move |reading| {
-        let (sha256, what) = (sha256.clone(), what.clone());
+        let (sha256, name) = (sha256.clone(), name.clone());
         async move {
             let mut reading = reading?;
             loop {
                 match reading.parts.next().await {
                     Some(Ok(part)) => {
                         reading.hasher.update(&part);
-                        if let Some(before) = reading.held.replace(part) {
+                        if let Some(before) = reading.last.replace(part) {
                             return Some((Ok(before), Some(reading)));
                         }
                     }
                     Some(Err(error)) => return Some((Err(error), None)),
                     None => {
                         let found = hex(&reading.hasher.finalize());
-                        let right = sha256.is_none_or(|sha256| sha256 == found);
-                        let last = reading.held.filter(|_| right);
-                        if !right {
-                            tracing::error!(%what, "what was stored is damaged");
-                            return Some((Err(io::Error::other(damaged(&what))), None));
+                        let is_valid = sha256.is_none_or(|sha256| sha256 == found);
+                        let last = reading.last.filter(|_| is_valid);
+                        if !is_valid {
+                            tracing::error!(blob = %name, "stored blob is damaged; stream aborted");
+                            return Some((Err(io::Error::other(damaged(&name))), None));
                         }
                         return last.map(|last| (Ok(last), None));
                     }
@@ -76,7 +76,7 @@ mod tests {
         let sent =
             stream::iter(bytes.chunks(3).map(|part| Ok(Bytes::copy_from_slice(part))).collect::<Vec<_>>());
         let mut got = Vec::new();
-        let all = parts(sent, Some(sha256.to_owned()), "it".to_owned());
+        let all = parts(sent, Some(sha256.to_owned()), "the blob".to_owned());
         let ended = all.try_for_each(|part| {
             got.extend_from_slice(&part);
             async { Ok(()) }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_never_ends_well() {
+    async fn damaged_blob_never_yields_its_last_part() {
         for length in 0..20 {
             let bytes: Vec<u8> = (0..length).collect();
             let sha256 = hex(&Sha256::digest(&bytes));

@@ -1,35 +1,32 @@
-//! The version of what is stored, so that a store of a later lkr is refused rather than misread.
+//! The version of the stored format. A store of a later version is refused, because it might be misread.
 
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::{Expect, Record, StateStoreExt, Write};
 
 use crate::{
-    Catalog, Error, ErrorKind, Result, Stored,
-    catalog::{key, read_document},
-    document,
-    finish::index_anew,
+    Catalog, Error, ErrorKind, Result, Stored, catalog::read_document, document, finish::reindex, key,
 };
 
-/// The version that this lkr writes. Version 1 had no replacements, and nothing told texts from one another.
+/// The version that this release writes. Version 1 had no replacements and no fingerprints.
 pub const STORE_VERSION: u64 = 2;
 
 impl Catalog {
-    /// The version of what is stored.
+    /// The version of the store.
     pub async fn version(&self) -> Result<u64> {
         read_version(self.state.get(key::VERSION).await?.as_ref())
     }
 
-    /// Makes the store one of this version; answers which it was, where it was an earlier one.
+    /// Upgrades the store to this version. Returns the earlier version, if it was another.
     ///
     /// # Errors
-    /// `Refused` where it is of a later version.
+    /// `Refused` if the store has a later version.
     pub async fn upgrade(&self) -> Result<Option<u64>> {
         let record = self.state.get(key::VERSION).await?;
         let found = read_version(record.as_ref())?;
         if found > STORE_VERSION {
             let reason = format!(
-                "the store is of version {found}, and this program knows versions up to {STORE_VERSION}: it was \
-                 written by a later lkr"
+                "the store has version {found}, written by a later lkr; this program reads versions up to \
+                 {STORE_VERSION}"
             );
             return Err(Error::new(ErrorKind::Refused, "open store", reason));
         }
@@ -39,26 +36,26 @@ impl Catalog {
         let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
         let writes = vec![
             Write::put(key::VERSION, expect, STORE_VERSION.to_string()),
-            Write::put(key::UNPRINTED, Expect::Any, Vec::new()),
+            Write::put(key::WITHOUT_FINGERPRINTS, Expect::Any, Vec::new()),
         ];
         self.state.apply(writes).await?;
         Ok(Some(found))
     }
 
-    /// Whether there may be documents without fingerprints, which an earlier version brought in.
+    /// Whether some documents may lack fingerprints because an earlier version ingested them.
     pub async fn lacks_fingerprints(&self) -> Result<bool> {
-        Ok(self.state.get(key::UNPRINTED).await?.is_some())
+        Ok(self.state.get(key::WITHOUT_FINGERPRINTS).await?.is_some())
     }
 
-    /// Notes that all documents have fingerprints.
-    pub async fn has_fingerprints(&self) -> Result<()> {
-        Ok(self.state.apply(vec![Write::delete(key::UNPRINTED, Expect::Any)]).await?)
+    /// Records that all documents have fingerprints.
+    pub async fn mark_fingerprinted(&self) -> Result<()> {
+        Ok(self.state.apply(vec![Write::delete(key::WITHOUT_FINGERPRINTS, Expect::Any)]).await?)
     }
 
-    /// Gives a live document the fingerprint of its text.
+    /// Stores the fingerprint of a live document and adds it to the text indexes.
     ///
     /// # Errors
-    /// `Conflict` where it changed since it was read.
+    /// `Conflict` if the document changed since it was read.
     pub async fn fingerprint(&self, before: &Stored<Document>, fingerprint: Fingerprint) -> Result<()> {
         let after = Document { fingerprint: Some(fingerprint), ..before.value.clone() };
         let put = Write::put(
@@ -66,11 +63,11 @@ impl Catalog {
             Expect::Version(before.version),
             document::encode(&after)?,
         );
-        let writes = std::iter::once(put).chain(index_anew(None, &after));
+        let writes = std::iter::once(put).chain(reindex(None, &after));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
-    /// A page of live documents with the versions of their records, beyond `after`.
+    /// Up to `limit` live documents with the versions of their records, beyond `after`.
     pub async fn stored_documents(
         &self,
         after: Option<lkr_domain::DocId>,
@@ -87,10 +84,12 @@ impl Catalog {
     }
 }
 
-/// Version 1 had no record of its version.
+/// Reads the version. Stores of version 1 have no such record.
 fn read_version(record: Option<&Record>) -> Result<u64> {
     let Some(record) = record else { return Ok(1) };
     let text = std::str::from_utf8(&record.value);
     let version = text.ok().and_then(|text| text.parse().ok());
-    version.ok_or_else(|| Error::new(ErrorKind::Corrupt, "read the store's version", "it is no number"))
+    version.ok_or_else(|| {
+        Error::new(ErrorKind::Corrupt, "read the store's version", "the version is not a number")
+    })
 }

@@ -1,4 +1,4 @@
-//! `lkr backup` and `lkr restore`: everything as one file, and back.
+//! `lkr backup` and `lkr restore`.
 
 use std::{
     io::{self, Write},
@@ -19,74 +19,73 @@ use tokio::{
 
 use crate::{folders::FolderArgs, http::Login};
 
-/// What `lkr backup` is told. With a login the server is asked; without one it makes the backup of folders that no server
-/// has open.
+/// The arguments of `lkr backup`. With a login, the server makes the backup; without one, the command reads folders
+/// that no server has open.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     #[command(flatten)]
     login: Login,
-    /// The archive; it must not be there.
+    /// Write the archive to this file, which must not exist.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
-    /// Add the key that seals stored secrets, from the data folder: whoever has the archive can read them.
+    /// Include the key that seals stored secrets. Anyone with the archive can then read them.
     #[arg(long)]
     with_secret_key: bool,
 }
 
-/// What `lkr restore` is told.
+/// The arguments of `lkr restore`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// The archive.
+    /// Restore this archive.
     #[arg(value_name = "FILE")]
     archive: PathBuf,
     #[command(flatten)]
     folders: FolderArgs,
 }
 
-/// Has a server make a backup or, without a login, makes it. What was written is read once more before it is given its
-/// name. Fails where something was not as it should be; the rest is in it.
+/// Makes a backup. The archive is read and verified before it gets its name. Fails if data is missing or damaged; the
+/// archive then contains the rest.
 pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     let BackupArgs { login, output, folders, with_secret_key } = args;
-    ensure!(!output.exists(), "{} is there already", output.display());
-    let place = output.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Only its owner can read it.
-    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(place);
-    let mut draft = new_draft().with_context(|| place.display().to_string())?;
-    let found = || folders.find();
+    ensure!(!output.exists(), "{} exists already", output.display());
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A temporary file is readable by its owner only.
+    let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(folder);
+    let mut archive = new_draft().with_context(|| folder.display().to_string())?;
+    let find_folders = || folders.find();
     let BackupSummary { files, bytes, faults } = runtime()?.block_on(async {
         if !login.can_log_in() {
-            from_folders(&found()?, *with_secret_key, &draft).await?;
+            from_folders(&find_folders()?, *with_secret_key, &archive).await?;
         } else {
-            login.log_in()?.download("/backup", draft.as_file_mut())?;
+            login.log_in()?.download("/backup", archive.as_file_mut())?;
             if *with_secret_key {
-                let plain = std::mem::replace(&mut draft, new_draft()?);
-                let (from, mut to) = (reader(plain.path()).await?, writer(&draft)?);
-                add_secret_key(from, &mut to, &found()?).await?;
+                let without_key = std::mem::replace(&mut archive, new_draft()?);
+                let (from, mut to) = (reader(without_key.path()).await?, writer(&archive)?);
+                add_secret_key(from, &mut to, &find_folders()?).await?;
             }
         }
-        draft.as_file().sync_all()?;
-        anyhow::Ok(verify(reader(draft.path()).await?).await?)
+        archive.as_file().sync_all()?;
+        anyhow::Ok(verify(reader(archive.path()).await?).await?)
     })?;
-    draft.persist_noclobber(output)?;
+    archive.persist_noclobber(output)?;
     writeln!(io::stdout(), "{files} files, {} in {}", size(bytes), output.display())?;
-    say_faults(&faults)?;
+    print_problems(&faults)?;
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Puts an archive back.
+/// Restores an archive.
 pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
     let RestoreArgs { archive, folders } = args;
     let folders = folders.find()?;
     let restored =
         runtime()?.block_on(async { anyhow::Ok(restore(reader(archive).await?, &folders).await?) });
     let RestoreSummary { files, bytes, faults, with_secret_key } = restored?;
-    say_faults(&faults)?;
+    print_problems(&faults)?;
     if !with_secret_key {
-        let without =
-            "the archive has no secret key: stored API keys need the one of before, or to be set again";
-        writeln!(io::stderr(), "{without}")?;
+        let warning = "the archive has no secret key: keep the former key, or set stored API keys again";
+        writeln!(io::stderr(), "{warning}")?;
     }
     writeln!(io::stdout(), "{files} files, {} into {}", size(bytes), folders.data_dir.display())?;
     Ok(ExitCode::SUCCESS)
@@ -96,11 +95,11 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// Makes the backup of a closed knowledge base.
+/// Makes a backup of a closed knowledge base.
 async fn from_folders(folders: &Folders, with_secret_key: bool, to: &NamedTempFile) -> Result<()> {
     let backup = open_backup(folders).await.map_err(|error| match error.kind() {
         ErrorKind::Conflict => {
-            anyhow!("{error}: give --password-file or --token, and the server makes the backup")
+            anyhow!("{error}: give --password-file or --token to let the server make the backup")
         }
         _ => anyhow!(error),
     })?;
@@ -118,7 +117,7 @@ fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(256 * 1024, File::from_std(to.reopen()?)))
 }
 
-fn say_faults(faults: &BackupProblems) -> io::Result<()> {
+fn print_problems(faults: &BackupProblems) -> io::Result<()> {
     let BackupProblems { missing, damaged } = faults;
     missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))?;
     damaged.iter().try_for_each(|path| writeln!(io::stderr(), "damaged: {path}"))

@@ -77,7 +77,7 @@ async fn measure(speed: &Speed) -> Result<SpeedReport> {
     let mut inputs = collection(&speed.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
     let gold = Gold::read(&speed.dir, None)?;
-    let local_kb = LocalKnowledgeBase::make(&speed.data_dir, Some(&speed.model)).await?;
+    let local_kb = LocalKnowledgeBase::create(&speed.data_dir, Some(&speed.model)).await?;
     let embedder = local_kb.embedder.as_ref().context("a model")?;
     let ingestion = ingest::measure(&local_kb.kb, embedder, inputs).await?;
     let search = search::measure(&local_kb, embedder, &gold.queries).await?;

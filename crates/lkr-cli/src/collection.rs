@@ -1,4 +1,4 @@
-//! What is read from disk: collections of documents with queries and judgements, and plain files.
+//! Reading collections of documents with queries and judgements, and plain files.
 
 mod documents;
 mod files;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The name of a folder, which a document's `source` begins with.
+/// The name of a folder, with which the `source` of its documents begins.
 pub(crate) fn name_of(dir: &Path) -> Result<String> {
     let dir = dir.canonicalize().with_context(|| format!("open {}", dir.display()))?;
     let name = dir.file_name().with_context(|| format!("{} has no name", dir.display()))?;

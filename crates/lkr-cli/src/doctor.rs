@@ -59,6 +59,7 @@ fn check(args: &Args) -> Result<ExitCode> {
 }
 
 fn code(examined: &DoctorReport) -> ExitCode {
-    let is_left = examined.is_partial || examined.report.findings.iter().any(lkr::doctor::Finding::is_left);
+    let is_left =
+        examined.is_partial || examined.report.findings.iter().any(lkr::doctor::Finding::is_unrepaired);
     if is_left { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
 }

@@ -1,4 +1,4 @@
-//! The service over HTTP: a small blocking client.
+//! A small blocking client of the HTTP service.
 
 mod api_error;
 mod client;

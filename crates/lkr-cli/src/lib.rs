@@ -18,7 +18,7 @@ use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-/// The command line of lkr.
+/// Work with an lkr knowledge base or server.
 #[derive(Debug, Parser)]
 #[command(name = "lkr", version, about)]
 struct Cli {
@@ -30,24 +30,24 @@ struct Cli {
 enum Command {
     /// Send documents to a server and wait until they are searchable.
     Ingest(ingest::Args),
-    /// Run the queries of a collection and measure the answers against its judgements.
+    /// Run the queries of a collection and measure the results against its judgements.
     Eval(eval::Args),
     /// Compare two evaluations query by query.
     Compare(compare::Args),
-    /// Print or write the text of files: PDF, DOCX, HTML, Markdown and plain text.
+    /// Extract the text of PDF, DOCX, HTML, Markdown and plain text files.
     Parse(parse::Args),
-    /// Measure ratios.
+    /// Measure performance ratios.
     Bench(bench::Args),
-    /// Make one file of everything: documents, accounts, settings, tasks.
+    /// Write documents, accounts, settings and tasks to one archive.
     Backup(backup::BackupArgs),
-    /// Put a backup into folders in which there is nothing.
+    /// Restore a backup into empty folders.
     Restore(backup::RestoreArgs),
-    /// Check everything that is stored, while no server runs, and mend it.
+    /// Check everything that is stored, and repair it on request. No server may be running.
     Doctor(doctor::Args),
-    /// Run the HTTP service; `lkr serve --help` lists its flags.
+    /// Run the HTTP service. `lkr serve --help` lists its flags.
     #[command(disable_help_flag = true)]
     Serve(ServerArgs),
-    /// Give the account `admin` a new password while no server runs.
+    /// Set a new password for the account `admin`. No server may be running.
     #[command(disable_help_flag = true)]
     ResetAdmin(ServerArgs),
 }
@@ -62,7 +62,7 @@ struct ServerArgs {
 /// Runs the command line with the arguments of this process. `serve` runs the server: its argument is the server's
 /// command line, the program's name first.
 pub fn main(serve: impl FnOnce(Vec<OsString>) -> ExitCode) -> ExitCode {
-    // A parser worker must close what the process has open before another thread may use it.
+    // A parser worker closes inherited file descriptors, which must happen before other threads exist.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == parse::PARSE_WORKER) {
         return lkr::files::work();
     }
@@ -90,11 +90,11 @@ fn server_arguments(start: &[&str], flags: Vec<OsString>) -> Vec<OsString> {
     start.iter().map(OsString::from).chain(flags).collect()
 }
 
-/// An error and its causes in one line. Many say their cause themselves; it is not said again.
+/// An error and its causes in one line. A cause that a message already contains is not repeated.
 fn line(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
         "" => cause,
-        said if said.contains(&cause) => line,
+        message if message.contains(&cause) => line,
         _ => format!("{line}: {cause}"),
     })
 }
@@ -106,13 +106,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_said_once() {
+    fn error_line_contains_each_cause_once() {
         let error = anyhow!("no such file").context("open a: no such file").context("read collection");
         assert_eq!(line(&error), "read collection: open a: no such file");
     }
 
     #[test]
-    fn serve_passes_flags_and_help_on_to_the_server() {
+    fn serve_passes_flags_and_help_to_the_server() {
         let cli = Cli::try_parse_from(["lkr", "serve", "--listen", "127.0.0.1:1", "--help"]).unwrap();
         let Command::Serve(ServerArgs { flags }) = cli.command else { panic!("{:?}", cli.command) };
         assert_eq!(flags, ["--listen", "127.0.0.1:1", "--help"]);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_well_formed() {
+    fn command_line_definition_is_valid() {
         <Cli as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -12,7 +12,7 @@ use lkr_models_local::{LocalEmbedder, LocalOptions};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 use object_store::local::LocalFileSystem;
 
-/// A knowledge base as the server opens it, and the parts of it that are measured by themselves.
+/// A knowledge base as the server opens it, with the parts that are measured separately.
 #[derive(Debug)]
 pub(crate) struct LocalKnowledgeBase {
     pub(crate) kb: KnowledgeBase,
@@ -22,24 +22,24 @@ pub(crate) struct LocalKnowledgeBase {
 }
 
 impl LocalKnowledgeBase {
-    /// Makes one in a folder that is empty or not there yet.
-    pub(crate) async fn make(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+    /// Creates a knowledge base in a folder that is empty or does not exist.
+    pub(crate) async fn create(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
         if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{} is not empty", data_dir.display());
         }
         Self::open(data_dir, model).await
     }
 
-    /// Opens the one in a folder, which is made unless it is there.
+    /// Opens the knowledge base in a folder, or creates it.
     pub(crate) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
         Self::with(data_dir, model.map(embedder).transpose()?).await
     }
 
-    /// The same with an embedder that is there.
+    /// Opens or creates a knowledge base with this embedder.
     pub(crate) async fn with(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
         let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
         let blobs = data_dir.join("blobs");
-        std::fs::create_dir_all(&blobs).with_context(|| format!("make {}", blobs.display()))?;
+        std::fs::create_dir_all(&blobs).with_context(|| format!("create {}", blobs.display()))?;
         let blobs = LocalFileSystem::new_with_prefix(blobs)?.with_fsync(true);
         let vectors: Arc<dyn VectorStore> = Arc::new(store.vectors());
         let state = Arc::new(store.state());
@@ -56,7 +56,7 @@ impl LocalKnowledgeBase {
         Ok(Self { kb: builder.build().await?, embedder, vectors, catalog })
     }
 
-    /// A searcher as the server has, without a cache.
+    /// A searcher like the server's, without a cache.
     pub(crate) fn searcher(&self, options: SearchOptions) -> Searcher {
         let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
         let (vectors, embedder) = (Arc::clone(&self.vectors), self.embedder.clone());
@@ -64,7 +64,7 @@ impl LocalKnowledgeBase {
     }
 }
 
-/// The embedding model of a folder.
+/// Opens the embedding model in a folder.
 pub(crate) fn embedder(model: &Path) -> Result<Arc<dyn Embedder>> {
     Ok(Arc::new(LocalEmbedder::open(model, LocalOptions::default())?))
 }

@@ -1,22 +1,22 @@
-//! Numbers of a sample.
+//! Statistics of samples.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a sample of durations looks like, in milliseconds.
+/// The latencies of a sample, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Latency {
     /// The mean.
     pub(crate) mean_ms: f64,
     /// The median.
     pub(crate) p50_ms: f64,
-    /// What 99 of 100 are not above.
+    /// The 99th percentile.
     pub(crate) p99_ms: f64,
 }
 
 impl Latency {
-    /// Of `sample`, in any order; zeros of an empty one.
+    /// The latencies of `sample`, which may be in any order; zeros if it is empty.
     pub(crate) fn of(mut sample: Vec<Duration>) -> Self {
         sample.sort_unstable();
         Self {
@@ -27,13 +27,13 @@ impl Latency {
     }
 }
 
-/// The mean; 0 of nothing.
+/// The mean, or 0 of no values.
 pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0_u64), |(sum, count), value| (sum + value, count + 1));
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// The smallest value of a sorted sample that at least the share `q` of it is not above (the nearest rank).
+/// The nearest-rank quantile: the smallest value that at least the share `q` of the sorted sample does not exceed.
 fn quantile(sorted: &[Duration], q: f64) -> Duration {
     let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied().unwrap_or_default()

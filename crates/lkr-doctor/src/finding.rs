@@ -1,33 +1,48 @@
-/// Something that is wrong.
+//! The results of a check.
+
+use lkr_domain::Counts;
+
+/// A problem that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What and where.
+    /// The problem, with the id, key or path that it concerns.
     pub what: String,
-    /// The title of the document that it is about.
+    /// The title of the document that it concerns.
     pub title: Option<String>,
-    /// What can be done about it.
+    /// What a repair does about it.
     pub remedy: String,
     /// What was done.
     pub outcome: RepairOutcome,
 }
 
-/// What became of a finding.
+/// The outcome of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepairOutcome {
     /// Nothing was done.
-    Left,
-    /// It is mended.
-    Mended,
-    /// A task was accepted that mends it when the server runs.
+    Unrepaired,
+    /// The problem is repaired.
+    Repaired,
+    /// A task was accepted that repairs it when the server runs.
     Queued,
-    /// It could not be mended, for this reason.
+    /// The repair failed, for this reason.
     Failed(String),
 }
 
 impl Finding {
-    /// Whether there is still something to be done.
+    /// Whether the problem remains.
     #[must_use]
-    pub const fn is_left(&self) -> bool {
-        matches!(self.outcome, RepairOutcome::Left | RepairOutcome::Failed(_))
+    pub const fn is_unrepaired(&self) -> bool {
+        matches!(self.outcome, RepairOutcome::Unrepaired | RepairOutcome::Failed(_))
     }
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The problems, in the order in which they were found.
+    pub findings: Vec<Finding>,
+    /// The number of live documents.
+    pub documents: u64,
+    /// The points of live documents by layer.
+    pub counts: Counts,
 }

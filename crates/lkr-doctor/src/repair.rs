@@ -1,124 +1,134 @@
-//! What can be done about what is wrong.
+//! Repairs.
 
 use std::{fs, io, io::Write, path::Path};
 
 use futures_util::{Stream, TryStreamExt};
 use lkr_catalog::{ErrorKind, ExtractedText, Result, ScannedRecord, Task, Texts, tags_of};
-use lkr_domain::{DocId, Document, Fingerprint, NewDocument};
+use lkr_domain::{DocId, Document, Fingerprint, Layer, NewDocument};
 use lkr_ingest::{NewFile, Submission};
 use lkr_vectors::{Collection, Condition, Filter};
 
-use crate::{Ports, RepairOutcome, Repairer, layers};
+use crate::{
+    finding::RepairOutcome,
+    ports::{Ports, Repairer},
+};
 
-/// What can be done about something that is wrong.
+/// What `lkr doctor --repair` does about a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RepairAction {
-    /// Nothing, for the reason that is given.
-    Lost(&'static str),
-    /// The record is removed: others know what it should say.
-    Strike(ScannedRecord),
-    /// The record is moved aside.
-    SetAside(ScannedRecord),
-    /// The document is put into the indexes of texts.
-    Index(Box<Document>),
-    /// The document gets this fingerprint.
+    /// Does nothing, and gives this advice.
+    Unrepairable(&'static str),
+    /// Deletes a record that other records make superfluous.
+    DeleteRecord(ScannedRecord),
+    /// Moves a record aside.
+    MoveRecordAside(ScannedRecord),
+    /// Adds the document to the text indexes.
+    AddToTextIndexes(Box<Document>),
+    /// Stores this fingerprint of the document.
     Fingerprint(Box<Document>, Fingerprint),
-    /// The document's points get the tags that its record tells.
-    Retag(Box<Document>),
-    /// The document is ingested again from this text.
-    Replace(Box<Document>, String),
-    /// The task is recorded as unfinished.
-    Resume(Box<Task>),
-    /// The blocks go, which are of use to ingestion alone.
-    DropBlocks(DocId, u64),
-    /// Points go.
-    DropPoints(DocId, u64),
-    /// A text and its blocks are moved aside.
-    DropText(DocId, u64),
-    /// A file is moved aside.
-    DropOriginal(String),
+    /// Sets the tags of the document's points from its record.
+    SetTags(Box<Document>),
+    /// Ingests the document again from this text.
+    Reingest(Box<Document>, String),
+    /// Makes the task its document's unfinished task again.
+    ResumeTask(Box<Task>),
+    /// Deletes blocks, which only ingestion needs.
+    DeleteBlocks(DocId, u64),
+    /// Deletes points.
+    DeletePoints(DocId, u64),
+    /// Moves a text and its blocks aside.
+    MoveTextAside(DocId, u64),
+    /// Moves an original aside.
+    MoveOriginalAside(String),
 }
 
-/// What kept a cure from being applied.
-type Applied = std::result::Result<RepairOutcome, Box<dyn std::error::Error + Send + Sync>>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl RepairAction {
-    /// What it does, in few words.
+    /// A short description.
     #[must_use]
-    pub const fn described(&self) -> &str {
+    pub const fn description(&self) -> &str {
         match self {
-            Self::Lost(reason) => reason,
-            Self::Strike(_) => "it is removed",
-            Self::SetAside(_) => "it is moved aside",
-            Self::Index(_) => "it is put into them",
-            Self::Fingerprint(..) => "it is made anew",
-            Self::Retag(_) => "they are set",
-            Self::Replace(..) => "the document is ingested again from its text",
-            Self::Resume(_) => "it is taken up again",
-            Self::DropBlocks(..) => "they are removed; nothing needs them any more",
-            Self::DropPoints(..) => "they are removed",
-            Self::DropText(..) | Self::DropOriginal(_) => "it is moved aside",
+            Self::Unrepairable(advice) => advice,
+            Self::DeleteRecord(_) => "the record is deleted",
+            Self::MoveRecordAside(_) => "the record is moved aside",
+            Self::AddToTextIndexes(_) => "the document is added to the text indexes",
+            Self::Fingerprint(..) => "the fingerprint is computed again",
+            Self::SetTags(_) => "the tags are set from the record",
+            Self::Reingest(..) => "the document is ingested again from its text",
+            Self::ResumeTask(_) => "the task is queued again",
+            Self::DeleteBlocks(..) => "the blocks are deleted; nothing needs them any more",
+            Self::DeletePoints(..) => "the points are deleted",
+            Self::MoveTextAside(..) => "the text is moved aside",
+            Self::MoveOriginalAside(_) => "the file is moved aside",
         }
     }
 
-    pub(crate) async fn apply(&self, ports: &Ports, mender: &Repairer) -> RepairOutcome {
-        match self.try_apply(ports, mender).await {
+    pub(crate) async fn apply(&self, ports: &Ports, repairer: &Repairer) -> RepairOutcome {
+        match self.try_apply(ports, repairer).await {
             Ok(outcome) => outcome,
             Err(error) => RepairOutcome::Failed(error.to_string()),
         }
     }
 
-    async fn try_apply(&self, ports: &Ports, mender: &Repairer) -> Applied {
+    async fn try_apply(&self, ports: &Ports, repairer: &Repairer) -> Result<RepairOutcome, BoxError> {
         let catalog = &ports.catalog;
         match self {
-            Self::Lost(_) => return Ok(RepairOutcome::Left),
-            Self::Strike(surveyed) => match catalog.delete_if_unchanged(surveyed).await {
-                // Another cure wrote it anew.
+            Self::Unrepairable(_) => return Ok(RepairOutcome::Unrepaired),
+            Self::DeleteRecord(scanned) => match catalog.delete_if_unchanged(scanned).await {
+                // Another repair has rewritten it.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                struck => struck?,
+                deleted => deleted?,
             },
-            Self::SetAside(surveyed) => {
-                if let Some(record) = catalog.raw(&surveyed.key).await? {
-                    keep(&mender.aside, &format!("records/{}", surveyed.key), &record.value)?;
+            Self::MoveRecordAside(scanned) => {
+                if let Some(record) = catalog.record(&scanned.key).await? {
+                    write_aside(&repairer.aside, &format!("records/{}", scanned.key), &record.value)?;
                 }
-                catalog.delete_if_unchanged(surveyed).await?;
+                catalog.delete_if_unchanged(scanned).await?;
             }
-            Self::Index(document) => catalog.index(document).await?,
+            Self::AddToTextIndexes(document) => catalog.index_document(document).await?,
             Self::Fingerprint(document, fingerprint) => {
                 if let Some(stored) = catalog.document(document.doc_id).await? {
                     catalog.fingerprint(&stored, fingerprint.clone()).await?;
                 }
             }
-            Self::Retag(document) => retag(ports, document).await?,
-            Self::Replace(document, text) => return replace(ports, mender, document, text).await,
-            Self::Resume(task) => {
-                catalog.resume(task).await?;
+            Self::SetTags(document) => set_tags(ports, document).await?,
+            Self::Reingest(document, text) => return reingest(ports, repairer, document, text).await,
+            Self::ResumeTask(task) => {
+                catalog.restore_active_task(task).await?;
                 return Ok(RepairOutcome::Queued);
             }
-            Self::DropBlocks(doc_id, revision) => ports.texts.delete_blocks(*doc_id, *revision).await?,
-            Self::DropPoints(doc_id, revision) => {
-                let own = Filter::only(Condition::Revision(*doc_id, *revision));
+            Self::DeleteBlocks(doc_id, revision) => ports.texts.delete_blocks(*doc_id, *revision).await?,
+            Self::DeletePoints(doc_id, revision) => {
+                let of_revision = Filter::only(Condition::Revision(*doc_id, *revision));
                 for spec in ports.vectors.collections().await? {
-                    ports.vectors.delete(&spec.collection, &own).await?;
+                    ports.vectors.delete(&spec.collection, &of_revision).await?;
                 }
             }
-            Self::DropText(doc_id, revision) => drop_text(ports, mender, *doc_id, *revision).await?,
-            Self::DropOriginal(path) => drop_original(ports, mender, path).await?,
+            Self::MoveTextAside(doc_id, revision) => {
+                move_text_aside(ports, repairer, *doc_id, *revision).await?;
+            }
+            Self::MoveOriginalAside(path) => move_original_aside(ports, repairer, path).await?,
         }
-        Ok(RepairOutcome::Mended)
+        Ok(RepairOutcome::Repaired)
     }
 }
 
-async fn retag(ports: &Ports, document: &Document) -> Result<()> {
-    let own = Filter::only(Condition::Revision(document.doc_id, document.revision));
-    for layer in layers() {
-        ports.vectors.set_tags(&Collection::from(layer), &own, &tags_of(document)).await?;
+async fn set_tags(ports: &Ports, document: &Document) -> Result<()> {
+    let of_revision = Filter::only(Condition::Revision(document.doc_id, document.revision));
+    for layer in Layer::ALL {
+        ports.vectors.set_tags(&Collection::from(layer), &of_revision, &tags_of(document)).await?;
     }
     Ok(())
 }
 
-/// Accepts a replacement of the document by itself, unless another one is on its way.
-async fn replace(ports: &Ports, mender: &Repairer, document: &Document, text: &str) -> Applied {
+/// Accepts a replacement of the document with its own text, unless another replacement is unfinished.
+async fn reingest(
+    ports: &Ports,
+    repairer: &Repairer,
+    document: &Document,
+    text: &str,
+) -> Result<RepairOutcome, BoxError> {
     if ports.catalog.document_state(document.doc_id).await?.replacement().is_some() {
         return Ok(RepairOutcome::Queued);
     }
@@ -127,11 +137,11 @@ async fn replace(ports: &Ports, mender: &Repairer, document: &Document, text: &s
     let accepted = match &document.original {
         None => {
             let document = NewDocument { text: text.to_owned(), title, source, metadata };
-            mender.ingestor.replace(doc_id, document, submission).await?
+            repairer.ingestor.replace(doc_id, document, submission).await?
         }
         Some(original) => {
-            let stored = ports.originals.get(&original.path).await?.ok_or("its file is missing")?;
-            let file = spooled(stored.whole(original.sha256.as_deref()).await?).await?;
+            let stored = ports.originals.get(&original.path).await?.ok_or("its original is missing")?;
+            let file = spool(stored.read_verified(original.sha256.as_deref()).await?).await?;
             let blocks = ports.texts.blocks(doc_id, document.revision, None).await?;
             let mut extracted = tempfile::tempfile()?;
             extracted.write_all(text.as_bytes())?;
@@ -140,18 +150,18 @@ async fn replace(ports: &Ports, mender: &Repairer, document: &Document, text: &s
             let extracted = ExtractedText { file: extracted, text_bytes, blocks_bytes };
             let (file_name, size_bytes) = (original.file_name.clone(), stored.size_bytes);
             let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata };
-            mender.ingestor.replace_file(doc_id, file, submission).await?
+            repairer.ingestor.replace_file(doc_id, file, submission).await?
         }
     };
     Ok(if accepted.is_some() {
         RepairOutcome::Queued
     } else {
-        RepairOutcome::Failed("it is gone".to_owned())
+        RepairOutcome::Failed("the document was deleted".to_owned())
     })
 }
 
-/// A file without a name that holds the parts.
-async fn spooled(parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Result<fs::File> {
+/// Writes a stream to an unnamed temporary file.
+async fn spool(parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Result<fs::File> {
     let mut file = tempfile::tempfile()?;
     let mut writer = &file;
     parts.try_for_each(|part| std::future::ready(writer.write_all(&part))).await?;
@@ -159,33 +169,29 @@ async fn spooled(parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Res
     Ok(file)
 }
 
-async fn drop_text(
+async fn move_text_aside(
     ports: &Ports,
-    mender: &Repairer,
+    repairer: &Repairer,
     doc_id: DocId,
     revision: u64,
-) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<(), BoxError> {
     for path in Texts::paths(doc_id, revision) {
         if let Some((_, parts)) = ports.texts.blob(&path).await? {
-            keep_parts(&mender.aside.join("blobs").join(path), parts).await?;
+            stream_aside(&repairer.aside.join("blobs").join(path), parts).await?;
         }
     }
     Ok(ports.texts.delete(doc_id, revision).await?)
 }
 
-async fn drop_original(
-    ports: &Ports,
-    mender: &Repairer,
-    path: &str,
-) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+async fn move_original_aside(ports: &Ports, repairer: &Repairer, path: &str) -> Result<(), BoxError> {
     if let Some(stored) = ports.originals.get(path).await? {
-        keep_parts(&mender.aside.join("uploads").join(path), stored.whole(None).await?).await?;
+        stream_aside(&repairer.aside.join("uploads").join(path), stored.read_verified(None).await?).await?;
     }
     Ok(ports.originals.delete(path).await?)
 }
 
-/// Writes a file of the folder of what is moved aside, as it is read.
-async fn keep_parts(to: &Path, parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Result<()> {
+/// Writes a stream to a file below the folder for data that is moved aside.
+async fn stream_aside(to: &Path, parts: impl Stream<Item = io::Result<bytes::Bytes>>) -> io::Result<()> {
     fs::create_dir_all(to.parent().unwrap_or(to))?;
     let file = fs::File::create(to)?;
     let mut writer = &file;
@@ -193,8 +199,8 @@ async fn keep_parts(to: &Path, parts: impl Stream<Item = io::Result<bytes::Bytes
     file.sync_all()
 }
 
-/// Writes a file below the folder of what is moved aside.
-fn keep(aside: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// Writes bytes to a file below the folder for data that is moved aside.
+fn write_aside(aside: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = aside.join(name);
     fs::create_dir_all(path.parent().unwrap_or(aside))?;
     let mut file = fs::File::create(path)?;

@@ -1,6 +1,6 @@
 //! Accepting documents: new ones, replacements, and upserts by source.
 
-use lkr_catalog::{Acceptance, Catalog, Idempotency, Remembered, Task};
+use lkr_catalog::{Acceptance, Catalog, Idempotency, IdempotencyRecord, Task};
 use lkr_domain::{Dedup, DocId};
 use lkr_state::Write;
 use tokio::sync::Mutex;
@@ -58,8 +58,8 @@ async fn try_accept(
 ) -> Result<Option<Vec<Task>>> {
     let catalog = &state.ports.catalog;
     let before = match idempotency {
-        Some(idempotency) => catalog.remembered(idempotency).await?,
-        None => Remembered::default(),
+        Some(idempotency) => catalog.idempotency_record(idempotency).await?,
+        None => IdempotencyRecord::default(),
     };
     if !before.tasks.is_empty() {
         return Ok(Some(before.tasks));
@@ -105,7 +105,7 @@ async fn prepare(
         if source.is_some_and(|source| later.contains(source)) {
             let created_by = document.submission.created_by.clone();
             let task = Task::ingest(DocId::new(), created_by, document.task_input(1)).cancelled();
-            acceptances.push(Acceptance { task, over: None });
+            acceptances.push(Acceptance { task, existing: None });
             continue;
         }
         let Some(target) = find_target(state, document).await? else { return Ok(None) };
@@ -124,7 +124,7 @@ async fn prepare(
         } else {
             Task::ingest(doc_id, created_by, input)
         };
-        acceptances.push(Acceptance { task, over: replaced });
+        acceptances.push(Acceptance { task, existing: replaced });
     }
     Ok(Some((acceptances, writes)))
 }

@@ -72,7 +72,7 @@ async fn backfill(state: &IngestState, unembeddable: &mut Unembeddable) -> Resul
             }
         }
         if !done.is_empty() {
-            catalog.embedded(&done).await?;
+            catalog.mark_embedded(&done).await?;
         }
     }
     Ok(())

@@ -96,7 +96,7 @@ where
         };
         let concurrent = self.by_hand.filter(|_| state.may_be_replaced());
         if let Some(change) = concurrent {
-            state.check_amended(change).map_err(|exceeded| {
+            state.check_concurrent_edit(change).map_err(|exceeded| {
                 let reason = format!("in the unfinished replacement, after the change {exceeded}");
                 Error::new(ErrorKind::Invalid, "change document", reason)
             })?;

@@ -47,7 +47,7 @@ async fn find_equal<'a>(
     fingerprint: &Fingerprint,
 ) -> Result<Decision<'a>> {
     loop {
-        let doc_id = match catalog.with_content(&fingerprint.sha256).await? {
+        let doc_id = match catalog.document_with_text(&fingerprint.sha256).await? {
             Ok(doc_id) => doc_id,
             Err(unique) => return Ok(Decision::Unique(Some(claim), vec![unique.into_write()])),
         };

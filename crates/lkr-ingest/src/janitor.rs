@@ -120,7 +120,7 @@ pub(crate) async fn clean_up_after(state: &IngestState, task: &Task) -> Result<(
         return state.model_change.drop_unused_collections(&state.ports).await;
     }
     let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
-    if state.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
+    if state.ports.catalog.is_referenced(garbage.doc_id, garbage.revision).await? {
         return Ok(());
     }
     collect(&state.ports, &state.gc, &garbage).await
@@ -140,7 +140,7 @@ async fn sweep(state: &IngestState) {
 /// Removes texts written before `before` to which no document or task refers: the process ended before accepting them.
 async fn sweep_texts(ports: &Ports, before: OffsetDateTime) -> Result<()> {
     for (doc_id, revision) in ports.texts.written_before(before).await? {
-        let is_known = ports.catalog.knows(doc_id, revision).await?;
+        let is_known = ports.catalog.is_referenced(doc_id, revision).await?;
         if !is_known && let Err(error) = ports.texts.delete(doc_id, revision).await {
             tracing::warn!(%doc_id, %error, "cannot delete a text; the next start will");
         }

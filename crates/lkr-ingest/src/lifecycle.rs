@@ -11,7 +11,7 @@ pub(crate) async fn delete(state: &IngestState, doc_id: DocId, alongside: Vec<Wr
     let catalog = &state.ports.catalog;
     let attempt = || async {
         let document = catalog.document_state(doc_id).await?;
-        if document.is_unknown() && document.held.is_empty() {
+        if document.is_unknown() && document.failed_attempts.is_empty() {
             return Ok(None);
         }
         let alongside = if document.is_unknown() { Vec::new() } else { alongside.clone() };
@@ -78,7 +78,7 @@ pub(crate) async fn accept_corpus_task(
     task: Task,
     alongside: Vec<Write>,
 ) -> Result<Task> {
-    let accepted = [Acceptance { task, over: None }];
+    let accepted = [Acceptance { task, existing: None }];
     let written = state.ports.catalog.accept(&accepted, alongside).await;
     written.inspect_err(|_| state.queueing.requeue_later())?;
     let [Acceptance { task, .. }] = accepted;

@@ -32,7 +32,7 @@ pub(crate) async fn add_fingerprints(ports: &Ports, duplicates: &DuplicateIndex)
             _ => break,
         }
     }
-    catalog.has_fingerprints().await?;
+    catalog.mark_fingerprinted().await?;
     if done > 0 {
         tracing::info!(documents = done, "added fingerprints to documents of an earlier version");
     }

@@ -97,12 +97,12 @@ async fn try_accept(
     }
     if live_model(&*ports.vectors).await?.as_ref() == Some(&model.id) {
         if let Some(unfinished) = unfinished {
-            catalog.cancel(unfinished, vec![Catalog::undecline()]).await?;
+            catalog.cancel(unfinished, vec![Catalog::clear_declined_model()]).await?;
         }
         return Ok(None);
     }
     let created_by = match trigger {
-        ReembedTrigger::AtStart if catalog.declined().await?.as_ref() == Some(&model.id) => {
+        ReembedTrigger::AtStart if catalog.declined_model().await?.as_ref() == Some(&model.id) => {
             tracing::warn!(
                 model = model.name,
                 "the change to this model was cancelled; searches keep using the previous one"
@@ -113,7 +113,7 @@ async fn try_accept(
         ReembedTrigger::Actor(creator) => creator.clone(),
     };
     let task = Task::reembed(created_by, model.clone());
-    catalog.accept_reembedding(&task, unfinished, vec![Catalog::undecline()]).await?;
+    catalog.accept_reembedding(&task, unfinished, vec![Catalog::clear_declined_model()]).await?;
     tracing::info!(model = model.name, task = %task.task_id, "re-embedding all documents");
     Ok(Some(task))
 }
@@ -121,5 +121,5 @@ async fn try_accept(
 /// The record to write when a task is cancelled, so that no start begins the same change of the model again.
 pub(crate) fn decline_on_cancel(task: &Task) -> Vec<Write> {
     let model = task.input.model.as_ref().filter(|_| task.kind == TaskKind::Reembed);
-    model.map(|model| Catalog::decline(&model.id)).into_iter().collect()
+    model.map(|model| Catalog::put_declined_model(&model.id)).into_iter().collect()
 }

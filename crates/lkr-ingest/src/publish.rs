@@ -52,7 +52,7 @@ impl Publication<'_> {
         if is_repeated.swap(true, Ordering::Relaxed) && !self.unique.is_empty() {
             return Ok(false);
         }
-        let document = present.settle(draft);
+        let document = present.document_to_publish(draft);
         let settled_tags = tags_of(&document);
         if settled_tags != *tags.lock().unwrap_or_else(PoisonError::into_inner) {
             let filter = Filter::only(Condition::Revision(document.doc_id, document.revision));

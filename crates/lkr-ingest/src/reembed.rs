@@ -196,7 +196,7 @@ impl<'a> Reembedding<'a> {
         }
         let (state, embedder) = (self.state, &**self.embedder);
         // If the process ends while one of them is deleted, the note lets the next start remove its points.
-        state.ports.catalog.embedding(documents).await?;
+        state.ports.catalog.mark_unembedded(documents).await?;
         let filler = filler(state);
         let fills = documents
             .iter()

@@ -103,7 +103,7 @@ impl StagedDocument {
             return;
         }
         // A failed accepting step may have been written nevertheless.
-        if !matches!(ports.catalog.knows(*doc_id, *revision).await, Ok(false)) {
+        if !matches!(ports.catalog.is_referenced(*doc_id, *revision).await, Ok(false)) {
             return;
         }
         let _ = ports.texts.delete(*doc_id, *revision).await;

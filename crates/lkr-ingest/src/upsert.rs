@@ -37,7 +37,7 @@ pub(crate) async fn find_target(
     // Upserts that may replace any document share one record per source. It is read before the live documents: a document
     // that is published in between is found among those.
     let owner = if upsert == Upsert::Any { "" } else { sender.id.as_str() };
-    let remembered = catalog.upserted(source, owner).await?;
+    let remembered = catalog.upsert_target(source, owner).await?;
     let mut newest: Option<DocumentState> = None;
     let mut consider = |state: DocumentState| {
         let is_newer = newest.as_ref().is_none_or(|newest| newest.doc_id < state.doc_id);
@@ -56,7 +56,7 @@ pub(crate) async fn find_target(
         None => {
             let doc_id = DocId::new();
             let version = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::upserts(source, owner, doc_id, version));
+            let remember = Some(Catalog::put_upsert_target(source, owner, doc_id, version));
             Target { doc_id, replaced: None, remember }
         }
     })

@@ -1,5 +1,7 @@
 //! Ingestion through its public interface, on stores in memory.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use std::{
     path::Path,
     sync::{

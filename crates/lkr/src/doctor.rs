@@ -62,7 +62,7 @@ pub async fn examine(options: Options) -> Result<DoctorReport> {
         return mend(options, examination, &half_written).await;
     }
     let mut examined = DoctorReport::default();
-    examined.report.findings = found(&examination, &half_written, &RepairOutcome::Left);
+    examined.report.findings = found(&examination, &half_written, &RepairOutcome::Unrepaired);
     let Some(store) = examination.into_store() else {
         examined.is_partial = true;
         return Ok(examined);
@@ -77,7 +77,7 @@ pub async fn examine(options: Options) -> Result<DoctorReport> {
 
 async fn mend(options: Options, examination: StoreCheck, half_written: &[PathBuf]) -> Result<DoctorReport> {
     let mut examined = DoctorReport::default();
-    examined.report.findings = found(&examination, half_written, &RepairOutcome::Mended);
+    examined.report.findings = found(&examination, half_written, &RepairOutcome::Repaired);
     let aside = options
         .folders
         .data_dir
@@ -148,7 +148,7 @@ fn found(examination: &StoreCheck, half_written: &[PathBuf], outcome: &RepairOut
     let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
     let stored = examination.findings().iter().map(|found| {
         let finding = finding(found.what.clone(), found.remedy);
-        if found.stays() { Finding { outcome: RepairOutcome::Left, ..finding } } else { finding }
+        if found.stays() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
     });
     stored.chain(half_written.iter().map(half)).collect()
 }

@@ -234,7 +234,7 @@ fn remove_half_written(dir: &Path) {
 /// number, and then renamed; the store's lock says that nobody is writing now. The folder is the user's and may hold
 /// other files: what does not lie and look like one of these texts is none of ours.
 pub(crate) fn half_written(dir: &Path) -> Vec<PathBuf> {
-    let kinds = Texts::KINDS.map(|kind| dir.join(kind));
+    let kinds = Texts::FOLDERS.map(|kind| dir.join(kind));
     let folders = kinds.iter().flat_map(|kind| entries(kind));
     let folders = folders.filter(|folder| is_hex(&name_of(folder), 2));
     folders.flat_map(|folder| entries(&folder)).filter(|text| is_half_written(&name_of(text))).collect()

@@ -51,7 +51,8 @@ impl KnowledgeBase {
 
     /// The tasks that were accepted under an idempotency key, as they stand now; `None` where there are none.
     pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
-        let remembered = self.parts.catalog.remembered(idempotency).await.during("read idempotency key")?;
+        let remembered =
+            self.parts.catalog.idempotency_record(idempotency).await.during("read idempotency key")?;
         Ok(Some(remembered.tasks).filter(|tasks| !tasks.is_empty()))
     }
 
@@ -89,7 +90,7 @@ impl KnowledgeBase {
     /// The account that brought a document in: live, unfinished, or failed and kept for another try.
     pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
         let present = self.parts.catalog.document_state(doc_id).await.during("read document")?;
-        match (present.owner().cloned(), present.held.last()) {
+        match (present.owner().cloned(), present.failed_attempts.last()) {
             (None, Some(held)) => Ok(self.task(held.task_id).await?.map(|task| task.created_by)),
             (owner, _) => Ok(owner),
         }

@@ -99,7 +99,7 @@ async fn index(
         let point = source.point(&tags_of(&document), words, None);
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
-    catalog.accept(&[Acceptance { task: task.clone(), over: None }], Vec::new()).await?;
+    catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await?;
     let present = catalog.document_state(task.doc_id()?).await?;
     Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
 }

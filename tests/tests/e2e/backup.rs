@@ -139,7 +139,7 @@ fn backup_contains_secret_key_only_on_request() {
     let output = lkr(&arguments);
     assert!(output.status.success(), "{}", printed(&output));
     let again = lkr(&arguments);
-    assert!(!again.status.success() && printed(&again).contains("is there already"), "{}", printed(&again));
+    assert!(!again.status.success() && printed(&again).contains("exists already"), "{}", printed(&again));
     let refused = restore(&archive, &data);
     assert!(!refused.status.success() && printed(&refused).contains("already"), "{}", printed(&refused));
     assert_eq!(restored(&archive).all("/documents").len(), 1);

@@ -50,7 +50,7 @@ pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
     inputs.truncate(args.documents);
     ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
     let documents = inputs.len();
-    let local_kb = LocalKnowledgeBase::make(&args.data_dir, args.model.as_deref()).await?;
+    let local_kb = LocalKnowledgeBase::create(&args.data_dir, args.model.as_deref()).await?;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
     let chance = index(args.fingerprints, || random.next());
     // The worst there is: every one of them may be the nearest.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::collection::{lines::json_lines, name_of};
 
-/// A document to be sent.
+/// A document to ingest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Input {
     pub(crate) title: String,
@@ -17,7 +17,7 @@ pub(crate) struct Input {
     pub(crate) text: String,
 }
 
-/// Where the sections of each document lie in its text, by the ids of documents and sections.
+/// The spans of the sections of each document, with the ids of the sections.
 pub(crate) type Sections = HashMap<String, Vec<(CharSpan, String)>>;
 
 /// A row of `docs.jsonl` or `corpus.jsonl`.
@@ -28,35 +28,35 @@ struct Row {
     #[serde(default)]
     title: String,
     text: String,
-    /// The document that the row is a section of.
+    /// The document of which the row is a section.
     doc_id: Option<String>,
-    /// Where the section stands in it.
+    /// The position of the section in its document.
     #[serde(default)]
     order: u64,
-    /// Its first code point in the document, and the one after its last, where there are whole documents.
+    /// The range in the document in code points, if the collection also has whole documents.
     start: Option<u32>,
     end: Option<u32>,
 }
 
-/// The documents of a collection: those of `docs.jsonl` where it is there, else the rows of `corpus.jsonl`, sections
-/// joined by the document that they name. A document's source is `<collection>:<id>`.
+/// Reads the documents of a collection: the rows of `docs.jsonl` if it exists, otherwise the rows of `corpus.jsonl`,
+/// with sections joined by the document that they name. The source of a document is `<collection>:<id>`.
 pub(crate) fn collection(dir: &Path) -> Result<Vec<Input>> {
     let name = name_of(dir)?;
     let docs = dir.join("docs.jsonl");
     let source = |id: &str| format!("{name}:{id}");
     if docs.exists() {
         let rows: Vec<Row> = json_lines(&docs)?;
-        return Ok(rows.into_iter().map(|row| whole(row, source)).collect());
+        return Ok(rows.into_iter().map(|row| input_of(row, source)).collect());
     }
-    let (rows, sections) = split(json_lines(&dir.join("corpus.jsonl"))?);
+    let (rows, sections) = split_sections(json_lines(&dir.join("corpus.jsonl"))?);
     let joined = sections.into_iter().map(|(id, rows)| {
         let (text, _) = join(&rows);
         Input { title: String::new(), source: source(&id), text }
     });
-    Ok(rows.into_iter().map(|row| whole(row, source)).chain(joined).collect())
+    Ok(rows.into_iter().map(|row| input_of(row, source)).chain(joined).collect())
 }
 
-/// The sections that the documents of [`collection`] are made of; none of those that are rows by themselves.
+/// Reads the sections of the documents of [`collection`]. A document that is a row by itself has none.
 pub(crate) fn sections(dir: &Path) -> Result<Sections> {
     let rows: Vec<Row> = json_lines(&dir.join("corpus.jsonl"))?;
     if dir.join("docs.jsonl").exists() {
@@ -68,19 +68,19 @@ pub(crate) fn sections(dir: &Path) -> Result<Sections> {
         }
         return Ok(sections);
     }
-    let (_, sections) = split(rows);
+    let (_, sections) = split_sections(rows);
     Ok(sections.into_iter().map(|(id, rows)| (id, join(&rows).1)).collect())
 }
 
-fn whole(row: Row, source: impl Fn(&str) -> String) -> Input {
+fn input_of(row: Row, source: impl Fn(&str) -> String) -> Input {
     Input { source: source(&row.id), title: row.title, text: row.text }
 }
 
-/// Tells the rows that are documents from those that are sections of one, by document and in order.
+/// Separates rows that are documents from rows that are sections, which are grouped by document and in order.
 ///
-/// Rows that all have the title of the document that they name are documents too: passages that were taken out of it.
-/// What a document of one row has is as the others have it.
-fn split(rows: Vec<Row>) -> (Vec<Row>, BTreeMap<String, Vec<Row>>) {
+/// If all rows of a document have the same title, they are passages taken from it, and documents themselves. Documents
+/// of a single row are treated like the others of the collection.
+fn split_sections(rows: Vec<Row>) -> (Vec<Row>, BTreeMap<String, Vec<Row>>) {
     let mut sections: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     let (of_documents, mut documents): (Vec<Row>, Vec<Row>) =
         rows.into_iter().partition(|row| row.doc_id.is_some());
@@ -88,21 +88,21 @@ fn split(rows: Vec<Row>) -> (Vec<Row>, BTreeMap<String, Vec<Row>>) {
         sections.entry(row.doc_id.clone().unwrap_or_default()).or_default().push(row);
     }
     let mut several = sections.values().filter(|rows| rows.len() > 1).peekable();
-    if several.peek().is_some() && !several.any(|rows| have_titles(rows)) {
+    if several.peek().is_some() && !several.any(|rows| have_own_titles(rows)) {
         documents.extend(std::mem::take(&mut sections).into_values().flatten());
     }
     sections.values_mut().for_each(|rows| rows.sort_by_key(|row| row.order));
     (documents, sections)
 }
 
-/// Whether the rows of a document have titles of their own.
-fn have_titles(rows: &[Row]) -> bool {
+/// Whether the rows of a document have different titles.
+fn have_own_titles(rows: &[Row]) -> bool {
     let first = rows.first().map(|row| &row.title);
     rows.iter().any(|row| Some(&row.title) != first)
 }
 
-/// Sections become parts of one document, each under its title as a heading of the second level: one of the first
-/// would be the document's title where it has a single section.
+/// Joins sections to one document, each below its title as a heading of level 2. A single section with a heading of
+/// level 1 would give the document its title.
 fn join(rows: &[Row]) -> (String, Vec<(CharSpan, String)>) {
     let (mut text, mut start) = (String::new(), 0);
     let mut spans = Vec::with_capacity(rows.len());
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_documents_come_before_sections() {
+    fn docs_jsonl_takes_precedence_over_corpus_jsonl() {
         let dir = folder(&[
             ("docs.jsonl", "{\"_id\": \"a\", \"title\": \"A\", \"text\": \"whole\"}\n"),
             (
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_joined_in_order() {
+    fn sections_are_joined_by_order() {
         let row = |id: u32, doc: &str, order: u32| {
             format!(
                 "{{\"_id\":\"{id}\",\"title\":\"T{id}\",\"text\":\"x{id}\\n\",\"doc_id\":\"{doc}\",\"order\":{order}}}\n"
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_where_they_were_put() {
+    fn section_spans_match_the_joined_text() {
         let row = |id: &str, title: &str, order: u32, rest: &str| {
             format!(
                 "{{\"_id\":\"{id}\",\"title\":\"{title}\",\"text\":\"é{id}\",\"doc_id\":\"d\",\"order\":{order}{rest}}}\n"
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn passages_under_one_title_are_documents() {
+    fn passages_with_the_title_of_their_document_are_documents() {
         let row = |id: u32, doc: &str| {
             format!(
                 "{{\"_id\":\"{id}\",\"title\":\"{doc}\",\"text\":\"x\",\"doc_id\":\"{doc}\",\"order\":{id}}}\n"
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_corpus_is_named() {
+    fn missing_corpus_is_named_in_the_error() {
         let dir = folder(&[]);
         let error = collection(dir.path()).unwrap_err().to_string();
         assert!(error.contains("corpus.jsonl"), "{error}");

@@ -7,20 +7,20 @@ use anyhow::{Context, Result, bail};
 
 use crate::collection::{Input, name_of};
 
-/// Whether a folder is a collection rather than one of files.
+/// Whether a folder is a collection.
 pub(crate) fn is_collection(dir: &Path) -> bool {
     ["docs.jsonl", "corpus.jsonl"].iter().any(|name| dir.join(name).is_file())
 }
 
-/// The text and Markdown files at `path`: the file itself, or all below the folder, by name.
+/// Reads the text and Markdown files at `path`: the file itself, or all files below the folder, sorted by name.
 ///
-/// A file in a folder has the source `<folder>:<path in it>`, one of its own `file:<name>`.
+/// A file in a folder has the source `<folder>:<path in it>`, a single file `file:<name>`.
 pub(crate) fn texts_below(path: &Path) -> Result<Vec<Input>> {
     if path.is_dir() {
         let name = name_of(path)?;
         let files = files_below(path, is_text)?;
         if files.is_empty() {
-            bail!("{} holds no collection and no .txt or .md file", path.display());
+            bail!("{} contains no collection and no .txt or .md file", path.display());
         }
         let source = |file: &Path| format!("{name}:{}", file.strip_prefix(path).unwrap_or(file).display());
         return files.iter().map(|file| input(file, source(file))).collect();
@@ -32,7 +32,7 @@ pub(crate) fn texts_below(path: &Path) -> Result<Vec<Input>> {
     Ok(vec![input(path, format!("file:{name}"))?])
 }
 
-/// All files in a folder that are `wanted`, at any depth, by name.
+/// The files below a folder that are `wanted`, at any depth, sorted by name.
 pub(crate) fn files_below(dir: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     walk(dir, wanted, &mut files)?;
@@ -46,7 +46,7 @@ fn walk(dir: &Path, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> Resu
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        // A link could lead in a circle.
+        // Links to folders are not followed, because they may form a cycle.
         if entry.file_type().with_context(context)?.is_dir() {
             walk(&path, wanted, files)?;
         } else if wanted(&path) {
@@ -61,7 +61,7 @@ fn is_text(path: &Path) -> bool {
     matches!(extension.as_deref(), Some("txt" | "md"))
 }
 
-/// A Markdown file is named by its first heading, any other by its name.
+/// A Markdown file is titled by its first heading, any other file by its name.
 fn input(path: &Path, source: String) -> Result<Input> {
     let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
     let is_markdown = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_walked_by_name() {
+    fn files_below_a_folder_are_sorted_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("notes");
         fs::create_dir_all(root.join("b")).unwrap();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unreadable_path_is_named_in_the_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.pdf"), "%PDF").unwrap();
         for path in [dir.path().join("none.txt"), dir.path().join("a.pdf")] {

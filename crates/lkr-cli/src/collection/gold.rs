@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use crate::collection::{
     documents::{Sections, sections},
-    lines::{json_lines, read},
+    lines::{json_lines, parse_lines},
 };
 
-/// The queries of a collection and what answers them.
+/// The queries of a collection and their judgements.
 #[derive(Debug)]
 pub(crate) struct Gold {
-    /// Those that have a judgement, in their order.
+    /// The queries that have a judgement, in order.
     pub(crate) queries: Vec<Query>,
-    /// Where the sections lie that passages are judged by.
+    /// The spans of the judged sections.
     pub(crate) sections: Sections,
 }
 
-/// A query and what was judged for it, by ids in the collection. What is not there has no gain.
+/// A query with its judgements, by ids of the collection. Items without a judgement have no gain.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Query {
     pub(crate) id: String,
@@ -27,7 +27,7 @@ pub(crate) struct Query {
     pub(crate) documents: HashMap<String, f64>,
     /// The gain of each section.
     pub(crate) passages: HashMap<String, f64>,
-    /// The spans that hold the answer, by document.
+    /// The spans that contain the answer, by document.
     pub(crate) spans: HashMap<String, Vec<CharSpan>>,
 }
 
@@ -60,23 +60,23 @@ struct Judgement {
 type Gains = HashMap<String, HashMap<String, f64>>;
 
 impl Gold {
-    /// Reads `queries.jsonl`, and `qrels.tsv` with the judged documents or sections. Where there is `qrels_docs.tsv`, it
-    /// judges the documents; else a judged section stands for its document, and of several of one document the best
-    /// counts. Judged spans are those of `spans.jsonl` and `evidence.jsonl`.
+    /// Reads `queries.jsonl`, and `qrels.tsv` with the judged documents or sections. If there is a `qrels_docs.tsv`, it
+    /// judges the documents. Otherwise a judged section counts for its document, with the best gain if there are
+    /// several. Judged spans come from `spans.jsonl` and `evidence.jsonl`.
     ///
-    /// A `split` is another set of queries over the same documents: `queries_<split>.jsonl`, `qrels_<split>.tsv`.
+    /// A `split` is another set of queries over the same documents, in `queries_<split>.jsonl` and `qrels_<split>.tsv`.
     pub(crate) fn read(dir: &Path, split: Option<&str>) -> Result<Self> {
         let suffix = split.map(|split| format!("_{split}")).unwrap_or_default();
         let rows: Vec<QueryRow> = json_lines(&dir.join(format!("queries{suffix}.jsonl")))?;
         let sections = if dir.join("corpus.jsonl").exists() { sections(dir)? } else { Sections::new() };
-        let (of_docs, of_rows) =
+        let (doc_qrels, row_qrels) =
             (dir.join(format!("qrels_docs{suffix}.tsv")), dir.join(format!("qrels{suffix}.tsv")));
         let (mut documents, mut passages) = (Gains::new(), Gains::new());
-        if of_rows.exists() || !of_docs.exists() {
-            (documents, passages) = gains(&of_rows, &sections)?;
+        if row_qrels.exists() || !doc_qrels.exists() {
+            (documents, passages) = gains(&row_qrels, &sections)?;
         }
-        if of_docs.exists() {
-            (documents, _) = gains(&of_docs, &Sections::new())?;
+        if doc_qrels.exists() {
+            (documents, _) = gains(&doc_qrels, &Sections::new())?;
         }
         let mut spans = spans(dir)?;
         let judged = |QueryRow { id, text }: QueryRow| {
@@ -121,30 +121,30 @@ fn spans(dir: &Path) -> Result<HashMap<String, HashMap<String, Vec<CharSpan>>>> 
             continue;
         }
         for SpanRow { query_id, doc_id, start, end, spans } in json_lines(&path)? {
-            let own = start.zip(end).into_iter().chain(spans);
+            let row_spans = start.zip(end).into_iter().chain(spans);
             let of_doc = found.entry(query_id).or_default().entry(doc_id).or_default();
-            of_doc.extend(own.map(|(start, end)| CharSpan { start, end }));
+            of_doc.extend(row_spans.map(|(start, end)| CharSpan { start, end }));
         }
     }
     Ok(found)
 }
 
 fn judgements(path: &Path) -> Result<Vec<Judgement>> {
-    Ok(read(path, judgement)?.into_iter().flatten().collect())
+    Ok(parse_lines(path, judgement)?.into_iter().flatten().collect())
 }
 
-/// `query-id`, `corpus-id` and `score`, tabs between; nothing where it is the header.
+/// Parses `query-id`, `corpus-id` and `score`, separated by tabs; `None` for the header.
 fn judgement(line: &str) -> Result<Option<Judgement>> {
     let mut fields = line.split('\t').map(str::trim);
     let (query, item, score) = (fields.next(), fields.next(), fields.next());
     let (Some(query), Some(item), Some(score)) = (query, item, score) else {
-        bail!("three columns are needed: query-id, corpus-id, score");
+        bail!("expected three columns: query-id, corpus-id, score");
     };
     if score == "score" {
         return Ok(None);
     }
     let gain: Option<f64> = score.parse().ok().filter(|gain: &f64| gain.is_finite());
-    let gain = gain.with_context(|| format!("{score} is no score"))?;
+    let gain = gain.with_context(|| format!("{score} is not a score"))?;
     Ok(Some(Judgement { query: query.to_owned(), item: item.to_owned(), gain }))
 }
 
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_stand_for_their_documents() {
+    fn judged_sections_count_for_their_documents() {
         let dir = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
         put("queries.jsonl", "{\"_id\":\"q\",\"text\":\"what\"}\n{\"_id\":\"r\",\"text\":\"unjudged\"}\n");
@@ -186,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn bad_judgements_are_named() {
+    fn invalid_judgement_is_named_in_the_error() {
         assert!(judgement("q\td").unwrap_err().to_string().contains("three columns"));
-        assert!(judgement("q\td\tinf").unwrap_err().to_string().contains("inf is no score"));
+        assert!(judgement("q\td\tinf").unwrap_err().to_string().contains("inf is not a score"));
     }
 }

@@ -1,4 +1,4 @@
-//! Files of one record a line.
+//! Files with one record in each line.
 
 use std::{
     fs::File,
@@ -9,16 +9,16 @@ use std::{
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 
-/// The rows of a JSON Lines file; blank lines do not count.
+/// Reads the rows of a JSON Lines file. Blank lines are skipped.
 ///
 /// # Errors
-/// Names the file, and the line that does not hold what it should.
+/// The error names the file and the invalid line.
 pub(crate) fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    read(path, |line| Ok(serde_json::from_str(line)?))
+    parse_lines(path, |line| Ok(serde_json::from_str(line)?))
 }
 
-/// The lines of a text file, each as `parse` reads it; blank lines do not count.
-pub(crate) fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+/// Reads a text file and parses each line. Blank lines are skipped.
+pub(crate) fn parse_lines<T>(path: &Path, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
     let mut rows = Vec::new();
     for (number, line) in BufReader::new(file).lines().enumerate() {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_name_file_and_line() {
+    fn error_names_file_and_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rows.jsonl");
         fs::write(&path, "1\n\n2\n").unwrap();

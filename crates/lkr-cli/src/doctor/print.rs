@@ -20,8 +20,8 @@ fn line(finding: &Finding) -> String {
     let Finding { what, title, remedy, outcome } = finding;
     let title = title.as_ref().map(|title| format!(" ({title:?})")).unwrap_or_default();
     let said = match outcome {
-        RepairOutcome::Left => remedy.clone(),
-        RepairOutcome::Mended => format!("done: {remedy}"),
+        RepairOutcome::Unrepaired => remedy.clone(),
+        RepairOutcome::Repaired => format!("done: {remedy}"),
         RepairOutcome::Queued => format!("when the server runs: {remedy}"),
         RepairOutcome::Failed(reason) => format!("not done: {remedy}: {reason}"),
     };
@@ -30,7 +30,7 @@ fn line(finding: &Finding) -> String {
 
 fn summary(examined: &DoctorReport) -> String {
     let DoctorReport { report, is_partial, aside } = examined;
-    let left = report.findings.iter().filter(|finding| finding.is_left()).count();
+    let left = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
     let mut summary = match *is_partial {
         true => "nothing else was looked at, because the pages of the store are damaged".to_owned(),
         false => format!("{} documents, {} points", report.documents, report.counts.total()),
@@ -47,8 +47,8 @@ fn summary(examined: &DoctorReport) -> String {
 fn object(examined: &DoctorReport) -> Value {
     let finding = |finding: &Finding| {
         let (outcome, reason) = match &finding.outcome {
-            RepairOutcome::Left => ("left", None),
-            RepairOutcome::Mended => ("mended", None),
+            RepairOutcome::Unrepaired => ("left", None),
+            RepairOutcome::Repaired => ("mended", None),
             RepairOutcome::Queued => ("queued", None),
             RepairOutcome::Failed(reason) => ("failed", Some(reason)),
         };

@@ -5,38 +5,38 @@ use serde_json::{Value, json};
 
 use crate::http::Client;
 
-/// Where a server listens unless it is told otherwise.
-const DEFAULT: &str = "http://127.0.0.1:8080";
+/// The default address of a server.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";
 
-/// Which server, and as whom.
+/// The server and the account.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Login {
-    /// The address of the server; http://127.0.0.1:8080 where it is needed and not given.
+    /// Use the server at this address. [default: http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// The account to log in as.
+    /// Log in to this account.
     #[arg(long, value_name = "NAME", default_value = "admin")]
     user: String,
-    /// The file that holds the account's password.
+    /// Read the account's password from this file.
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     password_file: Option<PathBuf>,
-    /// An access token or API key, instead of a password.
+    /// Use this access token or API key instead of a password.
     #[arg(long)]
     token: Option<String>,
 }
 
 impl Login {
-    /// A client for what needs no login.
+    /// A client without a login.
     pub(crate) fn anonymous(&self) -> Client {
-        Client::new(self.server.as_deref().unwrap_or(DEFAULT))
+        Client::new(self.server.as_deref().unwrap_or(DEFAULT_SERVER))
     }
 
-    /// Whether a server was named.
+    /// Whether a server was given.
     pub(crate) const fn names_server(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Whether it was told how.
+    /// Whether a password or a token was given.
     pub(crate) const fn can_log_in(&self) -> bool {
         self.password_file.is_some() || self.token.is_some()
     }
@@ -49,13 +49,13 @@ impl Login {
         }
         let answer = client.post("/auth/login", &self.credentials()?)?;
         let token = answer.data.get("access_token").and_then(|token| token.as_str());
-        Ok(client.with_bearer(token.context("the server's answer to the login holds no access_token")?))
+        Ok(client.with_bearer(token.context("the login response has no access_token")?))
     }
 
-    /// What a login sends.
+    /// The body of a login request.
     fn credentials(&self) -> Result<Value> {
         let Some(file) = &self.password_file else {
-            bail!("this needs a login: give --password-file, or where it is enough --token");
+            bail!("this command needs a login: give --password-file or --token");
         };
         let password = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
         Ok(json!({"username": self.user, "password": password.trim_end_matches(['\r', '\n'])}))

@@ -157,7 +157,7 @@ impl Base {
         };
         let task = Task::ingest(document.doc_id, "tester".into(), input);
         let present = self.catalog.document_state(document.doc_id).await.unwrap();
-        let accepted = Acceptance { task: task.clone(), over: Some(present) };
+        let accepted = Acceptance { task: task.clone(), existing: Some(present) };
         self.catalog.accept(&[accepted], Vec::new()).await.unwrap();
         let present = self.catalog.document_state(document.doc_id).await.unwrap();
         self.catalog.publish(&present, document, &task, self.embedder.is_some(), Vec::new()).await.unwrap();

@@ -268,7 +268,7 @@ async fn file_response(
     let internal = |error| ApiError::internal(&error);
     let sha256 = original.sha256.as_deref();
     let bytes = if is_whole {
-        stored.whole(sha256).await.map_err(internal)?.boxed()
+        stored.read_verified(sha256).await.map_err(internal)?.boxed()
     } else {
         stored.check(sha256).await.map_err(internal)?;
         stored.read(range).await.map_err(internal)?.boxed()

@@ -153,7 +153,7 @@ impl Backup {
         }
         let mut after = None;
         loop {
-            let (page, next) = catalog.kept(after.as_deref(), PAGE).await.during(TAKE)?;
+            let (page, next) = catalog.referenced_revisions(after.as_deref(), PAGE).await.during(TAKE)?;
             for kept in &page {
                 writing.kept(kept).await?;
             }

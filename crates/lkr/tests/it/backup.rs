@@ -1,4 +1,4 @@
-//! Backups that are taken, and put back.
+//! Taking and restoring backups.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -22,8 +22,8 @@ async fn archive(kb: &KnowledgeBase) -> Vec<u8> {
     archive
 }
 
-/// What a search finds, but for the time that it takes.
-async fn answer(kb: &KnowledgeBase, query: &str) -> SearchResponse {
+/// The response of a search, without its duration.
+async fn response(kb: &KnowledgeBase, query: &str) -> SearchResponse {
     let found = kb.search(&SearchRequest::new(query)).await.unwrap();
     SearchResponse { took_ms: 0, ..(*found.response).clone() }
 }
@@ -49,21 +49,21 @@ fn files_below(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_restored_is_what_was_there() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    let ids = fill(&kb, here.path()).await;
+async fn restored_knowledge_base_equals_the_original() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, source.path()).await;
     let archive = archive(&kb).await;
-    assert!(!here.path().join("kb/backup.tmp").exists(), "the copy is gone");
+    assert!(!source.path().join("kb/backup.tmp").exists(), "the temporary copy is deleted");
 
-    let folders = Folders::new(there.path().join("deep/kb"));
+    let folders = Folders::new(target.path().join("deep/kb"));
     let restored = restore(&archive[..], &folders).await.unwrap();
     assert!(restored.faults.is_empty() && !restored.with_secret_key);
-    assert!(files_below(there.path()).iter().all(|path| !path.contains("restoring")));
+    assert!(files_below(target.path()).iter().all(|path| !path.contains("restoring")));
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
     assert_eq!(other.stats().await.unwrap(), kb.stats().await.unwrap());
     for query in ["methane lakes", "Io", "Europa 1"] {
-        assert_eq!(answer(&other, query).await, answer(&kb, query).await);
+        assert_eq!(response(&other, query).await, response(&kb, query).await);
     }
     for id in ids {
         assert_eq!(other.document(id).await.unwrap(), kb.document(id).await.unwrap());
@@ -71,19 +71,19 @@ async fn what_is_restored_is_what_was_there() {
     }
     let titan = other.document(ids[2]).await.unwrap().unwrap();
     assert_eq!(other.original(&titan).await.unwrap().unwrap().size_bytes, 36);
-    // It lives: what comes and goes there comes and goes.
+    // The restored knowledge base accepts writes.
     other.delete(ids[0]).await.unwrap();
     other.add(document("Ganymede", 2)).await.unwrap();
     assert_eq!(other.stats().await.unwrap().counts.l1, 3);
     assert!(kb.document(ids[0]).await.unwrap().is_some());
 }
 
-/// What is deleted while an archive is written is in it, and goes afterwards.
+/// Deleted documents are collected once the archive is written.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_meanwhile_is_in_it() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    let ids = fill(&kb, here.path()).await;
+async fn backup_contains_documents_deleted_while_it_is_written() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, source.path()).await;
     let stats = kb.stats().await.unwrap();
     let backup = kb.backup().await.unwrap();
     let refused = kb.backup().await.unwrap_err();
@@ -95,16 +95,16 @@ async fn what_goes_meanwhile_is_in_it() {
     let mut archive = Vec::new();
     assert!(backup.write(&mut archive).await.unwrap().faults.is_empty());
     drop(backup);
-    let blobs = here.path().join("kb/blobs");
-    let gone = async {
+    let blobs = source.path().join("kb/blobs");
+    let collected = async {
         while files_below(&blobs).len() > 1 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("what was deleted goes");
-    assert_eq!(files_below(&here.path().join("kb/uploads")), Vec::<String>::new());
+    tokio::time::timeout(Duration::from_secs(60), collected).await.expect("deleted documents are collected");
+    assert_eq!(files_below(&source.path().join("kb/uploads")), Vec::<String>::new());
 
-    let folders = Folders::new(there.path());
+    let folders = Folders::new(target.path());
     restore(&archive[..], &folders).await.unwrap();
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
     assert_eq!(other.stats().await.unwrap(), stats);
@@ -113,40 +113,40 @@ async fn what_goes_meanwhile_is_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_restored_over_something_nor_from_damage() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    fill(&kb, here.path()).await;
+async fn restore_over_existing_data_or_from_a_damaged_archive_is_refused() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    fill(&kb, source.path()).await;
     let archive = archive(&kb).await;
 
-    let refused = restore(&archive[..], &Folders::new(here.path().join("kb"))).await.unwrap_err();
+    let refused = restore(&archive[..], &Folders::new(source.path().join("kb"))).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert!(refused.to_string().contains("kb/store already"), "{refused}");
 
-    let folders = Folders::new(there.path());
+    let folders = Folders::new(target.path());
     for at in (600..archive.len() - 2_048).step_by(archive.len() / 20) {
         let mut damaged = archive.clone();
         damaged[at] ^= 0x10;
-        // Between entries lie bytes that mean nothing.
+        // Padding between entries is not checked.
         if let Err(refused) = restore(&damaged[..], &folders).await {
             assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
-            assert_eq!(files_below(there.path()), Vec::<String>::new());
+            assert_eq!(files_below(target.path()), Vec::<String>::new());
         } else {
-            fs::remove_dir_all(there.path()).unwrap();
+            fs::remove_dir_all(target.path()).unwrap();
         }
         let short = restore(&archive[..at], &folders).await.unwrap_err();
         assert_eq!(short.kind(), ErrorKind::Invalid, "{short}");
     }
-    assert_eq!(files_below(there.path()), Vec::<String>::new());
+    assert_eq!(files_below(target.path()), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_one_is_backed_up_too_and_its_secret_key_where_asked_for() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let folders = Folders::new(here.path().join("kb"));
+async fn backup_of_a_closed_knowledge_base_contains_the_secret_key_on_request() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folders = Folders::new(source.path().join("kb"));
     assert_eq!(open_backup(&folders).await.unwrap_err().kind(), ErrorKind::NotFound);
     let kb = KnowledgeBase::open(&folders.data_dir).await.unwrap();
-    let ids = fill(&kb, here.path()).await;
+    let ids = fill(&kb, source.path()).await;
     assert_eq!(open_backup(&folders).await.unwrap_err().kind(), ErrorKind::Conflict);
     kb.close().await;
     fs::write(folders.data_dir.join("secret.key"), "00").unwrap();
@@ -157,7 +157,7 @@ async fn a_closed_one_is_backed_up_too_and_its_secret_key_where_asked_for() {
         let mut archive = Vec::new();
         backup.write(&mut archive).await.unwrap();
         drop(backup);
-        let to = Folders::new(there.path().join(with_key.to_string()));
+        let to = Folders::new(target.path().join(with_key.to_string()));
         let restored = restore(&archive[..], &to).await.unwrap();
         assert_eq!(restored.with_secret_key, with_key);
         assert_eq!(to.data_dir.join("secret.key").exists(), with_key);
@@ -166,47 +166,46 @@ async fn a_closed_one_is_backed_up_too_and_its_secret_key_where_asked_for() {
     }
 }
 
-/// What is gone, cut off or flipped keeps nothing else from being saved.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_named() {
-    let here = tempfile::tempdir().unwrap();
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    let ids = fill(&kb, here.path()).await;
-    let text = files_below(&here.path().join("kb/blobs/texts"))
+async fn backup_names_missing_and_damaged_files_and_saves_the_rest() {
+    let source = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, source.path()).await;
+    let text = files_below(&source.path().join("kb/blobs/texts"))
         .into_iter()
         .find(|path| path.contains(&ids[0].to_string()));
     let mut flipped = fs::read(text.as_ref().unwrap()).unwrap();
     flipped[5] ^= 1;
     fs::write(text.as_ref().unwrap(), &flipped).unwrap();
-    let uploads = files_below(&here.path().join("kb/uploads"));
+    let uploads = files_below(&source.path().join("kb/uploads"));
     fs::write(&uploads[0], "").unwrap();
-    for gone in [false, true] {
-        if gone {
+    for is_missing in [false, true] {
+        if is_missing {
             fs::remove_file(&uploads[0]).unwrap();
         }
         let mut archive = Vec::new();
         let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
         let (missing, damaged) = (&done.faults.missing, &done.faults.damaged);
-        assert_eq!((missing.len(), damaged.len()), if gone { (1, 1) } else { (0, 2) }, "{done:?}");
+        assert_eq!((missing.len(), damaged.len()), if is_missing { (1, 1) } else { (0, 2) }, "{done:?}");
         assert!(text.as_ref().unwrap().ends_with(&damaged[0]), "{done:?}");
-        let original = if gone { &missing[0] } else { &damaged[1] };
+        let original = if is_missing { &missing[0] } else { &damaged[1] };
         assert!(uploads[0].ends_with(original), "{done:?}");
-        let to = Folders::new(here.path().join(gone.to_string()));
+        let to = Folders::new(source.path().join(is_missing.to_string()));
         assert_eq!(restore(&archive[..], &to).await.unwrap().faults, done.faults);
         let other = KnowledgeBase::open(&to.data_dir).await.unwrap();
         assert!(other.text(ids[1]).await.unwrap().is_some());
     }
 }
 
-/// A folder that is a link, as those are that lie on a disk of their own.
+/// A folder may be a link to another disk.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn folders_elsewhere_are_filled_where_they_are() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    let ids = fill(&kb, here.path()).await;
+async fn restore_follows_a_linked_uploads_folder() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    let ids = fill(&kb, source.path()).await;
     let archive = archive(&kb).await;
-    let (data, elsewhere) = (there.path().join("kb"), there.path().join("elsewhere"));
+    let (data, elsewhere) = (target.path().join("kb"), target.path().join("elsewhere"));
     fs::create_dir(&data).unwrap();
     fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, data.join("uploads")).unwrap();
@@ -217,22 +216,22 @@ async fn folders_elsewhere_are_filled_where_they_are() {
     assert!(other.original(&titan).await.unwrap().is_some());
 }
 
-/// Whoever hangs up while the copy is made leaves none.
+/// A client disconnects while the copy is made.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_that_is_dropped_early_is_none() {
-    let here = tempfile::tempdir().unwrap();
-    let kb = KnowledgeBase::open(here.path().join("kb")).await.unwrap();
-    fill(&kb, here.path()).await;
-    let copy = here.path().join("kb/backup.tmp");
+async fn dropped_backup_leaves_no_copy() {
+    let source = tempfile::tempdir().unwrap();
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    fill(&kb, source.path()).await;
+    let copy = source.path().join("kb/backup.tmp");
     for _ in 0..20 {
         let dropped = tokio::time::timeout(Duration::from_micros(300), kb.backup()).await;
         drop(dropped);
-        let gone = async {
+        let collected = async {
             while copy.exists() || kb.backup().await.is_err() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), gone).await.expect("the next backup can be made");
+        tokio::time::timeout(Duration::from_secs(60), collected).await.expect("the next backup succeeds");
     }
     archive(&kb).await;
 }

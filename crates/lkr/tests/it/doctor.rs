@@ -1,4 +1,4 @@
-//! Each kind of damage: it is named, mended, not found again, and the knowledge base answers as before.
+//! Each kind of damage is reported and repaired, and the knowledge base then answers as before.
 
 use std::{
     fs,
@@ -23,8 +23,8 @@ use lkr_store_lmdb::{LmdbOptions, LmdbStore};
 
 const DOCUMENTS: u32 = 6;
 
-/// A folder with a knowledge base that is closed.
-struct Ground {
+/// A closed knowledge base in a folder.
+struct ClosedKb {
     folder: tempfile::TempDir,
     documents: Vec<Document>,
 }
@@ -36,17 +36,17 @@ fn text(n: u32) -> String {
     format!("# Whale {n}\n\n{}", (0..5).map(section).collect::<Vec<_>>().join("\n"))
 }
 
-impl Ground {
+impl ClosedKb {
     async fn new() -> Self {
-        let mut ground = Self { folder: tempfile::tempdir().unwrap(), documents: Vec::new() };
-        let kb = ground.open().await;
+        let mut closed = Self { folder: tempfile::tempdir().unwrap(), documents: Vec::new() };
+        let kb = closed.open().await;
         for n in 0..DOCUMENTS {
             let document =
                 NewDocument { text: text(n), source: format!("source {n}"), ..NewDocument::default() };
-            ground.documents.push(kb.add(document).await.unwrap());
+            closed.documents.push(kb.add(document).await.unwrap());
         }
         kb.close().await;
-        ground
+        closed
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -54,14 +54,14 @@ impl Ground {
     }
 
     fn store(&self) -> LmdbStore {
-        // What was closed a moment ago may have reads under way.
+        // A knowledge base that was just closed may still have reads in progress.
         for _ in 0..1_000 {
             match LmdbStore::open(&self.path("store"), LmdbOptions::default()) {
                 Err(error) if error.is_retryable() => std::thread::sleep(Duration::from_millis(10)),
                 opened => return opened.unwrap(),
             }
         }
-        unreachable!("the store stays locked")
+        unreachable!("the store remains locked")
     }
 
     async fn open(&self) -> KnowledgeBase {
@@ -82,24 +82,25 @@ impl Ground {
             .unwrap()
     }
 
-    async fn examined(&self, repair: bool) -> DoctorReport {
+    async fn examine(&self, repair: bool) -> DoctorReport {
         drop(self.store());
         let options = Options { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() };
         examine(options).await.unwrap()
     }
 
     async fn findings(&self) -> Vec<String> {
-        self.examined(false).await.report.findings.into_iter().map(|finding| finding.what).collect()
+        self.examine(false).await.report.findings.into_iter().map(|finding| finding.what).collect()
     }
 
-    /// The damage is named; mending it, and letting the workers do what is left to them, leaves nothing to be found,
-    /// and all documents as they were.
-    async fn heals(&self, says: &str) {
+    /// Asserts that a check reports the damage, and that after a repair and the queued tasks, nothing is reported and all
+    /// documents are as they were.
+    async fn assert_repairs(&self, expected: &str) {
         let before = self.findings().await;
-        assert!(before.iter().any(|what| what.contains(says)), "{says}: {before:?}");
-        let mended = self.examined(true).await;
-        let left: Vec<_> = mended.report.findings.iter().filter(|finding| finding.is_left()).collect();
-        assert!(left.is_empty(), "{left:?}");
+        assert!(before.iter().any(|what| what.contains(expected)), "{expected}: {before:?}");
+        let repaired = self.examine(true).await;
+        let unrepaired: Vec<_> =
+            repaired.report.findings.iter().filter(|finding| finding.is_unrepaired()).collect();
+        assert!(unrepaired.is_empty(), "{unrepaired:?}");
         let kb = self.open().await;
         while kb.queued().await.unwrap() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -113,7 +114,7 @@ impl Ground {
             assert!(found.response.results.iter().any(|result| result.doc_id == id), "{n}");
         }
         kb.close().await;
-        assert_eq!(self.findings().await, Vec::<String>::new(), "after {says}");
+        assert_eq!(self.findings().await, Vec::<String>::new(), "after {expected}");
     }
 
     fn first(&self) -> &Document {
@@ -135,109 +136,111 @@ fn point(document: &Document, layer: Layer, n: u32) -> PointId {
 }
 
 #[tokio::test]
-async fn what_is_whole_is_left_as_it_is() {
-    let ground = Ground::new().await;
-    assert_eq!(ground.findings().await, Vec::<String>::new());
-    let mended = ground.examined(true).await;
-    assert_eq!((mended.report.documents, mended.report.findings.len()), (u64::from(DOCUMENTS), 0));
-    assert!(mended.aside.is_none());
-    let open = ground.open().await;
-    let options = Options { folders: Folders::new(ground.folder.path()), repair: true, readers: Vec::new() };
+async fn doctor_finds_nothing_in_an_undamaged_knowledge_base() {
+    let closed = ClosedKb::new().await;
+    assert_eq!(closed.findings().await, Vec::<String>::new());
+    let repaired = closed.examine(true).await;
+    assert_eq!((repaired.report.documents, repaired.report.findings.len()), (u64::from(DOCUMENTS), 0));
+    assert!(repaired.aside.is_none());
+    let open = closed.open().await;
+    let options = Options { folders: Folders::new(closed.folder.path()), repair: true, readers: Vec::new() };
     assert_eq!(examine(options).await.unwrap_err().kind(), ErrorKind::Conflict);
     open.close().await;
 }
 
 #[tokio::test]
-async fn missing_points_are_made_again_in_every_layer() {
+async fn missing_points_are_repaired_in_every_layer() {
     for layer in Layer::ALL {
-        let ground = Ground::new().await;
-        let vectors = ground.store().vectors();
-        vectors.delete(&layer.into(), &only(point(ground.first(), layer, 0))).await.unwrap();
+        let closed = ClosedKb::new().await;
+        let vectors = closed.store().vectors();
+        vectors.delete(&layer.into(), &only(point(closed.first(), layer, 0))).await.unwrap();
         drop(vectors);
-        ground.heals(&format!("1 points of document {} in {layer} are missing", ground.first().doc_id)).await;
+        closed
+            .assert_repairs(&format!("1 points of document {} in {layer} are missing", closed.first().doc_id))
+            .await;
     }
 }
 
 #[tokio::test]
-async fn points_that_say_something_else_are_made_again() {
-    let ground = Ground::new().await;
-    let vectors = ground.store().vectors();
+async fn points_that_differ_from_the_document_are_repaired() {
+    let closed = ClosedKb::new().await;
+    let vectors = closed.store().vectors();
     let chunks = Collection::from(Layer::Chunks);
-    let ids: Vec<_> = ground.documents.iter().map(|document| point(document, Layer::Chunks, 0)).collect();
+    let ids: Vec<_> = closed.documents.iter().map(|document| point(document, Layer::Chunks, 0)).collect();
     let mut points: Vec<_> =
         vectors.get(&chunks, &ids, Include::All).await.unwrap().into_iter().map(Option::unwrap).collect();
-    points[0].payload["text"] = "what never stood there".into();
+    points[0].payload["text"] = "text that is not in the document".into();
     points[1].dense = None;
     points[2].origin.ordinal += 1;
     points[3].tags = Tags::new();
     points[4].payload = "nothing".into();
     vectors.upsert(&chunks, points).await.unwrap();
     drop(vectors);
-    let findings = ground.findings().await.join("\n");
-    for says in
-        ["are not what stands in the text", "have no dense vectors", "are of another place", "other tags"]
+    let findings = closed.findings().await.join("\n");
+    for expected in
+        ["differ from the text", "have no dense vectors", "have the wrong position", "have tags that differ"]
     {
-        assert!(findings.contains(says), "{says}: {findings}");
+        assert!(findings.contains(expected), "{expected}: {findings}");
     }
-    ground.heals("cannot be read").await;
+    closed.assert_repairs("cannot be read").await;
 }
 
 #[tokio::test]
-async fn lesson_05_what_belongs_to_nothing_is_found_and_removed() {
-    let ground = Ground::new().await;
-    let (store, stranger) = (ground.store(), DocId::new());
+async fn lesson_05_orphaned_data_is_found_and_removed() {
+    let closed = ClosedKb::new().await;
+    let (store, orphan) = (closed.store(), DocId::new());
     let chunks = Collection::from(Layer::Chunks);
-    let own =
-        store.vectors().get(&chunks, &[point(ground.first(), Layer::Chunks, 0)], Include::All).await.unwrap();
-    let mut planted = own[0].clone().unwrap();
-    planted.id = PointId::derive(stranger, 1, Layer::Chunks, 0);
-    planted.origin.doc_id = stranger;
+    let original =
+        store.vectors().get(&chunks, &[point(closed.first(), Layer::Chunks, 0)], Include::All).await.unwrap();
+    let mut planted = original[0].clone().unwrap();
+    planted.id = PointId::derive(orphan, 1, Layer::Chunks, 0);
+    planted.origin.doc_id = orphan;
     store.vectors().upsert(&chunks, vec![planted]).await.unwrap();
     store
         .state()
         .apply(vec![
-            Write::put(format!("content/{}/{stranger}", "0".repeat(64)), Expect::Any, ""),
-            Write::put(format!("simhash/{stranger}"), Expect::Any, "0123456789abcdef"),
+            Write::put(format!("content/{}/{orphan}", "0".repeat(64)), Expect::Any, ""),
+            Write::put(format!("simhash/{orphan}"), Expect::Any, "0123456789abcdef"),
             Write::put(format!("active/{}", DocId::new()), Expect::Any, lkr::TaskId::new().to_string()),
         ])
         .await
         .unwrap();
     drop(store);
-    let blobs = Arc::new(LocalFileSystem::new_with_prefix(ground.path("blobs")).unwrap());
-    Texts::new(blobs).put(stranger, 1, "a text").await.unwrap();
-    let file = format!("uploads/2026/11/{stranger}_a.txt");
-    fs::create_dir_all(ground.path(&file).parent().unwrap()).unwrap();
-    fs::write(ground.path(&file), "a file").unwrap();
-    fs::write(ground.path("uploads/mine.txt"), "not lkr's").unwrap();
-    let half = ground.text_path(ground.first()).with_extension("").display().to_string() + "#1";
-    fs::write(&half, "half").unwrap();
-    let findings = ground.findings().await;
+    let blobs = Arc::new(LocalFileSystem::new_with_prefix(closed.path("blobs")).unwrap());
+    Texts::new(blobs).put(orphan, 1, "a text").await.unwrap();
+    let file = format!("uploads/2026/11/{orphan}_a.txt");
+    fs::create_dir_all(closed.path(&file).parent().unwrap()).unwrap();
+    fs::write(closed.path(&file), "a file").unwrap();
+    fs::write(closed.path("uploads/mine.txt"), "not lkr's").unwrap();
+    let partial = closed.text_path(closed.first()).with_extension("").display().to_string() + "#1";
+    fs::write(&partial, "half").unwrap();
+    let findings = closed.findings().await;
     assert_eq!(findings.len(), 7, "{findings:?}");
-    ground.heals("there are points of document").await;
-    assert!(!ground.path(&file).exists() && !Path::new(&half).exists());
-    // They lie aside: they may have been somebody's all the same.
-    let aside = fs::read_dir(ground.path("lost+found")).unwrap().next().unwrap().unwrap().path();
+    closed.assert_repairs("orphaned points of document").await;
+    assert!(!closed.path(&file).exists() && !Path::new(&partial).exists());
+    // They are moved aside, because they may be the only copy.
+    let aside = fs::read_dir(closed.path("lost+found")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::read_to_string(aside.join(&file)).unwrap(), "a file");
-    let text = format!("blobs/texts/{}/{stranger}-1", stranger.to_string().get(30..).unwrap());
+    let text = format!("blobs/texts/{}/{orphan}-1", orphan.to_string().get(30..).unwrap());
     assert_eq!(fs::read_to_string(aside.join(text)).unwrap(), "a text");
-    assert!(ground.path("uploads/mine.txt").exists());
+    assert!(closed.path("uploads/mine.txt").exists());
 }
 
 #[tokio::test]
-async fn indexes_and_tasks_are_put_right() {
-    let ground = Ground::new().await;
-    let first = ground.first();
-    let store = ground.store();
+async fn text_indexes_and_lost_tasks_are_repaired() {
+    let closed = ClosedKb::new().await;
+    let first = closed.first();
+    let store = closed.store();
     let fingerprint = first.fingerprint.clone().unwrap();
     store
         .state()
         .apply(vec![
             Write::delete(format!("content/{}/{}", fingerprint.sha256, first.doc_id), Expect::Any),
-            Write::put(format!("simhash/{}", ground.documents[1].doc_id), Expect::Any, "0000000000000000"),
+            Write::put(format!("simhash/{}", closed.documents[1].doc_id), Expect::Any, "0000000000000000"),
         ])
         .await
         .unwrap();
-    // A task that nobody would work on: its text is the first document's.
+    // A task that is not queued, with the text of the first document.
     let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
     let task = Task::replace(first.doc_id, first.created_by.clone(), input);
     let record = serde_json::json!({
@@ -259,74 +262,73 @@ async fn indexes_and_tasks_are_put_right() {
         .apply(vec![Write::put(format!("task/{}", task.task_id), Expect::Any, record)])
         .await
         .unwrap();
-    let blobs = Arc::new(LocalFileSystem::new_with_prefix(ground.path("blobs")).unwrap());
+    let blobs = Arc::new(LocalFileSystem::new_with_prefix(closed.path("blobs")).unwrap());
     Texts::new(blobs).put(first.doc_id, first.revision + 1, text(0)).await.unwrap();
     drop(store);
-    let findings = ground.findings().await.join("\n");
-    assert!(findings.contains("is not in the indexes of texts"), "{findings}");
-    ground.heals("has not ended, and nobody would work on it").await;
+    let findings = closed.findings().await.join("\n");
+    assert!(findings.contains("is not in the text indexes"), "{findings}");
+    closed.assert_repairs("has not ended, but is not queued").await;
 }
 
-/// A record that cannot be read is kept aside, and so is what may have been its document's.
 #[tokio::test]
-async fn what_lost_its_record_is_moved_aside() {
-    let ground = Ground::new().await;
-    let first = ground.first().clone();
-    let store = ground.store();
+async fn unreadable_record_and_its_text_are_moved_aside() {
+    let closed = ClosedKb::new().await;
+    let first = closed.first().clone();
+    let store = closed.store();
     let key = format!("doc/{}", first.doc_id);
-    store.state().apply(vec![Write::put(key.clone(), Expect::Any, "what is no record")]).await.unwrap();
+    store.state().apply(vec![Write::put(key.clone(), Expect::Any, "not a record")]).await.unwrap();
     drop(store);
-    let mended = ground.examined(true).await;
-    let aside = mended.aside.unwrap();
-    assert_eq!(fs::read_to_string(aside.join("records").join(&key)).unwrap(), "what is no record");
+    let repaired = closed.examine(true).await;
+    let aside = repaired.aside.unwrap();
+    assert_eq!(fs::read_to_string(aside.join("records").join(&key)).unwrap(), "not a record");
     let id = first.doc_id.to_string();
     let kept = aside.join(format!("blobs/texts/{}/{id}-{}", id.get(30..).unwrap(), first.revision));
     assert_eq!(fs::read_to_string(kept).unwrap(), text(0));
-    assert_eq!(ground.findings().await, Vec::<String>::new());
-    let kb = ground.open().await;
+    assert_eq!(closed.findings().await, Vec::<String>::new());
+    let kb = closed.open().await;
     assert!(kb.document(first.doc_id).await.unwrap().is_none());
     assert_eq!(kb.stats().await.unwrap().counts.l1, u64::from(DOCUMENTS) - 1);
     kb.close().await;
 }
 
-/// Mending leaves the collections as they are, also those that somebody has begun to fill.
+/// A repair leaves all collections alone, including those of an unfinished re-embedding.
 #[tokio::test]
-async fn collections_are_neither_made_nor_dropped() {
-    let ground = Ground::new().await;
-    let vectors = ground.store().vectors();
+async fn repair_neither_creates_nor_drops_collections() {
+    let closed = ClosedKb::new().await;
+    let vectors = closed.store().vectors();
     for layer in Layer::ALL {
         let collection = Collection::new(format!("{layer}.0123456789ab")).unwrap();
         vectors.ensure(&CollectionSpec { collection, dense: None }).await.unwrap();
     }
-    vectors.delete(&Layer::L1.into(), &only(point(ground.first(), Layer::L1, 0))).await.unwrap();
+    vectors.delete(&Layer::L1.into(), &only(point(closed.first(), Layer::L1, 0))).await.unwrap();
     let before = vectors.collections().await.unwrap();
     drop(vectors);
-    let mended = ground.examined(true).await;
+    let repaired = closed.examine(true).await;
     assert!(
-        mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Queued),
-        "{mended:?}"
+        repaired.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Queued),
+        "{repaired:?}"
     );
-    let store = ground.store();
+    let store = closed.store();
     assert_eq!(store.vectors().collections().await.unwrap(), before);
     assert_eq!(store.queue().len().await.unwrap(), 1);
 }
 
-/// Changes the file of the closed store where these bytes stand, in pages with rows of tables.
-fn change(ground: &Ground, wanted: &[u8], change: impl Fn(&mut [u8], usize)) {
-    drop(ground.store());
-    let data = ground.path("store/kb/data.mdb");
+/// Edits the data file of the closed store wherever these bytes occur in a page with rows.
+fn edit_data_file(closed: &ClosedKb, wanted: &[u8], edit_data_file: impl Fn(&mut [u8], usize)) {
+    drop(closed.store());
+    let data = closed.path("store/kb/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
     let found = bytes.windows(wanted.len()).enumerate().filter(|(_, found)| *found == wanted);
     let found: Vec<_> = found.map(|(at, _)| at).filter(|at| bytes[at / 4_096 * 4_096 + 10] == 2).collect();
     assert!(!found.is_empty());
-    found.into_iter().for_each(|at| change(&mut bytes, at));
+    found.into_iter().for_each(|at| edit_data_file(&mut bytes, at));
     fs::write(&data, bytes).unwrap();
 }
 
-/// Damages the value of the row with this key beyond what its checksum can tell.
-fn tear(ground: &Ground, key: &str) {
-    change(ground, key.as_bytes(), |bytes, at| {
-        // Before the key stand the lengths of the value and of the key.
+/// Damages the value of the row with this key, so that its checksum does not match.
+fn damage_row(closed: &ClosedKb, key: &str) {
+    edit_data_file(closed, key.as_bytes(), |bytes, at| {
+        // The lengths of the value and of the key precede the key.
         let length = |at| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
         if length(at - 2) == key.len() {
             let end = at + key.len() + length(at - 8);
@@ -335,110 +337,110 @@ fn tear(ground: &Ground, key: &str) {
     });
 }
 
-/// What cannot be read is told, and keeps nothing else from being looked at.
 #[tokio::test]
-async fn damaged_rows_stop_nobody_from_looking() {
-    let ground = Ground::new().await;
-    let [first, second, third, ..] = &*ground.documents else { panic!("six documents") };
+async fn damaged_rows_do_not_stop_the_check() {
+    let closed = ClosedKb::new().await;
+    let [first, second, third, ..] = &*closed.documents else { panic!("six documents") };
     let doc = format!("doc/{}", first.doc_id);
     let simhash = format!("simhash/{}", second.doc_id);
-    tear(&ground, &doc);
-    tear(&ground, &simhash);
-    fs::remove_file(ground.text_path(third)).unwrap();
-    let examined = ground.examined(false).await;
-    let findings: Vec<_> = examined.report.findings.iter().map(|finding| finding.what.as_str()).collect();
-    let says = [
+    damage_row(&closed, &doc);
+    damage_row(&closed, &simhash);
+    fs::remove_file(closed.text_path(third)).unwrap();
+    let checked = closed.examine(false).await;
+    let findings: Vec<_> = checked.report.findings.iter().map(|finding| finding.what.as_str()).collect();
+    let expected = [
         format!("the record {doc} is damaged"),
         format!("the record {simhash} is damaged"),
-        format!("what the indexes of texts say of document {} cannot be looked at", second.doc_id),
+        format!("the text index entries of document {} cannot be checked", second.doc_id),
         format!("the text of document {} cannot be read", third.doc_id),
     ];
-    for says in &says {
-        assert!(findings.iter().any(|what| what.contains(says)), "{says}: {findings:?}");
+    for expected in &expected {
+        assert!(findings.iter().any(|what| what.contains(expected)), "{expected}: {findings:?}");
     }
-    assert_eq!(findings.len(), says.len(), "{findings:?}");
-    assert_eq!(examined.report.documents, u64::from(DOCUMENTS) - 1);
+    assert_eq!(findings.len(), expected.len(), "{findings:?}");
+    assert_eq!(checked.report.documents, u64::from(DOCUMENTS) - 1);
 }
 
 #[tokio::test]
-async fn a_damaged_alias_stops_nobody_from_looking() {
-    let ground = Ground::new().await;
-    let spec = ground.store().vectors().describe(&Layer::L2.into()).await.unwrap().unwrap();
+async fn damaged_alias_does_not_stop_the_check() {
+    let closed = ClosedKb::new().await;
+    let spec = closed.store().vectors().describe(&Layer::L2.into()).await.unwrap().unwrap();
     let name = spec.collection.name().to_owned();
-    change(&ground, name.as_bytes(), |bytes, at| {
-        // The alias and a checksum stand before it.
+    edit_data_file(&closed, name.as_bytes(), |bytes, at| {
+        // The alias and a checksum precede the name.
         if bytes[at - 6..at - 4] == *b"l2" {
             bytes[at + 3..at + 8].fill(0);
         }
     });
-    let examined = ground.examined(false).await;
-    assert_eq!(examined.report.documents, u64::from(DOCUMENTS));
-    ground.heals("the alias l2 leads to no collection").await;
+    let checked = closed.examine(false).await;
+    assert_eq!(checked.report.documents, u64::from(DOCUMENTS));
+    closed.assert_repairs("the alias l2 leads to no collection").await;
 }
 
 #[tokio::test]
-async fn one_damaged_point_is_one() {
-    let ground = Ground::new().await;
-    change(&ground, b"whale number 0 rests at place 3", |bytes, at| bytes[at] = b'W');
-    let findings = ground.findings().await;
-    let says = format!("1 points of document {} in chunks cannot be read", ground.first().doc_id);
-    assert!(findings.contains(&says), "{findings:?}");
-    ground.heals("is damaged").await;
+async fn damaged_point_is_reported_once() {
+    let closed = ClosedKb::new().await;
+    edit_data_file(&closed, b"whale number 0 rests at place 3", |bytes, at| bytes[at] = b'W');
+    let findings = closed.findings().await;
+    let expected = format!("1 points of document {} in chunks cannot be read", closed.first().doc_id);
+    assert!(findings.contains(&expected), "{findings:?}");
+    closed.assert_repairs("is damaged").await;
 }
 
-/// The checksum of a record tells nothing of its key. What its other places say is not thrown away.
+/// The checksum of a record does not cover its key, so data under a damaged key is not thrown away.
 #[tokio::test]
-async fn a_record_under_a_damaged_key_is_told_and_nothing_of_it_goes() {
-    let ground = Ground::new().await;
-    // With a greater digit at its end the key keeps its place among the others.
-    let first = ground.documents.iter().find(|document| !document.doc_id.to_string().ends_with('f')).unwrap();
-    let own = format!("doc/{}", first.doc_id);
-    let wrong = format!("{}f", own.strip_suffix(|_: char| true).unwrap());
+async fn record_under_a_damaged_key_is_reported_and_left_unchanged() {
+    let closed = ClosedKb::new().await;
+    // A greater last digit keeps the order of the keys.
+    let first = closed.documents.iter().find(|document| !document.doc_id.to_string().ends_with('f')).unwrap();
+    let original = format!("doc/{}", first.doc_id);
+    let damaged_key = format!("{}f", original.strip_suffix(|_: char| true).unwrap());
     let rename = |from: &str, to: &str| {
         let (from, to) = (from.as_bytes(), to.as_bytes());
-        change(&ground, from, |bytes, at| bytes[at..at + to.len()].copy_from_slice(to));
+        edit_data_file(&closed, from, |bytes, at| bytes[at..at + to.len()].copy_from_slice(to));
     };
-    rename(&own, &wrong);
+    rename(&original, &damaged_key);
     for repair in [false, true] {
-        let examined = ground.examined(repair).await;
-        let [finding] = &*examined.report.findings else { panic!("{:?}", examined.report.findings) };
+        let checked = closed.examine(repair).await;
+        let [finding] = &*checked.report.findings else { panic!("{:?}", checked.report.findings) };
         assert!(finding.what.contains("the key of its record may be damaged"), "{}", finding.what);
         assert!(finding.what.contains(&first.doc_id.to_string()), "{}", finding.what);
-        assert!(finding.is_left() && examined.aside.is_none());
+        assert!(finding.is_unrepaired() && checked.aside.is_none());
     }
-    // With the key as it was, everything is there.
-    rename(&wrong, &own);
-    assert_eq!(ground.findings().await, Vec::<String>::new());
+    // Once the key is restored, everything is found.
+    rename(&damaged_key, &original);
+    assert_eq!(closed.findings().await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_knowledge_base_without_its_data_is_not_made_anew() {
-    let ground = Ground::new().await;
-    drop(ground.store());
-    let data = ground.path("store/kb/data.mdb");
+async fn missing_data_file_is_reported_and_not_recreated() {
+    let closed = ClosedKb::new().await;
+    drop(closed.store());
+    let data = closed.path("store/kb/data.mdb");
     fs::remove_file(&data).unwrap();
     for repair in [false, true] {
-        let options = Options { folders: Folders::new(ground.folder.path()), repair, readers: Vec::new() };
-        let examined = examine(options).await.unwrap();
-        assert_eq!(examined.report.findings[0].what, "store/kb/data.mdb is missing");
-        assert!(examined.is_partial && examined.report.findings.iter().all(lkr::doctor::Finding::is_left));
+        let options = Options { folders: Folders::new(closed.folder.path()), repair, readers: Vec::new() };
+        let checked = examine(options).await.unwrap();
+        assert_eq!(checked.report.findings[0].what, "store/kb/data.mdb is missing");
+        assert!(
+            checked.is_partial && checked.report.findings.iter().all(lkr::doctor::Finding::is_unrepaired)
+        );
         assert!(!data.exists());
     }
-    let refused = LmdbStore::open(&ground.path("store"), LmdbOptions::default()).unwrap_err().to_string();
+    let refused = LmdbStore::open(&closed.path("store"), LmdbOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("is missing: restore a backup"), "{refused}");
 
-    fs::remove_dir_all(ground.path("store")).unwrap();
-    let refused = KnowledgeBase::open(ground.folder.path()).await.unwrap_err();
+    fs::remove_dir_all(closed.path("store")).unwrap();
+    let refused = KnowledgeBase::open(closed.folder.path()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert!(refused.to_string().contains("there are texts in"), "{refused}");
-    assert!(ground.text_path(ground.first()).exists());
+    assert!(closed.text_path(closed.first()).exists());
 }
 
-/// A wrong text is never answered, and what is lost for good is said.
 #[tokio::test]
-async fn a_damaged_text_is_named_and_never_shown() {
-    let ground = Ground::new().await;
-    let path = ground.text_path(ground.first());
+async fn damaged_text_is_reported_and_never_returned() {
+    let closed = ClosedKb::new().await;
+    let path = closed.text_path(closed.first());
     let whole = fs::read(&path).unwrap();
     for damage in ["flip", "cut", "gone"] {
         let mut bytes = whole.clone();
@@ -452,22 +454,22 @@ async fn a_damaged_text_is_named_and_never_shown() {
         } else {
             fs::write(&path, &bytes).unwrap();
         }
-        let says = format!("the text of document {} cannot be read", ground.first().doc_id);
-        assert!(ground.findings().await.iter().any(|what| what.contains(&says)), "{damage}");
-        let mended = ground.examined(true).await;
+        let expected = format!("the text of document {} cannot be read", closed.first().doc_id);
+        assert!(closed.findings().await.iter().any(|what| what.contains(&expected)), "{damage}");
+        let repaired = closed.examine(true).await;
         assert!(
-            mended.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Left),
+            repaired.report.findings.iter().all(|finding| finding.outcome == RepairOutcome::Unrepaired),
             "{damage}"
         );
-        let kb = ground.open().await;
-        let error = kb.text(ground.first().doc_id).await.unwrap_err();
+        let kb = closed.open().await;
+        let error = kb.text(closed.first().doc_id).await.unwrap_err();
         assert!(
-            damage == "gone" || error.to_string().contains(&ground.first().doc_id.to_string()),
+            damage == "gone" || error.to_string().contains(&closed.first().doc_id.to_string()),
             "{error}"
         );
-        assert!(kb.text_in_parts(ground.first().doc_id).await.is_err());
+        assert!(kb.text_in_parts(closed.first().doc_id).await.is_err());
         kb.close().await;
         fs::write(&path, &whole).unwrap();
     }
-    assert_eq!(ground.findings().await, Vec::<String>::new());
+    assert_eq!(closed.findings().await, Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! Files that are added to a knowledge base.
+//! Adding files to a knowledge base.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -8,9 +8,9 @@ use lkr::{
 };
 use lkr_vectors::{FailingVectors, MemoryVectors};
 
-use crate::common::{Ground, document, ended, until};
+use crate::common::{TestStores, document, wait_for_task, wait_until};
 
-async fn found(kb: &KnowledgeBase, query: &str) -> Vec<String> {
+async fn search_texts(kb: &KnowledgeBase, query: &str) -> Vec<String> {
     let found = kb.search(&SearchRequest { mode: Mode::Layered, ..SearchRequest::new(query) }).await.unwrap();
     found.response.results.iter().map(|result| result.text.clone()).collect()
 }
@@ -19,7 +19,7 @@ fn reader(folder: &Path) -> FileReader {
     FileReader::in_process(folder.join("spool"), FileTools::default()).unwrap()
 }
 
-/// A page that is an article, with navigation around it.
+/// A page with an article and navigation around it.
 fn page() -> String {
     let paragraph = "Io has hundreds of volcanoes, and its ground is coloured by what they throw out. Jupiter pulls \
         at it from one side, its sisters from the other, and what is bent so for ever grows hot inside, \
@@ -32,7 +32,7 @@ fn page() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_surrounds_an_article_is_kept_and_finds_nothing() {
+async fn page_furniture_is_kept_and_not_searchable() {
     let folder = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::builder().build().await.unwrap();
     let path = folder.path().join("io.html");
@@ -41,15 +41,15 @@ async fn what_surrounds_an_article_is_kept_and_finds_nothing() {
     assert_eq!((document.title.as_str(), document.source.as_str()), ("io", "file:io.html"));
     let text = kb.text(document.doc_id).await.unwrap().unwrap();
     assert!(text.contains("zebrafish imprint"), "{text}");
-    assert!(!found(&kb, "volcanoes").await.is_empty());
+    assert!(!search_texts(&kb, "volcanoes").await.is_empty());
     let explained = SearchRequest { explain: true, ..SearchRequest::new("zebrafish") };
     let explained = kb.search(&explained).await.unwrap();
     let legs = &explained.response.explain.as_ref().unwrap().legs;
-    assert!(legs.iter().all(|leg| leg.candidates == 0), "no leg of any layer has it: {legs:?}");
+    assert!(legs.iter().all(|leg| leg.candidates == 0), "a leg returned furniture: {legs:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_original_comes_back_and_goes() {
+async fn original_is_stored_and_deleted_with_its_document() {
     let folder = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::builder().build().await.unwrap();
     let path = folder.path().join("notes.txt");
@@ -61,25 +61,25 @@ async fn an_original_comes_back_and_goes() {
     assert!(kb.original(&document).await.unwrap().is_none());
 }
 
-/// Points of the old revision may wait to be collected; its file is what a user looks for.
+/// The file of the old revision is deleted first, because users look for it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_original_goes_before_anything_else_is_collected() {
+async fn replaced_original_is_deleted_although_points_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), |operation| {
         (operation == "delete").then_some(lkr_vectors::ErrorKind::Internal)
     });
-    let ground = Ground { vectors: Arc::new(vectors), ..Ground::default() };
-    let kb = ground.open(None).await;
+    let stores = TestStores { vectors: Arc::new(vectors), ..TestStores::default() };
+    let kb = stores.open(None).await;
     let path = folder.path().join("notes.txt");
     fs::write(&path, "Io has volcanoes.").unwrap();
     let before = kb.add_file(&reader(folder.path()), &path).await.unwrap();
     let replaced = kb.replace(before.doc_id, document("slate", 3), Submission::default()).await.unwrap();
-    ended(&kb, replaced.unwrap().task_id).await;
-    until("the file went", async || kb.original(&before).await.unwrap().is_none()).await;
+    wait_for_task(&kb, replaced.unwrap().task_id).await;
+    wait_until("the file is deleted", async || kb.original(&before).await.unwrap().is_none()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_named() {
+async fn unreadable_file_is_refused_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::builder().build().await.unwrap();
     for (name, bytes, reason) in [

@@ -1,11 +1,11 @@
-//! What a knowledge base does, through the crate that programs embed.
+//! Tests of the facade, as a program embeds it.
 
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test and what helps it ends where something fails"
+    reason = "a failing test panics"
 )]
 
 #[cfg(all(feature = "files", feature = "lmdb"))]

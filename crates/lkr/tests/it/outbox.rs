@@ -1,4 +1,4 @@
-//! An outbox of one's own is told of what happens, in the step in which it does.
+//! A custom outbox writes its events in the step that they report.
 
 use std::sync::Arc;
 
@@ -10,32 +10,33 @@ use lkr::{
     },
 };
 
-/// Notes each once: told a second time, the step would fail.
+/// Records each event once. A second record of an event would fail its step.
 #[derive(Debug)]
-struct Notes;
+struct OnceOutbox;
 
-impl Outbox for Notes {
+impl Outbox for OnceOutbox {
     fn task_ended(&self, task: &Task) -> Vec<Write> {
-        let key = format!("told/{}/{}/{}", task.task_id, task.kind.name(), task.status.name());
+        let key = format!("event/{}/{}/{}", task.task_id, task.kind.name(), task.status.name());
         vec![Write::put(key, Expect::Absent, "")]
     }
 
     fn document_deleted(&self, doc_id: DocId) -> Vec<Write> {
-        vec![Write::put(format!("told/{doc_id}/deleted"), Expect::Absent, "")]
+        vec![Write::put(format!("event/{doc_id}/deleted"), Expect::Absent, "")]
     }
 }
 
 #[tokio::test]
-async fn an_outbox_is_told_of_each_end() {
+async fn outbox_receives_each_ended_task_and_delete_once() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
-    let builder = KnowledgeBase::builder().state(Arc::clone(&state)).outbox(Arc::new(Notes));
+    let builder = KnowledgeBase::builder().state(Arc::clone(&state)).outbox(Arc::new(OnceOutbox));
     let kb = builder.build().await.unwrap();
     let document = |text: &str| NewDocument { text: text.to_owned(), ..NewDocument::default() };
     let added = kb.add(document("The moon pulls the sea.")).await.unwrap();
     assert_eq!(kb.add(document("The moon pulls the sea.")).await.unwrap().doc_id, added.doc_id);
-    let again = kb.replace(added.doc_id, document("The sun helps."), Submission::default()).await.unwrap();
-    let all = kb.reclassify(&Creator::default()).await.unwrap();
-    for task in [again.unwrap(), all] {
+    let replacement =
+        kb.replace(added.doc_id, document("The sun helps."), Submission::default()).await.unwrap();
+    let reclassification = kb.reclassify(&Creator::default()).await.unwrap();
+    for task in [replacement.unwrap(), reclassification] {
         while !kb.task(task.task_id).await.unwrap().unwrap().status.has_ended() {
             tokio::task::yield_now().await;
         }
@@ -44,13 +45,13 @@ async fn an_outbox_is_told_of_each_end() {
     kb.change(added.doc_id, change).await.unwrap();
     kb.delete(added.doc_id).await.unwrap();
     kb.delete(added.doc_id).await.unwrap();
-    let told = state.scan("told/", None, ScanOrder::Ascending, 100).await.unwrap();
-    let ends = |end: &str| told.iter().filter(|(key, _)| key.ends_with(end)).count();
+    let events = state.scan("event/", None, ScanOrder::Ascending, 100).await.unwrap();
+    let ends = |end: &str| events.iter().filter(|(key, _)| key.ends_with(end)).count();
     assert_eq!(
         (ends("/ingest/done"), ends("/replace/done"), ends("/reclassify/done")),
         (2, 1, 1),
-        "{told:?}"
+        "{events:?}"
     );
-    assert_eq!((ends("/deleted"), told.len()), (1, 5), "{told:?}");
+    assert_eq!((ends("/deleted"), events.len()), (1, 5), "{events:?}");
     kb.close().await;
 }

@@ -1,4 +1,4 @@
-//! A reranker of one's own, and one that is named anew at each search.
+//! A custom reranker, and a source that chooses one for each search.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,20 +9,20 @@ use lkr::{
 };
 use lkr_models::Result;
 
-/// Finds the longest passage the best, or the shortest.
+/// Ranks passages by their length: the longest first with sign 1, the shortest first with sign -1.
 #[derive(Debug)]
-struct ByLength {
+struct LengthReranker {
     profile: RerankerProfile,
     sign: f32,
 }
 
-fn by_length(name: &str, sign: f32) -> Arc<dyn Reranker> {
+fn length_reranker(name: &str, sign: f32) -> Arc<dyn Reranker> {
     let profile = RerankerProfile { id: name.to_owned(), name: name.to_owned(), candidates: 10 };
-    Arc::new(ByLength { profile, sign })
+    Arc::new(LengthReranker { profile, sign })
 }
 
 #[async_trait]
-impl Reranker for ByLength {
+impl Reranker for LengthReranker {
     fn profile(&self) -> &RerankerProfile {
         &self.profile
     }
@@ -33,25 +33,25 @@ impl Reranker for ByLength {
 }
 
 #[derive(Debug, Default)]
-struct Named(Mutex<Option<Arc<dyn Reranker>>>);
+struct SwitchableSource(Mutex<Option<Arc<dyn Reranker>>>);
 
 #[async_trait]
-impl RerankerSource for Named {
+impl RerankerSource for SwitchableSource {
     async fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>> {
         Ok(self.0.lock().unwrap().clone())
     }
 }
 
-async fn best(kb: &KnowledgeBase) -> String {
+async fn best_title(kb: &KnowledgeBase) -> String {
     let found = kb.search(&SearchRequest::new("whales")).await.unwrap();
     found.response.results[0].title.clone()
 }
 
 #[tokio::test]
-async fn what_is_named_stands_above_what_was_given() {
-    let named = Arc::new(Named::default());
-    let builder = KnowledgeBase::builder().reranker(by_length("long", 1.0));
-    let kb = builder.reranker_source(Arc::<Named>::clone(&named)).build().await.unwrap();
+async fn reranker_source_takes_precedence_over_the_fixed_reranker() {
+    let source = Arc::new(SwitchableSource::default());
+    let builder = KnowledgeBase::builder().reranker(length_reranker("long", 1.0));
+    let kb = builder.reranker_source(Arc::<SwitchableSource>::clone(&source)).build().await.unwrap();
     for (title, text) in
         [("short", "Whales."), ("long", "Whales and ships and ports."), ("mid", "Whales, ships.")]
     {
@@ -60,10 +60,10 @@ async fn what_is_named_stands_above_what_was_given() {
             .unwrap();
     }
     assert_eq!(kb.reranker().unwrap().profile().name, "long");
-    assert_eq!(best(&kb).await, "long");
-    *named.0.lock().unwrap() = Some(by_length("short", -1.0));
-    assert_eq!(best(&kb).await, "short");
-    *named.0.lock().unwrap() = None;
-    assert_eq!(best(&kb).await, "long");
+    assert_eq!(best_title(&kb).await, "long");
+    *source.0.lock().unwrap() = Some(length_reranker("short", -1.0));
+    assert_eq!(best_title(&kb).await, "short");
+    *source.0.lock().unwrap() = None;
+    assert_eq!(best_title(&kb).await, "long");
     kb.close().await;
 }

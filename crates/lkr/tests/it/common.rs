@@ -1,4 +1,4 @@
-//! Stores that outlive a knowledge base, and an embedder and a classifier that do as they are told.
+//! Stores that outlive a knowledge base, and an embedder and a classifier that tests control.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,16 @@ use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio::sync::Semaphore;
 
-/// Everything that lasts.
+/// The stores of a knowledge base, which outlive it.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct TestStores {
     pub(crate) vectors: Arc<dyn VectorStore>,
     pub(crate) state: Arc<dyn StateStore>,
     pub(crate) blobs: Arc<dyn ObjectStore>,
-    pub(crate) classifier: Arc<ByTitle>,
+    pub(crate) classifier: Arc<TitleClassifier>,
 }
 
-impl Default for Ground {
+impl Default for TestStores {
     fn default() -> Self {
         Self {
             vectors: Arc::new(MemoryVectors::default()),
@@ -38,9 +38,9 @@ impl Default for Ground {
     }
 }
 
-impl Ground {
-    /// A knowledge base on this ground, with a queue that remembers nothing, as after a crash between the steps.
-    pub(crate) async fn open(&self, embedder: Option<Arc<Scripted>>) -> KnowledgeBase {
+impl TestStores {
+    /// Opens a knowledge base on these stores with an empty queue, as after a crash between two steps.
+    pub(crate) async fn open(&self, embedder: Option<Arc<ScriptedEmbedder>>) -> KnowledgeBase {
         self.open_with(
             embedder.map(|embedder| embedder as Arc<dyn Embedder>),
             Arc::new(MemoryQueue::default()),
@@ -74,22 +74,21 @@ impl Ground {
     }
 }
 
-/// Knows the categories of titles, for documents that have a vector.
+/// Classifies documents that have a vector by their titles.
 #[derive(Debug, Default)]
-pub(crate) struct ByTitle {
-    known: Mutex<BTreeMap<String, String>>,
+pub(crate) struct TitleClassifier {
+    categories: Mutex<BTreeMap<String, String>>,
     pub(crate) fails: AtomicBool,
 }
 
-impl ByTitle {
-    #[allow(dead_code, reason = "not every test that shares this needs it")]
+impl TitleClassifier {
     pub(crate) fn learn(&self, title: &str, category: &str) {
-        self.known.lock().unwrap().insert(title.to_owned(), category.to_owned());
+        self.categories.lock().unwrap().insert(title.to_owned(), category.to_owned());
     }
 }
 
 #[async_trait]
-impl Classifier for ByTitle {
+impl Classifier for TitleClassifier {
     fn id(&self) -> String {
         "by title".to_owned()
     }
@@ -99,19 +98,19 @@ impl Classifier for ByTitle {
             return Err(lkr_taxonomy::Error::new(
                 lkr_taxonomy::ErrorKind::ModelAway,
                 "classify",
-                "told to fail",
+                "the test made it fail",
             ));
         }
-        let known = self.known.lock().unwrap();
-        let name = digest.vector.and_then(|_| known.get(digest.title).cloned());
+        let categories = self.categories.lock().unwrap();
+        let name = digest.vector.and_then(|_| categories.get(digest.title).cloned());
         let blind = digest.vector.is_none();
         Ok(Classified { blind, ..name.map(|name| Classification { name, score: 1.0 }).into() })
     }
 }
 
-/// Embeds while it has permits, and fails as often as it is told.
+/// An embedder that waits for permits and fails as often as a test wants.
 #[derive(Debug)]
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedEmbedder {
     inner: MemoryEmbedder,
     profile: EmbedderProfile,
     pub(crate) permits: Semaphore,
@@ -121,8 +120,8 @@ pub(crate) struct Scripted {
     pub(crate) texts: Mutex<Vec<String>>,
 }
 
-impl Scripted {
-    /// An embedder that embeds `permits` batches of passages; queries are free.
+impl ScriptedEmbedder {
+    /// An embedder for `permits` batches of passages. Queries need no permit.
     pub(crate) fn new(permits: usize) -> Arc<Self> {
         Self::named("scripted", permits)
     }
@@ -140,17 +139,17 @@ impl Scripted {
         })
     }
 
-    pub(crate) fn free() -> Arc<Self> {
+    pub(crate) fn unlimited() -> Arc<Self> {
         Self::new(Semaphore::MAX_PERMITS)
     }
 
-    fn fails(&self) -> bool {
+    fn takes_failure(&self) -> bool {
         self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
     }
 }
 
 #[async_trait]
-impl Embedder for Scripted {
+impl Embedder for ScriptedEmbedder {
     fn profile(&self) -> &EmbedderProfile {
         &self.profile
     }
@@ -158,11 +157,11 @@ impl Embedder for Scripted {
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> lkr_models::Result<Vec<Vec<f32>>> {
         if kind == EmbedKind::Passage {
             self.permits.acquire().await.unwrap().forget();
-            assert!(!self.panics.load(Ordering::SeqCst), "told to panic");
-            if self.fails() {
+            assert!(!self.panics.load(Ordering::SeqCst), "the test made it panic");
+            if self.takes_failure() {
                 let retryable = self.retryable.load(Ordering::SeqCst);
                 let kind = if retryable { ErrorKind::Unavailable } else { ErrorKind::Internal };
-                return Err(Error::new(kind, "embed", "told to fail"));
+                return Err(Error::new(kind, "embed", "the test made it fail"));
             }
             self.texts.lock().unwrap().extend_from_slice(texts);
         }
@@ -184,18 +183,19 @@ pub(crate) fn document(name: &str, sections: usize) -> NewDocument {
     NewDocument { text: text(name, sections), ..NewDocument::default() }
 }
 
-/// Waits until something holds, for a minute at the most.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+/// Waits until a condition is true, for a minute at most.
+pub(crate) async fn wait_until(condition: &str, mut is_true: impl AsyncFnMut() -> bool) {
     for _ in 0..6000 {
-        if holds().await {
+        if is_true().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("never came to hold: {what}");
+    panic!("timed out waiting for: {condition}");
 }
 
-pub(crate) async fn ended(kb: &KnowledgeBase, task_id: TaskId) -> Task {
-    until("the task ended", async || kb.task(task_id).await.unwrap().unwrap().status.has_ended()).await;
+/// Waits until a task has ended, and returns it.
+pub(crate) async fn wait_for_task(kb: &KnowledgeBase, task_id: TaskId) -> Task {
+    wait_until("the task ended", async || kb.task(task_id).await.unwrap().unwrap().status.has_ended()).await;
     kb.task(task_id).await.unwrap().unwrap()
 }

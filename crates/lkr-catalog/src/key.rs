@@ -1,0 +1,111 @@
+//! The keys of the records in the state store.
+
+use lkr_domain::{DocId, TaskId, hex};
+use sha2::{Digest, Sha256};
+
+use crate::TaskSubject;
+
+pub(crate) const GENERATION: &str = "generation";
+pub(crate) const DOCUMENTS: &str = "doc/";
+pub(crate) const TASKS: &str = "task/";
+pub(crate) const GARBAGE: &str = "trash/";
+pub(crate) const CHANGES: &str = "change/";
+pub(crate) const UPLOADS: &str = "upload/";
+
+/// The version of the store.
+pub(crate) const VERSION: &str = "version";
+
+/// Present while documents may lack fingerprints.
+pub(crate) const WITHOUT_FINGERPRINTS: &str = "unprinted";
+
+pub(crate) const ACTIVE: &str = "active/";
+pub(crate) const FAILED_ATTEMPTS: &str = "held/";
+pub(crate) const UNEMBEDDED: &str = "unembedded/";
+
+/// The model of the last re-embedding that was cancelled.
+pub(crate) const DECLINED: &str = "declined-model";
+
+/// The cosine scale of a model.
+pub(crate) fn cosine_scale(model: &str) -> String {
+    format!("spread/{}", hex(&Sha256::digest(model)))
+}
+
+/// Present while a live document lacks dense vectors.
+pub(crate) fn unembedded(id: DocId) -> String {
+    format!("{UNEMBEDDED}{id}")
+}
+
+pub(crate) fn document(id: DocId) -> String {
+    format!("{DOCUMENTS}{id}")
+}
+
+pub(crate) fn task(id: TaskId) -> String {
+    format!("{TASKS}{id}")
+}
+
+/// The unfinished task of a document, or of a slot.
+pub(crate) fn active(subject: TaskSubject) -> String {
+    format!("{ACTIVE}{}", subject.record_id())
+}
+
+/// A failed attempt.
+pub(crate) fn failed_attempt(id: DocId, revision: u64) -> String {
+    format!("{}{revision}", failed_attempts_of(id))
+}
+
+pub(crate) fn failed_attempts_of(id: DocId) -> String {
+    format!("{FAILED_ATTEMPTS}{id}/")
+}
+
+/// The gold set of a task.
+pub(crate) fn gold(id: TaskId) -> String {
+    format!("gold/{id}")
+}
+
+/// The changes to a document since the replacement with `revision` was accepted.
+pub(crate) fn concurrent_edit(id: DocId, revision: u64) -> String {
+    format!("amend/{id}/{revision}")
+}
+
+/// Present if a document has this text, by the digest of its normal form.
+pub(crate) fn content(sha256: &str, id: DocId) -> String {
+    format!("{}{id}", contents_of(sha256))
+}
+
+pub(crate) fn contents_of(sha256: &str) -> String {
+    format!("content/{sha256}/")
+}
+
+/// Written by every publish of this text, so that of two concurrent ones only one succeeds.
+pub(crate) fn content_guard(sha256: &str) -> String {
+    format!("content-guard/{sha256}")
+}
+
+pub(crate) const SIMHASHES: &str = "simhash/";
+
+pub(crate) fn simhash(id: DocId) -> String {
+    format!("{SIMHASHES}{id}")
+}
+
+/// The document that an account's upserts of a source replace.
+pub(crate) fn upsert(source: &str, owner: &str) -> String {
+    let digest = |text: &str| hex(&Sha256::digest(text));
+    format!("upsert/{}/{}", digest(source), digest(owner))
+}
+
+/// The tasks that were accepted under an idempotency key.
+pub(crate) fn idempotency(account: &str, endpoint: &str, key: &str) -> String {
+    let digest = hex(&Sha256::digest(format!("{account}\0{endpoint}\0{key}")));
+    format!("idempotency/{digest}")
+}
+
+/// The note of an original that is being stored for a document that is not accepted yet.
+pub(crate) fn upload(id: DocId, path: &str) -> String {
+    let digest = hex(&Sha256::digest(path));
+    format!("{UPLOADS}{id}/{digest}")
+}
+
+/// A revision to collect.
+pub(crate) fn garbage(id: DocId, revision: u64) -> String {
+    format!("{GARBAGE}{id}/{revision}")
+}
