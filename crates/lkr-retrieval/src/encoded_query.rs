@@ -90,7 +90,7 @@ pub(crate) async fn encode(
     match timeout(*embed_timeout, embed(embedder, query)).await {
         Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..sparse_only },
         Ok(Err(error)) => {
-            tracing::warn!(%error, model, "embedding the query failed; searching by keyword only")
+            tracing::warn!(%error, model, "embedding the query failed; searching by keyword only");
         }
         Err(_) => {
             tracing::warn!(model, timeout = ?embed_timeout, "embedding the query timed out; searching by keyword only");

@@ -225,7 +225,7 @@ fn log_failure(model: &str, error: Option<&lkr_models::Error>) {
             tracing::warn!(%error, model, "the language model failed; the summary is extractive or incomplete");
         }
         None => {
-            tracing::warn!(model, "the language model timed out; the summary is extractive or incomplete")
+            tracing::warn!(model, "the language model timed out; the summary is extractive or incomplete");
         }
     }
 }
