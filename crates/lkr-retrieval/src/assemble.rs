@@ -26,8 +26,8 @@ pub(crate) struct QueryMarks {
     pub(crate) literals: Arc<Literals>,
 }
 
-/// Assembles the response, except for its time and its summary. Runs on a blocking thread, because it analyses the text of
-/// every result.
+/// Assembles the response, except for its time and its summary. Runs on a blocking thread, because it analyses the text
+/// of every result.
 pub(crate) fn assemble(
     request: &SearchRequest,
     retrieved: &mut Retrieved,

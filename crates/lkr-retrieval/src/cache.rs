@@ -6,7 +6,8 @@ use crate::{LegKind, Result, SearchRequest, SearchResponse};
 
 /// A cache of responses. A failure of the cache never fails a search.
 ///
-/// An entry lives at most 5 minutes. A cache need not invalidate entries: every visible change makes their keys obsolete.
+/// An entry lives at most 5 minutes. A cache need not invalidate entries: every visible change makes their keys
+/// obsolete.
 #[async_trait]
 pub trait SearchCache: Debug + Send + Sync + 'static {
     /// The response that is cached under `key`.

@@ -11,8 +11,8 @@ const FEEDBACK_CHUNKS: usize = 3;
 /// The weight of the mean of their vectors beside the query's own vector.
 const FEEDBACK_WEIGHT: f32 = 0.4;
 
-/// The query's vector for the second round, `norm(q + 0.4 · mean of the vectors of the best chunks)`; `None` if the dense
-/// leg of the chunks was not queried or nothing was found.
+/// The query's vector for the second round, `norm(q + 0.4 · mean of the vectors of the best chunks)`; `None` if the
+/// dense leg of the chunks was not queried or nothing was found.
 pub(crate) async fn second_query(
     store: &dyn VectorStore,
     legs: &Legs,

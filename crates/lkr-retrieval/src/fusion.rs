@@ -11,13 +11,13 @@ use lkr_text::Overlap;
 
 use crate::LegKind;
 
-/// The constant of reciprocal-rank fusion, as in Cormack, Clarke and Büttcher 2009. The larger it is, the less the first
-/// ranks stand out.
+/// The constant of reciprocal-rank fusion, as in Cormack, Clarke and Büttcher 2009. The larger it is, the less the
+/// first ranks stand out.
 const K: f64 = 60.0;
 /// The graded rank distance between the best sparse score and score 0: 61 × 0.2. See docs/studies.md#graded-fusion.
 const SPARSE_SCALE: f64 = 12.2;
-/// The number of hits of a leg that are graded by their own scores. Hits behind them are graded like the last of them, so
-/// that the first results do not depend on the requested number. See docs/studies.md#graded-fusion.
+/// The number of hits of a leg that are graded by their own scores. Hits behind them are graded like the last of them,
+/// so that the first results do not depend on the requested number. See docs/studies.md#graded-fusion.
 const GRADED_DEPTH: usize = 100;
 /// The rank at which a leg's separation is measured. See docs/studies.md#leg-weights.
 const SEPARATION_RANK: usize = 10;
@@ -28,8 +28,8 @@ const MAX_WEIGHT_RATIO: f64 = 4.0;
 /// The sum of the weights of a layer's two legs, as in plain fusion.
 const TOTAL_WEIGHT: f64 = 2.0;
 
-/// The share of the upper layers' evidence that is dropped if all of the best chunks are below headings. Headings are part
-/// of every chunk's indexed text, so the layers add little. See docs/studies.md#headings-as-evidence.
+/// The share of the upper layers' evidence that is dropped if all of the best chunks are below headings. Headings are
+/// part of every chunk's indexed text, so the layers add little. See docs/studies.md#headings-as-evidence.
 const HEADED_DISCOUNT: f64 = 0.75;
 /// The weight of a heading that names the whole query, in the unit of a leg that ranks the chunk first.
 /// See docs/studies.md#headings-as-evidence.
@@ -38,8 +38,8 @@ const HEADING_WEIGHT: f64 = 0.122;
 /// else. See docs/studies.md#headings-as-evidence.
 const MIN_HEADING_COVERAGE: f64 = 0.5;
 
-/// The weight λ of a layer's evidence beside the chunk's own. L3, the nearest node, says most; L2 says least, because its
-/// headings are part of every chunk's indexed text. See docs/studies.md#layer-weights.
+/// The weight λ of a layer's evidence beside the chunk's own. L3, the nearest node, says most; L2 says least, because
+/// its headings are part of every chunk's indexed text. See docs/studies.md#layer-weights.
 pub(crate) const fn layer_weight(layer: Layer) -> f64 {
     match layer {
         Layer::L1 => 0.1,
@@ -117,13 +117,13 @@ impl FusedLegs {
     }
 }
 
-/// Fuses the two legs of a layer by graded ranks: `G = w_s/(k + ρ_s) + w_d/(k + ρ_d)` with
-/// `ρ_s = 1 + 12.2·(1 − s/s₁)`, `ρ_d = 1 + cosine_scale·(c₁ − cos)` and `k = 60`, where `s₁` and `c₁` are the best scores
-/// of the legs. See docs/studies.md#graded-fusion.
+/// Fuses the two legs of a layer by graded ranks: `G = w_s/(k + ρ_s) + w_d/(k + ρ_d)` with `ρ_s = 1 + 12.2·(1 − s/s₁)`,
+/// `ρ_d = 1 + cosine_scale·(c₁ − cos)` and `k = 60`, where `s₁` and `c₁` are the best scores of the legs. See
+/// docs/studies.md#graded-fusion.
 ///
-/// A point that a leg did not list gets the leg's last listed score, or score 0 if the sparse leg listed all its hits. A
-/// point that one leg lists behind rank 100 is graded there like rank 100 if the other leg lists it among its first 100.
-/// Points that neither leg lists among its first 100 follow by their own scores. A leg without hits has no vote.
+/// A point that a leg did not list gets the leg's last listed score, or score 0 if the sparse leg listed all its hits.
+/// A point that one leg lists behind rank 100 is graded there like rank 100 if the other leg lists it among its first
+/// 100. Points that neither leg lists among its first 100 follow by their own scores. A leg without hits has no vote.
 pub(crate) fn graded_rrf(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -> FusedLegs {
     let (dense_weight, sparse_weight) = leg_weights(dense, sparse);
     let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());
@@ -186,8 +186,8 @@ pub(crate) fn heading_share(Overlap { of_query, of_text }: Overlap) -> f64 {
     if of_text >= MIN_HEADING_COVERAGE { of_query } else { 0.0 }
 }
 
-/// What a heading adds to the score of the chunks right below it: `0.122·h/(k + 1)`, where `h` is the share of the query
-/// in it. See docs/studies.md#headings-as-evidence.
+/// What a heading adds to the score of the chunks right below it: `0.122·h/(k + 1)`, where `h` is the share of the
+/// query in it. See docs/studies.md#headings-as-evidence.
 pub(crate) fn heading_evidence(share: f64) -> f64 {
     HEADING_WEIGHT * share / (K + 1.0)
 }
@@ -201,8 +201,8 @@ pub(crate) fn parent_share(headed: f64) -> f64 {
 /// The weights of a dense and a sparse leg: `w_d/w_s = (2·Δ_d / max(Δ_s, 0.05))^¼` between ¼ and 4, in sum 2. A leg
 /// without hits has weight 0, and the other leg gets its share. See docs/studies.md#leg-weights.
 ///
-/// `Δ_d = c₁ − c₁₀` and `Δ_s = (s₁ − s₁₀)/s₁`. A list that ends before rank 10 is measured at its last hit; a sparse list
-/// that is not full at score 0, because all further points have that score.
+/// `Δ_d = c₁ − c₁₀` and `Δ_s = (s₁ − s₁₀)/s₁`. A list that ends before rank 10 is measured at its last hit; a sparse
+/// list that is not full at score 0, because all further points have that score.
 fn leg_weights(dense: &Ranking, sparse: &Ranking) -> (f64, f64) {
     let (Some(dense_best), Some(sparse_best)) = (dense.best(), sparse.best()) else {
         let share = |ranking: &Ranking| {
@@ -381,7 +381,7 @@ mod tests {
         }
 
         #[test]
-        fn graded_rrf_never_ranks_a_point_better_in_both_legs_lower(dense in hits(), sparse in sparse_hits(), full: bool) {
+        fn graded_rrf_is_monotonic_in_the_scores_of_both_legs(dense in hits(), sparse in sparse_hits(), full: bool) {
             let (dense, sparse) = (ranking(&dense, full), ranking(&sparse, full));
             let fused = graded_rrf(&dense, &sparse, SCALE);
             let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());

@@ -1,5 +1,5 @@
-//! Headings as evidence. A node's own heading is evidence for its chunks that neither the vector nor the term weights of
-//! its whole text preserve. Pure functions. See docs/studies.md#headings-as-evidence.
+//! Headings as evidence. A node's own heading is evidence for its chunks that neither the vector nor the term weights
+//! of its whole text preserve. Pure functions. See docs/studies.md#headings-as-evidence.
 
 use std::collections::HashSet;
 
@@ -19,8 +19,8 @@ pub(crate) fn share(terms: &[QueryTerm], path: &[String], language: &str) -> Opt
     path.last().map(|heading| fusion::heading_share(overlap(terms, heading, language)))
 }
 
-/// Adds the evidence of headings to the scores of the best of `candidates`, which are sorted, and reduces the evidence of
-/// the upper layers of all of them by as much as headings cover it. `share` returns what [`share`] returned for a
+/// Adds the evidence of headings to the scores of the best of `candidates`, which are sorted, and reduces the evidence
+/// of the upper layers of all of them by as much as headings cover it. `share` returns what [`share`] returned for a
 /// candidate. Returns the share of the upper layers' evidence that counts.
 pub(crate) fn apply(candidates: &mut [Candidate], share: impl Fn(PointId) -> Option<f64>) -> f64 {
     let best: HashSet<PointId> = page(candidates, GroupBy::Chunk, DEPTH).iter().map(|best| best.id).collect();

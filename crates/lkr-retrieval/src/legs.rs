@@ -94,8 +94,8 @@ pub(crate) struct LegsQuery<'a> {
     pub(crate) limits: &'a LegLimits,
 }
 
-/// Sends the queries of all legs to the store as one batch, and returns the legs of each query in order. A leg without a
-/// vector, or with a vector of another model than the layer's, is not queried. The first legs carry the batch's time.
+/// Sends the queries of all legs to the store as one batch, and returns the legs of each query in order. A leg without
+/// a vector, or with a vector of another model than the layer's, is not queried. The first legs carry the batch's time.
 ///
 /// # Errors
 /// `NotFound` if a collection was dropped meanwhile: the aliases then name others, and the call can be repeated.

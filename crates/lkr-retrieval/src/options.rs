@@ -24,7 +24,8 @@ pub struct SearchOptions {
     pub embed_timeout: Duration,
     /// How long a search waits for its reranker before it continues without it. See docs/studies.md#reranking.
     pub rerank_timeout: Duration,
-    /// How long a reranker that timed out is not called again. Otherwise all permitted searches could be waiting for it.
+    /// How long a reranker that timed out is not called again. Otherwise all permitted searches could be waiting for
+    /// it.
     pub rerank_cooldown: Duration,
     /// How long a search waits for the language model that writes its summary. After that the summary is extractive, or
     /// ends with what was written so far.

@@ -20,8 +20,8 @@ use crate::{
 
 /// How many candidates are searched for literals. See docs/studies.md#literal-matches.
 pub(crate) const LITERAL_DEPTH: usize = 20;
-/// The most candidates that may contain an identifier, or the whole query, for it to count; above that, a fifth of them.
-/// A literal that more candidates contain does not tell them apart. See docs/studies.md#literal-matches.
+/// The most candidates that may contain an identifier, or the whole query, for it to count; above that, a fifth of
+/// them. A literal that more candidates contain does not tell them apart. See docs/studies.md#literal-matches.
 const MAX_LITERAL_HITS: usize = 5;
 
 /// The evidence that refines an order.
@@ -128,7 +128,7 @@ fn literal_matches(literals: &Literals, title: &str, chunk: &Chunk) -> LiteralMa
     }
     let path = chunk.path.iter().map(String::as_str);
     let texts: Vec<&str> = [title, chunk.text.as_str()].into_iter().chain(path).collect();
-    literals.held_by(&texts)
+    literals.matches_in(&texts)
 }
 
 /// Marks the candidates that contain the query's quoted phrases. If none does, marks those that contain the whole query

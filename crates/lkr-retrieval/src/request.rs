@@ -31,8 +31,8 @@ pub struct SearchRequest {
     pub explain: bool,
     /// How the legs are fused.
     pub fusion: Fusion,
-    /// Whether a reranker orders the best candidates again; `None` uses the reranker if one is configured. If none is, a
-    /// request for it yields a warning.
+    /// Whether a reranker orders the best candidates again; `None` uses the reranker if one is configured. If none is,
+    /// a request for it yields a warning.
     pub rerank: Option<bool>,
 }
 
@@ -143,7 +143,7 @@ fn within(key: &str, unit: &str, value: usize, bounds: &RangeInclusive<usize>) -
         return Ok(());
     }
     let (low, high) = (bounds.start(), bounds.end());
-    Err(Error::invalid(format!("{key} is out of bounds: {value} {unit}, allowed are {low} to {high}")))
+    Err(Error::invalid(format!("{key} is out of bounds: {value} {unit}, {low} to {high} are allowed")))
 }
 
 #[cfg(test)]
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(refused(&SearchRequest::new(" \n\u{3000}")), "search request: query is blank");
         assert!(SearchRequest::new(format!(" {}\t", "語".repeat(2_000))).validate().is_ok());
         let message = refused(&SearchRequest::new("語".repeat(2_001)));
-        assert!(message.contains("2001 characters, allowed are 1 to 2000"), "{message}");
+        assert!(message.contains("2001 characters, 1 to 2000"), "{message}");
     }
 
     #[test]

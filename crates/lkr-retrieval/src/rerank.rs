@@ -65,11 +65,11 @@ pub(crate) async fn rerank(
         Ok(Ok(scores)) => format!("expected {count} finite scores, got {} scores", scores.len()),
         Ok(Err(error)) => error.to_string(),
         Err(_) => {
-            tracing::warn!(reranker = model, timeout = ?time_limit, "reranking timed out; results keep their fused order");
+            tracing::warn!(reranker = model, timeout = ?time_limit, "reranking timed out; keeping the fused order");
             return RerankOutcome::TimedOut;
         }
     };
-    tracing::warn!(reranker = model, reason, "reranking failed; results keep their fused order");
+    tracing::warn!(reranker = model, reason, "reranking failed; keeping the fused order");
     RerankOutcome::Failed
 }
 

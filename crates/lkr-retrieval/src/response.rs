@@ -160,8 +160,8 @@ pub struct LegReport {
     pub weight: f32,
     /// The number of live points that it listed.
     pub candidates: usize,
-    /// Its duration in milliseconds. The legs of a batch run together, so each reports the duration of the batch; 0 for a
-    /// leg that was not queried.
+    /// Its duration in milliseconds. The legs of a batch run together, so each reports the duration of the batch; 0 for
+    /// a leg that was not queried.
     pub ms: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Retrieval: rounds of querying the legs, checking hits against the records and ranking, until one round is consistent.
+//! Retrieval: rounds of querying the legs, checking hits against the records and ranking, until one round is
+//! consistent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -82,8 +83,8 @@ pub(crate) async fn retrieve(
     }
 }
 
-/// One round. It returns `None` if its view is inconsistent and another round may follow; the last round returns what it
-/// has.
+/// One round. It returns `None` if its view is inconsistent and another round may follow; the last round returns what
+/// it has.
 #[derive(Debug)]
 struct Round<'a> {
     stores: Stores<'a>,
@@ -181,7 +182,8 @@ impl Round<'_> {
         feedback::second_query(self.stores.vectors, &hits.legs, &hits.ranked, dense).await
     }
 
-    /// Refines the order of the best candidates, and reads the page. The result is consistent if no point of it is gone.
+    /// Refines the order of the best candidates, and reads the page. The result is consistent if no point of it is
+    /// gone.
     async fn finish(&self, hits: RankedHits) -> Result<Retrieved> {
         let RankedHits { legs, liveness, mut ranked } = hits;
         let (vectors, refinement, request) = (self.stores.vectors, self.refinement, self.request);

@@ -43,7 +43,8 @@ pub struct StreamedSearch {
 }
 
 impl Searcher {
-    /// A searcher over these stores. Without an embedder, or over vectors of another model, it searches by keyword only.
+    /// A searcher over these stores. Without an embedder, or over vectors of another model, it searches by keyword
+    /// only.
     #[must_use]
     pub fn new(
         vectors: Arc<dyn VectorStore>,
@@ -57,7 +58,8 @@ impl Searcher {
         Self { state: Arc::new(SearcherState::new(vectors, catalog, cache, options)), sources }
     }
 
-    /// Sets the source of embedders. It is consulted at each search, which uses the embedder that made the live vectors.
+    /// Sets the source of embedders. It is consulted at each search, which uses the embedder that made the live
+    /// vectors.
     #[must_use]
     pub fn with_embedders(mut self, embedders: Arc<dyn EmbedderSource>) -> Self {
         self.sources.embedders = Some(embedders);
@@ -71,7 +73,8 @@ impl Searcher {
         self
     }
 
-    /// Sets the source of the language model that writes summaries. It is consulted at each search that wants a summary.
+    /// Sets the source of the language model that writes summaries. It is consulted at each search that wants a
+    /// summary.
     #[must_use]
     pub fn with_chat_models(mut self, chat_models: Arc<dyn ChatModelSource>) -> Self {
         self.sources.chat_models = Some(chat_models);

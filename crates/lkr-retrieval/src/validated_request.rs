@@ -4,8 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use crate::{Result, SearchRequest};
 
-/// A request whose bounds were checked, in the normal form that equivalent requests share: the query without surrounding
-/// white space, document ids sorted and without duplicates. Cheap to clone.
+/// A request whose bounds were checked, in the normal form that equivalent requests share: the query without
+/// surrounding white space, document ids sorted and without duplicates. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValidatedRequest(Arc<SearchRequest>);
 

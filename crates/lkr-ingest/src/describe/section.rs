@@ -1,7 +1,7 @@
 //! What a language model is shown of a document, and what it says of it.
 
 use lkr_domain::{Layer, hex};
-use lkr_text::{estimate_tokens, is_borne_out, sentences, without_foreign_links};
+use lkr_text::{estimate_tokens, is_supported, sentences, without_foreign_links};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -107,7 +107,7 @@ fn borne_out(summary: &str, heading: &str, texts: &[&str], most_chars: usize) ->
         let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
         let chars = sentence.chars().count() + usize::from(!kept.is_empty());
         let is_said = kept.contains(&sentence);
-        if is_said || length + chars > most_chars || !is_borne_out(&sentence, &sources, BORNE_OUT) {
+        if is_said || length + chars > most_chars || !is_supported(&sentence, &sources, BORNE_OUT) {
             continue;
         }
         if !kept.is_empty() {

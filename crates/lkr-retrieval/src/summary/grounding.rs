@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use lkr_text::{is_borne_out, query_terms, sentences, support, without_foreign_links};
+use lkr_text::{is_supported, query_terms, sentences, support, without_foreign_links};
 
 use crate::{
     SearchResponse, SearchResult, Summary, SummaryKind,
@@ -27,7 +27,8 @@ const MIN_ATTRIBUTION_TERMS: usize = 3;
 /// The least share of a sentence's words that a result must contain to stay cited beside other results.
 const MIN_CITATION_SUPPORT: f64 = 0.25;
 
-/// A generated summary in the making. It keeps the sentences that the cited results support, each followed by its markers.
+/// A generated summary in the making. It keeps the sentences that the cited results support, each followed by its
+/// markers.
 #[derive(Debug)]
 pub(super) struct Grounding {
     response: Arc<SearchResponse>,
@@ -51,7 +52,8 @@ impl Grounding {
         Self { response, sources, pending: String::new(), received: 0, summary, sentences: HashSet::new() }
     }
 
-    /// Adds the next piece of the answer, and returns the next piece of the summary; empty if no grounded sentence ended.
+    /// Adds the next piece of the answer, and returns the next piece of the summary; empty if no grounded sentence
+    /// ended.
     pub(super) fn push(&mut self, text: &str) -> String {
         if self.received >= MAX_BYTES {
             return String::new();
@@ -72,8 +74,8 @@ impl Grounding {
         text
     }
 
-    /// Ends the answer. Returns the last piece of the summary and the summary; `None` if no sentence is grounded. If the
-    /// answer was `cut` off, an incomplete last sentence is dropped.
+    /// Ends the answer. Returns the last piece of the summary and the summary; `None` if no sentence is grounded. If
+    /// the answer was `cut` off, an incomplete last sentence is dropped.
     pub(super) fn finish(mut self, cut: bool) -> (String, Option<Summary>) {
         let pending = markers::move_inside_sentences(&std::mem::take(&mut self.pending));
         let mut complete = sentences(&pending);
@@ -122,7 +124,7 @@ impl Grounding {
         let had_foreign_links = without_links != text;
         let text = plain(&without_links);
         let not_attributable = had_foreign_links || query_terms(&text).len() < MIN_ATTRIBUTION_TERMS;
-        if (is_uncited && not_attributable) || !is_borne_out(&text, &sources, MIN_SUPPORT) {
+        if (is_uncited && not_attributable) || !is_supported(&text, &sources, MIN_SUPPORT) {
             return None;
         }
         let supports = |source: &str| sources.len() == 1 || support(&text, &[source]) >= MIN_CITATION_SUPPORT;

@@ -1,7 +1,8 @@
-//! Removes prompt injection from texts for a language model: sentences that tell their reader to ignore its instructions.
+//! Removes prompt injection from texts for a language model: sentences that tell their reader to ignore its
+//! instructions.
 //!
-//! This is a heuristic, and an attacker can word instructions otherwise. Grounding therefore checks the answer of a model
-//! whatever it was shown.
+//! This is a heuristic, and an attacker can word instructions otherwise. Grounding therefore checks the answer of a
+//! model whatever it was shown.
 
 use std::borrow::Cow;
 

@@ -11,6 +11,6 @@ pub enum SummaryPart {
     End(Summary, Vec<String>),
 }
 
-/// The parts of a summary. The stream does not fail: if the model does, the summary is what it wrote so far, or extractive.
-/// Dropping the stream ends the work.
+/// The parts of a summary. The stream does not fail: if the model does, the summary is what it wrote so far, or
+/// extractive. Dropping the stream ends the work.
 pub type SummaryStream = BoxStream<'static, SummaryPart>;

@@ -146,38 +146,51 @@ async fn stream_from_model(
     let Some((request, shown)) = prompt_for(model, response) else {
         return (false, without_prompt(response).await);
     };
-    let deadline = Instant::now() + time_limit;
     let model_name = &model.profile().name;
     let mut grounding = Grounding::new(Arc::clone(response), shown, model_name);
-    let (mut text_sent, mut cut) = (false, true);
-    let failure = match timeout_at(deadline, model.stream(&request)).await {
-        Ok(Ok(mut answer)) => loop {
-            let text = match timeout_at(deadline, answer.next()).await {
-                Ok(Some(Ok(ChatPart::Text(text)))) => text,
-                Ok(Some(Ok(ChatPart::End(answer)))) => {
-                    cut = answer.end == AnswerEnd::Cut;
-                    break None;
-                }
-                Ok(Some(Err(error))) => break Some(Some(error)),
-                Ok(None) | Err(_) => break Some(None),
-            };
-            let grounded = grounding.push(&text);
-            if !grounded.is_empty() {
-                text_sent = true;
-                let _ = sender.send(SummaryEvent::Text(grounded)).await;
-            }
-        },
-        failed => Some(failed.ok().and_then(Result::err)),
-    };
-    if let Some(error) = &failure {
+    let mut text_sent = false;
+    let deadline = Instant::now() + time_limit;
+    let end = read_answer(model, &request, deadline, &mut grounding, sender, &mut text_sent).await;
+    let cut = end.as_ref().map_or(true, |end| *end == AnswerEnd::Cut);
+    let failure = end.err().map(|error| {
         log_failure(model_name, error.as_ref());
-    }
-    let (last, summary) = finish(response, grounding, cut, failure.map(|_| warning::CHAT_FAILED)).await;
+        warning::CHAT_FAILED
+    });
+    let (last, summary) = finish(response, grounding, cut, failure).await;
     if !last.is_empty() {
         text_sent = true;
         let _ = sender.send(SummaryEvent::Text(last)).await;
     }
     (text_sent, summary)
+}
+
+/// Reads a streamed answer to its end, and sends its grounded sentences.
+///
+/// # Errors
+/// The model's error; `None` if the model timed out or the stream ended without its last part.
+async fn read_answer(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+    deadline: Instant,
+    grounding: &mut Grounding,
+    sender: &Sender<SummaryEvent>,
+    text_sent: &mut bool,
+) -> Result<AnswerEnd, Option<lkr_models::Error>> {
+    let started = timeout_at(deadline, model.stream(request)).await;
+    let mut answer = started.map_err(|_| None)?.map_err(Some)?;
+    loop {
+        let part = timeout_at(deadline, answer.next()).await;
+        match part.ok().flatten().ok_or(None)?.map_err(Some)? {
+            ChatPart::End(answer) => return Ok(answer.end),
+            ChatPart::Text(text) => {
+                let grounded = grounding.push(&text);
+                if !grounded.is_empty() {
+                    *text_sent = true;
+                    let _ = sender.send(SummaryEvent::Text(grounded)).await;
+                }
+            }
+        }
+    }
 }
 
 /// Ends an answer, with the warning of its failure if it failed. Grounded sentences are kept. Returns the last piece of
