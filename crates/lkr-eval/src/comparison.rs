@@ -1,31 +1,31 @@
 use serde::Serialize;
 
-/// How often the figures are swapped at random.
+/// The number of random permutations. See the crate documentation, "Significance".
 const ROUNDS: u32 = 100_000;
-/// Where the swaps begin, the same in each run.
+/// The seed of the random permutations, fixed so that equal input has equal output.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-/// What two sums of the same differences, added up in another order, may be apart.
-const ROUNDING: f64 = 1e-9;
+/// The most by which two sums of the same differences may differ because of the order of addition.
+const ROUNDING_ERROR: f64 = 1e-9;
 
-/// Two systems on the same queries.
+/// A comparison of two systems on the same queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
-    /// How many queries both answered.
+    /// The number of queries that both systems answered.
     pub queries: usize,
-    /// The mean of the first less the mean of the second.
+    /// The mean of the first system minus the mean of the second.
     pub difference: f64,
     /// The standard error of that difference.
     pub standard_error: f64,
-    /// How likely a difference as large, either way, would be if the two were alike (randomisation test).
+    /// The two-sided p-value of the difference, by a randomisation test (Fisher 1935; Smucker et al. 2007).
     pub p: f64,
-    /// On how many queries the first is better.
+    /// The number of queries on which the first system is better.
     pub better: usize,
-    /// On how many queries the first is worse.
+    /// The number of queries on which the first system is worse.
     pub worse: usize,
 }
 
 impl Comparison {
-    /// Compares figures that come in pairs, the first system's first.
+    /// Compares paired measures; the first of each pair is the first system's.
     #[must_use]
     pub fn of(pairs: &[(f64, f64)]) -> Self {
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
@@ -35,8 +35,8 @@ impl Comparison {
             difference,
             standard_error: standard_error(&differences, difference),
             p: p_value(&differences),
-            better: differences.iter().filter(|&&d| d > ROUNDING).count(),
-            worse: differences.iter().filter(|&&d| d < -ROUNDING).count(),
+            better: differences.iter().filter(|&&d| d > ROUNDING_ERROR).count(),
+            worse: differences.iter().filter(|&&d| d < -ROUNDING_ERROR).count(),
         }
     }
 }
@@ -54,29 +54,30 @@ fn standard_error(values: &[f64], mean: f64) -> f64 {
     (squares / (n - 1.0) / n).sqrt()
 }
 
-/// The share of random signs under which the sum of the differences is at least as far from 0, the one that was seen
-/// counted in. Differences of 0 have no sign and are left out.
+/// The share of random signs under which the sum of the differences is at least as far from 0 as the observed sum,
+/// which is counted too. Differences of 0 have no sign and are left out.
 fn p_value(differences: &[f64]) -> f64 {
-    let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).filter(|&d| d > ROUNDING).collect();
-    let seen = differences.iter().sum::<f64>().abs();
-    let mut bits = Bits { state: SEED };
-    let as_large = (0..ROUNDS).filter(|_| bits.sum(&sizes).abs() >= seen - ROUNDING).count();
-    (1 + as_large) as f64 / (1.0 + f64::from(ROUNDS))
+    let magnitudes: Vec<f64> = differences.iter().map(|d| d.abs()).filter(|&d| d > ROUNDING_ERROR).collect();
+    let observed = differences.iter().sum::<f64>().abs();
+    let mut random = SplitMix64 { state: SEED };
+    let at_least_as_large =
+        (0..ROUNDS).filter(|_| random.signed_sum(&magnitudes).abs() >= observed - ROUNDING_ERROR).count();
+    (1 + at_least_as_large) as f64 / (1.0 + f64::from(ROUNDS))
 }
 
-/// Random bits: SplitMix64 (Steele, Lea and Flood, 2014).
-struct Bits {
+/// The random number generator SplitMix64 (Steele, Lea and Flood 2014).
+struct SplitMix64 {
     state: u64,
 }
 
-impl Bits {
-    /// The sum of these sizes, each with a sign of chance.
-    fn sum(&mut self, sizes: &[f64]) -> f64 {
+impl SplitMix64 {
+    /// The sum of these magnitudes, each with a random sign.
+    fn signed_sum(&mut self, magnitudes: &[f64]) -> f64 {
         let mut total = 0.0;
-        for sizes in sizes.chunks(64) {
+        for chunk in magnitudes.chunks(64) {
             let mut signs = self.next();
-            for size in sizes {
-                total += if signs & 1 == 0 { *size } else { -size };
+            for magnitude in chunk {
+                total += if signs & 1 == 0 { *magnitude } else { -magnitude };
                 signs >>= 1;
             }
         }
@@ -97,34 +98,34 @@ mod tests {
 
     use super::*;
 
-    fn against_zero(differences: &[f64]) -> Comparison {
+    fn compare_with_zero(differences: &[f64]) -> Comparison {
         Comparison::of(&differences.iter().map(|&d| (d, 0.0)).collect::<Vec<_>>())
     }
 
     #[test]
-    fn chance_is_counted_right_where_it_can_be_by_hand() {
-        // All of n signs alike: 2 of 2^n.
+    fn p_value_matches_exact_probabilities() {
+        // All n signs are equal in 2 of 2^n cases.
         for n in [3, 6, 10] {
-            let p = against_zero(&vec![0.5; n]).p;
+            let p = compare_with_zero(&vec![0.5; n]).p;
             let exact = 2.0 / f64::from(1 << n);
             assert!((p - exact).abs() < 0.005, "{n}: {p} for {exact}");
         }
-        // 1, 1, 1 and −1: every sum but 0 is as large, and 0 comes up 6 of 16 times.
-        let p = against_zero(&[1.0, 1.0, 1.0, -1.0]).p;
+        // 1, 1, 1 and −1: every sum but 0 is at least as large, and 0 occurs in 6 of 16 cases.
+        let p = compare_with_zero(&[1.0, 1.0, 1.0, -1.0]).p;
         assert!((p - 10.0 / 16.0).abs() < 0.01, "{p}");
     }
 
     #[test]
-    fn what_is_alike_is_not_told_apart() {
-        let alike = Comparison::of(&[(0.4, 0.4), (1.0, 1.0)]);
-        assert_eq!((alike.p, alike.difference, alike.better, alike.worse), (1.0, 0.0, 0, 0));
+    fn equal_systems_have_p_value_one() {
+        let equal = Comparison::of(&[(0.4, 0.4), (1.0, 1.0)]);
+        assert_eq!((equal.p, equal.difference, equal.better, equal.worse), (1.0, 0.0, 0, 0));
         assert_eq!(Comparison::of(&[]).p, 1.0);
-        let turned = against_zero(&[0.3, -0.3, 0.0]);
-        assert_eq!((turned.p, turned.better, turned.worse), (1.0, 1, 1));
+        let balanced = compare_with_zero(&[0.3, -0.3, 0.0]);
+        assert_eq!((balanced.p, balanced.better, balanced.worse), (1.0, 1, 1));
     }
 
     #[test]
-    fn standard_errors_by_hand() {
+    fn standard_error_matches_hand_calculation() {
         // Differences 1 and 3: variance 2, over n = 2.
         let comparison = Comparison::of(&[(1.0, 0.0), (3.0, 0.0)]);
         assert_eq!((comparison.difference, comparison.standard_error), (2.0, 1.0));
@@ -133,9 +134,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn turning_the_systems_round_turns_the_difference(pairs in prop::collection::vec((0.0..1.0, 0.0..1.0), 0..40)) {
-            let turned: Vec<(f64, f64)> = pairs.iter().map(|&(a, b)| (b, a)).collect();
-            let (one, other) = (Comparison::of(&pairs), Comparison::of(&turned));
+        fn swapping_the_systems_negates_the_difference(pairs in prop::collection::vec((0.0..1.0, 0.0..1.0), 0..40)) {
+            let swapped: Vec<(f64, f64)> = pairs.iter().map(|&(a, b)| (b, a)).collect();
+            let (one, other) = (Comparison::of(&pairs), Comparison::of(&swapped));
             prop_assert_eq!((one.p, one.better, one.worse), (other.p, other.worse, other.better));
             prop_assert!((one.difference + other.difference).abs() < 1e-12);
             prop_assert!(one.p > 0.0 && one.p <= 1.0);

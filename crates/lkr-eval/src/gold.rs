@@ -3,74 +3,76 @@ use std::collections::HashMap;
 use lkr_domain::{CharSpan, DocId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Measures, distinct, stands_for};
+use crate::{Measures, distinct, most_overlapping};
 
-/// How many queries a gold set may have.
+/// The most queries of a gold set.
 const MAX_QUERIES: usize = 10_000;
-/// How long a query may be, in code points, white space around it not counted.
+/// The longest query in code points, without surrounding white space.
 const MAX_QUERY_CHARS: usize = 2_000;
-/// How many judgements a query may have.
+/// The most judgements of a query.
 const MAX_RELEVANT: usize = 1_000;
 
-/// Queries, and what answers them.
+/// Queries with relevance judgements.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoldSet {
     /// The queries.
     pub queries: Vec<GoldQuery>,
 }
 
-/// A query, and what answers it.
+/// A query with relevance judgements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoldQuery {
     /// The query.
     pub text: String,
-    /// What answers it.
+    /// The relevant documents or parts of documents.
     pub relevant: Vec<Relevant>,
 }
 
-/// What answers a query.
+/// A document, or a part of one, that is relevant to a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Relevant {
     /// The document.
     pub doc_id: DocId,
-    /// The part of it; all of it where none is named.
+    /// The relevant part; `None` for the whole document.
     pub span: Option<CharSpan>,
 }
 
-/// A chunk that was found.
+/// A chunk in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundChunk {
     /// Its document.
     pub doc_id: DocId,
-    /// Where it lies in it.
+    /// Its range in the document.
     pub span: CharSpan,
 }
 
-/// What takes a rank.
+/// An item of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Item {
+enum RankedItem {
+    /// A judged document or span.
     Judged(Relevant),
-    /// A document that was not judged, where whole documents are.
+    /// A document without a judgement, if whole documents are judged.
     Document(DocId),
-    /// A chunk that overlaps nothing that was judged.
+    /// A chunk that overlaps no judged span.
     Chunk(DocId, CharSpan),
 }
 
 impl GoldSet {
-    /// What is wrong with it, and where; `None` where nothing is.
+    /// The first violation of a limit, with the key at fault; `None` if the gold set is valid.
     #[must_use]
-    pub fn fault(&self) -> Option<String> {
+    pub fn violation(&self) -> Option<String> {
         let length = self.queries.len();
         if !(1..=MAX_QUERIES).contains(&length) {
             return Some(format!("queries has {length} items, 1 to {MAX_QUERIES} are allowed"));
         }
-        let fault = |(at, query): (usize, &GoldQuery)| Some(format!("queries[{at}].{}", query.fault()?));
-        self.queries.iter().enumerate().find_map(fault)
+        let violation =
+            |(at, query): (usize, &GoldQuery)| Some(format!("queries[{at}].{}", query.violation()?));
+        self.queries.iter().enumerate().find_map(violation)
     }
 }
 
 impl GoldQuery {
-    fn fault(&self) -> Option<String> {
+    fn violation(&self) -> Option<String> {
         let length = self.text.trim().chars().count();
         if !(1..=MAX_QUERY_CHARS).contains(&length) {
             return Some(format!("text has {length} characters, 1 to {MAX_QUERY_CHARS} are allowed"));
@@ -86,31 +88,32 @@ impl GoldQuery {
         })
     }
 
-    /// Whether whole documents alone are judged, so that a ranking of documents is what is wanted.
+    /// Whether only whole documents are judged, so that a ranking of documents is evaluated.
     #[must_use]
     pub fn judges_documents(&self) -> bool {
         self.relevant.iter().all(|relevant| relevant.span.is_none())
     }
 
-    /// How good a ranking of chunks is. Where a span of a document is judged, a chunk of it stands for the one that it
-    /// overlaps most; elsewhere it stands for its document, where whole documents are judged, or for itself.
+    /// The measures of a ranking of chunks. A chunk counts as the judged span that it overlaps most. A chunk that
+    /// overlaps none counts as its document if whole documents are judged, else as itself.
     #[must_use]
-    pub fn measures(&self, found: &[FoundChunk]) -> Measures {
+    pub fn measures(&self, ranking: &[FoundChunk]) -> Measures {
         let by_document = self.judges_documents();
-        let ranking = distinct(found.iter().map(|chunk| self.item(*chunk, by_document)));
-        let gains: HashMap<Item, f64> =
-            self.relevant.iter().map(|relevant| (Item::Judged(*relevant), 1.0)).collect();
-        Measures::of(&ranking, &gains)
+        let items = distinct(ranking.iter().map(|chunk| self.item(*chunk, by_document)));
+        let gains: HashMap<RankedItem, f64> =
+            self.relevant.iter().map(|relevant| (RankedItem::Judged(*relevant), 1.0)).collect();
+        Measures::of(&items, &gains)
     }
 
-    fn item(&self, chunk: FoundChunk, by_document: bool) -> Item {
-        let own = self.relevant.iter().filter(|relevant| relevant.doc_id == chunk.doc_id);
-        let spans: Vec<_> = own.clone().filter_map(|&relevant| Some((relevant.span?, relevant))).collect();
-        let whole = || own.clone().find(|relevant| relevant.span.is_none());
-        match stands_for(chunk.span, &spans).or_else(whole) {
-            Some(relevant) => Item::Judged(*relevant),
-            None if by_document => Item::Document(chunk.doc_id),
-            None => Item::Chunk(chunk.doc_id, chunk.span),
+    fn item(&self, chunk: FoundChunk, by_document: bool) -> RankedItem {
+        let of_document = self.relevant.iter().filter(|relevant| relevant.doc_id == chunk.doc_id);
+        let spans: Vec<_> =
+            of_document.clone().filter_map(|&relevant| Some((relevant.span?, relevant))).collect();
+        let whole = || of_document.clone().find(|relevant| relevant.span.is_none());
+        match most_overlapping(chunk.span, &spans).or_else(whole) {
+            Some(relevant) => RankedItem::Judged(*relevant),
+            None if by_document => RankedItem::Document(chunk.doc_id),
+            None => RankedItem::Chunk(chunk.doc_id, chunk.span),
         }
     }
 }
@@ -135,17 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn whole_documents_count_once() {
+    fn measures_count_each_document_once() {
         let measures =
             query(vec![relevant(B, None)]).measures(&[chunk(A, 0, 9), chunk(A, 9, 18), chunk(B, 0, 9)]);
         assert_eq!((measures.mrr_at_10, measures.recall_at_10), (0.5, 1.0));
     }
 
     #[test]
-    fn spans_are_met_by_the_chunks_that_overlap_them() {
+    fn measures_assign_chunks_to_the_spans_that_they_overlap() {
         let query = query(vec![relevant(A, Some((10, 20))), relevant(A, Some((50, 60))), relevant(B, None)]);
         assert!(!query.judges_documents());
-        // The first two chunks are of no span; the next two of the same one, which takes one rank.
+        // The first two chunks overlap no span. The next two overlap the same one, which takes one rank.
         let found = [chunk(A, 0, 5), chunk(A, 5, 10), chunk(A, 10, 15), chunk(A, 15, 30), chunk(B, 3, 4)];
         let measures = query.measures(&found);
         assert!((measures.mrr_at_10 - 1.0 / 3.0).abs() < 1e-12);
@@ -155,21 +158,21 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named_by_their_place() {
+    fn violation_names_the_key_at_fault() {
         let good = query(vec![relevant(A, Some((0, 1)))]);
-        let fault = |bad: GoldQuery| GoldSet { queries: vec![good.clone(), bad] }.fault();
-        assert_eq!(fault(good.clone()), None);
-        for (bad, named) in [
+        let violation = |second: GoldQuery| GoldSet { queries: vec![good.clone(), second] }.violation();
+        assert_eq!(violation(good.clone()), None);
+        for (invalid, expected) in [
             (GoldQuery { text: " \n".to_owned(), ..good.clone() }, "queries[1].text has 0 characters"),
             (GoldQuery { text: "x".repeat(2_001), ..good.clone() }, "queries[1].text has 2001"),
             (query(Vec::new()), "queries[1].relevant has 0 items"),
             (query(vec![relevant(A, None); 1_001]), "queries[1].relevant has 1001 items"),
             (query(vec![relevant(A, None), relevant(A, Some((4, 4)))]), "queries[1].relevant[1]: char_end 4"),
         ] {
-            let said = fault(bad).unwrap();
-            assert!(said.starts_with(named), "{said}");
+            let message = violation(invalid).unwrap();
+            assert!(message.starts_with(expected), "{message}");
         }
-        assert!(GoldSet::default().fault().unwrap().contains("queries has 0 items"));
-        assert!(GoldSet { queries: vec![good; 10_001] }.fault().unwrap().contains("10001 items"));
+        assert!(GoldSet::default().violation().unwrap().contains("queries has 0 items"));
+        assert!(GoldSet { queries: vec![good; 10_001] }.violation().unwrap().contains("10001 items"));
     }
 }

@@ -8,4 +8,4 @@ mod units;
 pub use comparison::Comparison;
 pub use gold::{FoundChunk, GoldQuery, GoldSet, Relevant};
 pub use measures::Measures;
-pub use units::{distinct, stands_for};
+pub use units::{distinct, most_overlapping};

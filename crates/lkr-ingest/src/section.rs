@@ -1,7 +1,7 @@
 //! A part of a document that a language model describes, and the checked description.
 
 use lkr_domain::{Layer, hex};
-use lkr_text::{estimate_tokens, is_borne_out, sentences, without_foreign_links};
+use lkr_text::{estimate_tokens, is_supported, sentences, without_foreign_links};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -113,7 +113,7 @@ fn supported_sentences(summary: &str, heading: &str, texts: &[&str], max_chars: 
         let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
         let chars = sentence.chars().count() + usize::from(!kept.is_empty());
         let is_repeated = kept.contains(&sentence);
-        if is_repeated || length + chars > max_chars || !is_borne_out(&sentence, &sources, MIN_SUPPORT) {
+        if is_repeated || length + chars > max_chars || !is_supported(&sentence, &sources, MIN_SUPPORT) {
             continue;
         }
         if !kept.is_empty() {

@@ -1,4 +1,6 @@
-//! From what was found to the response.
+//! Assembling the response from what was retrieved.
+
+use std::sync::Arc;
 
 use lkr_catalog::node_of;
 use lkr_domain::{Chunk, Document, Layer};
@@ -8,44 +10,47 @@ use lkr_vectors::Point;
 use crate::{
     Explain, ExplainedResult, LayerHit, Layers, LegKind, LegReport, Result, SearchRequest, SearchResponse,
     SearchResult,
-    find::{Found, Shown},
+    candidate::Candidate,
     live::Documents,
-    look::Reranked,
-    rank::{Candidate, Lead, Ranked},
+    rank::{ParentNode, Ranked},
+    rerank::RerankOutcome,
+    retrieve::{PageContents, Retrieved},
 };
 
-/// What is marked in results.
+/// What highlights mark in results.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    /// Words.
-    pub(crate) words: std::sync::Arc<[QueryTerm]>,
-    /// What is asked for as it stands.
-    pub(crate) literals: std::sync::Arc<Literals>,
+pub(crate) struct QueryMarks {
+    /// The terms of the query.
+    pub(crate) terms: Arc<[QueryTerm]>,
+    /// The literals of the query.
+    pub(crate) literals: Arc<Literals>,
 }
 
-/// Makes the response, all but its time and its summary. Work for a blocking thread: it analyses every result's text.
+/// Assembles the response, except for its time and its summary. Runs on a blocking thread, because it analyses the text
+/// of every result.
 pub(crate) fn assemble(
-    request: SearchRequest,
-    found: &mut Found,
-    asked: &Asked,
+    request: &SearchRequest,
+    retrieved: &mut Retrieved,
+    marks: &QueryMarks,
     warnings: Vec<String>,
 ) -> Result<SearchResponse> {
-    let layers = layers(found)?;
-    let explain = request.explain.then(|| explain(found));
-    let results = results(found, asked);
-    Ok(SearchResponse { query: request.query, results, layers, summary: None, warnings, took_ms: 0, explain })
+    let layers = layers(retrieved)?;
+    let explain = request.explain.then(|| explain(retrieved));
+    let results = results(retrieved, marks);
+    let query = request.query.clone();
+    Ok(SearchResponse { query, results, layers, summary: None, warnings, took_ms: 0, explain })
 }
 
-fn results(found: &mut Found, asked: &Asked) -> Vec<SearchResult> {
-    let Found { ranked, shown, documents, .. } = found;
+fn results(retrieved: &mut Retrieved, marks: &QueryMarks) -> Vec<SearchResult> {
+    let Retrieved { ranked, contents, documents, .. } = retrieved;
     let result = |candidate: &Candidate| {
-        let chunk = shown.chunks.remove(&candidate.id)?;
-        Some(result(candidate, chunk, documents.get(&candidate.origin.doc_id)?, asked))
+        let chunk = contents.chunks.remove(&candidate.id)?;
+        Some(result(candidate, chunk, documents.get(&candidate.origin.doc_id)?, marks))
     };
     ranked.candidates.iter().filter_map(result).collect()
 }
 
-fn result(candidate: &Candidate, chunk: Chunk, document: &Document, asked: &Asked) -> SearchResult {
+fn result(candidate: &Candidate, chunk: Chunk, document: &Document, marks: &QueryMarks) -> SearchResult {
     let language = Language::from_code(&document.language);
     SearchResult {
         chunk_id: candidate.id,
@@ -58,68 +63,66 @@ fn result(candidate: &Candidate, chunk: Chunk, document: &Document, asked: &Aske
         page_end: chunk.pages.map(|pages| pages.end),
         char_start: chunk.span.start,
         char_end: chunk.span.end,
-        highlights: highlights(&asked.words, &asked.literals, &chunk.text, language),
+        highlights: highlights(&marks.terms, &marks.literals, &chunk.text, language),
         text: chunk.text,
         score: candidate.score,
         scores: candidate.scores,
     }
 }
 
-fn layers(found: &mut Found) -> Result<Layers> {
-    let Found { ranked, shown: Shown { l2, l3, .. }, documents, .. } = found;
+fn layers(retrieved: &mut Retrieved) -> Result<Layers> {
+    let Retrieved { ranked, contents: PageContents { l2, l3, .. }, documents, .. } = retrieved;
     Ok(Layers {
-        l1: ranked.led_from(Layer::L1).into_iter().filter_map(|lead| root(lead, documents)).collect(),
-        l2: nodes(ranked, Layer::L2, l2)?,
-        l3: nodes(ranked, Layer::L3, l3)?,
+        l1: ranked.parents(Layer::L1).into_iter().filter_map(|parent| l1_hit(parent, documents)).collect(),
+        l2: node_hits(ranked, Layer::L2, l2)?,
+        l3: node_hits(ranked, Layer::L3, l3)?,
     })
 }
 
-/// An L1 hit as its record tells it: the record may have changed since its point was written.
-fn root(lead: Lead, documents: &Documents) -> Option<LayerHit> {
-    let document = documents.get(&lead.doc_id)?;
+/// An L1 hit with the contents of its record, which may be newer than its point.
+fn l1_hit(parent: ParentNode, documents: &Documents) -> Option<LayerHit> {
+    let document = documents.get(&parent.doc_id)?;
     Some(LayerHit {
-        id: lead.id,
-        doc_id: lead.doc_id,
+        id: parent.id,
+        doc_id: parent.doc_id,
         title: document.title.clone(),
         summary: document.summary.clone(),
-        score: lead.score,
+        score: parent.score,
     })
 }
 
-fn nodes(ranked: &Ranked, layer: Layer, points: &mut Vec<Option<Point>>) -> Result<Vec<LayerHit>> {
-    let pairs = ranked.led_from(layer).into_iter().zip(points.drain(..));
-    pairs.filter_map(|(lead, point)| Some((lead, point?))).map(|(lead, point)| node(lead, point)).collect()
+fn node_hits(ranked: &Ranked, layer: Layer, points: &mut Vec<Option<Point>>) -> Result<Vec<LayerHit>> {
+    let pairs = ranked.parents(layer).into_iter().zip(points.drain(..));
+    let present = pairs.filter_map(|(parent, point)| Some((parent, point?)));
+    present.map(|(parent, point)| node_hit(parent, point)).collect()
 }
 
-fn node(lead: Lead, point: Point) -> Result<LayerHit> {
+fn node_hit(parent: ParentNode, point: Point) -> Result<LayerHit> {
     let node = node_of(point.payload)?;
     Ok(LayerHit {
-        id: lead.id,
-        doc_id: lead.doc_id,
+        id: parent.id,
+        doc_id: parent.doc_id,
         title: node.title,
         summary: node.summary,
-        score: lead.score,
+        score: parent.score,
     })
 }
 
-fn explain(found: &Found) -> Explain {
-    let ms = found.legs.took.as_secs_f64() * 1_000.0;
+fn explain(retrieved: &Retrieved) -> Explain {
+    let ms = retrieved.legs.took.as_secs_f64() * 1_000.0;
+    let layers = &retrieved.ranked.layers;
     let weight = |layer, kind: LegKind| {
-        found
-            .ranked
-            .layers
-            .iter()
-            .find(|ranked| ranked.layer == layer)
-            .map_or(0.0, |ranked| ranked.weight(kind))
+        let ranked = layers.iter().find(|ranked| ranked.layer == layer);
+        ranked.map_or(0.0, |ranked| ranked.weight(kind))
     };
-    let legs = found.legs.all.iter().map(|leg| LegReport {
+    let legs = retrieved.legs.all.iter().map(|leg| LegReport {
         layer: leg.layer,
         kind: leg.kind,
         weight: weight(leg.layer, leg.kind),
         candidates: leg.hits.len(),
-        ms: if leg.asked { ms } else { 0.0 },
+        ms: if leg.queried { ms } else { 0.0 },
     });
-    let ranked = found.ranked.candidates.iter().zip(found.ranked.by_leg());
+    let ranked = retrieved.ranked.candidates.iter().zip(retrieved.ranked.by_leg());
     let results = ranked.map(|(candidate, (ranks, scores))| ExplainedResult {
         chunk_id: candidate.id,
         ranks,
@@ -129,9 +132,9 @@ fn explain(found: &Found) -> Explain {
         exact: candidate.exact,
         reranked: candidate.reranked,
     });
-    let rerank = match &found.reranked {
-        Reranked::Done(report) => Some(report.clone()),
-        Reranked::Not | Reranked::Failed | Reranked::TooSlow => None,
+    let rerank = match &retrieved.rerank {
+        RerankOutcome::Done(report) => Some(report.clone()),
+        RerankOutcome::Off | RerankOutcome::Failed | RerankOutcome::TimedOut => None,
     };
     Explain { legs: legs.collect(), rerank, results: results.collect() }
 }

@@ -4,60 +4,60 @@ use async_trait::async_trait;
 
 use crate::{LegKind, Result, SearchRequest, SearchResponse};
 
-/// Keeps responses. A failure of a cache never fails a search.
+/// A cache of responses. A failure of the cache never fails a search.
 ///
-/// An entry lives 5 minutes at the most. Whether it still holds need not concern a cache: the key tells.
+/// An entry lives at most 5 minutes. A cache need not invalidate entries: every visible change makes their keys
+/// obsolete.
 #[async_trait]
 pub trait SearchCache: Debug + Send + Sync + 'static {
-    /// The response kept under `key`.
+    /// The response that is cached under `key`.
     async fn get(&self, key: &CacheKey) -> Result<Option<Arc<SearchResponse>>>;
 
-    /// Keeps a response under `key`.
+    /// Caches a response under `key`.
     async fn put(&self, key: &CacheKey, response: Arc<SearchResponse>) -> Result<()>;
 }
 
-/// Everything that an answer depends on. Keys are compared whole, never by a hash alone.
+/// Everything that a response depends on. Keys are compared by value, never by a hash alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     /// The request in its normal form.
-    pub request: SearchRequest,
-    /// The catalog's generation, read before the retrieval began: it grows with every change that a search could
-    /// show.
+    pub request: Arc<SearchRequest>,
+    /// The catalog's generation, read before the retrieval began. It grows with every visible change.
     pub generation: u64,
     /// The id of the embedding model; `None` without one.
     pub model: Option<String>,
-    /// The id of the reranker that ranks again; `None` without one.
+    /// The id of the reranker; `None` without one.
     pub reranker: Option<String>,
-    /// The language model that writes the summary; `None` where none is wanted, or none there.
+    /// The name of the language model that writes the summary; `None` without one or without a summary.
     pub summarizer: Option<String>,
     /// How many candidates each leg lists.
     pub candidates: usize,
-    /// Whether there is a second round.
+    /// Whether the second round is on.
     pub second_round: bool,
-    /// The one kind of legs that is asked; `None` for both.
+    /// The only kind of legs that is queried; `None` for both.
     pub only: Option<LegKind>,
 }
 
 /// Whether a response came from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// It did.
+    /// It came from the cache.
     Hit,
-    /// It was made for this request.
+    /// It was retrieved for this request.
     Miss,
 }
 
-/// A cache in the memory of this process.
+/// A cache in the memory of the process.
 #[derive(Debug, Clone)]
 pub struct MemoryCache {
     entries: moka::sync::Cache<CacheKey, Arc<SearchResponse>>,
 }
 
 impl MemoryCache {
-    /// The longest that an entry may live.
+    /// The longest time that an entry may live.
     pub const MAX_TIME_TO_LIVE: Duration = Duration::from_mins(5);
 
-    /// A cache of about `max_bytes`, whose entries live for `time_to_live`, but no longer than
+    /// A cache of about `max_bytes`. Entries live for `time_to_live`, at most for
     /// [`MAX_TIME_TO_LIVE`](Self::MAX_TIME_TO_LIVE).
     #[must_use]
     pub fn new(max_bytes: u64, time_to_live: Duration) -> Self {
@@ -89,7 +89,7 @@ impl SearchCache for MemoryCache {
     }
 }
 
-/// What an entry takes in memory, about.
+/// The approximate size of an entry in memory, in bytes.
 fn weight(key: &CacheKey, response: &SearchResponse) -> u32 {
     let bytes = request_bytes(&key.request) + response_bytes(response);
     u32::try_from(bytes).unwrap_or(u32::MAX)

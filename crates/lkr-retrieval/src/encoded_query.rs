@@ -1,4 +1,4 @@
-//! What a query says to the legs: its vector and its terms.
+//! Encoding a query for the legs: its dense vector and its sparse vector.
 
 use std::sync::Arc;
 
@@ -8,101 +8,107 @@ use tokio::time::timeout;
 
 use crate::{LegKind, SearchOptions, warning};
 
-/// Below so many letters a word piece, the model does not speak the query's language: English has 2.4 and more,
-/// medical English 1.6, Chinese and Japanese about 1.05 with an English model. Found by experiment, see docs.
+/// A model whose tokenizer yields fewer letters a word piece does not know the query's language. With an English model,
+/// English has 2.4 letters a piece or more, medical English 1.6, Chinese and Japanese about 1.05.
+/// See docs/studies.md#language-gate.
 const MIN_LETTERS_PER_PIECE: f32 = 1.5;
 
-/// What a query says to the legs.
+/// A query in the form that the legs understand.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EncodedQuery {
-    /// What the dense legs are asked; `None` where they have no vote.
-    pub(crate) dense: Option<Dense>,
-    /// What the sparse legs are asked; empty where the query has no words.
+    /// The query of the dense legs; `None` if they have no vote.
+    pub(crate) dense: Option<DenseQuery>,
+    /// The query of the sparse legs; empty if the query has no words.
     pub(crate) sparse: SparseVector,
-    /// What the reader should know.
+    /// Warnings for the response.
     pub(crate) warnings: Vec<String>,
-    /// Whether the same query might say more a moment later.
-    pub(crate) passing: bool,
+    /// Whether a temporary failure left out the dense vector, so that the response must not be cached.
+    pub(crate) degraded: bool,
 }
 
-/// A query's vector.
+/// A query's dense vector.
 #[derive(Debug, Clone)]
-pub(crate) struct Dense {
+pub(crate) struct DenseQuery {
     /// The vector.
     pub(crate) vector: Vec<f32>,
     /// The id of the model that made it.
     pub(crate) model: String,
-    /// How far the model's cosines spread: what it states, until what was found out takes its place.
+    /// The factor of cosine distances in graded ranks: from the model's profile until a calibrated one replaces it.
+    /// See docs/studies.md#cosine-scale.
     pub(crate) cosine_scale: f32,
 }
 
-/// Who makes a query's vector.
+/// What makes a query's dense vector.
 #[derive(Debug, Clone)]
-pub(crate) enum Speaker {
-    /// There are no models.
-    Nobody,
-    /// There is none for the vectors that are stored; the id of another.
+pub(crate) enum DenseEncoder {
+    /// No embedding model is configured.
+    NoModel,
+    /// No available model made the live vectors; the id of the model that is configured.
     ModelMismatch(String),
-    /// The model of the vectors that are stored.
+    /// The model that made the live vectors.
     Model(Arc<dyn Embedder>),
 }
 
-impl Speaker {
+impl DenseEncoder {
     /// The id of the model.
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Model(embedder) => Some(&embedder.profile().id),
             Self::ModelMismatch(id) => Some(id),
-            Self::Nobody => None,
+            Self::NoModel => None,
         }
     }
 }
 
-/// Gives `query` its voice, or the one half of it that is wanted. A model that fails leaves the keywords.
-pub(crate) async fn voice(
+/// Encodes `query`, or only the kind of vector that the options name. If the model fails, the query is sparse only.
+pub(crate) async fn encode(
     query: &str,
     sparse: SparseVector,
-    speaker: &Speaker,
-    SearchOptions { only, embed_wait, .. }: &SearchOptions,
+    encoder: &DenseEncoder,
+    SearchOptions { only, embed_timeout, .. }: &SearchOptions,
 ) -> EncodedQuery {
     let only = *only;
     let sparse = if only == Some(LegKind::Dense) { SparseVector::default() } else { sparse };
-    let silent = EncodedQuery { sparse, ..EncodedQuery::default() };
+    let sparse_only = EncodedQuery { sparse, ..EncodedQuery::default() };
     if only == Some(LegKind::Sparse) {
-        return silent;
+        return sparse_only;
     }
-    let embedder = match speaker {
-        Speaker::Model(embedder) => &**embedder,
-        Speaker::ModelMismatch(_) => {
-            return EncodedQuery {
-                warnings: vec![warning::NOT_EMBEDDED.to_owned()],
-                passing: true,
-                ..silent
-            };
+    let embedder = match encoder {
+        DenseEncoder::Model(embedder) => &**embedder,
+        DenseEncoder::ModelMismatch(_) => {
+            let warnings = vec![warning::MODEL_MISMATCH.to_owned()];
+            return EncodedQuery { warnings, degraded: true, ..sparse_only };
         }
-        Speaker::Nobody => return EncodedQuery { warnings: vec![warning::NO_MODEL.to_owned()], ..silent },
+        DenseEncoder::NoModel => {
+            return EncodedQuery { warnings: vec![warning::NO_MODEL.to_owned()], ..sparse_only };
+        }
     };
-    if only.is_none() && !speaks(embedder, query) {
-        return silent;
+    if only.is_none() && !knows_language(embedder, query) {
+        return sparse_only;
     }
-    match timeout(*embed_wait, embed(embedder, query)).await {
-        Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..silent },
-        Ok(Err(error)) => tracing::warn!(%error, "the query could not be embedded"),
-        Err(_) => tracing::warn!("the query was not embedded in time"),
+    let model = &embedder.profile().id;
+    match timeout(*embed_timeout, embed(embedder, query)).await {
+        Ok(Ok(dense)) => return EncodedQuery { dense: Some(dense), ..sparse_only },
+        Ok(Err(error)) => {
+            tracing::warn!(%error, model, "embedding the query failed; searching by keyword only");
+        }
+        Err(_) => {
+            tracing::warn!(model, timeout = ?embed_timeout, "embedding the query timed out; searching by keyword only");
+        }
     }
-    EncodedQuery { warnings: vec![warning::MODEL_FAILED.to_owned()], passing: true, ..silent }
+    EncodedQuery { warnings: vec![warning::MODEL_FAILED.to_owned()], degraded: true, ..sparse_only }
 }
 
-fn speaks(embedder: &dyn Embedder, query: &str) -> bool {
+fn knows_language(embedder: &dyn Embedder, query: &str) -> bool {
     embedder.letters_per_piece(query).is_none_or(|letters| letters >= MIN_LETTERS_PER_PIECE)
 }
 
-async fn embed(embedder: &dyn Embedder, query: &str) -> lkr_models::Result<Dense> {
+async fn embed(embedder: &dyn Embedder, query: &str) -> lkr_models::Result<DenseQuery> {
     let profile = embedder.profile();
     let mut vectors = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?;
     let vector = vectors.pop().filter(|vector| vector.len() == profile.dims).ok_or_else(|| {
-        let reason = format!("the model answered no vector of {} dimensions", profile.dims);
+        let reason = format!("the model returned no vector of {} dimensions", profile.dims);
         lkr_models::Error::new(lkr_models::ErrorKind::Internal, "embed query", reason)
     })?;
-    Ok(Dense { vector, model: profile.id.clone(), cosine_scale: profile.cosine_scale })
+    Ok(DenseQuery { vector, model: profile.id.clone(), cosine_scale: profile.cosine_scale })
 }

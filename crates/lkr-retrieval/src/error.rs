@@ -1,19 +1,19 @@
 /// The result of a search.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is wrong; the message says what of it.
+    /// The request is invalid; the message names the key and the bound.
     Invalid,
-    /// As many searches as are allowed at once are running; the same call may succeed later.
+    /// The maximum number of searches is running; the same call may succeed later.
     Overloaded,
-    /// A store is away or busy; the same call may succeed later.
+    /// A store is unavailable or busy; the same call may succeed later.
     Unavailable,
-    /// What is stored cannot be read.
+    /// A stored record or point cannot be decoded.
     Corrupt,
-    /// Anything else.
+    /// Any other failure.
     Internal,
 }
 
@@ -28,7 +28,8 @@ impl Error {
     }
 
     pub(crate) fn overloaded(limit: usize) -> Self {
-        Self::new(ErrorKind::Overloaded, "search", format!("{limit} searches are running already"))
+        let reason = format!("{limit} searches are running already, the maximum");
+        Self::new(ErrorKind::Overloaded, "search", reason)
     }
 }
 
@@ -56,6 +57,6 @@ impl From<lkr_vectors::Error> for Error {
 
 impl From<tokio::task::JoinError> for Error {
     fn from(error: tokio::task::JoinError) -> Self {
-        Self::new(ErrorKind::Internal, "assemble results", error)
+        Self::new(ErrorKind::Internal, "blocking search task", error)
     }
 }

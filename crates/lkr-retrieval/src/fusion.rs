@@ -1,4 +1,8 @@
-//! Fusion of ranked lists, as pure functions. The constants were tuned by experiment on 20 collections, see docs.
+//! Fusion of ranked lists. Pure functions.
+//!
+//! Graded fusion is reciprocal-rank fusion (Cormack, Clarke and Büttcher 2009) over ranks that are derived from score
+//! distances; the grading, the leg weights and the layer weights are this project's own.
+//! See docs/studies.md#graded-fusion.
 
 use std::collections::HashMap;
 
@@ -7,35 +11,36 @@ use lkr_text::Overlap;
 
 use crate::LegKind;
 
-/// The constant of reciprocal-rank fusion: the larger, the less the first ranks stand out.
+/// The constant of reciprocal-rank fusion, as in Cormack, Clarke and Büttcher 2009. The larger it is, the less the
+/// first ranks stand out.
 const K: f64 = 60.0;
-/// How many ranks it is from the best keyword score down to 0: 61 × .2.
+/// The graded rank distance between the best sparse score and score 0: 61 × 0.2. See docs/studies.md#graded-fusion.
 const SPARSE_SCALE: f64 = 12.2;
-/// How many hits of a leg are told apart by their scores, however many it lists: what stands behind them is graded like
-/// the last of these, so that the first results do not depend on how many are asked for.
-const DEPTH: usize = 100;
-/// The rank at which a leg's separation is measured.
+/// The number of hits of a leg that are graded by their own scores. Hits behind them are graded like the last of them,
+/// so that the first results do not depend on the requested number. See docs/studies.md#graded-fusion.
+const GRADED_DEPTH: usize = 100;
+/// The rank at which a leg's separation is measured. See docs/studies.md#leg-weights.
 const SEPARATION_RANK: usize = 10;
-/// The least separation that a keyword leg is credited with.
+/// The least separation of a sparse leg in the ratio of the leg weights. See docs/studies.md#leg-weights.
 const MIN_SPARSE_SEPARATION: f64 = 0.05;
-/// How much louder one leg may speak than the other.
+/// The largest ratio between the weights of the two legs. See docs/studies.md#leg-weights.
 const MAX_WEIGHT_RATIO: f64 = 4.0;
-/// What the two legs of a layer weigh together, as in plain fusion.
+/// The sum of the weights of a layer's two legs, as in plain fusion.
 const TOTAL_WEIGHT: f64 = 2.0;
 
-/// How much of the evidence of the layers above is left out where all of the best chunks stand under headings: these
-/// stand in every chunk's indexed text already, and so say most of what the nodes would.
-const HEADED: f64 = 0.75;
-/// What a heading that says all that is asked for counts, as the weight of a leg that has it at rank 1.
+/// The share of the upper layers' evidence that is dropped if all of the best chunks are below headings. Headings are
+/// part of every chunk's indexed text, so the layers add little. See docs/studies.md#headings-as-evidence.
+const HEADED_DISCOUNT: f64 = 0.75;
+/// The weight of a heading that names the whole query, in the unit of a leg that ranks the chunk first.
+/// See docs/studies.md#headings-as-evidence.
 const HEADING_WEIGHT: f64 = 0.122;
-/// The least share of a heading's words that must be asked for: most of what it names is something else below it.
-const MIN_NAMED: f64 = 0.5;
+/// The least share of a heading's words that the query must contain; below it, the heading is mostly about something
+/// else. See docs/studies.md#headings-as-evidence.
+const MIN_HEADING_COVERAGE: f64 = 0.5;
 
-/// What a layer's evidence counts beside the chunk's own.
-///
-/// Chosen on the collections that may be tuned on: the nearest node says most, where texts have no headings above all;
-/// L2, whose headings stand in every chunk's text already, says least.
-pub(crate) const fn lambda(layer: Layer) -> f64 {
+/// The weight λ of a layer's evidence beside the chunk's own. L3, the nearest node, says most; L2 says least, because
+/// its headings are part of every chunk's indexed text. See docs/studies.md#layer-weights.
+pub(crate) const fn layer_weight(layer: Layer) -> f64 {
     match layer {
         Layer::L1 => 0.1,
         Layer::L2 => 0.05,
@@ -44,7 +49,7 @@ pub(crate) const fn lambda(layer: Layer) -> f64 {
     }
 }
 
-/// What one leg listed.
+/// The scored hits of one leg.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ranking {
     hits: Vec<(PointId, f32)>,
@@ -52,8 +57,7 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// The ranking of `hits`, whatever their order: by score, ties by id. `full` tells whether as many were listed as
-    /// asked for, so that more may exist.
+    /// Ranks `hits` by score, ties by id. `full` says whether the leg reached its limit, so that more hits may exist.
     pub(crate) fn new(mut hits: Vec<(PointId, f32)>, full: bool) -> Self {
         hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         Self { hits, full }
@@ -77,14 +81,14 @@ impl Ranking {
         self.hits.last().map_or(0.0, |hit| f64::from(hit.1))
     }
 
-    /// The least score that is told apart: that of rank 100, or of the last hit where there are fewer.
+    /// The least score that is graded: that of rank 100, or of the last hit if there are fewer.
     fn floor(&self) -> f64 {
-        self.hits.get(DEPTH - 1).map_or_else(|| self.last(), |hit| f64::from(hit.1))
+        self.hits.get(GRADED_DEPTH - 1).map_or_else(|| self.last(), |hit| f64::from(hit.1))
     }
 
-    /// [`floor`](Self::floor) of a keyword leg: 0 where it listed all that there is, which is fewer.
-    fn keyword_floor(&self) -> f64 {
-        if self.full || self.hits.len() >= DEPTH { self.floor() } else { 0.0 }
+    /// [`floor`](Self::floor) of a sparse leg: 0 if it listed all hits and these are fewer than 100.
+    fn sparse_floor(&self) -> f64 {
+        if self.full || self.hits.len() >= GRADED_DEPTH { self.floor() } else { 0.0 }
     }
 
     fn at_separation_rank(&self) -> Option<f64> {
@@ -92,10 +96,10 @@ impl Ranking {
     }
 }
 
-/// The fused scores of a layer's points, and how loud its legs spoke.
+/// The fused scores of a layer's points, and the weights of its legs.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Fused {
-    /// The score of every point that a leg listed.
+pub(crate) struct FusedLegs {
+    /// The score of every listed point.
     pub(crate) scores: HashMap<PointId, f64>,
     /// The dense leg's weight.
     pub(crate) dense_weight: f64,
@@ -103,7 +107,7 @@ pub(crate) struct Fused {
     pub(crate) sparse_weight: f64,
 }
 
-impl Fused {
+impl FusedLegs {
     /// The weight of one of the legs.
     pub(crate) const fn weight(&self, kind: LegKind) -> f64 {
         match kind {
@@ -113,110 +117,113 @@ impl Fused {
     }
 }
 
-/// Fuses the two legs of a layer by their graded ranks: `G = w_s/(k + ρ_s) + w_d/(k + ρ_d)` with
-/// `ρ_s = 1 + 12.2·(1 − s/s₁)`, `ρ_d = 1 + cosine_scale·(c₁ − cos)` and `k = 60`.
+/// Fuses the two legs of a layer by graded ranks: `G = w_s/(k + ρ_s) + w_d/(k + ρ_d)` with `ρ_s = 1 + 12.2·(1 − s/s₁)`,
+/// `ρ_d = 1 + cosine_scale·(c₁ − cos)` and `k = 60`, where `s₁` and `c₁` are the best scores of the legs. See
+/// docs/studies.md#graded-fusion.
 ///
-/// A point that a leg did not list stands at the leg's last listed score, or at score 0 where the sparse list was not
-/// full; so does one that it lists behind rank 100 where the other leg has it among its first 100. What neither has there
-/// follows by its own scores. A leg that lists nothing has no vote.
-pub(crate) fn graded(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -> Fused {
-    let (dense_weight, sparse_weight) = weights(dense, sparse);
-    let (cosines, keywords) = (dense.scores(), sparse.scores());
-    let (best_cosine, best_keyword) = (dense.best().unwrap_or(0.0), sparse.best().unwrap_or(0.0));
-    let absent_keyword = if sparse.full { sparse.last() } else { 0.0 };
-    let (least_cosine, least_keyword) = (dense.floor(), sparse.keyword_floor());
+/// A point that a leg did not list gets the leg's last listed score, or score 0 if the sparse leg listed all its hits.
+/// A point that one leg lists behind rank 100 is graded there like rank 100 if the other leg lists it among its first
+/// 100. Points that neither leg lists among its first 100 follow by their own scores. A leg without hits has no vote.
+pub(crate) fn graded_rrf(dense: &Ranking, sparse: &Ranking, cosine_scale: f32) -> FusedLegs {
+    let (dense_weight, sparse_weight) = leg_weights(dense, sparse);
+    let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());
+    let (dense_best, sparse_best) = (dense.best().unwrap_or(0.0), sparse.best().unwrap_or(0.0));
+    let sparse_default = if sparse.full { sparse.last() } else { 0.0 };
+    let (dense_floor, sparse_floor) = (dense.floor(), sparse.sparse_floor());
     let score = |id: PointId| {
-        let cosine = cosines.get(&id).map(|&score| f64::from(score));
-        let keyword = keywords.get(&id).map(|&score| f64::from(score));
-        let near = cosine.is_some_and(|cosine| cosine >= least_cosine)
-            || keyword.is_some_and(|keyword| keyword >= least_keyword);
-        let (mut cosine, mut keyword) = (cosine.unwrap_or(dense.last()), keyword.unwrap_or(absent_keyword));
-        if near {
-            (cosine, keyword) = (cosine.max(least_cosine), keyword.max(least_keyword));
+        let dense_score = dense_scores.get(&id).map(|&score| f64::from(score));
+        let sparse_score = sparse_scores.get(&id).map(|&score| f64::from(score));
+        let is_graded = dense_score.is_some_and(|score| score >= dense_floor)
+            || sparse_score.is_some_and(|score| score >= sparse_floor);
+        let mut dense_score = dense_score.unwrap_or(dense.last());
+        let mut sparse_score = sparse_score.unwrap_or(sparse_default);
+        if is_graded {
+            (dense_score, sparse_score) = (dense_score.max(dense_floor), sparse_score.max(sparse_floor));
         }
-        let sparse_rank = 1.0 + SPARSE_SCALE * fraction_below(best_keyword, keyword);
-        let dense_rank = 1.0 + f64::from(cosine_scale) * (best_cosine - cosine);
+        let sparse_rank = 1.0 + SPARSE_SCALE * relative_distance(sparse_best, sparse_score);
+        let dense_rank = 1.0 + f64::from(cosine_scale) * (dense_best - dense_score);
         sparse_weight / (K + sparse_rank) + dense_weight / (K + dense_rank)
     };
     let scores = listed([dense, sparse]).map(|id| (id, score(id))).collect();
-    Fused { scores, dense_weight, sparse_weight }
+    FusedLegs { scores, dense_weight, sparse_weight }
 }
 
-/// Fuses the two legs of a layer by plain reciprocal ranks: the sum of `1/(60 + rank)`.
-pub(crate) fn reciprocal(dense: &Ranking, sparse: &Ranking) -> Fused {
+/// Fuses the two legs of a layer by plain reciprocal-rank fusion, the sum of `1/(60 + rank)` (Cormack, Clarke and
+/// Büttcher 2009).
+pub(crate) fn rrf(dense: &Ranking, sparse: &Ranking) -> FusedLegs {
     let weight = |ranking: &Ranking| if ranking.hits.is_empty() { 0.0 } else { 1.0 };
-    let (by_dense, by_sparse) = (dense.ranks(), sparse.ranks());
+    let (dense_ranks, sparse_ranks) = (dense.ranks(), sparse.ranks());
     let share = |rank: Option<&u32>| rank.map_or(0.0, |&rank| 1.0 / (K + f64::from(rank)));
-    let score = |id: PointId| share(by_sparse.get(&id)) + share(by_dense.get(&id));
+    let score = |id: PointId| share(sparse_ranks.get(&id)) + share(dense_ranks.get(&id));
     let scores = listed([dense, sparse]).map(|id| (id, score(id))).collect();
-    Fused { scores, dense_weight: weight(dense), sparse_weight: weight(sparse) }
+    FusedLegs { scores, dense_weight: weight(dense), sparse_weight: weight(sparse) }
 }
 
-/// The fused scores of the nodes that a chunk lies in; `None` for those that no leg listed.
+/// The fused scores of the nodes that contain a chunk; `None` for nodes that no leg listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Parents {
+pub(crate) struct ParentScores {
     pub(crate) l1: Option<f64>,
     pub(crate) l2: Option<f64>,
     pub(crate) l3: Option<f64>,
 }
 
-/// A chunk's score with the evidence of the layers above: `F = G(chunk) + .2·G(L3) + .05·G(L2) + .1·G(L1)`. Nodes that
-/// were not listed add 0, so that a chunk never falls below its own score.
-pub(crate) fn with_parents(chunk: f64, parents: Parents) -> f64 {
+/// A chunk's score with the weighted evidence of the upper layers: `F = G(chunk) + 0.2·G(L3) + 0.05·G(L2) + 0.1·G(L1)`.
+/// Nodes that were not listed add 0, so a chunk never falls below its own score. See docs/studies.md#layer-weights.
+pub(crate) fn with_weighted_parents(chunk: f64, parents: ParentScores) -> f64 {
     let [l1, l2, l3] = [parents.l1, parents.l2, parents.l3].map(Option::unwrap_or_default);
-    chunk + lambda(Layer::L1) * l1 + lambda(Layer::L2) * l2 + lambda(Layer::L3) * l3
+    chunk + layer_weight(Layer::L1) * l1 + layer_weight(Layer::L2) * l2 + layer_weight(Layer::L3) * l3
 }
 
-/// How far a heading names what is asked for: the share of the query's words that it has, where at least half of its
-/// own are among them; else 0.
-pub(crate) fn named(Overlap { of_query, of_text }: Overlap) -> f64 {
-    if of_text >= MIN_NAMED { of_query } else { 0.0 }
-}
-
-/// What a heading adds to the score of the chunks right under it: `.122·h/(k + 1)`, where it names the share `h` of what
-/// is asked for.
-pub(crate) fn heading(named: f64) -> f64 {
-    HEADING_WEIGHT * named / (K + 1.0)
-}
-
-/// The share of the evidence of the layers above that counts, where so many of the best chunks stand under headings:
-/// `1 − ¾·φ`.
-pub(crate) fn counts_above(headed: f64) -> f64 {
-    1.0 - HEADED * headed
-}
-
-/// A chunk's score where all legs of all layers count alike.
-pub(crate) fn alike_with_parents(chunk: f64, parents: Parents) -> f64 {
+/// A chunk's score with the upper layers at equal weights, for plain fusion.
+pub(crate) fn with_equal_parents(chunk: f64, parents: ParentScores) -> f64 {
     let [l1, l2, l3] = [parents.l1, parents.l2, parents.l3].map(Option::unwrap_or_default);
     chunk + l3 + l2 + l1
 }
 
-/// The weights of a dense and a sparse leg: `w_d/w_s = (2·Δ_d / max(Δ_s, .05))^¼` within ¼ and 4, both together 2. A
-/// leg that lists nothing weighs 0 and leaves its share to the other.
+/// The share of the query's words in a heading; 0 if the query contains less than half of the heading's own words.
+/// See docs/studies.md#headings-as-evidence.
+pub(crate) fn heading_share(Overlap { of_query, of_text }: Overlap) -> f64 {
+    if of_text >= MIN_HEADING_COVERAGE { of_query } else { 0.0 }
+}
+
+/// What a heading adds to the score of the chunks right below it: `0.122·h/(k + 1)`, where `h` is the share of the
+/// query in it. See docs/studies.md#headings-as-evidence.
+pub(crate) fn heading_evidence(share: f64) -> f64 {
+    HEADING_WEIGHT * share / (K + 1.0)
+}
+
+/// The share of the upper layers' evidence that counts: `1 − ¾·φ`, where `φ` is the share of the best chunks that are
+/// below headings. See docs/studies.md#headings-as-evidence.
+pub(crate) fn parent_share(headed: f64) -> f64 {
+    1.0 - HEADED_DISCOUNT * headed
+}
+
+/// The weights of a dense and a sparse leg: `w_d/w_s = (2·Δ_d / max(Δ_s, 0.05))^¼` between ¼ and 4, in sum 2. A leg
+/// without hits has weight 0, and the other leg gets its share. See docs/studies.md#leg-weights.
 ///
 /// `Δ_d = c₁ − c₁₀` and `Δ_s = (s₁ − s₁₀)/s₁`. A list that ends before rank 10 is measured at its last hit; a sparse
-/// one that is not full, at score 0, because what follows has that score.
-fn weights(dense: &Ranking, sparse: &Ranking) -> (f64, f64) {
-    let (Some(best_cosine), Some(best_keyword)) = (dense.best(), sparse.best()) else {
+/// list that is not full at score 0, because all further points have that score.
+fn leg_weights(dense: &Ranking, sparse: &Ranking) -> (f64, f64) {
+    let (Some(dense_best), Some(sparse_best)) = (dense.best(), sparse.best()) else {
         let share = |ranking: &Ranking| {
             if ranking.hits.is_empty() { 0.0 } else { TOTAL_WEIGHT }
         };
         return (share(dense), share(sparse));
     };
-    let tenth_keyword =
+    let sparse_tenth =
         sparse.at_separation_rank().unwrap_or_else(|| if sparse.full { sparse.last() } else { 0.0 });
-    let tenth_cosine = dense.at_separation_rank().unwrap_or_else(|| dense.last());
-    let separation_sparse = fraction_below(best_keyword, tenth_keyword).max(MIN_SPARSE_SEPARATION);
-    let separation_dense = (best_cosine - tenth_cosine).max(0.0);
-    let ratio = (2.0 * separation_dense / separation_sparse)
+    let dense_tenth = dense.at_separation_rank().unwrap_or_else(|| dense.last());
+    let sparse_separation = relative_distance(sparse_best, sparse_tenth).max(MIN_SPARSE_SEPARATION);
+    let dense_separation = (dense_best - dense_tenth).max(0.0);
+    let ratio = (2.0 * dense_separation / sparse_separation)
         .powf(0.25)
         .clamp(MAX_WEIGHT_RATIO.recip(), MAX_WEIGHT_RATIO);
     let sparse_weight = TOTAL_WEIGHT / (1.0 + ratio);
     (TOTAL_WEIGHT - sparse_weight, sparse_weight)
 }
 
-/// How far `score` lies below `best`, as a fraction of it: 0 at the best, 1 at score 0.
-fn fraction_below(best: f64, score: f64) -> f64 {
+/// The distance of `score` below `best` as a fraction of `best`: 0 at the best score, 1 at score 0.
+fn relative_distance(best: f64, score: f64) -> f64 {
     if best > 0.0 { (1.0 - score / best).clamp(0.0, 1.0) } else { 0.0 }
 }
 
@@ -246,50 +253,52 @@ mod tests {
     }
 
     #[test]
-    fn graded_ranks_by_hand() {
+    fn graded_rrf_matches_hand_calculation() {
         let dense = ranking(&[(1, 0.75), (2, 0.5)], false);
         let sparse = ranking(&[(2, 8.0), (3, 4.0)], true);
-        let fused = graded(&dense, &sparse, SCALE);
-        // Δ_d = .25, Δ_s = .5, so that the ratio is 1.
+        let fused = graded_rrf(&dense, &sparse, SCALE);
+        // Δ_d = 0.25 and Δ_s = 0.5, so the ratio is 1.
         close(fused.dense_weight, 1.0);
         close(fused.sparse_weight, 1.0);
         let half = 1.0 + SPARSE_SCALE / 2.0;
         let quarter = 1.0 + f64::from(SCALE) * 0.25;
         close(fused.scores[&id(2)], 1.0 / 61.0 + 1.0 / (K + quarter));
-        // Not listed by one of the legs: at its last listed score.
+        // A point that one leg did not list gets that leg's last listed score.
         close(fused.scores[&id(1)], 1.0 / (K + half) + 1.0 / 61.0);
         close(fused.scores[&id(3)], 1.0 / (K + half) + 1.0 / (K + quarter));
     }
 
     #[test]
-    fn what_a_short_keyword_list_leaves_out_has_score_zero() {
+    fn graded_rrf_gives_score_zero_to_points_missing_from_a_complete_sparse_list() {
         let dense = ranking(&[(1, 0.5), (2, 0.5)], false);
         let listed = [(2, 8.0), (3, 8.0)];
-        let (full, short) =
-            (graded(&dense, &ranking(&listed, true), SCALE), graded(&dense, &ranking(&listed, false), SCALE));
+        let (full, short) = (
+            graded_rrf(&dense, &ranking(&listed, true), SCALE),
+            graded_rrf(&dense, &ranking(&listed, false), SCALE),
+        );
         assert_eq!(full.scores[&id(1)], full.scores[&id(2)]);
         close(short.scores[&id(2)] - short.scores[&id(1)], short.sparse_weight * (1.0 / 61.0 - 1.0 / 73.2));
     }
 
     #[test]
-    fn the_first_do_not_depend_on_how_many_are_listed() {
+    fn graded_rrf_first_scores_are_independent_of_list_length() {
         let dense: Vec<_> = (0..240).map(|n: u8| (n, 0.9 - f32::from(n) / 400.0)).collect();
         let sparse: Vec<_> = (0..240).map(|n: u8| (239 - n, 20.0 - f32::from(n) / 16.0)).collect();
-        let short = graded(&ranking(&dense[..100], true), &ranking(&sparse[..100], true), SCALE);
-        let long = graded(&ranking(&dense, true), &ranking(&sparse, false), SCALE);
+        let short = graded_rrf(&ranking(&dense[..100], true), &ranking(&sparse[..100], true), SCALE);
+        let long = graded_rrf(&ranking(&dense, true), &ranking(&sparse, false), SCALE);
         assert_eq!((short.scores.len(), long.scores.len()), (200, 240));
         for (id, score) in &short.scores {
             assert_eq!(long.scores[id], *score);
         }
-        // Those in the middle are in neither leg's first hundred.
+        // Points 100 to 139 are among the first 100 of neither leg.
         let least = short.scores.values().copied().fold(f64::MAX, f64::min);
         assert!((100..140).all(|n| long.scores[&id(n)] < least));
     }
 
     #[test]
-    fn the_leg_that_separates_better_speaks_louder() {
+    fn leg_weights_favour_the_leg_that_separates_better() {
         let check = |dense: &[(u8, f32)], sparse: &[(u8, f32)], expected: f64| {
-            let (dense, sparse) = weights(&ranking(dense, true), &ranking(sparse, true));
+            let (dense, sparse) = leg_weights(&ranking(dense, true), &ranking(sparse, true));
             close(dense / sparse, expected);
             close(dense + sparse, TOTAL_WEIGHT);
         };
@@ -297,89 +306,89 @@ mod tests {
         check(&[(1, 0.5), (2, 0.5)], &[(1, 4.0), (2, 2.0)], 0.25);
         check(&[(1, 1.0), (2, -1.0)], &[(1, 4.0), (2, 4.0)], 80_f64.powf(0.25));
         let ten: Vec<_> = (1..=12).map(|n| (n, 1.0 - f32::from(n) / 16.0)).collect();
-        // Δ_d = 9/16 over rank 10, Δ_s = (15 − 6)/15.
+        // Δ_d = 9/16 at rank 10, Δ_s = (15 − 6)/15.
         check(&ten, &ten, (2.0 * 0.5625 / 0.6_f64).powf(0.25));
-        assert_eq!(weights(&ranking(&[], false), &ranking(&[(1, 1.0)], false)), (0.0, 2.0));
-        assert_eq!(weights(&ranking(&[(1, 1.0)], false), &ranking(&[], false)), (2.0, 0.0));
-        assert_eq!(weights(&ranking(&[], false), &ranking(&[], false)), (0.0, 0.0));
+        assert_eq!(leg_weights(&ranking(&[], false), &ranking(&[(1, 1.0)], false)), (0.0, 2.0));
+        assert_eq!(leg_weights(&ranking(&[(1, 1.0)], false), &ranking(&[], false)), (2.0, 0.0));
+        assert_eq!(leg_weights(&ranking(&[], false), &ranking(&[], false)), (0.0, 0.0));
     }
 
     #[test]
-    fn a_lone_exact_match_outweighs_a_vague_neighbour() {
+    fn graded_rrf_ranks_a_single_keyword_hit_above_vague_dense_hits() {
         let dense: Vec<_> = (1..=100).map(|n| (n, 0.5 - f32::from(n) / 400.0)).collect();
-        let fused = graded(&ranking(&dense, true), &ranking(&[(90, 7.0)], false), SCALE);
+        let fused = graded_rrf(&ranking(&dense, true), &ranking(&[(90, 7.0)], false), SCALE);
         assert!(fused.scores[&id(90)] > fused.scores[&id(1)]);
     }
 
     #[test]
-    fn plain_ranks_by_hand() {
-        let fused = reciprocal(&ranking(&[(1, 0.9), (2, 0.1)], true), &ranking(&[(2, 5.0)], false));
+    fn rrf_matches_hand_calculation() {
+        let fused = rrf(&ranking(&[(1, 0.9), (2, 0.1)], true), &ranking(&[(2, 5.0)], false));
         close(fused.scores[&id(1)], 1.0 / 61.0);
         close(fused.scores[&id(2)], 1.0 / 61.0 + 1.0 / 62.0);
     }
 
     #[test]
-    fn ties_go_by_id() {
-        let turned = ranking(&[(3, 1.0), (1, 1.0), (2, 1.0)], false);
-        assert_eq!(turned.hits.iter().map(|hit| hit.0).collect::<Vec<_>>(), [id(1), id(2), id(3)]);
-        assert_eq!(turned.ranks()[&id(3)], 3);
+    fn ranking_breaks_ties_by_id() {
+        let tied = ranking(&[(3, 1.0), (1, 1.0), (2, 1.0)], false);
+        assert_eq!(tied.hits.iter().map(|hit| hit.0).collect::<Vec<_>>(), [id(1), id(2), id(3)]);
+        assert_eq!(tied.ranks()[&id(3)], 3);
     }
 
     #[test]
     fn lesson_15_layers_add_evidence_and_take_none() {
-        let parents = Parents { l1: Some(0.03), l2: Some(0.02), l3: Some(0.01) };
-        close(with_parents(0.01, parents), 0.01 + 0.1 * 0.03 + 0.05 * 0.02 + 0.2 * 0.01);
-        close(alike_with_parents(0.01, parents), 0.07);
-        assert_eq!(with_parents(0.01, Parents::default()), 0.01);
-        assert_eq!(alike_with_parents(0.01, Parents::default()), 0.01);
+        let parents = ParentScores { l1: Some(0.03), l2: Some(0.02), l3: Some(0.01) };
+        close(with_weighted_parents(0.01, parents), 0.01 + 0.1 * 0.03 + 0.05 * 0.02 + 0.2 * 0.01);
+        close(with_equal_parents(0.01, parents), 0.07);
+        assert_eq!(with_weighted_parents(0.01, ParentScores::default()), 0.01);
+        assert_eq!(with_equal_parents(0.01, ParentScores::default()), 0.01);
     }
 
     fn hits() -> impl Strategy<Value = Vec<(u8, f32)>> {
         prop::collection::btree_map(0_u8..24, -1.0_f32..1.0, 0..16).prop_map(|map| map.into_iter().collect())
     }
 
-    fn keyword_hits() -> impl Strategy<Value = Vec<(u8, f32)>> {
+    fn sparse_hits() -> impl Strategy<Value = Vec<(u8, f32)>> {
         prop::collection::btree_map(0_u8..24, 0.01_f32..30.0, 0..16).prop_map(|map| map.into_iter().collect())
     }
 
-    fn turned(hits: &[(u8, f32)]) -> Vec<(u8, f32)> {
+    fn reversed(hits: &[(u8, f32)]) -> Vec<(u8, f32)> {
         hits.iter().rev().copied().collect()
     }
 
     proptest! {
         #[test]
-        fn the_order_of_hits_does_not_matter(dense in hits(), sparse in keyword_hits(), full: bool) {
-            for fuse in [|d: &Ranking, s: &Ranking| graded(d, s, SCALE), |d: &Ranking, s: &Ranking| reciprocal(d, s)] {
+        fn fusion_is_independent_of_the_order_of_hits(dense in hits(), sparse in sparse_hits(), full: bool) {
+            for fuse in [|d: &Ranking, s: &Ranking| graded_rrf(d, s, SCALE), |d: &Ranking, s: &Ranking| rrf(d, s)] {
                 let one = fuse(&ranking(&dense, full), &ranking(&sparse, full));
-                let other = fuse(&ranking(&turned(&dense), full), &ranking(&turned(&sparse), full));
+                let other = fuse(&ranking(&reversed(&dense), full), &ranking(&reversed(&sparse), full));
                 prop_assert_eq!(one, other);
             }
         }
 
         #[test]
-        fn a_leg_that_lists_nothing_changes_no_order(sparse in keyword_hits(), full: bool) {
+        fn leg_without_hits_changes_no_order(sparse in sparse_hits(), full: bool) {
             let sparse = ranking(&sparse, true);
-            let fused = graded(&ranking(&[], full), &sparse, SCALE);
+            let fused = graded_rrf(&ranking(&[], full), &sparse, SCALE);
             prop_assert_eq!(fused.dense_weight, 0.0);
             for pair in sparse.hits.windows(2) {
                 let [(above, _), (below, _)] = [pair[0], pair[1]];
                 prop_assert!(fused.scores[&above] >= fused.scores[&below]);
             }
-            let plain = reciprocal(&ranking(&[], full), &sparse);
+            let plain = rrf(&ranking(&[], full), &sparse);
             for (hit, rank) in sparse.hits.iter().zip(1_u8..) {
                 prop_assert_eq!(plain.scores[&hit.0], 1.0 / (K + f64::from(rank)));
             }
         }
 
         #[test]
-        fn better_in_both_legs_is_never_worse(dense in hits(), sparse in keyword_hits(), full: bool) {
+        fn graded_rrf_is_monotonic_in_the_scores_of_both_legs(dense in hits(), sparse in sparse_hits(), full: bool) {
             let (dense, sparse) = (ranking(&dense, full), ranking(&sparse, full));
-            let fused = graded(&dense, &sparse, SCALE);
-            let (cosines, keywords) = (dense.scores(), sparse.scores());
+            let fused = graded_rrf(&dense, &sparse, SCALE);
+            let (dense_scores, sparse_scores) = (dense.scores(), sparse.scores());
             let at = |scores: &HashMap<PointId, f32>, id| scores.get(id).copied().unwrap_or(f32::MIN);
             for (a, score_a) in &fused.scores {
                 for (b, score_b) in &fused.scores {
-                    if at(&cosines, a) >= at(&cosines, b) && at(&keywords, a) >= at(&keywords, b) {
+                    if at(&dense_scores, a) >= at(&dense_scores, b) && at(&sparse_scores, a) >= at(&sparse_scores, b) {
                         prop_assert!(score_a >= score_b);
                     }
                 }
@@ -387,9 +396,9 @@ mod tests {
         }
 
         #[test]
-        fn every_listed_point_has_a_finite_score(dense in hits(), sparse in keyword_hits(), full: bool) {
+        fn graded_rrf_scores_every_listed_point_within_bounds(dense in hits(), sparse in sparse_hits(), full: bool) {
             let (dense, sparse) = (ranking(&dense, full), ranking(&sparse, full));
-            let fused = graded(&dense, &sparse, SCALE);
+            let fused = graded_rrf(&dense, &sparse, SCALE);
             for (id, _) in dense.hits.iter().chain(&sparse.hits) {
                 let score = fused.scores[id];
                 prop_assert!(score > 0.0 && score <= TOTAL_WEIGHT / 61.0 + 1e-12, "{}", score);

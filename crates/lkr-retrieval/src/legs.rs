@@ -1,4 +1,4 @@
-//! The legs of a search: what is asked of the vector store, and what it lists.
+//! The legs of a search: their queries to the vector store and the hits that they listed.
 
 use std::{
     collections::HashSet,
@@ -14,39 +14,39 @@ use lkr_vectors::{
 
 use crate::{LegKind, Mode, encoded_query::EncodedQuery};
 
-/// What one leg listed.
+/// One leg and its hits.
 #[derive(Debug, Clone)]
 pub(crate) struct Leg {
-    /// Where it looked.
+    /// The layer that it searches.
     pub(crate) layer: Layer,
-    /// The collection behind the layer's name.
+    /// The collection behind the layer's alias.
     pub(crate) collection: Collection,
-    /// How it looked.
+    /// Whether it searches dense or sparse vectors.
     pub(crate) kind: LegKind,
-    /// Whether it was asked at all.
-    pub(crate) asked: bool,
-    /// Whether it listed as many as it was asked for, so that there may be more.
+    /// Whether the store was queried for it.
+    pub(crate) queried: bool,
+    /// Whether it listed as many hits as its limit, so that there may be more.
     pub(crate) full: bool,
     /// Its hits, the best first.
     pub(crate) hits: Vec<Hit>,
 }
 
-/// The legs of one question.
+/// The legs of one query.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Legs {
     /// All legs of the mode, from L1 down, dense before sparse.
     pub(crate) all: Vec<Leg>,
     /// How long the batches took.
     pub(crate) took: Duration,
-    /// Whether a layer was not asked by meaning because its vectors are of another model.
-    pub(crate) other_model: bool,
+    /// Whether a dense leg was left out because the layer's vectors were made by another model.
+    pub(crate) model_mismatch: bool,
 }
 
 impl Legs {
-    /// Adds what other legs of the same layers and kinds listed besides.
-    pub(crate) fn join(&mut self, others: Self) {
+    /// Adds the hits of other legs to the legs of the same layer and kind.
+    pub(crate) fn merge(&mut self, others: Self) {
         for other in others.all {
-            let Some(leg) = self.like(&other) else { continue };
+            let Some(leg) = self.counterpart(&other) else { continue };
             let known: HashSet<PointId> = leg.hits.iter().map(|hit| hit.id).collect();
             leg.hits.extend(other.hits.into_iter().filter(|hit| !known.contains(&hit.id)));
             leg.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
@@ -54,28 +54,28 @@ impl Legs {
         self.took += others.took;
     }
 
-    /// Takes what other legs of the same layers and kinds listed in the place of what these did, where they were asked.
-    pub(crate) fn take_over(&mut self, others: Self) {
-        for other in others.all.into_iter().filter(|other| other.asked) {
-            if let Some(leg) = self.like(&other) {
+    /// Replaces legs by those of `others` with the same layer and kind that were queried.
+    pub(crate) fn replace(&mut self, others: Self) {
+        for other in others.all.into_iter().filter(|other| other.queried) {
+            if let Some(leg) = self.counterpart(&other) {
                 *leg = other;
             }
         }
         self.took += others.took;
     }
 
-    fn like(&mut self, other: &Leg) -> Option<&mut Leg> {
+    fn counterpart(&mut self, other: &Leg) -> Option<&mut Leg> {
         self.all.iter_mut().find(|leg| leg.layer == other.layer && leg.kind == other.kind)
     }
 }
 
-/// How far the legs look.
+/// The limits of each leg's query.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reach {
-    /// How many each lists.
-    pub(crate) limit: usize,
-    /// Revisions of documents that are known not to be live.
-    pub(crate) dead: Vec<(DocId, u64)>,
+pub(crate) struct LegLimits {
+    /// How many hits each leg lists at most.
+    pub(crate) hits: usize,
+    /// Revisions of documents whose points are excluded.
+    pub(crate) excluded: Vec<(DocId, u64)>,
 }
 
 /// The layers of a mode, from L1 down.
@@ -86,91 +86,89 @@ pub(crate) const fn layers(mode: Mode) -> &'static [Layer] {
     }
 }
 
-/// What the legs of a mode are asked.
+/// One query to all legs of a mode.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct LegsQuery<'a> {
     pub(crate) mode: Mode,
-    pub(crate) voice: &'a EncodedQuery,
-    pub(crate) reach: &'a Reach,
+    pub(crate) query: &'a EncodedQuery,
+    pub(crate) limits: &'a LegLimits,
 }
 
-/// Asks the legs all `questions` in one batch, and answers the legs of each; the first have the time that it took.
-///
-/// The collections behind the layers' names are looked up first and then asked by their own names, so that a vector
-/// never meets those of another model, even where the names are switched meanwhile.
+/// Sends the queries of all legs to the store as one batch, and returns the legs of each query in order. A leg without
+/// a vector, or with a vector of another model than the layer's, is not queried. The first legs carry the batch's time.
 ///
 /// # Errors
-/// `NotFound` where a collection was dropped meanwhile: the names then stand for others, and it can be tried again.
-pub(crate) async fn ask<const N: usize>(
+/// `NotFound` if a collection was dropped meanwhile: the aliases then name others, and the call can be repeated.
+pub(crate) async fn query<const N: usize>(
     store: &dyn VectorStore,
     filter: &Filter,
-    questions: [Question<'_>; N],
+    legs_queries: [LegsQuery<'_>; N],
 ) -> Result<[Legs; N]> {
-    let named =
-        Layer::ALL.into_iter().filter(|layer| questions.iter().any(|it| layers(it.mode).contains(layer)));
-    let specs = try_join_all(named.map(|layer| describe(store, layer))).await?;
-    let mut queries = Vec::new();
-    let mut asked = questions.map(|_| Legs::default());
-    for (question, legs) in questions.iter().zip(&mut asked) {
-        put(question, filter, &specs, &mut queries, legs);
+    let in_use = |layer: &Layer| legs_queries.iter().any(|it| layers(it.mode).contains(layer));
+    let specs =
+        try_join_all(Layer::ALL.into_iter().filter(in_use).map(|layer| describe(store, layer))).await?;
+    let mut batch = Vec::new();
+    let mut answered = legs_queries.map(|_| Legs::default());
+    for (legs_query, legs) in legs_queries.iter().zip(&mut answered) {
+        add_queries(legs_query, filter, &specs, &mut batch, legs);
     }
     let started = Instant::now();
-    let lists = if queries.is_empty() { Vec::new() } else { store.query_batch(&queries).await? };
+    let lists = if batch.is_empty() { Vec::new() } else { store.query_batch(&batch).await? };
     let took = started.elapsed();
-    let wanted = asked.iter_mut().flat_map(|legs| &mut legs.all).filter(|leg| leg.asked);
-    for ((leg, query), hits) in wanted.zip(&queries).zip(lists) {
+    let queried = answered.iter_mut().flat_map(|legs| &mut legs.all).filter(|leg| leg.queried);
+    for ((leg, query), hits) in queried.zip(&batch).zip(lists) {
         leg.full = hits.len() >= query.limit;
         leg.hits = hits;
     }
-    if let Some(first) = asked.first_mut() {
+    if let Some(first) = answered.first_mut() {
         first.took = took;
     }
-    Ok(asked)
+    Ok(answered)
 }
 
-/// Makes the legs of a question, which have not listed anything yet, and a query for each that is asked.
-fn put(
-    question: &Question<'_>,
+/// Adds the legs of a query, without hits, and to the batch one query for each leg that has a vector.
+fn add_queries(
+    legs_query: &LegsQuery<'_>,
     filter: &Filter,
     specs: &[(Layer, CollectionSpec)],
-    queries: &mut Vec<Query>,
+    batch: &mut Vec<Query>,
     legs: &mut Legs,
 ) {
-    let Question { mode, voice, reach } = *question;
-    let filter = reach.dead.iter().fold(filter.clone(), |filter, &(doc_id, revision)| {
+    let LegsQuery { mode, query, limits } = *legs_query;
+    let filter = limits.excluded.iter().fold(filter.clone(), |filter, &(doc_id, revision)| {
         filter.and_not(Condition::Revision(doc_id, revision))
     });
     for (layer, spec) in specs.iter().filter(|(layer, _)| layers(mode).contains(layer)) {
-        legs.other_model |= voice.dense.is_some() && dense(voice, spec).is_none();
-        for (kind, vector) in [(LegKind::Dense, dense(voice, spec)), (LegKind::Sparse, sparse(voice))] {
+        legs.model_mismatch |= query.dense.is_some() && dense(query, spec).is_none();
+        for (kind, vector) in [(LegKind::Dense, dense(query, spec)), (LegKind::Sparse, sparse(query))] {
             let collection = spec.collection.clone();
-            let asked = vector.is_some();
-            legs.all.push(Leg { layer: *layer, collection, kind, asked, full: false, hits: Vec::new() });
-            queries.extend(vector.map(|vector| Query {
+            let queried = vector.is_some();
+            legs.all.push(Leg { layer: *layer, collection, kind, queried, full: false, hits: Vec::new() });
+            batch.extend(vector.map(|vector| Query {
                 collection: spec.collection.clone(),
                 vector,
                 filter: filter.clone(),
-                limit: reach.limit,
+                limit: limits.hits,
             }));
         }
     }
 }
 
-/// The collection behind the name of a layer.
+/// The collection behind a layer's alias.
 async fn describe(store: &dyn VectorStore, layer: Layer) -> Result<(Layer, CollectionSpec)> {
     let spec = store.describe(&Collection::from(layer)).await?;
-    let missing = || Error::new(ErrorKind::NotFound, "describe", format!("collection {layer} is not there"));
+    let missing = || Error::new(ErrorKind::NotFound, "describe", format!("collection not found: {layer}"));
     Ok((layer, spec.ok_or_else(missing)?))
 }
 
-/// The dense query, where the collection holds vectors of the same model.
-fn dense(voice: &EncodedQuery, spec: &CollectionSpec) -> Option<QueryVector> {
-    let dense = voice.dense.as_ref()?;
+/// The dense query, if the collection contains vectors of the same model.
+fn dense(query: &EncodedQuery, spec: &CollectionSpec) -> Option<QueryVector> {
+    let dense = query.dense.as_ref()?;
     let same =
         spec.dense.as_ref().is_some_and(|own| own.model == dense.model && own.dims == dense.vector.len());
     same.then(|| QueryVector::Dense(dense.vector.clone()))
 }
 
-fn sparse(voice: &EncodedQuery) -> Option<QueryVector> {
-    (!voice.sparse.is_empty()).then(|| QueryVector::Sparse(voice.sparse.clone()))
+fn sparse(query: &EncodedQuery) -> Option<QueryVector> {
+    (!query.sparse.is_empty()).then(|| QueryVector::Sparse(query.sparse.clone()))
 }

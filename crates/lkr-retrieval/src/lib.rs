@@ -1,27 +1,33 @@
 #![doc = include_str!("../README.md")]
 
-mod answering;
 mod assemble;
 mod cache;
+mod candidate;
 mod encoded_query;
 mod error;
-mod find;
+mod feedback;
 mod fusion;
 mod headings;
 mod legs;
 mod live;
-mod look;
+mod model_sources;
 mod options;
-mod order;
+mod page;
+mod pipeline;
+mod points;
 mod rank;
+mod refine;
 mod request;
+mod rerank;
 mod response;
+mod retrieve;
 mod searcher;
-mod second;
+mod searcher_state;
 mod summary;
+mod validated_request;
 mod warning;
 
-/// The crates whose types one meets here, so that a program needs no further dependency to search.
+/// The crates whose types appear in this API, so that a program needs no further dependency to search.
 pub use {
     lkr_catalog as catalog, lkr_domain as domain, lkr_layers as layers, lkr_models as models,
     lkr_state as state, lkr_vectors as vectors,

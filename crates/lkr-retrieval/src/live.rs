@@ -1,4 +1,4 @@
-//! Which hits a live document's record vouches for.
+//! Dropping the hits that no live document record covers.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,51 +8,52 @@ use lkr_vectors::PointOrigin;
 
 use crate::legs::{Leg, Legs};
 
-/// The records of the documents that the hits come from.
+/// Document records by id.
 pub(crate) type Documents = HashMap<DocId, Document>;
 
-/// What became of the hits of a batch.
+/// The records behind the hits of a batch, and the hits that were dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Live {
-    /// The live documents among those that were hit.
+pub(crate) struct Liveness {
+    /// The live documents that the hits belong to.
     pub(crate) documents: Documents,
-    /// The revisions that hits were dropped for.
-    pub(crate) dead: BTreeSet<(DocId, u64)>,
-    /// Whether a full leg lost more than half of its hits, so that live points may wait behind the dead.
+    /// The revisions whose hits were dropped.
+    pub(crate) stale: BTreeSet<(DocId, u64)>,
+    /// Whether a full leg lost more than half of its hits, so that live points may rank behind the stale ones.
     pub(crate) starved: bool,
-    /// Whether a document that was hit is live in another revision than the one that was hit.
+    /// Whether a stale hit belongs to a document that is live in another revision.
     pub(crate) replaced: bool,
 }
 
-impl Live {
-    /// Adds what became of another batch.
-    pub(crate) fn join(&mut self, other: Self) {
+impl Liveness {
+    /// Adds those of another batch.
+    pub(crate) fn merge(&mut self, other: Self) {
         self.documents.extend(other.documents);
-        self.dead.extend(other.dead);
+        self.stale.extend(other.stale);
         self.starved |= other.starved;
         self.replaced |= other.replaced;
     }
 }
 
-/// Drops the hits that are not of a live document's recorded revision. The records are read after the hits, so that
-/// what a finished delete took away is never shown.
-pub(crate) async fn keep_live(catalog: &Catalog, legs: &mut Legs) -> Result<Live> {
+/// Drops the hits that do not belong to a live document's recorded revision. Records are read after the hits, so that a
+/// document is never shown after its delete has completed.
+pub(crate) async fn retain_live(catalog: &Catalog, legs: &mut Legs) -> Result<Liveness> {
     let documents = documents(catalog, revisions(legs)).await?;
-    let dead: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
-    let replaced = dead.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
-    let starved = legs.all.iter_mut().map(|leg| drop_dead(leg, &documents)).fold(false, |any, one| any | one);
-    Ok(Live { documents, dead, starved, replaced })
+    let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
+    let replaced = stale.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
+    let starved =
+        legs.all.iter_mut().map(|leg| drop_stale(leg, &documents)).fold(false, |any, one| any | one);
+    Ok(Liveness { documents, stale, starved, replaced })
 }
 
-/// Keeps of revisions that were not live those that still are not, and answers whether these are all.
-pub(crate) async fn keep_dead(catalog: &Catalog, dead: &mut Vec<(DocId, u64)>) -> Result<bool> {
-    let documents = documents(catalog, dead.iter().copied()).await?;
-    let all = dead.len();
-    dead.retain(|&revision| !is_live(&documents, revision));
-    Ok(dead.len() == all)
+/// Removes from `stale` the revisions that became live, and returns whether none did.
+pub(crate) async fn retain_stale(catalog: &Catalog, stale: &mut Vec<(DocId, u64)>) -> Result<bool> {
+    let documents = documents(catalog, stale.iter().copied()).await?;
+    let before = stale.len();
+    stale.retain(|&revision| !is_live(&documents, revision));
+    Ok(stale.len() == before)
 }
 
-/// The records of the live documents among these.
+/// The records of these documents that are live.
 async fn documents(catalog: &Catalog, revisions: impl Iterator<Item = (DocId, u64)>) -> Result<Documents> {
     let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
@@ -72,8 +73,8 @@ fn is_live(documents: &Documents, (doc_id, revision): (DocId, u64)) -> bool {
     documents.get(&doc_id).is_some_and(|document| document.revision == revision)
 }
 
-/// Drops a leg's dead hits, and answers whether it may have been starved by them.
-fn drop_dead(leg: &mut Leg, documents: &Documents) -> bool {
+/// Drops a leg's stale hits, and returns whether they may have displaced live ones.
+fn drop_stale(leg: &mut Leg, documents: &Documents) -> bool {
     let listed = leg.hits.len();
     leg.hits.retain(|hit| is_live(documents, revision(&hit.origin)));
     leg.full && leg.hits.len() * 2 < listed

@@ -6,78 +6,79 @@ use lkr_vectors::{Condition, Filter};
 
 use crate::{Error, Result};
 
-/// The length of a query in code points, white space around it not counted.
+/// The length of a query in code points, without surrounding white space.
 const QUERY_CHARS: RangeInclusive<usize> = 1..=2_000;
 const TOP_K: RangeInclusive<usize> = 1..=100;
 const MAX_DOC_IDS: usize = 1_000;
 const MAX_METADATA: usize = 64;
 
-/// What is searched for, and how.
+/// A search request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SearchRequest {
-    /// The query: 1 to 2,000 code points, white space around it not counted.
+    /// The query: 1 to 2,000 code points, without surrounding white space.
     pub query: String,
-    /// How many results at the most: 1 to 100.
+    /// The most results: 1 to 100.
     pub top_k: usize,
-    /// Whether a summary of the results is wanted.
+    /// Whether the response has a summary of the results.
     pub summarize: bool,
-    /// Which documents count.
+    /// Which documents are searched.
     pub filters: SearchFilters,
-    /// Which layers take part.
+    /// Which layers are searched.
     pub mode: Mode,
-    /// What a result is.
+    /// Whether a result is a chunk or a document.
     pub group_by: GroupBy,
-    /// Whether the legs and ranks are to be reported.
+    /// Whether the response explains legs, ranks and scores.
     pub explain: bool,
     /// How the legs are fused.
     pub fusion: Fusion,
-    /// Whether the best candidates are ranked again by a reranker; `None` where there is one. Where there is none, a
-    /// request for it is answered with a warning.
+    /// Whether a reranker orders the best candidates again; `None` uses the reranker if one is configured. If none is,
+    /// a request for it yields a warning.
     pub rerank: Option<bool>,
 }
 
-/// Which documents count; without any, all do. What is given must hold together.
+/// Which documents are searched; all without a filter. A document must pass every filter that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SearchFilters {
-    /// The category's name; empty for documents without one.
+    /// The category's name; empty for documents without a category.
     pub category: Option<String>,
-    /// The source, whole.
+    /// The source, compared as a whole.
     pub source: Option<String>,
-    /// The documents: 1,000 at the most. An empty list leaves none.
+    /// The documents, at most 1,000. An empty list matches no document.
     pub doc_ids: Option<Vec<DocId>>,
     /// The ISO 639-1 code of the documents' language.
     pub language: Option<String>,
-    /// Metadata keys and their values: 64 at the most.
+    /// Metadata keys and their values, at most 64.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Which layers take part in a search.
+/// Which layers a search queries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// All four.
+    /// All four layers.
     #[default]
     Layered,
-    /// Chunks alone.
+    /// Chunks only.
     Flat,
 }
 
-/// What a result is.
+/// The unit of results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum GroupBy {
     /// A chunk.
     #[default]
     Chunk,
-    /// A document, once, by its best chunk.
+    /// A document, represented by its best chunk.
     Document,
 }
 
 /// How the legs of a search are fused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Fusion {
-    /// Reciprocal-rank fusion over graded ranks, weighted by query.
+    /// Reciprocal-rank fusion over graded ranks, with leg weights that depend on the query.
+    /// See docs/studies.md#graded-fusion.
     #[default]
     Graded,
-    /// Reciprocal-rank fusion over plain ranks, k = 60, all legs alike.
+    /// Reciprocal-rank fusion over plain ranks, k = 60, with equal weights (Cormack, Clarke and Büttcher 2009).
     Rrf,
 }
 
@@ -98,16 +99,16 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
-    /// A request for `query`, with everything else as it is by default.
+    /// A request for `query` with default values otherwise.
     #[must_use]
     pub fn new(query: impl Into<String>) -> Self {
         Self { query: query.into(), ..Self::default() }
     }
 
-    /// Checks every bound.
+    /// Checks all bounds.
     ///
     /// # Errors
-    /// `Invalid`, naming the first key that is out of bounds.
+    /// `Invalid`, with the first key that is out of bounds.
     pub fn validate(&self) -> Result<()> {
         let length = self.query.trim().chars().count();
         if length == 0 {
@@ -119,29 +120,17 @@ impl SearchRequest {
         within("filters.doc_ids", "ids", doc_ids, &(0..=MAX_DOC_IDS))?;
         within("filters.metadata", "keys", self.filters.metadata.len(), &(0..=MAX_METADATA))
     }
-
-    /// The same request in the one form that stands for all that mean the same: the query without white space
-    /// around it, document ids in order and once each.
-    pub(crate) fn normalised(&self) -> Self {
-        let mut request = self.clone();
-        request.query = self.query.trim().to_owned();
-        if let Some(ids) = &mut request.filters.doc_ids {
-            ids.sort_unstable();
-            ids.dedup();
-        }
-        request
-    }
 }
 
 impl SearchFilters {
-    /// The filter that the vector store understands, within the default space.
+    /// The filter for the vector store, within the default space.
     pub(crate) fn to_filter(&self) -> Filter {
-        let own = [("category", &self.category), ("source", &self.source), ("language", &self.language)];
-        let own = own.into_iter().filter_map(|(key, value)| Some(condition(tag(key, value.as_ref()?))));
+        let fields = [("category", &self.category), ("source", &self.source), ("language", &self.language)];
+        let fields = fields.into_iter().filter_map(|(key, value)| Some(condition(tag(key, value.as_ref()?))));
         let metadata = self.metadata.iter().map(|(key, value)| condition(metadata_tag(key, value)));
         let docs = self.doc_ids.iter().map(|ids| Condition::Docs(ids.clone()));
         let space = std::iter::once(condition(tag("space", SPACE_DEFAULT)));
-        Filter { must: space.chain(own).chain(metadata).chain(docs).collect(), must_not: Vec::new() }
+        Filter { must: space.chain(fields).chain(metadata).chain(docs).collect(), must_not: Vec::new() }
     }
 }
 
@@ -169,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_the_query_count_code_points() {
+    fn validate_measures_the_query_in_code_points() {
         assert_eq!(refused(&SearchRequest::new(" \n\u{3000}")), "search request: query is blank");
         assert!(SearchRequest::new(format!(" {}\t", "語".repeat(2_000))).validate().is_ok());
         let message = refused(&SearchRequest::new("語".repeat(2_001)));
@@ -177,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_numbers_and_filters() {
+    fn validate_refuses_numbers_and_filters_out_of_bounds() {
         for top_k in [0, 101, usize::MAX] {
             let message = refused(&SearchRequest { top_k, ..SearchRequest::new("q") });
             assert!(message.contains(&format!("top_k is out of bounds: {top_k}")), "{message}");
@@ -194,20 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_form_keeps_what_differs() {
-        let (a, b) = (DocId::from_bytes([1; 16]), DocId::from_bytes([2; 16]));
-        let with = |query: &str, ids: &[DocId]| {
-            let mut request = SearchRequest::new(query);
-            request.filters.doc_ids = Some(ids.to_vec());
-            request.normalised()
-        };
-        assert_eq!(with(" q ", &[b, a, b]), with("q", &[a, b]));
-        assert_ne!(with("q", &[a]), with("q", &[a, b]));
-        assert_ne!(with("q", &[]), SearchRequest::new("q").normalised());
-    }
-
-    #[test]
-    fn every_filter_becomes_a_condition() {
+    fn to_filter_has_one_condition_for_each_filter_and_the_space() {
         let filters = SearchFilters {
             category: Some(String::new()),
             source: Some("s".to_owned()),

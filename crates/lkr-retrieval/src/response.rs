@@ -1,25 +1,25 @@
 use lkr_domain::{DocId, Layer, PointId};
 
-/// The answer to a search.
+/// The response to a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchResponse {
-    /// The query, without white space around it.
+    /// The query, without surrounding white space.
     pub query: String,
-    /// The results, the best first, ties by chunk id.
+    /// The results, best first, ties by chunk id.
     pub results: Vec<SearchResult>,
-    /// The hits of the upper layers that led to the results.
+    /// The upper-layer hits that contain results.
     pub layers: Layers,
-    /// The summary, where one was asked for.
+    /// The summary, if the request wants one.
     pub summary: Option<Summary>,
-    /// What the reader should know of how the answer came about.
+    /// Warnings, such as a model that failed.
     pub warnings: Vec<String>,
-    /// How long the search took in milliseconds.
+    /// The duration of the search in milliseconds.
     pub took_ms: u64,
-    /// Legs and ranks, where they were asked for.
+    /// Legs, ranks and scores, if the request wants them.
     pub explain: Option<Explain>,
 }
 
-/// A chunk that was found.
+/// A result: a chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
     /// The chunk.
@@ -32,28 +32,28 @@ pub struct SearchResult {
     pub source: String,
     /// The document's category; empty for none.
     pub category: String,
-    /// The headings that lead to the chunk, below the title.
+    /// The headings above the chunk, without the title, outermost first.
     pub path: Vec<String>,
-    /// The page, counted from 1, that it begins on, where the source has pages.
+    /// The page it begins on, counted from 1, if the source has pages.
     pub page_start: Option<u32>,
-    /// The page that it ends on.
+    /// The page it ends on.
     pub page_end: Option<u32>,
-    /// Its first code point in the document's extracted text.
+    /// The offset of its first code point in the document's extracted text.
     pub char_start: u32,
-    /// The code point after its last.
+    /// The offset after its last code point.
     pub char_end: u32,
-    /// The extracted text cut there.
+    /// The extracted text between these offsets.
     pub text: String,
-    /// Ranges of `text` in code points that the query's words match, in order, without overlap.
+    /// Ranges of `text`, in code points, that match the query; sorted, without overlap.
     pub highlights: Vec<(u32, u32)>,
-    /// The fused score, or the reranker's, lifted above what comes after it: what holds literally what was asked for
-    /// comes first. Scores of two queries, or of two kinds of fusion, do not compare.
+    /// The fused score, or the reranker's score, raised where necessary above the scores of the results that follow:
+    /// literal matches come first. Scores of different queries or kinds of fusion are not comparable.
     pub score: f32,
-    /// What the fused score is made of.
+    /// The parts of the fused score.
     pub scores: Scores,
 }
 
-/// What a result's score is made of. `None` stands for what was not listed.
+/// The parts of a result's score. `None` for layers and legs that did not list it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Scores {
     /// The fused score of its document in L1.
@@ -64,12 +64,11 @@ pub struct Scores {
     pub l3: Option<f32>,
     /// The cosine of the chunk's vector and the query's.
     pub dense: Option<f32>,
-    /// The chunk's keyword score.
+    /// The chunk's BM25 score.
     pub sparse: Option<f32>,
 }
 
-/// The hits of the upper layers that led to the results, the best first, as many as results at the most. Empty in a
-/// flat search.
+/// The upper-layer hits that contain results, best first, at most as many as results. Empty in a flat search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layers {
     /// Documents.
@@ -98,20 +97,20 @@ pub struct LayerHit {
 /// A summary of the results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// The text, with markers such as `[1]` after what they vouch for. Empty where there is no result.
+    /// The text, with markers such as `[1]` after the sentences that they support. Empty without results.
     pub text: String,
-    /// What each marker stands for, in the order of the markers.
+    /// The chunk behind each marker, in the order of the markers.
     pub citations: Vec<Citation>,
-    /// The language model that wrote it; `None` where sentences were picked from the results.
+    /// The language model that wrote it; `None` if it is extractive.
     pub model: Option<String>,
     /// How it was made.
     pub kind: SummaryKind,
 }
 
-/// What a marker of a summary stands for.
+/// The chunk that a marker of a summary cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// The marker as it stands in the text, such as `[1]`.
+    /// The marker in the text, such as `[1]`.
     pub marker: String,
     /// The chunk.
     pub chunk_id: PointId,
@@ -124,106 +123,106 @@ pub struct Citation {
 pub enum SummaryKind {
     /// Written by a language model.
     Generated,
-    /// Picked from the results, sentence by sentence.
+    /// Made of sentences of the results.
     Extractive,
 }
 
-/// How the results came about.
+/// How the results were found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Explain {
-    /// All legs of the mode, from L1 down, those included that had no vote.
+    /// All legs of the mode, from L1 down, including legs without a vote.
     pub legs: Vec<LegReport>,
-    /// What the reranker did, where it did anything.
+    /// The reranker's report, if it scored candidates.
     pub rerank: Option<RerankReport>,
-    /// Where the results stood, in the order of the results.
+    /// The ranks and scores of each result, in the order of the results.
     pub results: Vec<ExplainedResult>,
 }
 
-/// What a reranker did.
+/// A report of reranking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RerankReport {
-    /// Its name.
+    /// The reranker's name.
     pub model: String,
-    /// How many candidates it scored.
+    /// The number of candidates that it scored.
     pub candidates: usize,
-    /// How long it took in milliseconds.
+    /// Its duration in milliseconds.
     pub ms: f64,
 }
 
-/// What a leg contributed.
+/// A report of one leg.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LegReport {
-    /// Where it looked.
+    /// The layer that it searched.
     pub layer: Layer,
-    /// How it looked.
+    /// Whether it searched dense or sparse vectors.
     pub kind: LegKind,
-    /// The factor of its reciprocal ranks in a chunk's score; 0 for a leg without a vote.
+    /// Its weight in a chunk's score; 0 for a leg without a vote.
     pub weight: f32,
-    /// How many live points it listed.
+    /// The number of live points that it listed.
     pub candidates: usize,
-    /// How long it took in milliseconds. The legs of a batch run together and each shows the whole batch's time; 0
-    /// for a leg that was not asked.
+    /// Its duration in milliseconds. The legs of a batch run together, so each reports the duration of the batch; 0 for
+    /// a leg that was not queried.
     pub ms: f64,
 }
 
-/// How a leg looks.
+/// The kind of vectors that a leg searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LegKind {
-    /// By meaning.
+    /// Dense vectors: by meaning.
     Dense,
-    /// By keyword.
+    /// Sparse vectors: by keyword.
     Sparse,
 }
 
-/// Where a result stood, and why it stands where it does.
+/// The ranks and scores of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExplainedResult {
     /// The chunk.
     pub chunk_id: PointId,
-    /// Its ranks.
+    /// Its ranks in the legs.
     pub ranks: Ranks,
-    /// What each leg scored it: cosines and keyword scores.
+    /// Its scores in the legs: cosines and BM25 scores.
     pub scores: LegScores,
-    /// Its score when the legs were fused.
+    /// Its fused score.
     pub fused: f32,
-    /// How far its heading names what was asked for, from 0 to 1; 0 where headings do not count.
+    /// The share of the query in its heading, from 0 to 1; 0 if headings do not count.
     pub heading: f32,
-    /// Whether it comes first because it holds what was asked for as it stands.
+    /// Whether it comes first because it contains the literals of the query.
     pub exact: bool,
-    /// The reranker's score, where it was shown to it.
+    /// The reranker's score, if the reranker scored it.
     pub reranked: Option<f32>,
 }
 
-/// The ranks of a chunk and of the nodes it lies in, counted from 1.
+/// The ranks of a chunk and of the nodes that contain it, counted from 1.
 pub type Ranks = PerLeg<u32>;
 
-/// The scores of a chunk and of the nodes it lies in.
+/// The scores of a chunk and of the nodes that contain it.
 pub type LegScores = PerLeg<f32>;
 
-/// Something of a chunk and of the nodes it lies in by leg; `None` where a leg did not list them.
+/// A value for each leg, of a chunk or of the node that contains it; `None` if the leg did not list it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PerLeg<T> {
-    /// Of its document, by meaning.
+    /// The dense leg of L1.
     pub l1_dense: Option<T>,
-    /// Of its document, by keyword.
+    /// The sparse leg of L1.
     pub l1_sparse: Option<T>,
-    /// Of its L2 node, by meaning.
+    /// The dense leg of L2.
     pub l2_dense: Option<T>,
-    /// Of its L2 node, by keyword.
+    /// The sparse leg of L2.
     pub l2_sparse: Option<T>,
-    /// Of its L3 node, by meaning.
+    /// The dense leg of L3.
     pub l3_dense: Option<T>,
-    /// Of its L3 node, by keyword.
+    /// The sparse leg of L3.
     pub l3_sparse: Option<T>,
-    /// Its own, by meaning.
+    /// The dense leg of the chunks.
     pub chunks_dense: Option<T>,
-    /// Its own, by keyword.
+    /// The sparse leg of the chunks.
     pub chunks_sparse: Option<T>,
 }
 
 impl<T: Copy> PerLeg<T> {
-    /// One leg's place.
-    pub(crate) const fn of(&mut self, layer: Layer, kind: LegKind) -> &mut Option<T> {
+    /// The value of one leg.
+    pub(crate) const fn leg_mut(&mut self, layer: Layer, kind: LegKind) -> &mut Option<T> {
         match (layer, kind) {
             (Layer::L1, LegKind::Dense) => &mut self.l1_dense,
             (Layer::L1, LegKind::Sparse) => &mut self.l1_sparse,
@@ -236,7 +235,7 @@ impl<T: Copy> PerLeg<T> {
         }
     }
 
-    /// All eight by their names (`l1_dense`, …), from L1 down.
+    /// All eight values with their names (`l1_dense`, …), from L1 down.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, Option<T>); 8] {
         [
@@ -253,7 +252,7 @@ impl<T: Copy> PerLeg<T> {
 }
 
 impl LegKind {
-    /// Its name in answers: `dense`, `sparse`.
+    /// Its name in responses: `dense` or `sparse`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,75 +1,50 @@
-use std::{
-    sync::{Arc, Mutex},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use futures_util::StreamExt;
 use lkr_catalog::Catalog;
-use lkr_models::{ChatModelSource, ChatPurpose, Embedder, EmbedderSource, RerankerSource};
+use lkr_models::{ChatModelSource, Embedder, EmbedderSource, RerankerSource};
 use lkr_vectors::VectorStore;
-use tokio::sync::Semaphore;
 
 use crate::{
     CacheKey, CacheStatus, Result, SearchCache, SearchOptions, SearchRequest, SearchResponse, SummaryPart,
     SummaryStream,
-    answering::Inner,
-    encoded_query::Speaker,
-    look::Reranking,
-    summary::{Outcome, Part, Writer, replay},
+    model_sources::ModelSources,
+    pipeline::{Answer, NewAnswer, answer},
+    searcher_state::SearcherState,
+    summary::{FinishedSummary, Summarizer, SummaryEvent, replay},
+    validated_request::ValidatedRequest,
 };
 
-/// How often a search begins anew because its model is not that of the documents any more, before it goes by words.
-const SWITCHES: usize = 3;
-
-/// Searches. Cheap to clone.
+/// Searches a knowledge base. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
-    inner: Arc<Inner>,
-    embedders: Option<Arc<dyn EmbedderSource>>,
-    rerankers: Option<Arc<dyn RerankerSource>>,
-    chat_models: Option<Arc<dyn ChatModelSource>>,
+    state: Arc<SearcherState>,
+    sources: ModelSources,
 }
 
-/// A response and where it came from.
+/// A response and whether it came from the cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOutcome {
     /// The response.
     pub response: Arc<SearchResponse>,
-    /// Where it came from.
+    /// Whether it came from the cache.
     pub cache: CacheStatus,
 }
 
-/// A response whose summary, where one is wanted, comes after it.
-#[expect(missing_debug_implementations, reason = "a stream has nothing to show")]
+/// A response whose summary follows as a stream.
+#[expect(missing_debug_implementations, reason = "a stream has no useful debug output")]
 pub struct StreamedSearch {
     /// The response, without its summary.
     pub response: Arc<SearchResponse>,
-    /// Where it came from.
+    /// Whether it came from the cache.
     pub cache: CacheStatus,
-    /// The summary, where one is wanted.
+    /// The summary, if the request wants one.
     pub summary: Option<SummaryStream>,
 }
 
-/// What came of a request before its summary.
-enum Responded {
-    /// The response as it is kept.
-    Kept(Arc<SearchResponse>),
-    /// A new one.
-    New(Box<Response>),
-}
-
-/// A response on its way.
-struct Response {
-    response: SearchResponse,
-    key: CacheKey,
-    /// Who writes its summary, where one is wanted.
-    writer: Option<Writer>,
-    /// Whether it will be the same until something changes.
-    lasting: bool,
-}
-
 impl Searcher {
-    /// A searcher over these stores. Without an embedder it searches by keyword alone, as over vectors of another.
+    /// A searcher over these stores. Without an embedder, or over vectors of another model, it searches by keyword
+    /// only.
     #[must_use]
     pub fn new(
         vectors: Arc<dyn VectorStore>,
@@ -78,181 +53,134 @@ impl Searcher {
         cache: Arc<dyn SearchCache>,
         options: SearchOptions,
     ) -> Self {
-        let turns = Semaphore::new(options.max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
-        let too_slow = Mutex::default();
-        let inner = Inner { vectors, catalog, cache, options, turns, too_slow };
         let embedders = embedder.map(|embedder| Arc::new(embedder) as Arc<dyn EmbedderSource>);
-        Self { inner: Arc::new(inner), embedders, rerankers: None, chat_models: None }
+        let sources = ModelSources { embedders, ..ModelSources::default() };
+        Self { state: Arc::new(SearcherState::new(vectors, catalog, cache, options)), sources }
     }
 
-    /// The same searcher with embedders that are named anew at each search: of them, the one is asked that made the
-    /// stored vectors.
+    /// Sets the source of embedders. It is consulted at each search, which uses the embedder that made the live
+    /// vectors.
     #[must_use]
-    pub fn embedding(self, embedders: Arc<dyn EmbedderSource>) -> Self {
-        Self { embedders: Some(embedders), ..self }
+    pub fn with_embedders(mut self, embedders: Arc<dyn EmbedderSource>) -> Self {
+        self.sources.embedders = Some(embedders);
+        self
     }
 
-    /// The same searcher with a reranker, which is asked for anew at each search.
+    /// Sets the source of the reranker. It is consulted at each search.
     #[must_use]
-    pub fn reranking(self, rerankers: Arc<dyn RerankerSource>) -> Self {
-        Self { rerankers: Some(rerankers), ..self }
+    pub fn with_rerankers(mut self, rerankers: Arc<dyn RerankerSource>) -> Self {
+        self.sources.rerankers = Some(rerankers);
+        self
     }
 
-    /// The same searcher with language models that write summaries, which are asked for anew at each search.
+    /// Sets the source of the language model that writes summaries. It is consulted at each search that wants a
+    /// summary.
     #[must_use]
-    pub fn summarizing(self, chat_models: Arc<dyn ChatModelSource>) -> Self {
-        Self { chat_models: Some(chat_models), ..self }
+    pub fn with_chat_models(mut self, chat_models: Arc<dyn ChatModelSource>) -> Self {
+        self.sources.chat_models = Some(chat_models);
+        self
     }
 
     /// Answers a request. The future may be dropped at any await.
     ///
-    /// A response from the cache is answered as it is, its `took_ms` included. Responses that a passing failure made
-    /// poorer are not kept.
+    /// A cached response is returned unchanged, its `took_ms` included. Responses that a temporary failure degraded are
+    /// not cached.
     ///
     /// # Errors
-    /// `Invalid` where the request is, `Overloaded` where too many searches are running, and what the stores fail
-    /// with. A cache or a model that fails is no error.
+    /// `Invalid` if the request is out of bounds, `Overloaded` if too many searches are running, and errors of the
+    /// stores. A cache or a model that fails causes no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<SearchOutcome> {
         let started = Instant::now();
-        let Response { mut response, key, writer, mut lasting } = match self.respond(request).await? {
-            Responded::Kept(response) => return Ok(SearchOutcome { response, cache: CacheStatus::Hit }),
-            Responded::New(response) => *response,
+        let NewAnswer { mut response, key, summarizer, mut cacheable } = match self.answer(request).await? {
+            Answer::Cached(response) => return Ok(SearchOutcome { response, cache: CacheStatus::Hit }),
+            Answer::New(answer) => *answer,
         };
-        if let Some(writer) = writer {
-            let found = Arc::new(response);
-            let outcome = writer.write(&found, self.inner.options.summary_wait).await;
-            lasting &= outcome.lasting;
-            response = with_summary(found, &outcome);
+        if let Some(summarizer) = summarizer {
+            let results = Arc::new(response);
+            let summary = summarizer.summarize(&results, self.state.options.summary_timeout).await;
+            cacheable &= summary.cacheable;
+            response = with_summary(results, &summary);
         }
-        response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        response.took_ms = elapsed_ms(started);
         let response = Arc::new(response);
-        if lasting {
-            self.inner.keep(&key, &response).await;
+        if cacheable {
+            self.state.cache(&key, &response).await;
         }
         Ok(SearchOutcome { response, cache: CacheStatus::Miss })
     }
 
-    /// Answers a request as soon as its results are there; the summary follows. It is what [`search`](Self::search)
-    /// answers, and is kept like that when the summary was read to its end.
+    /// Answers a request as soon as its results are complete; the summary follows as a stream. The parts together are
+    /// the response of [`search`](Self::search), which is cached if the stream is read to its end.
     ///
     /// # Errors
     /// Those of [`search`](Self::search).
-    pub async fn begin(&self, request: &SearchRequest) -> Result<StreamedSearch> {
+    pub async fn search_stream(&self, request: &SearchRequest) -> Result<StreamedSearch> {
         let started = Instant::now();
-        let Response { mut response, key, writer, lasting } = match self.respond(request).await? {
-            Responded::Kept(kept) => {
-                let mut response = SearchResponse::clone(&kept);
+        let NewAnswer { mut response, key, summarizer, cacheable } = match self.answer(request).await? {
+            Answer::Cached(cached) => {
+                let mut response = SearchResponse::clone(&cached);
                 let summary = response.summary.take().map(replay);
                 return Ok(StreamedSearch { response: Arc::new(response), cache: CacheStatus::Hit, summary });
             }
-            Responded::New(response) => *response,
+            Answer::New(answer) => *answer,
         };
-        let known = writer.as_ref().and_then(Writer::warning);
-        response.warnings.extend(known.map(str::to_owned));
-        response.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let warning = summarizer.as_ref().and_then(Summarizer::warning);
+        response.warnings.extend(warning.map(str::to_owned));
+        response.took_ms = elapsed_ms(started);
         let response = Arc::new(response);
-        let begun =
-            StreamedSearch { response: Arc::clone(&response), cache: CacheStatus::Miss, summary: None };
-        let Some(writer) = writer else {
-            if lasting {
-                self.inner.keep(&key, &response).await;
+        let summary = match summarizer {
+            Some(summarizer) => Some(self.stream_summary(summarizer, Arc::clone(&response), key, cacheable)),
+            None => {
+                if cacheable {
+                    self.state.cache(&key, &response).await;
+                }
+                None
             }
-            return Ok(begun);
         };
-        let parts = writer.stream(Arc::clone(&response), self.inner.options.summary_wait);
-        let (inner, key) = (Arc::clone(&self.inner), Arc::new(key));
-        let parts = parts.then(move |part| {
-            let (inner, key, response) = (Arc::clone(&inner), Arc::clone(&key), Arc::clone(&response));
+        Ok(StreamedSearch { response, cache: CacheStatus::Miss, summary })
+    }
+
+    /// The summary of a response as a stream. At its end the response is cached with its summary.
+    fn stream_summary(
+        &self,
+        summarizer: Summarizer,
+        response: Arc<SearchResponse>,
+        key: CacheKey,
+        cacheable: bool,
+    ) -> SummaryStream {
+        let events = summarizer.stream(Arc::clone(&response), self.state.options.summary_timeout);
+        let (state, key) = (Arc::clone(&self.state), Arc::new(key));
+        let parts = events.then(move |event| {
+            let (state, key, response) = (Arc::clone(&state), Arc::clone(&key), Arc::clone(&response));
             async move {
-                match part {
-                    Part::Text(text) => SummaryPart::Text(text),
-                    Part::End(outcome) => {
-                        if lasting && outcome.lasting {
-                            let whole = Arc::new(with_summary(response, &outcome));
-                            inner.keep(&key, &whole).await;
+                match event {
+                    SummaryEvent::Text(text) => SummaryPart::Text(text),
+                    SummaryEvent::End(summary) => {
+                        if cacheable && summary.cacheable {
+                            let complete = Arc::new(with_summary(response, &summary));
+                            state.cache(&key, &complete).await;
                         }
-                        outcome.into()
+                        summary.into()
                     }
                 }
             }
         });
-        Ok(StreamedSearch { summary: Some(parts.boxed()), ..begun })
+        parts.boxed()
     }
 
-    /// The response as it is kept, or else a new one, without its summary.
-    async fn respond(&self, request: &SearchRequest) -> Result<Responded> {
-        request.validate()?;
-        let request = request.normalised();
-        let reranking = self.reranker_for(&request).await;
-        let writer = if request.summarize { Some(self.writer().await) } else { None };
-        let mut tries = SWITCHES;
-        loop {
-            let speaker = match tries {
-                0 => Speaker::ModelMismatch(String::new()),
-                _ => self.inner.speaker(self.embedders.as_deref()).await?,
-            };
-            if let Some(responded) = self.try_respond(&request, &speaker, &reranking, writer.as_ref()).await?
-            {
-                return Ok(responded);
-            }
-            tries = tries.saturating_sub(1);
-        }
-    }
-
-    /// Responds to a request in its normal form; `None` where documents got vectors of another model meanwhile.
-    async fn try_respond(
-        &self,
-        request: &SearchRequest,
-        speaker: &Speaker,
-        reranking: &Reranking,
-        writer: Option<&Writer>,
-    ) -> Result<Option<Responded>> {
-        // Read before the retrieval: what changes during it leaves the entry under a number that no one asks for.
-        let key = self.inner.key(request.clone(), speaker, reranking, writer).await?;
-        if let Some(response) = self.inner.cached(&key).await {
-            return Ok(Some(Responded::Kept(response)));
-        }
-        let turn = self.inner.turn().await?;
-        let answer = self.inner.answer(request.clone(), speaker, reranking.clone()).await?;
-        // What a language model takes its time for keeps nobody else from searching.
-        drop(turn);
-        let Some((response, lasting)) = answer else { return Ok(None) };
-        Ok(Some(Responded::New(Box::new(Response { response, key, writer: writer.cloned(), lasting }))))
-    }
-
-    /// Who writes summaries now.
-    async fn writer(&self) -> Writer {
-        let Some(source) = &self.chat_models else { return Writer::Nobody };
-        match source.chat_model(ChatPurpose::Summarize).await {
-            Ok(model) => model.map_or(Writer::Nobody, Writer::Actor),
-            Err(error) => {
-                tracing::warn!(%error, "the language model cannot be had");
-                Writer::Failed
-            }
-        }
-    }
-
-    /// The reranker in force, where one is wanted.
-    async fn reranker_for(&self, request: &SearchRequest) -> Reranking {
-        let Some(source) = self.rerankers.as_ref().filter(|_| request.rerank != Some(false)) else {
-            return Reranking::No;
-        };
-        let patience = self.inner.options.rerank_wait;
-        match source.reranker().await {
-            Ok(Some(reranker)) if self.inner.is_left_alone(&reranker.profile().id) => Reranking::Failed,
-            Ok(reranker) => reranker.map_or(Reranking::No, |reranker| Reranking::Actor(reranker, patience)),
-            Err(error) => {
-                tracing::warn!(%error, "the reranker cannot be had");
-                Reranking::Failed
-            }
-        }
+    async fn answer(&self, request: &SearchRequest) -> Result<Answer> {
+        answer(&self.state, &self.sources, ValidatedRequest::new(request)?).await
     }
 }
 
-/// A response with its summary, and what there is to say of that.
-fn with_summary(response: Arc<SearchResponse>, outcome: &Outcome) -> SearchResponse {
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A response with its summary and the summary's warnings.
+fn with_summary(response: Arc<SearchResponse>, summary: &FinishedSummary) -> SearchResponse {
     let mut response = Arc::unwrap_or_clone(response);
-    response.summary = Some(outcome.summary.clone());
-    response.warnings.extend_from_slice(&outcome.warnings);
+    response.summary = Some(summary.summary.clone());
+    response.warnings.extend_from_slice(&summary.warnings);
     response
 }

@@ -3,43 +3,43 @@ use std::ops::Range;
 use crate::{
     Language,
     chars::is_han,
-    compound::{Piece, pieces},
+    compound::{Piece, for_each_piece},
     fold::{lower, strip_accents},
     stem,
-    stop::{self, Mask},
-    word::{Kind, cut, segments, units},
+    stop::{self, LanguageMask},
+    word::{SegmentKind, clusters, segments, slice},
 };
 
-/// Terms are cut after this many bytes, on both sides of a search.
+/// The longest term in bytes. Longer terms are truncated in documents and in queries alike.
 const MAX_TERM_BYTES: usize = 96;
 
-/// A term of a text, and the words that it stands for.
+/// A term of a text and the range of text it was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// The term: never empty.
+    /// The term; never empty.
     pub term: String,
-    /// Where it stands, in bytes of the text, on character boundaries.
+    /// Its range in bytes of the text, on character boundaries.
     pub range: Range<usize>,
 }
 
-/// Turns texts of one language into terms. See the crate's documentation for what becomes of a word.
+/// Turns documents of one language into index terms, as described in the crate documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct Analyzer {
     language: Option<Language>,
-    stops: Mask,
+    stops: LanguageMask,
 }
 
 impl Analyzer {
-    /// The analyser of a language; without one, of English as far as the text is in Latin letters.
+    /// The analyzer of a language. Without a language, words in Latin letters are treated as English.
     #[must_use]
     pub fn new(language: Option<Language>) -> Self {
-        let stops = stop::bit(language.unwrap_or(Language::ENGLISH));
+        let stops = stop::language_bit(language.unwrap_or(Language::ENGLISH));
         Self { language, stops }
     }
 
-    /// The terms of `text` in order, stop words left out: the side of the documents.
+    /// The index terms of `text` in order, without stop words.
     ///
-    /// A plain word has one term. Compounds overlap: the whole comes before its parts.
+    /// A plain word has one term. The terms of a compound overlap: the whole comes before its parts.
     #[must_use]
     pub fn analyze(&self, text: &str) -> Vec<Token> {
         let mut tokens = Vec::new();
@@ -47,50 +47,58 @@ impl Analyzer {
         tokens
     }
 
-    /// Hands every term and its byte range to `take`, in the order of [`analyze`](Self::analyze).
-    pub fn for_each(&self, text: &str, mut take: impl FnMut(String, Range<usize>)) {
-        forms(text, Side::Document, |form, range| {
+    /// Calls `visit` with each term and its byte range, in the order of [`analyze`](Self::analyze).
+    pub fn for_each(&self, text: &str, mut visit: impl FnMut(String, Range<usize>)) {
+        for_each_form(text, Side::Document, |form, range| {
             let term = match form {
-                Form::Word(word) if stop::languages_of(&word) & self.stops != 0 => return,
-                Form::Word(word) => clip(stem::term(&word, self.language)),
-                Form::Fixed(term) => term,
+                TermForm::Word(word) if stop::stop_word_languages(&word) & self.stops != 0 => return,
+                TermForm::Word(word) => truncate(stem::term(&word, self.language)),
+                TermForm::Verbatim(term) => term,
             };
             if !term.is_empty() {
-                take(term, range);
+                visit(term, range);
             }
         });
     }
 }
 
-/// A word before its language matters.
+/// A word before language-specific processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A word in lower case, to be stemmed or dropped.
+pub(crate) enum TermForm {
+    /// A word in lower case, to be stemmed or dropped as a stop word.
     Word(String),
-    /// A term as it is: a compound, a pair of characters, a pictograph.
-    Fixed(String),
+    /// A term that is neither stemmed nor dropped: a compound, a bigram, a pictograph.
+    Verbatim(String),
 }
 
-/// Which side of a search a text is on.
+/// Whether a text is a document or a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Chinese characters are terms of their own beside their pairs, so that a query of one character finds them.
+    /// Single Chinese characters are terms beside their bigrams, so that a query of one character finds them.
     Document,
     Query,
 }
 
-/// Hands every form of `text` and its byte range to `take`.
-pub(crate) fn forms(text: &str, side: Side, mut take: impl FnMut(Form, Range<usize>)) {
+/// Calls `visit` with each form of `text` and its byte range.
+pub(crate) fn for_each_form(text: &str, side: Side, mut visit: impl FnMut(TermForm, Range<usize>)) {
     for segment in segments(text) {
         match segment.kind {
-            Kind::Word => pieces(text, &segment.range, &mut |piece| match piece {
-                Piece::Whole(whole, range) => give(Form::Fixed(clip(bare(&whole))), range, &mut take),
+            SegmentKind::Word => for_each_piece(text, &segment.range, &mut |piece| match piece {
+                Piece::Whole(whole, range) => {
+                    emit(TermForm::Verbatim(truncate(bare(&whole))), range, &mut visit);
+                }
                 Piece::Part(range) => {
-                    give(Form::Word(clip(lower(cut(text, &range)).into_owned())), range, &mut take);
+                    emit(
+                        TermForm::Word(truncate(lower(slice(text, &range)).into_owned())),
+                        range,
+                        &mut visit,
+                    );
                 }
             }),
-            Kind::Dense => pairs(text, &segment.range, side, &mut take),
-            Kind::Symbol => give(Form::Fixed(bare(cut(text, &segment.range))), segment.range, &mut take),
+            SegmentKind::Unspaced => bigrams(text, &segment.range, side, &mut visit),
+            SegmentKind::Pictograph => {
+                emit(TermForm::Verbatim(bare(slice(text, &segment.range))), segment.range, &mut visit);
+            }
         }
     }
 }
@@ -100,34 +108,34 @@ pub(crate) fn bare(word: &str) -> String {
     strip_accents(lower(word)).into_owned()
 }
 
-/// Cuts a term that no one would type, the same way on both sides.
-pub(crate) fn clip(mut term: String) -> String {
+/// Truncates a term to the longest length.
+pub(crate) fn truncate(mut term: String) -> String {
     if term.len() > MAX_TERM_BYTES {
         term.truncate(term.floor_char_boundary(MAX_TERM_BYTES));
     }
     term
 }
 
-fn give(form: Form, range: Range<usize>, take: &mut impl FnMut(Form, Range<usize>)) {
-    let (Form::Word(term) | Form::Fixed(term)) = &form;
+fn emit(form: TermForm, range: Range<usize>, visit: &mut impl FnMut(TermForm, Range<usize>)) {
+    let (TermForm::Word(term) | TermForm::Verbatim(term)) = &form;
     if !term.is_empty() {
-        take(form, range);
+        visit(form, range);
     }
 }
 
-/// Overlapping pairs of characters of a run; a single character as it is. Marks stay with their character.
-fn pairs(text: &str, run: &Range<usize>, side: Side, take: &mut impl FnMut(Form, Range<usize>)) {
-    let mut fixed = |range: Range<usize>| {
-        give(Form::Fixed(clip(lower(cut(text, &range)).into_owned())), range, take);
+/// Overlapping bigrams of a run of characters; a run of one character as it is. Marks stay with their character.
+fn bigrams(text: &str, run: &Range<usize>, side: Side, visit: &mut impl FnMut(TermForm, Range<usize>)) {
+    let mut emit_slice = |range: Range<usize>| {
+        emit(TermForm::Verbatim(truncate(lower(slice(text, &range)).into_owned())), range, visit);
     };
     let mut last: Option<Range<usize>> = None;
-    for unit in units(text, run) {
-        let alone = unit == *run || (side == Side::Document && cut(text, &unit).starts_with(is_han));
+    for unit in clusters(text, run) {
+        let is_term = unit == *run || (side == Side::Document && slice(text, &unit).starts_with(is_han));
         if let Some(last) = last {
-            fixed(last.start..unit.end);
+            emit_slice(last.start..unit.end);
         }
-        if alone {
-            fixed(unit.clone());
+        if is_term {
+            emit_slice(unit.clone());
         }
         last = Some(unit);
     }

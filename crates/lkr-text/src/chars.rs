@@ -1,33 +1,33 @@
-//! What kind of character it is, as far as finding words needs to know.
+//! Classes of characters for word segmentation.
 
 use unicode_normalization::char::is_combining_mark;
 
 /// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// A letter or digit of a script that parts words by spaces, or a mark on one.
+pub(crate) enum CharClass {
+    /// A letter or digit of a script that separates words by spaces, or a mark on one.
     Word,
-    /// A character of a script without spaces.
-    Dense,
-    /// A pictograph: a word of its own.
-    Symbol,
-    /// What parts words.
+    /// A character of a script without spaces between words.
+    Unspaced,
+    /// A pictograph, which is a word of its own.
+    Pictograph,
+    /// Anything between words.
     Other,
 }
 
-/// The class of `c`. Marks are [`Class::Word`] here; the scanner attaches them to whatever they follow.
-pub(crate) fn class(c: char) -> Class {
+/// The class of `c`. Marks are [`CharClass::Word`]; segmentation attaches them to the character before.
+pub(crate) fn class(c: char) -> CharClass {
     if c.is_ascii() {
-        return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Other };
+        return if c.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Other };
     }
-    if is_dense(c) {
-        Class::Dense
+    if is_unspaced(c) {
+        CharClass::Unspaced
     } else if is_pictograph(c) {
-        Class::Symbol
+        CharClass::Pictograph
     } else if c.is_alphanumeric() || is_mark(c) {
-        Class::Word
+        CharClass::Word
     } else {
-        Class::Other
+        CharClass::Other
     }
 }
 
@@ -43,13 +43,13 @@ pub(crate) fn is_cjk(c: char) -> bool {
     is_han(c) || is_kana(c) || is_hangul(c) || matches!(c, '\u{3100}'..='\u{312f}')
 }
 
-/// Chinese characters, the iteration mark and the ideographic zero included.
+/// Chinese characters, including the iteration mark and the ideographic zero.
 pub(crate) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{323af}' | '々' | '〆' | '〇')
 }
 
-/// Hiragana and katakana, half-width forms and the length mark included.
+/// Hiragana and katakana, including half-width forms and the length mark.
 pub(crate) fn is_kana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}'
         | '\u{30fc}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9d}')
@@ -61,8 +61,8 @@ pub(crate) fn is_hangul(c: char) -> bool {
         | '\u{ac00}'..='\u{d7a3}' | '\u{d7b0}'..='\u{d7fb}' | '\u{ffa0}'..='\u{ffdc}')
 }
 
-/// Scripts whose words are not parted by spaces, or, as in Korean, carry their particles with them.
-fn is_dense(c: char) -> bool {
+/// Scripts that do not separate words by spaces, and Korean, which attaches particles to words.
+fn is_unspaced(c: char) -> bool {
     // Thai, Lao, Burmese, Khmer; their marks are combining and follow their letters.
     let south_east = matches!(c, '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{e81}'..='\u{ece}'
         | '\u{1000}'..='\u{103f}' | '\u{1780}'..='\u{17d3}');

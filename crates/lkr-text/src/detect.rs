@@ -5,24 +5,24 @@ use crate::{
     chars::{is_han, is_hangul, is_kana},
     fold::lower,
     stop,
-    word::{Kind, cut, segments},
+    word::{SegmentKind, segments, slice},
 };
 
-/// Longer texts are judged by their beginning, middle and end, each of this many bytes.
+/// The size in bytes of a sample. Long texts are sampled at their beginning, middle and end.
 const SAMPLE_BYTES: usize = 4096;
 
-/// From this many letters on, letter statistics alone are believed.
+/// The number of letters from which trigram statistics alone are reliable.
 const MANY_LETTERS: usize = 160;
 
-/// The language of `text`, where it can be told reliably.
+/// The language of `text`; `None` if it cannot be detected reliably.
 ///
-/// Chinese, Japanese and Korean are told by their scripts, Japanese from Chinese by its kana. Other languages are told
-/// by letter trigrams; short texts in alphabets that several languages share also need a stop word of the language,
-/// so that a short text is often of no known language.
+/// Chinese, Japanese and Korean are detected by their scripts; kana distinguish Japanese from Chinese. Other languages
+/// are detected by letter trigrams (whatlang). Short texts in an alphabet that several languages share also need a stop
+/// word of the language, so the language of a short text is often unknown.
 #[must_use]
 pub fn detect(text: &str) -> Option<Language> {
     let sample = sample(text);
-    let scripts = Scripts::count(&sample);
+    let scripts = ScriptCounts::count(&sample);
     scripts.east_asian().or_else(|| by_trigrams(&sample, scripts.other))
 }
 
@@ -32,22 +32,22 @@ fn sample(text: &str) -> Cow<'_, str> {
     }
     let part = |from: usize| {
         let start = text.floor_char_boundary(from);
-        cut(text, &(start..text.floor_char_boundary(start + SAMPLE_BYTES)))
+        slice(text, &(start..text.floor_char_boundary(start + SAMPLE_BYTES)))
     };
     let (middle, end) = ((text.len() - SAMPLE_BYTES) / 2, text.len() - SAMPLE_BYTES);
     Cow::Owned([part(0), part(middle), part(end)].join("\n"))
 }
 
-/// How many characters of a text are of which script.
+/// The number of characters of a text in each script.
 #[derive(Debug, Default)]
-struct Scripts {
+struct ScriptCounts {
     han: usize,
     kana: usize,
     hangul: usize,
     other: usize,
 }
 
-impl Scripts {
+impl ScriptCounts {
     fn count(text: &str) -> Self {
         let mut scripts = Self::default();
         for c in text.chars() {
@@ -62,17 +62,17 @@ impl Scripts {
         scripts
     }
 
-    /// The language of a text whose characters are for the most part East Asian. One of them says as much as three
-    /// letters do, and code, names and addresses in Latin letters are common among them.
+    /// The language of a mostly East Asian text. An East Asian character counts like three letters, because it carries
+    /// more content, and because code, names and addresses in Latin letters are common in such texts.
     fn east_asian(&self) -> Option<Language> {
-        let chinese = self.han + self.kana;
-        if (chinese + self.hangul) * 3 < self.other.max(4) {
+        let han_or_kana = self.han + self.kana;
+        if (han_or_kana + self.hangul) * 3 < self.other.max(4) {
             return None;
         }
-        if self.hangul > chinese {
+        if self.hangul > han_or_kana {
             return Some(Language::KOREAN);
         }
-        match self.kana * 20 > chinese {
+        match self.kana * 20 > han_or_kana {
             true => Some(Language::JAPANESE),
             false => (self.han > 3).then_some(Language::CHINESE),
         }
@@ -85,49 +85,49 @@ fn by_trigrams(text: &str, letters: usize) -> Option<Language> {
     if info.is_reliable() && (letters >= MANY_LETTERS || has_own_script(info.script())) {
         return Some(language);
     }
-    let tallies = Tallies::count(text);
-    let hits = tallies.of(language);
-    // Statistics of few letters are weaker evidence than several stop words.
-    let agreed = hits == tallies.most() && (hits > 1 || (hits == 1 && info.is_reliable()));
-    if agreed { Some(language) } else { tallies.clear_winner() }
+    let counts = StopWordCounts::count(text);
+    let hits = counts.of(language);
+    // Trigram statistics of few letters are weaker evidence than several stop words.
+    let agreed = hits == counts.most() && (hits > 1 || (hits == 1 && info.is_reliable()));
+    if agreed { Some(language) } else { counts.clear_winner() }
 }
 
-/// Scripts that whatlang knows one language in.
+/// Whether whatlang knows only one language in a script.
 fn has_own_script(script: whatlang::Script) -> bool {
     use whatlang::Script;
     !matches!(script, Script::Latin | Script::Cyrillic | Script::Arabic | Script::Devanagari | Script::Hebrew)
 }
 
-/// How many of the first words are stop words of which language.
+/// The number of stop words of each language among the first words of a text.
 #[derive(Debug)]
-struct Tallies {
+struct StopWordCounts {
     words: usize,
     hits: Vec<(Language, usize)>,
 }
 
-impl Tallies {
+impl StopWordCounts {
     fn count(text: &str) -> Self {
         let masks: Vec<_> = segments(text)
-            .filter(|segment| segment.kind == Kind::Word)
+            .filter(|segment| segment.kind == SegmentKind::Word)
             .take(200)
-            .map(|segment| stop::languages_of(&lower(cut(text, &segment.range))))
+            .map(|segment| stop::stop_word_languages(&lower(slice(text, &segment.range))))
             .collect();
         let hits = |bit| masks.iter().filter(|&mask| mask & bit != 0).count();
         Self {
             words: masks.len(),
-            hits: stop::known().map(|(language, bit)| (language, hits(bit))).collect(),
+            hits: stop::languages().map(|(language, bit)| (language, hits(bit))).collect(),
         }
     }
 
     fn of(&self, language: Language) -> usize {
-        self.hits.iter().find(|(known, _)| *known == language).map_or(0, |(_, hits)| *hits)
+        self.hits.iter().find(|(listed, _)| *listed == language).map_or(0, |(_, hits)| *hits)
     }
 
     fn most(&self) -> usize {
         self.hits.iter().map(|(_, hits)| *hits).max().unwrap_or_default()
     }
 
-    /// The one language that has the most stop words, at least three and a quarter of the words.
+    /// The only language with the most stop words, if these are at least three and a quarter of the words.
     fn clear_winner(&self) -> Option<Language> {
         let most = self.most();
         let mut winners = self.hits.iter().filter(|(_, hits)| *hits == most);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_languages() {
+    fn detect_recognises_languages_of_sentences() {
         check(
             "Jupiter has ninety-five moons with confirmed orbits; the four largest were seen by Galileo.",
             "en",
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn says_nothing_where_it_cannot_know() {
+    fn detect_returns_none_without_evidence() {
         for text in ["", "a", "ok 42", "kubernetes", "ERR-1001", "🏔🏔🏔", "{}[]();"] {
             check(text, "");
         }
     }
 
     #[test]
-    fn samples_long_texts_on_character_boundaries() {
+    fn detect_samples_long_texts_on_character_boundaries() {
         check(
             &"Über allen Gipfeln ist Ruh, in allen Wipfeln spürest du kaum einen Hauch. ".repeat(1000),
             "de",

@@ -1,18 +1,18 @@
-//! How many word pieces a BERT-like tokenizer makes of a text, without its vocabulary.
+//! Estimates of the number of word pieces of a BERT-like tokenizer, without its vocabulary.
 
 use std::ops::Range;
 
-use crate::chars::{Class, class, is_mark};
+use crate::chars::{CharClass, class, is_mark};
 
-/// An estimate of the number of word pieces of `text`, special tokens not counted.
+/// An estimate of the number of word pieces of `text`, without special tokens.
 ///
-/// Tuned against the uncased vocabulary of all-MiniLM-L6-v2: see the crate's documentation for how well it does.
+/// Tuned on the uncased vocabulary of all-MiniLM-L6-v2; the crate documentation states its accuracy.
 #[must_use]
 pub fn estimate_tokens(text: &str) -> usize {
     token_costs(text).map(|(_, cost)| cost as usize).sum::<usize>().div_ceil(100)
 }
 
-/// As much of the beginning of `text` as has so many word pieces, by the estimate.
+/// The longest beginning of `text` with at most `tokens` word pieces by the estimate.
 #[must_use]
 pub fn first_tokens(text: &str, tokens: usize) -> &str {
     let mut spent = 0;
@@ -24,8 +24,8 @@ pub fn first_tokens(text: &str, tokens: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The parts of `text` that a tokenizer looks up one by one, in order, each with its range in bytes and its cost in
-/// hundredths of a word piece. The costs of two texts add up where white space stands between them.
+/// The parts of `text` that a tokenizer looks up separately, in order, each with its range in bytes and its cost in
+/// hundredths of a word piece. The costs of two texts that are joined by white space add up.
 pub fn token_costs(text: &str) -> impl Iterator<Item = (Range<usize>, u32)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -38,17 +38,17 @@ pub fn token_costs(text: &str) -> impl Iterator<Item = (Range<usize>, u32)> + '_
     })
 }
 
-/// Letters and digits go together; everything else stands alone.
+/// The length of the part at the start of `tail`: a run of letters and digits, or one other character.
 fn part_length(tail: &str, first: char) -> usize {
-    if class(first) != Class::Word {
+    if class(first) != CharClass::Word {
         return first.len_utf8();
     }
-    tail.find(|c| class(c) != Class::Word).unwrap_or(tail.len())
+    tail.find(|c| class(c) != CharClass::Word).unwrap_or(tail.len())
 }
 
 fn cost(part: &str, first: char) -> u32 {
     let chars = part.chars().count() as u32;
-    if class(first) != Class::Word {
+    if class(first) != CharClass::Word {
         return if is_mark(first) { 0 } else { 100 };
     }
     if part.bytes().all(|byte| byte.is_ascii_lowercase()) {
@@ -66,7 +66,7 @@ fn cost(part: &str, first: char) -> u32 {
     if first.is_ascii() || matches!(first, '\u{c0}'..='\u{24f}') {
         return 100 + chars.saturating_sub(3) * 32;
     }
-    // Alphabets of which the vocabulary has little more than the letters.
+    // The vocabulary contains little more than the letters of other alphabets.
     100 + chars.saturating_sub(1) * 75
 }
 
@@ -84,7 +84,7 @@ fn lower_case_word(chars: u32) -> u32 {
 
 fn capitalised_word(part: &str, chars: u32) -> u32 {
     if chars > 1 && part.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        return shouted_word(chars);
+        return uppercase_word(chars);
     }
     match chars {
         0..=1 => 100,
@@ -95,8 +95,8 @@ fn capitalised_word(part: &str, chars: u32) -> u32 {
     }
 }
 
-/// Acronyms, and from seven letters on words in capitals.
-fn shouted_word(chars: u32) -> u32 {
+/// Acronyms, and words of seven letters or more in capitals.
+fn uppercase_word(chars: u32) -> u32 {
     match chars {
         0..=4 => 60 + chars * 33,
         5..=6 => 158,
@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn costs_cover_the_text() {
+    fn token_costs_cover_all_but_white_space() {
         let text = " Über 12 Vulkane, 東京!\u{301} ";
         let parts: Vec<_> = token_costs(text).map(|(range, _)| text.get(range).unwrap()).collect();
         assert_eq!(parts, ["Über", "12", "Vulkane", ",", "東", "京", "!", "\u{301}"]);
     }
 
     #[test]
-    fn the_beginning_has_no_more_than_it_may() {
+    fn first_tokens_stays_within_the_limit() {
         let text = "the ice of 東京 is thick";
         for tokens in 0..12 {
             let first = first_tokens(text, tokens);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates() {
+    fn estimate_tokens_is_near_the_vocabulary() {
         let check = |text: &str, range: Range<usize>| {
             let estimate = estimate_tokens(text);
             assert!(range.contains(&estimate), "{estimate}: {text}");

@@ -1,10 +1,10 @@
-//! One spelling for what a reader takes as the same letters.
+//! Folding of case, compatibility forms and accents.
 
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// `word` in NFKC and lower case, accents kept.
+/// `word` in NFKC and lower case, with its accents.
 pub(crate) fn lower(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
         return Cow::Borrowed(word);
@@ -13,13 +13,14 @@ pub(crate) fn lower(word: &str) -> Cow<'_, str> {
         return Cow::Owned(word.to_ascii_lowercase());
     }
     let lowered: String = word.nfkc().flat_map(char::to_lowercase).filter(|&c| !is_ignorable(c)).collect();
-    // Lower-casing can leave a decomposed letter behind, as with the Turkish dotted capital.
+    // Lower-casing can produce a decomposed letter, as for the Turkish dotted capital.
     Cow::Owned(lowered.nfc().collect())
 }
 
-/// `word` without the accents of Latin and Greek letters, vowel points of Arabic and Hebrew, and with `ё` as `е`.
+/// `word` without the accents of Latin and Greek letters and the vowel points of Arabic and Hebrew, and with `ё` as
+/// `е`.
 ///
-/// Marks of other scripts part letters that their readers hold apart (`й`, `が`, Indic vowels), and stay.
+/// Marks of other scripts are kept, because they distinguish letters (`й`, `が`, Indic vowels).
 pub(crate) fn strip_accents(word: Cow<'_, str>) -> Cow<'_, str> {
     if word.is_ascii() {
         return word;
@@ -48,7 +49,7 @@ fn push_stripped(to: &mut String, c: char) {
     }
 }
 
-/// Characters that show nothing and only steer how their neighbours look, and the spaces that NFKC gives lone marks.
+/// Invisible formatting characters, and the spaces that NFKC puts before lone marks.
 fn is_ignorable(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn folds() {
+    fn lower_and_strip_accents_fold_by_script() {
         check("moon", "moon", "moon");
         check("GitLab2", "gitlab2", "gitlab2");
         check("Über", "über", "uber");

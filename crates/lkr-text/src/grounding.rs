@@ -1,51 +1,52 @@
-//! Whether what was written about texts stands in them, as far as words and links tell.
+//! Grounding: whether source texts support a sentence, judged by its words, numbers, names and links.
 
 use std::collections::HashSet;
 
-use crate::{detect, literal::names_stand_in, overlap, query_terms};
+use crate::{detect, literal::contains_all_identifiers, overlap, query_terms};
 
-/// What share of a sentence's words `sources` have together, in any form, from 0 to 1; 0 where it has no words.
+/// The share of a sentence's words, in any form, that `sources` contain together, from 0 to 1; 0 if it has no words.
 #[must_use]
 pub fn support(sentence: &str, sources: &[&str]) -> f64 {
     let sources = sources.join("\n");
     overlap(&query_terms(sentence), &sources, detect(&sources)).of_query
 }
 
-/// Whether `sources` bear a sentence out: such a share of its words at least, and all of its numbers, codes and names of
-/// files and parts of programs, stand in them.
+/// Whether `sources` contain at least `share` of a sentence's words, and all of its numbers, codes and names of files
+/// and program parts.
 ///
-/// Words alone do not tell what a sentence says of what; what has hardly a word of its sources was made up, though.
+/// This compares words, not statements: a sentence that passes may still combine them wrongly. A sentence that fails
+/// was made up.
 #[must_use]
-pub fn is_borne_out(sentence: &str, sources: &[&str], share: f64) -> bool {
+pub fn is_supported(sentence: &str, sources: &[&str], share: f64) -> bool {
     let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
     numbers(sentence).is_subset(&known)
-        && names_stand_in(sentence, sources)
+        && contains_all_identifiers(sentence, sources)
         && support(sentence, sources) >= share
 }
 
-/// The numbers of a text, without what parts their thousands.
+/// The numbers of a text, without thousands separators.
 fn numbers(text: &str) -> HashSet<String> {
     let runs = text.split(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
     let bare = runs.map(|run| run.trim_matches(['.', ',']).replace(',', ""));
     bare.filter(|number| !number.is_empty()).collect()
 }
 
-/// A text without what leads elsewhere or hides: images, tags, characters that nobody sees, and links that are not in
-/// `sources` as they stand. Of a link in Markdown its label stays.
+/// A text without images, tags, invisible characters, and links that `sources` do not contain literally. The label of a
+/// Markdown link is kept.
 #[must_use]
 pub fn without_foreign_links(text: &str, sources: &[&str]) -> String {
-    // What is taken out may have kept the parts of another link apart. Each time something goes, so that it ends.
-    let mut text = cleared(text, sources);
+    // A removal may join the parts of another link. Each pass shortens the text, so the loop ends.
+    let mut text = remove_once(text, sources);
     loop {
-        let again = cleared(&text, sources);
-        if again.len() >= text.len() {
+        let shorter = remove_once(&text, sources);
+        if shorter.len() >= text.len() {
             return text;
         }
-        text = again;
+        text = shorter;
     }
 }
 
-fn cleared(text: &str, sources: &[&str]) -> String {
+fn remove_once(text: &str, sources: &[&str]) -> String {
     let known = |link: &str| !link.is_empty() && sources.iter().any(|source| source.contains(link));
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -73,7 +74,7 @@ fn cleared(text: &str, sources: &[&str]) -> String {
     kept
 }
 
-/// A label may be a link itself, and nothing else that leads elsewhere: it holds no bracket.
+/// A label without foreign links. A label contains no brackets, so it can contain bare links only.
 fn without_foreign_links_in_label(label: &str, known: impl Fn(&str) -> bool) -> String {
     let words = label.split_inclusive(char::is_whitespace);
     let is_foreign = |word: &str| {
@@ -83,7 +84,7 @@ fn without_foreign_links_in_label(label: &str, known: impl Fn(&str) -> bool) -> 
     words.filter(|word| !is_foreign(word)).flat_map(str::chars).filter(|&c| !is_hidden(c)).collect()
 }
 
-/// A link in Markdown that `text` begins with: its label, its address, and what follows.
+/// The Markdown link at the start of `text`: its label, its address, and the rest of the text.
 fn markdown_link(text: &str) -> Option<(&str, &str, &str)> {
     let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (link, after) = rest.split_once(')')?;
@@ -91,7 +92,7 @@ fn markdown_link(text: &str) -> Option<(&str, &str, &str)> {
     (!label.contains(['[', ']', '\n']) && !rest.starts_with('\n')).then_some((label, link, after))
 }
 
-/// What follows the tag of HTML, or the comment, that `text` begins with. An address in angle brackets is no tag.
+/// The text after the HTML tag or comment at the start of `text`. An address in angle brackets is not a tag.
 fn tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('<')?;
     if bare_link(inner, None).is_some()
@@ -102,12 +103,12 @@ fn tag(text: &str) -> Option<&str> {
     inner.split_once('>').map(|(_, after)| after)
 }
 
-/// An address that `text` begins with, and what follows it. `before` is the character before it.
+/// The address at the start of `text`, and the rest of the text. `before` is the character before it.
 fn bare_link(text: &str, before: Option<char>) -> Option<(&str, &str)> {
-    const BEGINNINGS: [&str; 7] =
-        ["http://", "https://", "ftp://", "www.", "mailto:", "data:", "javascript:"];
-    let begins = |with: &&str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let beginning = BEGINNINGS.iter().find(|with| begins(with))?;
+    const PREFIXES: [&str; 7] = ["http://", "https://", "ftp://", "www.", "mailto:", "data:", "javascript:"];
+    let matches =
+        |prefix: &&str| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    let prefix = PREFIXES.iter().find(|prefix| matches(prefix))?;
     if before.is_some_and(char::is_alphanumeric) {
         return None;
     }
@@ -116,10 +117,10 @@ fn bare_link(text: &str, before: Option<char>) -> Option<(&str, &str)> {
         .unwrap_or(text.len());
     let (link, _) = text.split_at_checked(end)?;
     let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?']);
-    (link.len() > beginning.len()).then(|| (link, text.get(link.len()..).unwrap_or_default()))
+    (link.len() > prefix.len()).then(|| (link, text.get(link.len()..).unwrap_or_default()))
 }
 
-/// Whether nobody sees a character: what steers terminals or the direction of writing, has no width, or tags.
+/// Whether a character is invisible: terminal control, writing direction, zero width, or a Unicode tag.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -133,24 +134,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_is_borne_out_by_its_words_and_numbers() {
+    fn is_supported_requires_words_numbers_and_names_of_the_sources() {
         let ice = "The ice of Europa is about 20 kilometres thick; below it lies an ocean of 1,000,000 km³.";
-        let is_borne_out = |sentence: &str, sources: &[&str]| is_borne_out(sentence, sources, 0.5);
-        assert!(is_borne_out("Europa's ice is 20 kilometres thick.", &[ice]));
-        assert!(is_borne_out("An ocean of 1000000 km³ lies below the ice.", &["nothing", ice]));
-        assert!(!is_borne_out("Europa's ice is 30 kilometres thick.", &[ice]), "another number");
-        assert!(!is_borne_out("Io has four hundred active volcanoes.", &[ice]), "other words");
+        let is_supported = |sentence: &str, sources: &[&str]| is_supported(sentence, sources, 0.5);
+        assert!(is_supported("Europa's ice is 20 kilometres thick.", &[ice]));
+        assert!(is_supported("An ocean of 1000000 km³ lies below the ice.", &["nothing", ice]));
+        assert!(!is_supported("Europa's ice is 30 kilometres thick.", &[ice]), "another number");
+        assert!(!is_supported("Io has four hundred active volcanoes.", &[ice]), "other words");
         let code = "Call kit.read_all(path) of main.rs, or ask the Reader to read what is open.";
-        assert!(is_borne_out("main.rs calls kit.read_all.", &[code]));
-        assert!(!is_borne_out("Call kit.open_all(path) to read all.", &[code]), "a name put together");
-        assert!(!is_borne_out("Call kit.main.rs to read.", &[code]));
-        assert!(!is_borne_out("", &[ice]) && !is_borne_out("Ice is thick.", &[]));
-        assert!(is_borne_out("東京は日本の首都です。", &["日本の首都は東京です。"]));
-        assert!(!is_borne_out("大阪城は有名です。", &["日本の首都は東京です。"]));
+        assert!(is_supported("main.rs calls kit.read_all.", &[code]));
+        assert!(!is_supported("Call kit.open_all(path) to read all.", &[code]), "a name combined from two");
+        assert!(!is_supported("Call kit.main.rs to read.", &[code]));
+        assert!(!is_supported("", &[ice]) && !is_supported("Ice is thick.", &[]));
+        assert!(is_supported("東京は日本の首都です。", &["日本の首都は東京です。"]));
+        assert!(!is_supported("大阪城は有名です。", &["日本の首都は東京です。"]));
     }
 
     #[test]
-    fn what_leads_elsewhere_goes() {
+    fn without_foreign_links_removes_links_images_tags_and_invisible_characters() {
         let source = ["See https://docs.example/a?b=1 or www.docs.example."];
         let check =
             |text: &str, expected: &str| assert_eq!(without_foreign_links(text, &source), expected, "{text}");
@@ -171,10 +172,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_address_stays_that_no_source_has(text in "([a-c .<>()\\[\\]!]|https://|www\\.x|\u{200b}){0,24}") {
+        fn without_foreign_links_leaves_no_foreign_address(text in "([a-c .<>()\\[\\]!]|https://|www\\.x|\u{200b}){0,24}") {
             let kept = without_foreign_links(&text, &[]);
-            let places: Vec<usize> = kept.char_indices().map(|(at, _)| at).collect();
-            for at in places {
+            let offsets: Vec<usize> = kept.char_indices().map(|(at, _)| at).collect();
+            for at in offsets {
                 let (before, after) = kept.split_at(at);
                 prop_assert!(bare_link(after, before.chars().next_back()).is_none(), "{} of {}", kept, text);
             }

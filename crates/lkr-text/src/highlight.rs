@@ -2,10 +2,10 @@ use std::collections::HashSet;
 
 use crate::{Analyzer, Language, Literals, QueryTerm};
 
-/// Where `text`, which is in `language`, holds terms and phrases of a query: ranges of Unicode code points, sorted,
-/// apart.
+/// The ranges of a text in `language` that match terms and phrases of a query: sorted ranges of Unicode code points
+/// that do not touch.
 ///
-/// The text is analysed as for the index and for phrases, so what is marked is what was found.
+/// The text is analysed like an indexed document, so the highlights are the words that the search matched.
 #[must_use]
 pub fn highlights(
     query: &[QueryTerm],
@@ -13,16 +13,16 @@ pub fn highlights(
     text: &str,
     language: Option<Language>,
 ) -> Vec<(u32, u32)> {
-    let asked: HashSet<&str> = query.iter().map(|term| term.term.as_str()).collect();
-    let mut found = literals.ranges(text);
+    let terms: HashSet<&str> = query.iter().map(|term| term.term.as_str()).collect();
+    let mut ranges = literals.ranges(text);
     Analyzer::new(language).for_each(text, |term, range| {
-        if asked.contains(term.as_str()) {
-            found.push(range);
+        if terms.contains(term.as_str()) {
+            ranges.push(range);
         }
     });
-    found.sort_by_key(|range| (range.start, range.end));
-    let mut merged: Vec<std::ops::Range<usize>> = Vec::with_capacity(found.len());
-    for range in found {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut merged: Vec<std::ops::Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
         match merged.last_mut() {
             Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
             _ => merged.push(range),
@@ -31,7 +31,7 @@ pub fn highlights(
     in_code_points(text, &merged)
 }
 
-/// Sorted, separate byte ranges as ranges of code points.
+/// Converts sorted byte ranges that do not overlap to ranges of code points.
 fn in_code_points(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<(u32, u32)> {
     let (mut byte, mut count) = (0, 0);
     let mut advance = |to: usize| {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_what_matched() {
+    fn highlights_cover_matched_words_and_phrases() {
         check("oceans of ice", "Über 🏔 an ocean, under ICE.", "en", &["ocean", "ICE"]);
         check("東京タワー", "私は東京タワーに行く", "ja", &["東京タワー"]);
         check("gitlab", "GitLab and git-lab", "en", &["GitLab"]);

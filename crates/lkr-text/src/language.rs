@@ -2,7 +2,7 @@ use std::fmt;
 
 use whatlang::Lang;
 
-/// A language that lkr can tell, named by its ISO 639-1 code.
+/// A language that can be detected, identified by its ISO 639-1 code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Language(&'static str);
 
@@ -45,16 +45,16 @@ impl Language {
         self.0
     }
 
-    /// The language of an ISO 639-1 code in lower case, where lkr can tell that language.
+    /// The language of a lower-case ISO 639-1 code; `None` if it cannot be detected.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
-        let at = CODES.binary_search_by(|(_, known)| (*known).cmp(code)).ok()?;
+        let at = CODES.binary_search_by(|(_, listed)| (*listed).cmp(code)).ok()?;
         CODES.get(at).map(|(_, code)| Self(code))
     }
 
-    /// The language that the detector names so.
+    /// The language of a detector's language.
     pub(crate) fn from_detector(lang: Lang) -> Option<Self> {
-        CODES.iter().find(|(known, _)| *known == lang).map(|(_, code)| Self(code))
+        CODES.iter().find(|(listed, _)| *listed == lang).map(|(_, code)| Self(code))
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_sorted_and_read_back() {
+    fn codes_are_sorted_and_round_trip() {
         assert!(CODES.is_sorted_by(|a, b| a.1 < b.1));
         for (lang, code) in CODES {
             assert_eq!(Language::from_code(code).map(Language::code), Some(code));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_detectable_language_has_a_code() {
+    fn codes_cover_every_language_of_the_detector() {
         for lang in Lang::all() {
             assert!(Language::from_detector(*lang).is_some(), "{}", lang.code());
         }

@@ -20,7 +20,7 @@ mod word;
 pub use analyze::{Analyzer, Token};
 pub use detect::detect;
 pub use estimate::{estimate_tokens, first_tokens, token_costs};
-pub use grounding::{is_borne_out, support, without_foreign_links};
+pub use grounding::{is_supported, support, without_foreign_links};
 pub use highlight::highlights;
 pub use language::Language;
 pub use literal::{LiteralMatches, Literals};

@@ -1,27 +1,28 @@
-//! What a query asks for as it stands: phrases in quotation marks, identifiers, and the query itself.
+//! Literals of a query: quoted phrases, identifiers, and the query as a whole.
 
 use std::ops::Range;
 
 use crate::{
-    analyze::{Form, Side, bare, forms},
-    chars::{Class, class},
+    analyze::{Side, TermForm, bare, for_each_form},
+    chars::{CharClass, class},
     compound::is_version,
-    word::{Kind, Segment, cut, segments, units},
+    word::{Segment, SegmentKind, clusters, segments, slice},
 };
 
-/// A query of more words is a question. A name in it that any text about the matter may hold (`Claude.ai`,
-/// `JavaScript`) does not tell where the answer is, as a code or a version does.
-const LOOK_UP_WORDS: usize = 8;
-/// Beyond so many, quoted phrases and identifiers of a query are not looked for.
-const MAX_OF_A_KIND: usize = 16;
+/// The most words of a query in which names are identifiers. A longer query is a question, and a name in it
+/// (`Claude.ai`, `JavaScript`) occurs in many texts on its subject, unlike a code or a version. See
+/// docs/studies.md#literal-matches.
+const MAX_LOOKUP_WORDS: usize = 8;
+/// The most quoted phrases, and the most identifiers, of a query that are used.
+const MAX_LITERALS: usize = 16;
 
-/// Pairs of quotation marks. An apostrophe is none.
+/// Pairs of quotation marks. An apostrophe is not one.
 const QUOTES: [(char, char); 7] =
     [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』'), ('＂', '＂')];
 
-/// What a query asks for as it stands, to be looked for in texts.
+/// The literals of a query, which are matched in texts.
 ///
-/// Words are compared whole, without regard to case, accents and what stands between them, and are not stemmed.
+/// Words are compared as a whole and without stemming; case, accents and the characters between words are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Literals {
     quoted: Vec<Phrase>,
@@ -29,14 +30,14 @@ pub struct Literals {
     whole: Option<Phrase>,
 }
 
-/// What of [`Literals`] some texts hold.
+/// The [`Literals`] that some texts contain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LiteralMatches {
-    /// Every phrase in quotation marks, and there is one.
+    /// The query has quoted phrases, and the texts contain all of them.
     pub quoted: bool,
-    /// Every identifier, and there is one.
+    /// The query has identifiers, and the texts contain all of them.
     pub identifiers: bool,
-    /// The query from its first word to its last.
+    /// The texts contain the whole query.
     pub whole: bool,
 }
 
@@ -44,62 +45,64 @@ pub struct LiteralMatches {
 type Phrase = Vec<String>;
 
 impl Literals {
-    /// What `query` asks for as it stands.
+    /// The literals of `query`.
     ///
-    /// Identifiers are words that nobody says: `ERR-1001`, `v1.2.3`, `foo_bar`, `E0308`; in a query of a few words also
-    /// names such as `main.rs`, `parseUrl` and `C++`. A query is looked for as a whole where it has several words, or one
-    /// of several parts.
+    /// Identifiers are codes and versions such as `ERR-1001`, `v1.2.3`, `foo_bar`, `E0308`, and in a short query also
+    /// names such as `main.rs`, `parseUrl` and `C++`. The query as a whole is a literal if it has several words, or one
+    /// word of several parts.
     #[must_use]
     pub fn of(query: &str) -> Self {
         let quoted = quoted(query).map(phrase).filter(|phrase| !phrase.is_empty());
-        let quoted: Vec<Phrase> = quoted.take(MAX_OF_A_KIND).collect();
-        let words: Vec<Segment> = segments(query).filter(|segment| segment.kind == Kind::Word).collect();
-        let names = words.len() <= LOOK_UP_WORDS;
-        let words = words.iter().map(|word| cut(query, &word.range));
+        let quoted: Vec<Phrase> = quoted.take(MAX_LITERALS).collect();
+        let words: Vec<Segment> =
+            segments(query).filter(|segment| segment.kind == SegmentKind::Word).collect();
+        let names = words.len() <= MAX_LOOKUP_WORDS;
+        let words = words.iter().map(|word| slice(query, &word.range));
         let identifiers = words.filter(|word| is_code(word) || (names && is_name(word)));
-        let identifiers = identifiers.take(MAX_OF_A_KIND).map(identifier).collect();
-        let compound = |word: &str| word.contains(|c| class(c) == Class::Other);
+        let identifiers = identifiers.take(MAX_LITERALS).map(identifier).collect();
+        let compound = |word: &str| word.contains(|c| class(c) == CharClass::Other);
         let whole = phrase(query);
         let several = whole.len() > 1 || whole.iter().any(|word| compound(word));
-        // Where all of it is quoted, that says so already.
+        // A query that is quoted as a whole is a quoted phrase already.
         let whole = (several && !quoted.contains(&whole)).then_some(whole);
         Self { quoted, identifiers, whole }
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether the query has no literals.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.quoted.is_empty() && self.identifiers.is_empty() && self.whole.is_none()
     }
 
-    /// What of it `texts` hold together. A phrase has to stand within one of them.
+    /// The literals that `texts` contain together. A phrase must be within one of them.
     #[must_use]
-    pub fn held_by(&self, texts: &[&str]) -> LiteralMatches {
-        let rows: Vec<Vec<Unit>> = texts.iter().map(|text| row(text)).collect();
-        let has = |phrase: &Phrase| rows.iter().any(|row| !found(row, phrase).is_empty());
+    pub fn matches_in(&self, texts: &[&str]) -> LiteralMatches {
+        let texts_units: Vec<Vec<WordUnit>> = texts.iter().map(|text| word_units(text)).collect();
+        let contains =
+            |phrase: &Phrase| texts_units.iter().any(|units| !phrase_ranges(units, phrase).is_empty());
         LiteralMatches {
-            quoted: !self.quoted.is_empty() && self.quoted.iter().all(has),
-            identifiers: !self.identifiers.is_empty() && self.has_identifiers(texts),
-            whole: self.whole.as_ref().is_some_and(has),
+            quoted: !self.quoted.is_empty() && self.quoted.iter().all(contains),
+            identifiers: !self.identifiers.is_empty() && self.all_identifiers_in(texts),
+            whole: self.whole.as_ref().is_some_and(contains),
         }
     }
 
-    /// Where phrases stand in `text`: byte ranges on character boundaries, in no order.
+    /// The ranges of phrases in `text`: byte ranges on character boundaries, unsorted.
     #[must_use]
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         let phrases: Vec<&Phrase> = self.quoted.iter().chain(&self.whole).collect();
         if phrases.is_empty() {
             return Vec::new();
         }
-        let row = row(text);
-        phrases.into_iter().flat_map(|phrase| found(&row, phrase)).collect()
+        let units = word_units(text);
+        phrases.into_iter().flat_map(|phrase| phrase_ranges(&units, phrase)).collect()
     }
 
-    fn has_identifiers(&self, texts: &[&str]) -> bool {
+    fn all_identifiers_in(&self, texts: &[&str]) -> bool {
         let mut missing: Vec<&str> = self.identifiers.iter().map(String::as_str).collect();
         for text in texts {
-            forms(text, Side::Document, |form, _| {
-                let (Form::Word(word) | Form::Fixed(word)) = form;
+            for_each_form(text, Side::Document, |form, _| {
+                let (TermForm::Word(word) | TermForm::Verbatim(word)) = form;
                 missing.retain(|identifier| *identifier != word);
             });
         }
@@ -107,49 +110,50 @@ impl Literals {
     }
 }
 
-/// Whether every code and every name of a part of a program in `text` stands whole in some of `sources`.
-pub(crate) fn names_stand_in(text: &str, sources: &[&str]) -> bool {
-    let words = segments(text).filter(|segment| segment.kind == Kind::Word);
-    let names = words.map(|word| cut(text, &word.range)).filter(|word| is_code(word) || is_name(word));
+/// Whether `sources` contain every code and every name of a program part in `text` as a whole.
+pub(crate) fn contains_all_identifiers(text: &str, sources: &[&str]) -> bool {
+    let words = segments(text).filter(|segment| segment.kind == SegmentKind::Word);
+    let names = words.map(|word| slice(text, &word.range)).filter(|word| is_code(word) || is_name(word));
     let identifiers = names.map(identifier).collect();
-    Literals { identifiers, ..Literals::default() }.has_identifiers(sources)
+    Literals { identifiers, ..Literals::default() }.all_identifiers_in(sources)
 }
 
-/// A word of a text, or a character of a script without spaces.
-type Unit = (String, Range<usize>);
+/// A word, or a character of a script without spaces, and its byte range.
+type WordUnit = (String, Range<usize>);
 
-fn row(text: &str) -> Vec<Unit> {
-    let mut row = Vec::new();
-    let mut push = |range: Range<usize>| row.push((bare(cut(text, &range)), range));
+fn word_units(text: &str) -> Vec<WordUnit> {
+    let mut word_units = Vec::new();
+    let mut push = |range: Range<usize>| word_units.push((bare(slice(text, &range)), range));
     for segment in segments(text) {
         match segment.kind {
-            Kind::Dense => units(text, &segment.range).for_each(&mut push),
-            Kind::Word | Kind::Symbol => push(segment.range),
+            SegmentKind::Unspaced => clusters(text, &segment.range).for_each(&mut push),
+            SegmentKind::Word | SegmentKind::Pictograph => push(segment.range),
         }
     }
-    row
+    word_units
 }
 
 fn phrase(text: &str) -> Phrase {
-    row(text).into_iter().map(|(word, _)| word).collect()
+    word_units(text).into_iter().map(|(word, _)| word).collect()
 }
 
-/// Where `phrase` stands in a text.
-fn found(row: &[Unit], phrase: &Phrase) -> Vec<Range<usize>> {
-    let same = |window: &&[Unit]| window.iter().zip(phrase).all(|((word, _), asked)| word == asked);
-    let from_first_to_last = |window: &[Unit]| Some(window.first()?.1.start..window.last()?.1.end);
-    row.windows(phrase.len().max(1)).filter(same).filter_map(from_first_to_last).collect()
+/// The byte ranges of `phrase` in a text.
+fn phrase_ranges(units: &[WordUnit], phrase: &Phrase) -> Vec<Range<usize>> {
+    let matches =
+        |window: &&[WordUnit]| window.iter().zip(phrase).all(|((word, _), expected)| word == expected);
+    let span = |window: &[WordUnit]| Some(window.first()?.1.start..window.last()?.1.end);
+    units.windows(phrase.len().max(1)).filter(matches).filter_map(span).collect()
 }
 
-/// What stands between quotation marks.
+/// The texts between pairs of quotation marks.
 fn quoted(query: &str) -> impl Iterator<Item = &str> {
     let mut rest = query;
     std::iter::from_fn(move || {
         loop {
             let (at, mark) = rest.char_indices().find(|(_, c)| QUOTES.iter().any(|(open, _)| open == c))?;
             let after = rest.get(at + mark.len_utf8()..)?;
-            let closing = |c: char| QUOTES.contains(&(mark, c));
-            let Some((inside, behind)) = after.split_once(closing) else {
+            let is_closing = |c: char| QUOTES.contains(&(mark, c));
+            let Some((inside, behind)) = after.split_once(is_closing) else {
                 rest = after;
                 continue;
             };
@@ -159,18 +163,18 @@ fn quoted(query: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// An identifier as texts are indexed by it.
+/// The index term of an identifier.
 fn identifier(word: &str) -> String {
     let mut first = None;
-    forms(word, Side::Query, |form, _| {
-        let (Form::Word(term) | Form::Fixed(term)) = form;
+    for_each_form(word, Side::Query, |form, _| {
+        let (TermForm::Word(term) | TermForm::Verbatim(term)) = form;
         first.get_or_insert(term);
     });
     let version = word.strip_prefix(['v', 'V']).filter(|rest| is_version(rest));
     version.map(bare).or(first).unwrap_or_default()
 }
 
-/// Whether a word is a code, a version, an address or a path of a program: what stands for one thing.
+/// Whether a word is a code, a version, an address or a program path, which denotes one specific object.
 fn is_code(word: &str) -> bool {
     let letters = word.contains(char::is_alphabetic);
     let digits = word.contains(|c: char| c.is_ascii_digit());
@@ -181,14 +185,14 @@ fn is_code(word: &str) -> bool {
         || word.contains("::")
 }
 
-/// Whether a word is the name of a file, a language or a part of a program, or looks like one.
+/// Whether a word looks like the name of a file, a programming language or a program part.
 fn is_name(word: &str) -> bool {
     let letters = word.contains(char::is_alphabetic);
     let dotted = word.split('.').filter(|part| part.chars().count() > 1).count() > 1;
     (letters && dotted) || word.ends_with("++") || word.ends_with('#') || is_camel(word)
 }
 
-/// Whether a word changes its case amid: `parseUrl`, `KeyError`.
+/// Whether a word is in camel case: `parseUrl`, `KeyError`.
 fn is_camel(word: &str) -> bool {
     let rises = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
     word.bytes().all(|byte| byte.is_ascii_alphabetic()) && word.as_bytes().windows(2).any(rises)
@@ -198,9 +202,9 @@ fn is_camel(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn held(query: &str, texts: &[&str]) -> (bool, bool, bool) {
-        let held = Literals::of(query).held_by(texts);
-        (held.quoted, held.identifiers, held.whole)
+    fn matches(query: &str, texts: &[&str]) -> (bool, bool, bool) {
+        let matches = Literals::of(query).matches_in(texts);
+        (matches.quoted, matches.identifiers, matches.whole)
     }
 
     #[track_caller]
@@ -209,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_words_that_nobody_says() {
+    fn identifiers_are_codes_versions_and_names() {
         identifiers("what does ERR-1001 mean", &["err-1001"]);
         identifiers("upgrade to v1.2.3 or 1.2.4", &["1.2.3", "1.2.4"]);
         identifiers("open src/main.rs and config.yaml", &["main.rs", "config.yaml"]);
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_long_questions_are_none() {
+    fn names_in_long_queries_are_not_identifiers() {
         let long = "on what date did the model and the feature become available in";
         identifiers(&format!("{long} Claude.ai"), &[]);
         identifiers(&format!("{long} v1.2.3"), &["1.2.3"]);
@@ -231,32 +235,36 @@ mod tests {
     }
 
     #[test]
-    fn phrases_are_compared_word_by_word() {
-        assert_eq!(held("\"salty ocean\" of Europa", &["A Salty, océan."]), (true, false, false));
-        assert_eq!(held("\"salty ocean\"", &["a salty", "ocean"]), (false, false, false));
-        assert_eq!(held("\"salty ocean\"", &["salty oceans, unsalty ocean"]), (false, false, false));
-        assert_eq!(held("“to be” and „nicht sein“", &["nicht  sein", "to be"]), (true, false, false));
-        assert_eq!(held("to be or not to be", &["To be, or not to be: that"]), (false, false, true));
-        assert_eq!(held("ocean", &["ocean"]), (false, false, false), "one word is no phrase");
-        assert_eq!(held("state-of-the-art", &["a state-of-the-art device"]), (false, false, true));
-        assert_eq!(held("東京タワー", &["私は東京タワーに行く"]), (false, false, true));
-        assert_eq!(held("「東京タワー」の高さ", &["東京スカイタワー"]), (false, false, false));
-        assert_eq!(held("GitLabの使い方", &["これはGitLabの使い方です"]), (false, true, true));
+    fn phrases_match_word_by_word() {
+        assert_eq!(matches("\"salty ocean\" of Europa", &["A Salty, océan."]), (true, false, false));
+        assert_eq!(matches("\"salty ocean\"", &["a salty", "ocean"]), (false, false, false));
+        assert_eq!(matches("\"salty ocean\"", &["salty oceans, unsalty ocean"]), (false, false, false));
+        assert_eq!(matches("“to be” and „nicht sein“", &["nicht  sein", "to be"]), (true, false, false));
+        assert_eq!(matches("to be or not to be", &["To be, or not to be: that"]), (false, false, true));
+        assert_eq!(matches("ocean", &["ocean"]), (false, false, false), "one word is not a phrase");
+        assert_eq!(matches("state-of-the-art", &["a state-of-the-art device"]), (false, false, true));
+        assert_eq!(matches("東京タワー", &["私は東京タワーに行く"]), (false, false, true));
+        assert_eq!(matches("「東京タワー」の高さ", &["東京スカイタワー"]), (false, false, false));
+        assert_eq!(matches("GitLabの使い方", &["これはGitLabの使い方です"]), (false, true, true));
     }
 
     #[test]
-    fn identifiers_are_found_in_longer_ones_only_where_they_are_whole() {
-        assert_eq!(held("err-1001", &["It says ERR-1001."]), (false, true, true));
-        assert_eq!(held("err-1001", &["It says ERR-1002, or ERR-10011."]), (false, false, false));
-        assert_eq!(held("release 1.2.3", &["notes of v1.2.3"]), (false, true, false));
-        assert_eq!(held("release v1.2.3", &["notes of 1.2.3"]), (false, true, false));
-        assert_eq!(held("release 1.2.3", &["notes of 1.2.4"]), (false, false, false));
-        assert_eq!(held("1.2.3 and main.rs", &["1.2.3", "in main.rs"]), (false, true, false));
-        assert_eq!(held("1.2.3 and main.rs", &["1.2.3"]), (false, false, false), "all of them");
+    fn identifiers_match_whole_words_only() {
+        assert_eq!(matches("err-1001", &["It says ERR-1001."]), (false, true, true));
+        assert_eq!(matches("err-1001", &["It says ERR-1002, or ERR-10011."]), (false, false, false));
+        assert_eq!(matches("release 1.2.3", &["notes of v1.2.3"]), (false, true, false));
+        assert_eq!(matches("release v1.2.3", &["notes of 1.2.3"]), (false, true, false));
+        assert_eq!(matches("release 1.2.3", &["notes of 1.2.4"]), (false, false, false));
+        assert_eq!(matches("1.2.3 and main.rs", &["1.2.3", "in main.rs"]), (false, true, false));
+        assert_eq!(
+            matches("1.2.3 and main.rs", &["1.2.3"]),
+            (false, false, false),
+            "all identifiers are required"
+        );
     }
 
     #[test]
-    fn quotation_marks_need_a_partner() {
+    fn quoted_phrase_requires_a_closing_mark() {
         let phrases = |query: &str| quoted(query).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(phrases("a \"b c\" d \"e\""), ["b c", "e"]);
         assert_eq!(phrases("5\" of “snow"), Vec::<String>::new());
@@ -266,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_cover_phrases() {
+    fn ranges_cover_all_occurrences_of_phrases() {
         let text = "Über 🏔 the salty OCEAN, a salty ocean";
         let ranges = Literals::of("\"salty ocean\"").ranges(text);
         let cut: Vec<_> = ranges.into_iter().map(|range| text.get(range).unwrap()).collect();

@@ -2,19 +2,19 @@ use std::{cmp::Reverse, collections::HashSet, ops::Range};
 
 use crate::{Analyzer, Language, QueryTerm};
 
-/// How far a query and a short text, such as a heading, name the same.
+/// The common words of a query and a short text such as a heading.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Overlap {
-    /// The share of the query's words that the text has, from 0 to 1.
+    /// The share of the query's words that the text contains, from 0 to 1.
     pub of_query: f64,
-    /// The share of the text's words that the query has, from 0 to 1.
+    /// The share of the text's words that the query contains, from 0 to 1.
     pub of_text: f64,
 }
 
-/// How far a query and a text, which is in `language`, have the same words. The text is analysed as for the index.
+/// The overlap of a query and a text in `language`. The text is analysed like an indexed document.
 ///
-/// Each word counts once, in any of its forms. A compound is one word, of which as much is had as the share of its parts
-/// is. Words of the text without a letter, such as the number of a heading, count for nothing.
+/// Each word counts once, in any of its forms. A compound is one word; if it does not match as a whole, the share of
+/// its matching parts counts. Words of the text without a letter, such as the number of a heading, do not count.
 #[must_use]
 pub fn overlap(query: &[QueryTerm], text: &str, language: Option<Language>) -> Overlap {
     let tokens = Analyzer::new(language).analyze(text);
@@ -24,30 +24,30 @@ pub fn overlap(query: &[QueryTerm], text: &str, language: Option<Language>) -> O
     Overlap { of_query: share(&query, &text), of_text: share(&text, &query) }
 }
 
-/// A word that stands for itself, and the words that it is put together of.
+/// A word and, for a compound, its parts.
 #[derive(Debug, Default)]
-struct Word<'t> {
+struct OverlapWord<'t> {
     /// Its forms, the likeliest first.
     forms: Vec<&'t str>,
-    parts: Vec<Word<'t>>,
+    parts: Vec<OverlapWord<'t>>,
 }
 
-/// The share of `words` that is among `others`; 0 of none.
-fn share(words: &[Word<'_>], others: &[Word<'_>]) -> f64 {
-    let had: HashSet<&str> = others.iter().flat_map(Word::all_forms).collect();
-    mean(words.iter().map(|word| word.share_among(&had)))
+/// The share of `words` that are among `others`; 0 without words.
+fn share(words: &[OverlapWord<'_>], others: &[OverlapWord<'_>]) -> f64 {
+    let others: HashSet<&str> = others.iter().flat_map(OverlapWord::all_forms).collect();
+    mean(words.iter().map(|word| word.share_among(&others)))
 }
 
-impl<'t> Word<'t> {
+impl<'t> OverlapWord<'t> {
     fn all_forms(&self) -> impl Iterator<Item = &'t str> {
         self.forms.iter().chain(self.parts.iter().flat_map(|part| &part.forms)).copied()
     }
 
-    fn share_among(&self, had: &HashSet<&str>) -> f64 {
-        if self.forms.iter().any(|form| had.contains(form)) {
+    fn share_among(&self, others: &HashSet<&str>) -> f64 {
+        if self.forms.iter().any(|form| others.contains(form)) {
             return 1.0;
         }
-        mean(self.parts.iter().map(|part| part.share_among(had)))
+        mean(self.parts.iter().map(|part| part.share_among(others)))
     }
 }
 
@@ -56,15 +56,15 @@ fn mean(shares: impl ExactSizeIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { shares.sum::<f64>() / count as f64 }
 }
 
-/// The distinct words of terms and where they stand, by their likeliest form.
-fn words<'t>(terms: impl Iterator<Item = (&'t Range<usize>, &'t str)>) -> Vec<Word<'t>> {
+/// The distinct words of terms, compared by their likeliest form.
+fn words<'t>(terms: impl Iterator<Item = (&'t Range<usize>, &'t str)>) -> Vec<OverlapWord<'t>> {
     let mut terms: Vec<_> = terms.collect();
-    // A whole comes before its parts, and the forms of a word stay in their order.
+    // A whole comes before its parts. The sort is stable, so the forms of a word keep their order.
     terms.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
-    let mut words: Vec<(&Range<usize>, Word<'_>)> = Vec::new();
+    let mut words: Vec<(&Range<usize>, OverlapWord<'_>)> = Vec::new();
     for same in terms.chunk_by(|(one, _), (other, _)| one == other) {
         let Some(&(range, _)) = same.first() else { continue };
-        let word = Word { forms: same.iter().map(|(_, form)| *form).collect(), parts: Vec::new() };
+        let word = OverlapWord { forms: same.iter().map(|(_, form)| *form).collect(), parts: Vec::new() };
         match words.last_mut() {
             Some((whole, of)) if range.end <= whole.end => of.parts.push(word),
             _ => words.push((range, word)),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_any_form_count_once() {
+    fn overlap_counts_each_word_once_in_any_form() {
         check("What is the maximum number of layers?", "Layers", 1.0 / 3.0, 1.0);
         check("create a test, then test the tests", "Creating Test Cases", 1.0, 2.0 / 3.0);
         check("fiscal year", "4.1 Fiscal Year", 1.0, 1.0);

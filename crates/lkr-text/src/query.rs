@@ -2,74 +2,77 @@ use std::ops::Range;
 
 use crate::{
     Language,
-    analyze::{Form, Side, bare, clip, forms},
+    analyze::{Side, TermForm, bare, for_each_form, truncate},
     detect, stem,
-    stop::{self, Mask},
+    stop::{self, LanguageMask},
 };
 
-/// The weight of a form under which a word stands in texts of another language than the query's.
-const OTHER_FORM: f32 = 0.5;
+/// The weight of a word's form in documents of another language than the query's.
+const OTHER_LANGUAGE_WEIGHT: f32 = 0.5;
 
-/// The weight of a stem under a language that the query is not known to be in.
-const GUESSED_FORM: f32 = 0.25;
+/// The weight of a stem in a language that the query may be in, if its language is unknown.
+const GUESSED_LANGUAGE_WEIGHT: f32 = 0.25;
 
-/// A term to be looked up, and the words of the query that it stands for.
+/// A query term and the range of the query it was made from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// The term: never empty.
+    /// The term; never empty.
     pub term: String,
-    /// The words it stands for, in bytes of the query, on character boundaries.
+    /// Its range in bytes of the query, on character boundaries.
     pub range: Range<usize>,
-    /// How much it counts, in (0, 1]: 1 for the form under which texts of the query's own language hold it, less
-    /// for forms that only texts of other languages hold.
+    /// Its weight, in (0, 1]: 1 for the form that documents in the query's language contain, less for forms that only
+    /// documents in other languages contain.
     pub weight: f32,
 }
 
-/// The terms of a query, whose language is often uncertain; several a word, each once a word.
+/// The terms of a query. A word has several terms, because the language of a query is often uncertain, and each term
+/// once.
 ///
-/// Stop words of English and of the query's language are left out, unless nothing else is asked.
+/// Stop words of English and of the query's language are left out, unless the query consists of them.
 #[must_use]
 pub fn query_terms(text: &str) -> Vec<QueryTerm> {
     let language = detect(text);
-    let stops = stop::bit(Language::ENGLISH) | language.map_or(0, stop::bit);
+    let stops = stop::language_bit(Language::ENGLISH) | language.map_or(0, stop::language_bit);
     let terms = collect(text, language, stops);
     if terms.is_empty() { collect(text, language, 0) } else { terms }
 }
 
-fn collect(text: &str, language: Option<Language>, stops: Mask) -> Vec<QueryTerm> {
+fn collect(text: &str, language: Option<Language>, stops: LanguageMask) -> Vec<QueryTerm> {
     let mut terms = Vec::new();
-    forms(text, Side::Query, |form, range| match form {
-        Form::Word(word) if stop::languages_of(&word) & stops != 0 => {}
-        Form::Word(word) => {
+    for_each_form(text, Side::Query, |form, range| match form {
+        TermForm::Word(word) if stop::stop_word_languages(&word) & stops != 0 => {}
+        TermForm::Word(word) => {
             let from = terms.len();
             push_forms(&mut terms, from, &word, language, &range);
         }
-        Form::Fixed(term) => terms.push(QueryTerm { term, range, weight: 1.0 }),
+        TermForm::Verbatim(term) => terms.push(QueryTerm { term, range, weight: 1.0 }),
     });
     terms
 }
 
-/// Appends the forms of `word`, the likeliest first, each form once.
+/// Appends the forms of `word`, likeliest first, without duplicates.
 fn push_forms(
     terms: &mut Vec<QueryTerm>,
     from: usize,
     word: &str,
     language: Option<Language>,
-    at: &Range<usize>,
+    range: &Range<usize>,
 ) {
     let mut push = |term: String, weight: f32| {
-        let term = clip(term);
-        let known = terms.iter().skip(from).any(|other| other.term == term);
-        if !known && !term.is_empty() {
-            terms.push(QueryTerm { term, range: at.clone(), weight });
+        let term = truncate(term);
+        let is_duplicate = terms.iter().skip(from).any(|other| other.term == term);
+        if !is_duplicate && !term.is_empty() {
+            terms.push(QueryTerm { term, range: range.clone(), weight });
         }
     };
     push(stem::term(word, language), 1.0);
-    push(stem::term(word, None), OTHER_FORM);
-    push(bare(word), OTHER_FORM);
+    push(stem::term(word, None), OTHER_LANGUAGE_WEIGHT);
+    push(bare(word), OTHER_LANGUAGE_WEIGHT);
     let latin = word.chars().any(|c| matches!(c, 'a'..='z' | '\u{df}'..='\u{24f}'));
     if language.is_none() && latin {
-        stem::LATIN.iter().for_each(|(_, algorithm)| push(stem::term_by(word, *algorithm), GUESSED_FORM));
+        stem::LATIN_STEMMERS
+            .iter()
+            .for_each(|(_, algorithm)| push(stem::term_by(word, *algorithm), GUESSED_LANGUAGE_WEIGHT));
     }
 }
 
@@ -83,18 +86,18 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_go_unless_nothing_is_left() {
+    fn query_terms_drops_stop_words_unless_there_are_no_others() {
         assert_eq!(terms("what is the orbit of the moon")[..], ["orbit", "moon"]);
         assert!(!terms("the who").is_empty());
         assert!(terms(" ?! ").is_empty());
     }
 
     #[test]
-    fn finds_words_of_a_language_that_cannot_be_told() {
+    fn query_terms_match_documents_although_the_language_is_unknown() {
         let check = |query: &str, language: &str, text: &str| {
-            let asked = terms(query);
-            let found = Analyzer::new(Language::from_code(language)).analyze(text);
-            assert!(found.iter().any(|token| asked.contains(&token.term)), "{query}: {asked:?} {found:?}");
+            let terms = terms(query);
+            let tokens = Analyzer::new(Language::from_code(language)).analyze(text);
+            assert!(tokens.iter().any(|token| terms.contains(&token.term)), "{query}: {terms:?} {tokens:?}");
         };
         check("Schwestern", "de", "die sieben Schwestern");
         check("volcans", "fr", "un volcan actif");
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_form_weighs_most() {
+    fn query_terms_weigh_the_form_of_the_own_language_most() {
         for term in query_terms("How do volcanoes and their eruptions change the climate of the earth?") {
             assert_eq!(
                 term.weight == 1.0,

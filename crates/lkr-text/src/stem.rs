@@ -6,11 +6,11 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::{Language, fold::strip_accents};
 
-/// Longer words are no words of a language, and are left as they are.
+/// The longest word in bytes that is stemmed. Longer strings are not words of a language.
 const MAX_STEMMED_BYTES: usize = 60;
 
 /// The languages of Latin script that have a Snowball stemmer, English first.
-pub(crate) const LATIN: [(&str, Algorithm); 14] = [
+pub(crate) const LATIN_STEMMERS: [(&str, Algorithm); 14] = [
     ("en", Algorithm::English),
     ("de", Algorithm::German),
     ("fr", Algorithm::French),
@@ -27,10 +27,10 @@ pub(crate) const LATIN: [(&str, Algorithm); 14] = [
     ("tr", Algorithm::Turkish),
 ];
 
-/// The term of `word`, which is in lower case: its stem under `language`, without accents.
+/// The term of a lower-case `word`: its stem in `language`, without accents.
 ///
-/// Words in another script than the language's are stemmed by the script's own default: English for Latin, Russian
-/// for Cyrillic, Greek, Arabic, Tamil.
+/// A word in another script than the language's is stemmed by the default of its script: English for Latin, Russian for
+/// Cyrillic, Greek, Arabic, Tamil.
 pub(crate) fn term(word: &str, language: Option<Language>) -> String {
     match algorithm(word, language) {
         Some(algorithm) => term_by(word, algorithm),
@@ -38,7 +38,7 @@ pub(crate) fn term(word: &str, language: Option<Language>) -> String {
     }
 }
 
-/// The term of `word` under a stemmer.
+/// The term of `word` by a given stemmer.
 pub(crate) fn term_by(word: &str, algorithm: Algorithm) -> String {
     if word.len() > MAX_STEMMED_BYTES || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return strip_accents(Cow::Borrowed(word)).into_owned();
@@ -58,9 +58,9 @@ fn algorithm(word: &str, language: Option<Language>) -> Option<Algorithm> {
     }
 }
 
-/// The stemmer of a language of Latin script; English where the language is unknown or of another script.
+/// The stemmer of a language of Latin script; English if the language is unknown or has another script.
 fn latin(code: &str) -> Option<Algorithm> {
-    if let Some((_, algorithm)) = LATIN.iter().find(|(known, _)| *known == code) {
+    if let Some((_, algorithm)) = LATIN_STEMMERS.iter().find(|(listed, _)| *listed == code) {
         return Some(*algorithm);
     }
     let without_stemmer = matches!(
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stems_by_language_and_script() {
+    fn term_is_the_stem_by_language_and_script() {
         let check = |word, code, expected| assert_eq!(term(word, Language::from_code(code)), expected);
         check("volcanoes", "en", "volcano");
         check("volcanoes", "", "volcano");

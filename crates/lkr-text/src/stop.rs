@@ -1,20 +1,20 @@
-//! Words that carry no subject, by language: the lists of NLTK, and of Stopwords ISO where NLTK has none.
+//! Stop words by language: the lists of NLTK, or of Stopwords ISO for languages without one in NLTK.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{Language, fold::lower};
 
-/// Languages of alphabets whose stop words are known, each with its bit in a [`Mask`].
+/// Alphabetic languages with a stop word list. The position is the bit in a [`LanguageMask`].
 const LANGUAGES: [&str; 30] = [
     "en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "hu", "ro", "tr", "ru", "el", "ar",
     "ta", "pl", "cs", "sk", "sl", "hr", "bg", "uk", "lv", "lt", "et", "ca", "he",
 ];
 
 /// A set of languages, one bit each.
-pub(crate) type Mask = u32;
+pub(crate) type LanguageMask = u32;
 
-/// Every known stop word with the languages that it is one in.
-static WORDS: LazyLock<HashMap<&'static str, Mask>> = LazyLock::new(|| {
+/// All stop words, each with the languages in whose lists it is.
+static WORDS: LazyLock<HashMap<&'static str, LanguageMask>> = LazyLock::new(|| {
     let mut words = HashMap::with_capacity(8192);
     for (bit, code) in LANGUAGES.iter().enumerate() {
         for word in stop_words::lookup(code).unwrap_or_default() {
@@ -24,24 +24,24 @@ static WORDS: LazyLock<HashMap<&'static str, Mask>> = LazyLock::new(|| {
     words
 });
 
-/// Whether `word` is a stop word of `language`, however it is written.
+/// Whether `word`, in any case, is a stop word of `language`.
 #[must_use]
 pub fn is_stop_word(word: &str, language: Language) -> bool {
-    languages_of(&lower(word)) & bit(language) != 0
+    stop_word_languages(&lower(word)) & language_bit(language) != 0
 }
 
-/// The languages in which `word`, in lower case, is a stop word.
-pub(crate) fn languages_of(word: &str) -> Mask {
+/// The languages in which a lower-case `word` is a stop word.
+pub(crate) fn stop_word_languages(word: &str) -> LanguageMask {
     WORDS.get(word).copied().unwrap_or_default()
 }
 
-/// The bit of `language`; none where its stop words are not known.
-pub(crate) fn bit(language: Language) -> Mask {
+/// The bit of `language`; 0 if it has no list.
+pub(crate) fn language_bit(language: Language) -> LanguageMask {
     LANGUAGES.iter().position(|code| *code == language.code()).map_or(0, |at| 1 << at)
 }
 
-/// The languages of [`Mask`] with their bits.
-pub(crate) fn known() -> impl Iterator<Item = (Language, Mask)> {
+/// The languages of [`LanguageMask`] with their bits.
+pub(crate) fn languages() -> impl Iterator<Item = (Language, LanguageMask)> {
     LANGUAGES.iter().enumerate().filter_map(|(at, code)| Some((Language::from_code(code)?, 1 << at)))
 }
 
@@ -50,15 +50,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_language_has_a_list() {
-        assert_eq!(known().count(), LANGUAGES.len());
+    fn every_listed_language_has_stop_words() {
+        assert_eq!(languages().count(), LANGUAGES.len());
         for code in LANGUAGES {
             assert!(stop_words::lookup(code).is_some_and(|words| words.len() > 20), "{code}");
         }
     }
 
     #[test]
-    fn stop_words_by_language() {
+    fn is_stop_word_depends_on_the_language() {
         let check = |word, code, expected| {
             assert_eq!(is_stop_word(word, Language::from_code(code).unwrap()), expected, "{word} {code}");
         };

@@ -1,4 +1,4 @@
-//! What has to hold of any text.
+//! Properties of all functions over arbitrary texts.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use lkr_text::{
 };
 use proptest::prelude::*;
 
-/// Texts of any characters, and of those that the functions look for.
+/// Texts of arbitrary characters, and of characters that the functions treat specially.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,200}",
@@ -20,7 +20,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn in_order(ranges: impl IntoIterator<Item = Range<usize>>, text: &str) {
+fn assert_sorted(ranges: impl IntoIterator<Item = Range<usize>>, text: &str) {
     let mut end = 0;
     for range in ranges {
         assert!(end <= range.start && range.start < range.end, "{range:?} begins before {end} or is empty");
@@ -31,9 +31,9 @@ fn in_order(ranges: impl IntoIterator<Item = Range<usize>>, text: &str) {
 
 proptest! {
     #[test]
-    fn sentences_hold_all_but_white_space(text in text()) {
+    fn sentences_cover_all_but_white_space(text in text()) {
         let found = sentences(&text);
-        in_order(found.iter().cloned(), &text);
+        assert_sorted(found.iter().cloned(), &text);
         let mut rest = text.clone();
         for range in found.iter().rev() {
             let sentence = text.get(range.clone()).unwrap();
@@ -45,16 +45,16 @@ proptest! {
     }
 
     #[test]
-    fn words_and_costs_are_in_order(text in text()) {
-        in_order(words(&text), &text);
-        in_order(token_costs(&text).map(|(range, _)| range), &text);
+    fn words_and_token_costs_are_sorted_and_bounded(text in text()) {
+        assert_sorted(words(&text), &text);
+        assert_sorted(token_costs(&text).map(|(range, _)| range), &text);
         let covered: usize = token_costs(&text).map(|(range, _)| range.len()).sum();
         prop_assert_eq!(covered, text.chars().filter(|c| !c.is_whitespace()).map(char::len_utf8).sum::<usize>());
         prop_assert!(estimate_tokens(&text) <= 2 * text.chars().count() + 1);
     }
 
     #[test]
-    fn terms_stand_where_they_say(text in text(), code in prop_oneof!["en|de|fr|ru|tr|el|ar|zh|ja|pl|fi|ro|hu|no|sv|da|nl|it|es|pt|ta"]) {
+    fn tokens_have_valid_ranges_and_bounded_terms(text in text(), code in prop_oneof!["en|de|fr|ru|tr|el|ar|zh|ja|pl|fi|ro|hu|no|sv|da|nl|it|es|pt|ta"]) {
         for language in [None, Language::from_code(&code), detect(&text)] {
             for token in Analyzer::new(language).analyze(&text) {
                 prop_assert!(!token.term.is_empty() && token.term.len() <= 96 && !token.term.contains(char::is_whitespace));
@@ -64,15 +64,15 @@ proptest! {
     }
 
     #[test]
-    fn a_text_finds_itself(text in text()) {
+    fn query_terms_of_a_text_cover_its_index_terms(text in text()) {
         let language = detect(&text);
         let document = Analyzer::new(language).analyze(&text);
         let query = query_terms(&text);
         for term in &query {
             prop_assert!(text.get(term.range.clone()).is_some() && term.weight > 0.0 && term.weight <= 1.0);
         }
-        // Every term of the document is asked for, except English stop words in other languages, and single Chinese
-        // characters, which pairs stand for.
+        // The query has every term of the document, except English stop words in other languages, and single Chinese
+        // characters, which their bigrams represent.
         for token in &document {
             let word = text.get(token.range.clone()).unwrap();
             prop_assert!(
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn highlights_are_sorted_and_apart(query in text(), text in text()) {
+    fn highlights_are_sorted_and_separate(query in text(), text in text()) {
         let length = text.chars().count() as u32;
         let mut end = None;
         for (from, to) in highlights(&query_terms(&query), &Literals::of(&query), &text, detect(&text)) {
@@ -96,21 +96,21 @@ proptest! {
 
 proptest! {
     #[test]
-    fn what_is_quoted_out_of_a_text_is_found_in_it(before in text(), phrase in "[a-z]{1,8}( [a-z0-9]{1,8}){0,4}", after in text()) {
+    fn quoted_phrase_of_a_text_matches_it(before in text(), phrase in "[a-z]{1,8}( [a-z0-9]{1,8}){0,4}", after in text()) {
         let text = format!("{before}\n{phrase}\n{after}");
         let literals = Literals::of(&format!("what about \"{phrase}\""));
-        prop_assert!(literals.held_by(&[&text]).quoted);
+        prop_assert!(literals.matches_in(&[&text]).quoted);
         let ranges = literals.ranges(&text);
         prop_assert!(ranges.iter().any(|range| text.get(range.clone()) == Some(phrase.as_str())), "{:?}", ranges);
         prop_assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()));
     }
 
     #[test]
-    fn a_text_holds_itself(text in text()) {
+    fn literals_of_a_text_match_it(text in text()) {
         let literals = Literals::of(&text);
-        let held = literals.held_by(&[&text]);
+        let matches = literals.matches_in(&[&text]);
         let words = words(&text).len();
-        prop_assert!(held.whole || held.quoted || words < 2, "{:?}", literals);
+        prop_assert!(matches.whole || matches.quoted || words < 2, "{:?}", literals);
     }
 }
 
@@ -119,15 +119,15 @@ fn is_chinese(c: char) -> bool {
 }
 
 #[test]
-fn hostile_texts_end() {
-    let units = [
+fn hostile_texts_terminate() {
+    let clusters = [
         ".", "a.", ". ", "?!", "_", "a_", "a:", "::", "1,", "é", "\u{301}", "東", "。", "a\n", "- ", "🏔",
         "A", "aA", "'", "…", "a. b ", "\u{200d}", "(", "1.", "x@",
     ];
-    for unit in units {
+    for unit in clusters {
         let text = unit.repeat(200_000 / unit.len());
-        in_order(sentences(&text), &text);
-        in_order(words(&text), &text);
+        assert_sorted(sentences(&text), &text);
+        assert_sorted(words(&text), &text);
         assert!(estimate_tokens(&text) > 0, "{unit:?}");
         Analyzer::new(detect(&text)).for_each(&text, |term, _| assert!(!term.is_empty()));
     }

@@ -206,10 +206,10 @@ impl Builder {
         let (reranker, rerankers) = (self.rerankers.own.clone(), Arc::new(self.rerankers));
         let searcher = |cache: Arc<dyn SearchCache>, search| {
             let searcher = Searcher::new(Arc::clone(&vectors), catalog.clone(), None, cache, search)
-                .embedding(Arc::clone(&source))
-                .reranking(Arc::clone(&rerankers) as Arc<dyn RerankerSource>);
+                .with_embedders(Arc::clone(&source))
+                .with_rerankers(Arc::clone(&rerankers) as Arc<dyn RerankerSource>);
             match &self.chat_models {
-                Some(source) => searcher.summarizing(Arc::clone(source)),
+                Some(source) => searcher.with_chat_models(Arc::clone(source)),
                 None => searcher,
             }
         };

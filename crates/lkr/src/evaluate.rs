@@ -19,7 +19,7 @@ impl KnowledgeBase {
     /// # Errors
     /// `Invalid`, naming the first thing in it that is wrong.
     pub async fn evaluate(&self, gold: &GoldSet, created_by: &Creator) -> Result<Task> {
-        if let Some(fault) = gold.fault() {
+        if let Some(fault) = gold.violation() {
             return Err(Error::new(ErrorKind::Invalid, "evaluate", fault));
         }
         let gold =

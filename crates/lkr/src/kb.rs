@@ -236,7 +236,7 @@ impl KnowledgeBase {
 
     /// Searches, and answers as soon as the results are there; the summary follows.
     pub async fn search_begin(&self, request: &SearchRequest) -> Result<StreamedSearch> {
-        self.parts.searcher.begin(request).await.during("search")
+        self.parts.searcher.search_stream(request).await.during("search")
     }
 
     /// How many tasks wait or are under work.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use lkr::{CharSpan, retrieval::Ranks};
-use lkr_eval::{distinct, stands_for};
+use lkr_eval::{distinct, most_overlapping};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -99,7 +99,7 @@ impl Judge<'_> {
         let unit = match target {
             Target::Documents => Some(document.to_owned()),
             Target::Passages => self.section(document, query, hit.span),
-            Target::Spans => stands_for(hit.span, &units(document, query)).cloned(),
+            Target::Spans => most_overlapping(hit.span, &units(document, query)).cloned(),
         };
         unit.unwrap_or_else(|| hit.chunk_id.clone())
     }
@@ -109,7 +109,7 @@ impl Judge<'_> {
         let sections = self.gold.sections.get(document)?;
         let judged: Vec<_> =
             sections.iter().filter(|(_, id)| query.passages.contains_key(id)).cloned().collect();
-        stands_for(chunk, &judged).or_else(|| stands_for(chunk, sections)).cloned()
+        most_overlapping(chunk, &judged).or_else(|| most_overlapping(chunk, sections)).cloned()
     }
 }
 

@@ -1,40 +1,28 @@
-//! Summaries that are picked from the results, sentence by sentence.
+//! Extractive summaries: sentences picked from the results.
 
 use lkr_layers::summarize_passages;
 
-use crate::{Citation, SearchResult, Summary, SummaryKind};
+use crate::{Citation, SearchResult, Summary, SummaryKind, summary::markers::cite};
 
-/// How long a summary may be, in code points, markers not counted.
+/// The longest summary in code points, without its markers.
 const MAX_CHARS: usize = 800;
 
 /// The sentences of the results that answer the query best, each followed by its marker: `One. [1] Other. [2]`.
-/// Markers count the chunks that are cited, in the order in which they are first cited. Without results the text is
-/// empty.
-pub(crate) fn extractive(query: &str, results: &[SearchResult]) -> Summary {
+/// Markers number the cited chunks in the order of their first citation. Without results the text is empty.
+pub(super) fn extractive(query: &str, results: &[SearchResult]) -> Summary {
     let passages: Vec<_> = results.iter().map(|result| result.text.as_str()).collect();
     let mut citations: Vec<Citation> = Vec::new();
     let mut parts = Vec::new();
     for sentence in summarize_passages(query, &passages, MAX_CHARS) {
         let Some(result) = results.get(sentence.passage) else { continue };
-        parts.push(without_markers(&sentence.text));
-        parts.push(marker(&mut citations, result));
+        parts.push(without_references(&sentence.text));
+        parts.push(cite(&mut citations, result));
     }
     Summary { text: parts.join(" "), citations, model: None, kind: SummaryKind::Extractive }
 }
 
-/// The marker of a result, which is cited with it from now on.
-pub(super) fn marker(citations: &mut Vec<Citation>, result: &SearchResult) -> String {
-    if let Some(citation) = citations.iter().find(|citation| citation.chunk_id == result.chunk_id) {
-        return citation.marker.clone();
-    }
-    let marker = format!("[{}]", citations.len() + 1);
-    citations.push(Citation { marker: marker.clone(), chunk_id: result.chunk_id, doc_id: result.doc_id });
-    marker
-}
-
-/// A sentence without what looks like a marker: a reference such as `[1]` of the document's own would be taken for
-/// one of the summary's.
-fn without_markers(sentence: &str) -> String {
+/// A sentence without the document's own references such as `[1]`, which would look like markers of the summary.
+fn without_references(sentence: &str) -> String {
     let mut kept = String::with_capacity(sentence.len());
     let mut rest = sentence;
     while let Some((before, after)) = rest.split_once('[') {
@@ -85,7 +73,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_sentence_is_cited() {
+    fn extractive_summary_cites_a_result_for_every_sentence() {
         let results = [
             result(7, "Unrelated words stand here. Europa hides an ocean [3] under a crust of ice."),
             result(
@@ -106,14 +94,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_found_is_an_empty_summary() {
+    fn extractive_summary_without_results_is_empty() {
         let summary = extractive("anything", &[]);
         assert_eq!((summary.text.as_str(), summary.citations.len()), ("", 0));
     }
 
     #[test]
-    fn only_what_looks_like_a_marker_goes() {
-        let check = |sentence: &str, expected: &str| assert_eq!(without_markers(sentence), expected);
+    fn without_references_removes_only_bracketed_numbers() {
+        let check = |sentence: &str, expected: &str| assert_eq!(without_references(sentence), expected);
         check("so it is.[12]", "so it is.");
         check("a[i] and a[] and [x] and [1", "a[i] and a[] and [x] and [1");
         check("[[1]]", "[]");

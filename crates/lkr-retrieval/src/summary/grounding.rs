@@ -1,38 +1,45 @@
-//! Holds what a language model writes against the results, sentence by sentence as it comes.
+//! Grounding: checks each sentence of a generated summary against the results while it arrives.
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use lkr_text::{is_borne_out, query_terms, sentences, support, without_foreign_links};
+use lkr_text::{is_supported, query_terms, sentences, support, without_foreign_links};
 
 use crate::{
     SearchResponse, SearchResult, Summary, SummaryKind,
-    summary::{extractive::marker, orders::without_orders, prompt::heading},
+    summary::{
+        injection::without_injection,
+        markers::{self, cite, ends_clause},
+        prompt::heading,
+    },
 };
 
-/// How many sentences a summary may have, and how long it may be in bytes: what goes on beyond is not read.
-const MOST_SENTENCES: usize = 12;
-const MOST_BYTES: usize = 8_000;
-/// What share of a sentence's words has to stand in what it cites.
-const BORNE_OUT: f64 = 0.5;
-/// What share of a sentence that cites nothing has to stand in one result, and how many words it has at least, so that
-/// the result is cited for it: small models answer well and forget to cite.
-const ATTRIBUTED: f64 = 0.7;
-const ATTRIBUTED_TERMS: usize = 3;
-/// A source that has so little of a sentence's words beside others that bear it out vouches for nothing.
-const VOUCHES: f64 = 0.25;
+/// The most sentences of a summary.
+const MAX_SENTENCES: usize = 12;
+/// The most bytes of an answer that are read.
+const MAX_BYTES: usize = 8_000;
+/// The least share of a sentence's words that the cited results must contain.
+const MIN_SUPPORT: f64 = 0.5;
+/// The least share of an uncited sentence's words that one result must contain to be cited for it. Small models answer
+/// well and forget to cite.
+const MIN_ATTRIBUTION_SUPPORT: f64 = 0.7;
+/// The least number of terms of an uncited sentence for it to be attributed to a result.
+const MIN_ATTRIBUTION_TERMS: usize = 3;
+/// The least share of a sentence's words that a result must contain to stay cited beside other results.
+const MIN_CITATION_SUPPORT: f64 = 0.25;
 
-/// What of an answer stands so far: the sentences that cite results which bear them out, each followed by its markers.
+/// A generated summary in the making. It keeps the sentences that the cited results support, each followed by its
+/// markers.
 #[derive(Debug)]
 pub(super) struct Grounding {
     response: Arc<SearchResponse>,
-    /// What each of the results that the model was shown can bear out.
+    /// The text of each result that the model was shown.
     sources: Vec<String>,
-    /// What came and makes no sentence yet.
+    /// Received text that is not a complete sentence yet.
     pending: String,
-    /// How much came.
-    read: usize,
+    /// The number of bytes received.
+    received: usize,
     summary: Summary,
-    /// The sentences so far: what is said again says nothing.
+    /// The sentences so far, to drop repetitions.
     sentences: HashSet<String>,
 }
 
@@ -42,200 +49,122 @@ impl Grounding {
         let summary =
             Summary { text: String::new(), citations: Vec::new(), model: Some(model.to_owned()), kind };
         let sources = response.results.iter().take(shown).map(source).collect();
-        Self { response, sources, pending: String::new(), read: 0, summary, sentences: HashSet::new() }
+        Self { response, sources, pending: String::new(), received: 0, summary, sentences: HashSet::new() }
     }
 
-    /// Takes what the answer goes on with, and answers what the summary goes on with; empty where no sentence ended that
-    /// stands.
+    /// Adds the next piece of the answer, and returns the next piece of the summary; empty if no grounded sentence
+    /// ended.
     pub(super) fn push(&mut self, text: &str) -> String {
-        if self.read >= MOST_BYTES {
+        if self.received >= MAX_BYTES {
             return String::new();
         }
-        self.read += text.len();
+        self.received += text.len();
         self.pending.push_str(text);
-        let pending = markers_inside(&self.pending);
-        let mut ended = sentences(&pending);
-        // The last one may go on, and what it begins with may belong to the one before.
-        let last = ended.pop();
-        if last.as_ref().is_some_and(|last| is_marker_so_far(pending.get(last.clone()).unwrap_or_default())) {
-            ended.pop();
+        let pending = markers::move_inside_sentences(&self.pending);
+        let mut complete = sentences(&pending);
+        // The last sentence may continue, and markers at its start may belong to the sentence before.
+        let last = complete.pop();
+        let last = last.and_then(|range| pending.get(range));
+        if last.is_some_and(markers::may_be_markers) {
+            complete.pop();
         }
-        let Some(end) = ended.last().map(|range| range.end) else { return String::new() };
-        let more = self.take(&pending, ended);
+        let Some(end) = complete.last().map(|range| range.end) else { return String::new() };
+        let text = self.add_sentences(&pending, complete);
         self.pending = pending.get(end..).unwrap_or_default().to_owned();
-        more
+        text
     }
 
-    /// Ends the answer: what the summary ends with, and the summary; `None` where nothing of it stands. Of one that is
-    /// `cut` off, half a sentence is left.
+    /// Ends the answer. Returns the last piece of the summary and the summary; `None` if no sentence is grounded. If
+    /// the answer was `cut` off, an incomplete last sentence is dropped.
     pub(super) fn finish(mut self, cut: bool) -> (String, Option<Summary>) {
-        let pending = markers_inside(&std::mem::take(&mut self.pending));
-        let mut ended = sentences(&pending);
+        let pending = markers::move_inside_sentences(&std::mem::take(&mut self.pending));
+        let mut complete = sentences(&pending);
         if cut && !pending.trim_end().ends_with(['.', '!', '?', '。', '！', '？', ']', '】']) {
-            ended.pop();
+            complete.pop();
         }
-        let more = self.take(&pending, ended);
-        (more, Some(self.summary).filter(|summary| !summary.text.is_empty()))
+        let text = self.add_sentences(&pending, complete);
+        (text, Some(self.summary).filter(|summary| !summary.text.is_empty()))
     }
 
-    fn take(&mut self, text: &str, ended: Vec<Range<usize>>) -> String {
-        let mut more = String::new();
-        for range in ended {
-            if self.sentences.len() >= MOST_SENTENCES {
+    /// Adds the grounded sentences among these ranges of `text` to the summary, and returns the added text.
+    fn add_sentences(&mut self, text: &str, ranges: Vec<Range<usize>>) -> String {
+        let mut added = String::new();
+        for range in ranges {
+            if self.sentences.len() >= MAX_SENTENCES {
                 break;
             }
-            let Some(sentence) = text.get(range).and_then(|sentence| self.vetted(sentence)) else { continue };
+            let Some(sentence) = text.get(range).and_then(|sentence| self.ground(sentence)) else { continue };
             if !self.sentences.insert(sentence.clone()) {
                 continue;
             }
-            if !self.summary.text.is_empty() || !more.is_empty() {
-                more.push(' ');
+            if !self.summary.text.is_empty() || !added.is_empty() {
+                added.push(' ');
             }
-            more.push_str(&sentence);
+            added.push_str(&sentence);
         }
-        self.summary.text.push_str(&more);
-        more
+        self.summary.text.push_str(&added);
+        added
     }
 
-    /// A sentence as it stands in the summary; `None` where no result that it cites bears it out.
-    fn vetted(&mut self, sentence: &str) -> Option<String> {
-        let (words, cited) = without_markers(sentence);
-        let cites_nothing = cited.is_empty();
+    /// A sentence as it appears in the summary; `None` if the results it cites do not support it.
+    fn ground(&mut self, sentence: &str) -> Option<String> {
+        let (text, numbers) = markers::split(sentence);
+        let is_uncited = numbers.is_empty();
         let cited: Vec<(&SearchResult, &str)> = {
             let shown: Vec<_> =
                 self.response.results.iter().zip(self.sources.iter().map(String::as_str)).collect();
-            if cites_nothing {
-                likeliest(&words, &shown).into_iter().collect()
+            if is_uncited {
+                best_source(&text, &shown).into_iter().collect()
             } else {
-                cited.into_iter().filter_map(|number| shown.get(number.checked_sub(1)?)).copied().collect()
+                numbers.into_iter().filter_map(|number| shown.get(number.checked_sub(1)?)).copied().collect()
             }
         };
         let sources: Vec<&str> = cited.iter().map(|(_, source)| *source).collect();
-        let clear = without_foreign_links(&words, &sources);
-        let leads_elsewhere = clear != words;
-        let words = plain(&clear);
-        let says_little = leads_elsewhere || query_terms(&words).len() < ATTRIBUTED_TERMS;
-        if (cites_nothing && says_little) || !is_borne_out(&words, &sources, BORNE_OUT) {
+        let without_links = without_foreign_links(&text, &sources);
+        let had_foreign_links = without_links != text;
+        let text = plain(&without_links);
+        let not_attributable = had_foreign_links || query_terms(&text).len() < MIN_ATTRIBUTION_TERMS;
+        if (is_uncited && not_attributable) || !is_supported(&text, &sources, MIN_SUPPORT) {
             return None;
         }
-        let vouches = |source: &str| support(&words, &[source]) >= VOUCHES || sources.len() == 1;
-        let mut vouching: Vec<&SearchResult> =
-            cited.iter().filter(|(_, source)| vouches(source)).map(|(result, _)| *result).collect();
-        if vouching.is_empty() {
-            vouching = cited.iter().map(|(result, _)| *result).collect();
+        let supports = |source: &str| sources.len() == 1 || support(&text, &[source]) >= MIN_CITATION_SUPPORT;
+        let mut supporting: Vec<&SearchResult> =
+            cited.iter().filter(|(_, source)| supports(source)).map(|(result, _)| *result).collect();
+        if supporting.is_empty() {
+            supporting = cited.iter().map(|(result, _)| *result).collect();
         }
         let markers: String =
-            vouching.into_iter().map(|result| marker(&mut self.summary.citations, result)).collect();
-        Some(format!("{words} {markers}"))
+            supporting.into_iter().map(|result| cite(&mut self.summary.citations, result)).collect();
+        Some(format!("{text} {markers}"))
     }
 }
 
-/// Of the results that were shown, each with what it can bear out, the one that has most of a sentence which cites
-/// nothing; `None` where none has enough.
-fn likeliest<'a>(words: &str, shown: &[(&'a SearchResult, &'a str)]) -> Option<(&'a SearchResult, &'a str)> {
-    let weighed = shown.iter().map(|&shown| (support(words, &[shown.1]), shown));
-    let enough = weighed.filter(|(share, _)| *share >= ATTRIBUTED);
-    // Of equals the one that ranks first.
-    enough.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, shown)| shown)
+/// The shown result that contains the largest share of an uncited sentence's words; `None` if no share is large enough.
+fn best_source<'a>(text: &str, shown: &[(&'a SearchResult, &'a str)]) -> Option<(&'a SearchResult, &'a str)> {
+    let scored = shown.iter().map(|&shown| (support(text, &[shown.1]), shown));
+    let sufficient = scored.filter(|(share, _)| *share >= MIN_ATTRIBUTION_SUPPORT);
+    // Among equals the best-ranked result wins.
+    sufficient.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, shown)| shown)
 }
 
-/// What a result can bear out: its title, its headings, and its text as far as it speaks to people.
+/// The text of a result that can support sentences: title, headings and text, without injected instructions.
 fn source(result: &SearchResult) -> String {
-    format!("{}\n{}", heading(result), without_orders(&result.text))
+    format!("{}\n{}", heading(result), without_injection(&result.text))
 }
 
-/// A sentence as plain text on one line, without what begins an item of a list or a heading.
+/// A sentence as plain text on one line, without the markup of lists, headings and emphasis.
 fn plain(sentence: &str) -> String {
     let words = sentence.trim_start_matches(['#', '-', '*', '+', '•', '>', ' ', '\t', '\n']);
     let words = words.replace("**", "").replace("__", "").replace('`', "");
     let mut plain = String::with_capacity(words.len());
     for word in words.split_whitespace() {
-        // A marker that stood before it left white space before a full stop.
-        let closes = word.chars().all(|c| ".,;:!?。！？".contains(c));
-        if !plain.is_empty() && !closes {
+        // A removed marker may have left white space before a full stop.
+        if !plain.is_empty() && !word.chars().all(ends_clause) {
             plain.push(' ');
         }
         plain.push_str(word);
     }
     plain
-}
-
-/// A group of markers that `text` begins with, such as `[1]`, `[1, 2]` or `【3】`: the numbers and what follows.
-fn marker_group(text: &str) -> Option<(Vec<usize>, &str)> {
-    let (inner, after) = match text.strip_prefix('[') {
-        Some(inner) => inner.split_once(']')?,
-        None => text.strip_prefix('【')?.split_once('】')?,
-    };
-    let number = |text: &str| {
-        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        // One that is too large is no result's either.
-        is_number.then(|| text.parse().unwrap_or(usize::MAX))
-    };
-    let numbers: Option<Vec<usize>> = inner.split(',').map(|text| number(text.trim())).collect();
-    numbers.map(|numbers| (numbers, after))
-}
-
-/// Whether a text may become a group of markers, or is nothing but such groups: more has to come before it can be told.
-fn is_marker_so_far(text: &str) -> bool {
-    text.starts_with(['[', '【']) && text.chars().all(|c| c.is_ascii_digit() || "[]【】, .".contains(c))
-}
-
-/// A sentence without its markers, and the numbers that they name, each once.
-fn without_markers(sentence: &str) -> (String, Vec<usize>) {
-    let (mut words, mut numbers, mut rest) = (String::with_capacity(sentence.len()), Vec::new(), sentence);
-    while let Some(c) = rest.chars().next() {
-        if let Some((named, after)) = marker_group(rest) {
-            named.into_iter().for_each(|number| {
-                if !numbers.contains(&number) {
-                    numbers.push(number);
-                }
-            });
-            rest = after;
-            // The white space before a marker that ends a clause belongs to it.
-            if after.starts_with(|next: char| ".,;:!?。！？".contains(next)) {
-                words.truncate(words.trim_end().len());
-            }
-            continue;
-        }
-        words.push(c);
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-    }
-    (words.trim().to_owned(), numbers)
-}
-
-/// A text in which the markers that follow the mark that ends a sentence stand before it: `so it is. [1]` becomes
-/// `so it is [1].`
-fn markers_inside(text: &str) -> String {
-    let mut moved = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let after = rest.get(c.len_utf8()..).unwrap_or_default();
-        if ".!?。！？".contains(c) {
-            let (groups, beyond) = marker_groups(after);
-            if !groups.is_empty() {
-                moved.push_str(groups);
-                moved.push(c);
-                rest = beyond;
-                continue;
-            }
-        }
-        moved.push(c);
-        rest = after;
-    }
-    moved
-}
-
-/// The groups of markers that a text begins with, white space before and between them included, and what follows.
-fn marker_groups(text: &str) -> (&str, &str) {
-    let mut rest = text;
-    loop {
-        let next = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
-        match marker_group(next) {
-            Some((_, after)) => rest = after,
-            None => break,
-        }
-    }
-    text.split_at_checked(text.len() - rest.len()).unwrap_or(("", text))
 }
 
 #[cfg(test)]
@@ -269,7 +198,7 @@ mod tests {
         Grounding::new(Arc::new(response), 3, "m")
     }
 
-    fn written(answer: &str) -> Option<Summary> {
+    fn summary_of(answer: &str) -> Option<Summary> {
         let mut grounding = grounding();
         grounding.push(answer);
         grounding.finish(false).1
@@ -277,11 +206,11 @@ mod tests {
 
     #[track_caller]
     fn check(answer: &str, expected: &str) {
-        assert_eq!(written(answer).map(|summary| summary.text).unwrap_or_default(), expected, "{answer}");
+        assert_eq!(summary_of(answer).map(|summary| summary.text).unwrap_or_default(), expected, "{answer}");
     }
 
     #[test]
-    fn what_is_borne_out_stays() {
+    fn supported_sentences_are_kept() {
         check(
             "The ice of Europa is 20 kilometres thick. [1]",
             "The ice of Europa is 20 kilometres thick. [1]",
@@ -302,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_goes() {
+    fn unsupported_sentences_are_dropped() {
         check("The ice is 30 kilometres thick. [1]", "");
         check("The ice is 20 kilometres thick. [4]", "");
         check("The ice is 20 kilometres thick. [0]", "");
@@ -314,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_or_half_goes() {
+    fn repeated_and_incomplete_sentences_are_dropped() {
         check(
             "The ice is 20 kilometres thick. [1] Europa hides an ocean [1]. The ice is 20 kilometres thick. [1]",
             "The ice is 20 kilometres thick. [1] Europa hides an ocean. [1]",
@@ -325,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cites_nothing_cites_what_bears_it_out() {
+    fn uncited_sentence_is_attributed_to_a_result_that_supports_it() {
         check("The ice is 20 kilometres thick.", "The ice is 20 kilometres thick. [1]");
         check(
             "Nobody has drilled through the ice yet. The ice is 30 kilometres thick.",
@@ -338,10 +267,11 @@ mod tests {
     }
 
     #[test]
-    fn markers_count_what_is_cited_in_its_order() {
+    fn markers_are_numbered_in_the_order_of_citation() {
         let summary =
-            written("Nobody has drilled through the ice. [2] An ocean hides under a crust. [1][2]").unwrap();
-        // The second source says nothing of an ocean.
+            summary_of("Nobody has drilled through the ice. [2] An ocean hides under a crust. [1][2]")
+                .unwrap();
+        // The second source does not mention an ocean.
         assert_eq!(summary.text, "Nobody has drilled through the ice. [1] An ocean hides under a crust. [2]");
         let cited: Vec<u8> =
             summary.citations.iter().map(|citation| citation.chunk_id.as_bytes()[0]).collect();
@@ -370,7 +300,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_answer_in_parts_is_the_same_answer(cuts in prop::collection::vec(1_usize..12, 0..40)) {
+        fn answer_in_pieces_yields_the_same_summary(cuts in prop::collection::vec(1_usize..12, 0..40)) {
             let answer = "Europa hides an ocean. [1] The ice is 30 metres thick. [1][2] Nobody, e.g. no man, has \
                 drilled through the ice of Europa yet [2]. The ice is 20 kilometres thick【1】。 - Europa hides an ocean [1]";
             let mut grounding = grounding();
@@ -386,12 +316,12 @@ mod tests {
             parts.push_str(&last);
             let summary = summary.unwrap();
             prop_assert_eq!(&parts, &summary.text);
-            prop_assert_eq!(summary.text, written(answer).unwrap().text);
+            prop_assert_eq!(summary.text, summary_of(answer).unwrap().text);
         }
 
         #[test]
-        fn whatever_is_written_it_is_cited(answer in "([a-z \\n.]|\\[[0-4]\\]|【|】|The ice is 20 kilometres thick|。){0,60}") {
-            let Some(summary) = written(&answer) else { return Ok(()) };
+        fn every_summary_has_citations_and_their_markers(answer in "([a-z \\n.]|\\[[0-4]\\]|【|】|The ice is 20 kilometres thick|。){0,60}") {
+            let Some(summary) = summary_of(&answer) else { return Ok(()) };
             prop_assert!(!summary.citations.is_empty());
             for citation in &summary.citations {
                 prop_assert!(summary.text.contains(&citation.marker));

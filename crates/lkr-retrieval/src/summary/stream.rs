@@ -2,16 +2,15 @@ use futures_util::stream::BoxStream;
 
 use crate::Summary;
 
-/// A part of a summary that comes in parts.
+/// A part of a streamed summary.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SummaryPart {
-    /// What the text goes on with; not empty, unless the whole text is.
+    /// The next piece of the text; empty only if the whole text is.
     Text(String),
-    /// The whole summary, always the last part, and what the reader should know of it. Its text is that of all parts
-    /// before.
+    /// The last part: the complete summary, whose text is that of all parts before, and its warnings.
     End(Summary, Vec<String>),
 }
 
-/// The parts of a summary as they come. It does not fail: where the model does, what it wrote so far stands, or sentences
-/// are picked from the results. Dropping it ends the work.
+/// The parts of a summary. The stream does not fail: if the model does, the summary is what it wrote so far, or
+/// extractive. Dropping the stream ends the work.
 pub type SummaryStream = BoxStream<'static, SummaryPart>;

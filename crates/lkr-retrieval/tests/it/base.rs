@@ -1,4 +1,4 @@
-//! A knowledge base in memory, filled as ingestion fills one.
+//! A knowledge base in memory with the points and records that ingestion would write.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use time::OffsetDateTime;
 
 const DIMS: usize = 256;
 
-/// Embeds words as directions of their own, except that some words mean the same.
+/// Embeds each word as a direction of its own; a few synonyms share one.
 #[derive(Debug)]
 pub(crate) struct WordEmbedder {
     profile: EmbedderProfile,
@@ -54,7 +54,7 @@ impl Embedder for WordEmbedder {
         if self.fails.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Unavailable, "embed", "made to fail"));
         }
-        Ok(texts.iter().map(|text| direction(text)).collect())
+        Ok(texts.iter().map(|text| embed(text)).collect())
     }
 
     fn letters_per_piece(&self, text: &str) -> Option<f32> {
@@ -62,15 +62,15 @@ impl Embedder for WordEmbedder {
     }
 }
 
-fn direction(text: &str) -> Vec<f32> {
+fn embed(text: &str) -> Vec<f32> {
     let mut vector = vec![0.01; DIMS];
     for token in Analyzer::new(Some(Language::ENGLISH)).analyze(text) {
-        let meaning = match token.term.as_str() {
+        let synonym = match token.term.as_str() {
             "felin" => "cat",
             "physician" => "doctor",
             other => other,
         };
-        vector[term_id(meaning) as usize % DIMS] += 1.0;
+        vector[term_id(synonym) as usize % DIMS] += 1.0;
     }
     normalise(vector)
 }
@@ -80,9 +80,9 @@ fn normalise(vector: Vec<f32>) -> Vec<f32> {
     vector.into_iter().map(|v| v / length).collect()
 }
 
-/// What a document is made of.
+/// The contents of a test document.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct TestDocument<'a> {
     pub(crate) title: &'a str,
     pub(crate) text: &'a str,
     pub(crate) source: &'a str,
@@ -90,16 +90,16 @@ pub(crate) struct Given<'a> {
     pub(crate) metadata: &'a [(&'a str, &'a str)],
 }
 
-/// The stores.
+/// The stores of a knowledge base.
 #[derive(Debug, Clone)]
-pub(crate) struct Base {
+pub(crate) struct TestBase {
     pub(crate) vectors: Arc<MemoryVectors>,
     pub(crate) catalog: Catalog,
     pub(crate) embedder: Option<Arc<WordEmbedder>>,
 }
 
-impl Base {
-    /// An empty base; `embedder` made its vectors.
+impl TestBase {
+    /// An empty knowledge base whose vectors `embedder` makes.
     pub(crate) async fn new(embedder: Option<Arc<WordEmbedder>>) -> Self {
         let vectors = Arc::new(MemoryVectors::new());
         for layer in Layer::ALL {
@@ -111,41 +111,46 @@ impl Base {
         Self { vectors, catalog: Catalog::new(Arc::new(MemoryState::new())), embedder }
     }
 
-    /// An empty base with an embedder.
+    /// An empty knowledge base with an embedder.
     pub(crate) async fn embedded() -> Self {
         Self::new(Some(WordEmbedder::new("words"))).await
     }
 
-    /// A searcher with a cache of its own.
+    /// A searcher with its own cache.
     pub(crate) fn searcher(&self) -> Searcher {
         self.searcher_over(self.vectors.clone())
     }
 
-    /// A searcher that sees the points through `vectors`.
+    /// A searcher that reads points through `vectors`.
     pub(crate) fn searcher_over(&self, vectors: Arc<dyn VectorStore>) -> Searcher {
         self.searcher_with(vectors, SearchOptions::default())
     }
 
-    /// A searcher that sees the points through `vectors` and works as told.
+    /// A searcher that reads points through `vectors`, with these options.
     pub(crate) fn searcher_with(&self, vectors: Arc<dyn VectorStore>, options: SearchOptions) -> Searcher {
         let embedder = self.embedder.clone().map(|e| e as Arc<dyn Embedder>);
         let cache = Arc::new(MemoryCache::default());
         Searcher::new(vectors, self.catalog.clone(), embedder, cache, options)
     }
 
-    /// Writes a document's points; nothing shows them yet.
-    pub(crate) async fn write(&self, doc_id: DocId, revision: u64, given: &Given<'_>) -> (Document, Layered) {
-        let parsed = Markdown.parse(&Source::from(given.text)).unwrap();
-        let layered = layer(&parsed, given.title, &LayerOptions { chunk_tokens: 40 });
-        let document = document(doc_id, revision, given, &layered);
-        let points = self.points(&document, &layered, given.text);
+    /// Writes a document's points without publishing them.
+    pub(crate) async fn write(
+        &self,
+        doc_id: DocId,
+        revision: u64,
+        input: &TestDocument<'_>,
+    ) -> (Document, Layered) {
+        let parsed = Markdown.parse(&Source::from(input.text)).unwrap();
+        let layered = layer(&parsed, input.title, &LayerOptions { chunk_tokens: 40 });
+        let document = document(doc_id, revision, input, &layered);
+        let points = self.points(&document, &layered, input.text);
         for (layer, points) in points {
             self.vectors.upsert(&layer.into(), points).await.unwrap();
         }
         (document, layered)
     }
 
-    /// Makes written points visible.
+    /// Publishes a written document.
     pub(crate) async fn publish(&self, document: &Document) {
         let input = TaskInput {
             revision: document.revision,
@@ -156,24 +161,24 @@ impl Base {
             ..TaskInput::default()
         };
         let task = Task::ingest(document.doc_id, "tester".into(), input);
-        let present = self.catalog.document_state(document.doc_id).await.unwrap();
-        let accepted = Acceptance { task: task.clone(), existing: Some(present) };
-        self.catalog.accept(&[accepted], Vec::new()).await.unwrap();
-        let present = self.catalog.document_state(document.doc_id).await.unwrap();
-        self.catalog.publish(&present, document, &task, self.embedder.is_some(), Vec::new()).await.unwrap();
+        let state = self.catalog.document_state(document.doc_id).await.unwrap();
+        let acceptance = Acceptance { task: task.clone(), existing: Some(state) };
+        self.catalog.accept(&[acceptance], Vec::new()).await.unwrap();
+        let state = self.catalog.document_state(document.doc_id).await.unwrap();
+        self.catalog.publish(&state, document, &task, self.embedder.is_some(), Vec::new()).await.unwrap();
     }
 
-    /// Brings a document in.
-    pub(crate) async fn add(&self, given: Given<'_>) -> (Document, Layered) {
-        let (document, layered) = self.write(DocId::new(), 1, &given).await;
+    /// Writes and publishes a document.
+    pub(crate) async fn add(&self, input: TestDocument<'_>) -> (Document, Layered) {
+        let (document, layered) = self.write(DocId::new(), 1, &input).await;
         self.publish(&document).await;
         (document, layered)
     }
 
-    /// Takes a document away; its points stay behind, as they do until they are collected.
+    /// Deletes a document. Its points remain, as they do until garbage collection.
     pub(crate) async fn delete(&self, doc_id: DocId) {
-        let present = self.catalog.document_state(doc_id).await.unwrap();
-        self.catalog.remove(&present, Vec::new()).await.unwrap();
+        let state = self.catalog.document_state(doc_id).await.unwrap();
+        self.catalog.remove(&state, Vec::new()).await.unwrap();
     }
 
     fn points(&self, document: &Document, layered: &Layered, text: &str) -> HashMap<Layer, Vec<Point>> {
@@ -188,7 +193,7 @@ impl Base {
         let mut by_layer: HashMap<Layer, Vec<Point>> = HashMap::new();
         for (source, text) in sources.into_iter().zip(whole.chain(nodes).chain(chunks)) {
             let sparse = SparseEncoder::default().passage(&text, language, average_terms(source.layer));
-            let dense = self.embedder.is_some().then(|| direction(&text));
+            let dense = self.embedder.is_some().then(|| embed(&text));
             let point = source.point(&tags_of(document), sparse, dense);
             by_layer.entry(source.layer).or_default().push(point);
         }
@@ -197,19 +202,19 @@ impl Base {
     }
 }
 
-fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) -> Document {
+fn document(doc_id: DocId, revision: u64, input: &TestDocument<'_>, layered: &Layered) -> Document {
     let count = |len: usize| len as u64;
     Document {
         doc_id,
         space: SPACE_DEFAULT.to_owned(),
         revision,
         title: layered.root.title.clone(),
-        source: given.source.to_owned(),
+        source: input.source.to_owned(),
         summary: layered.root.summary.clone(),
         keywords: layered.root.keywords.clone(),
-        category: given.category.to_owned(),
+        category: input.category.to_owned(),
         language: layered.root.language.clone(),
-        metadata: given.metadata.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        metadata: input.metadata.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect(),
         counts: Counts {
             l1: 1,
             l2: count(layered.l2.len()),
@@ -227,7 +232,7 @@ fn document(doc_id: DocId, revision: u64, given: &Given<'_>, layered: &Layered) 
     }
 }
 
-/// The response to a request that must succeed.
+/// The response to a request that succeeds.
 pub(crate) async fn respond(searcher: &Searcher, request: &SearchRequest) -> Arc<SearchResponse> {
     searcher.search(request).await.unwrap().response
 }

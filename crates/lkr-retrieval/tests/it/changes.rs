@@ -18,10 +18,10 @@ use lkr_vectors::{
     ScrollCursor, Tags, VectorStore,
 };
 
-use crate::base::{Base, Given, WordEmbedder, respond, titles};
+use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
 
-fn moons(text: &str) -> Given<'_> {
-    Given { title: "Moons", text, ..Given::default() }
+fn moons(text: &str) -> TestDocument<'_> {
+    TestDocument { title: "Moons", text, ..TestDocument::default() }
 }
 
 const OLD: &str = "Europa hides an ocean under its ice.";
@@ -32,8 +32,8 @@ fn request() -> SearchRequest {
 }
 
 #[tokio::test]
-async fn what_is_not_published_is_not_shown() {
-    let base = Base::embedded().await;
+async fn unpublished_document_is_not_found_until_published() {
+    let base = TestBase::embedded().await;
     let searcher = base.searcher();
     let (document, _) = base.write(DocId::new(), 1, &moons(OLD)).await;
     let response = respond(&searcher, &request()).await;
@@ -45,10 +45,10 @@ async fn what_is_not_published_is_not_shown() {
 
 #[tokio::test]
 async fn lesson_05_a_deleted_document_is_gone_from_the_cache_too() {
-    let base = Base::embedded().await;
+    let base = TestBase::embedded().await;
     let searcher = base.searcher();
     let (document, _) = base.add(moons(OLD)).await;
-    base.add(Given { title: "Oceans", text: "An ocean is deep.", ..Given::default() }).await;
+    base.add(TestDocument { title: "Oceans", text: "An ocean is deep.", ..TestDocument::default() }).await;
     assert_eq!(titles(&*respond(&searcher, &request()).await), ["Moons", "Oceans"]);
     assert_eq!(searcher.search(&request()).await.unwrap().cache, CacheStatus::Hit);
     base.delete(document.doc_id).await;
@@ -59,7 +59,7 @@ async fn lesson_05_a_deleted_document_is_gone_from_the_cache_too() {
 
 #[tokio::test]
 async fn only_the_recorded_revision_is_shown() {
-    let base = Base::embedded().await;
+    let base = TestBase::embedded().await;
     let (old, _) = base.add(moons(OLD)).await;
     let (new, _) = base.write(old.doc_id, 2, &moons(NEW)).await;
     let searcher = base.searcher();
@@ -72,62 +72,79 @@ async fn only_the_recorded_revision_is_shown() {
 }
 
 #[tokio::test]
-async fn the_dead_do_not_crowd_out_the_living() {
-    let base = Base::embedded().await;
+async fn stale_points_of_a_large_document_do_not_displace_live_ones() {
+    let base = TestBase::embedded().await;
     let many: String = (0..150).map(|n| format!("## Part {n}\n\nOcean ocean Europa {n}.\n\n")).collect();
-    let (dead, _) = base.add(Given { title: "Europa ocean", text: &many, ..Given::default() }).await;
-    let (unpublished, _) =
-        base.write(DocId::new(), 1, &Given { title: "Europa ocean", text: &many, ..Given::default() }).await;
-    assert!(dead.counts.chunks > 100 && unpublished.counts.chunks > 100);
-    base.add(Given { title: "Alive", text: "There is one ocean here, far down.", ..Given::default() }).await;
-    base.delete(dead.doc_id).await;
+    let (deleted, _) =
+        base.add(TestDocument { title: "Europa ocean", text: &many, ..TestDocument::default() }).await;
+    let (unpublished, _) = base
+        .write(
+            DocId::new(),
+            1,
+            &TestDocument { title: "Europa ocean", text: &many, ..TestDocument::default() },
+        )
+        .await;
+    assert!(deleted.counts.chunks > 100 && unpublished.counts.chunks > 100);
+    base.add(TestDocument {
+        title: "Alive",
+        text: "There is one ocean here, far down.",
+        ..TestDocument::default()
+    })
+    .await;
+    base.delete(deleted.doc_id).await;
     assert_eq!(titles(&*respond(&base.searcher(), &request()).await), ["Alive"]);
 }
 
 #[tokio::test]
-async fn many_small_dead_documents_do_not_either() {
-    let base = Base::embedded().await;
+async fn stale_points_of_many_small_documents_do_not_displace_live_ones() {
+    let base = TestBase::embedded().await;
     for _ in 0..600 {
-        let dead = Given { title: "Europa ocean", text: "Ocean ocean Europa.", ..Given::default() };
-        base.write(DocId::new(), 1, &dead).await;
+        let unpublished =
+            TestDocument { title: "Europa ocean", text: "Ocean ocean Europa.", ..TestDocument::default() };
+        base.write(DocId::new(), 1, &unpublished).await;
     }
-    base.add(Given { title: "Alive", text: "There is one ocean here, far down.", ..Given::default() }).await;
+    base.add(TestDocument {
+        title: "Alive",
+        text: "There is one ocean here, far down.",
+        ..TestDocument::default()
+    })
+    .await;
     assert_eq!(titles(&*respond(&base.searcher(), &request()).await), ["Alive"]);
 }
 
-/// When something happens: before or after the n-th batch of queries.
+/// A moment of a search: before or after the n-th batch of queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Moment {
     Before(usize),
     After(usize),
 }
 
-type Hook = Box<dyn Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync>;
+type Callback = Box<dyn Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// A store that lets something happen around each batch of queries.
-struct Interrupted {
+/// A store that calls back before and after each batch of queries.
+struct InterruptedStore {
     inner: Arc<dyn VectorStore>,
     batches: AtomicUsize,
-    hook: Hook,
+    callback: Callback,
 }
 
-impl Interrupted {
+impl InterruptedStore {
     fn new(
         inner: Arc<dyn VectorStore>,
-        hook: impl Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+        callback: impl Fn(Moment) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { inner, batches: AtomicUsize::new(0), hook: Box::new(hook) })
+        Arc::new(Self { inner, batches: AtomicUsize::new(0), callback: Box::new(callback) })
     }
 }
 
-impl std::fmt::Debug for Interrupted {
+impl std::fmt::Debug for InterruptedStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Interrupted")
+        f.write_str("InterruptedStore")
     }
 }
 
 #[async_trait]
-impl VectorStore for Interrupted {
+impl VectorStore for InterruptedStore {
     async fn ensure(&self, spec: &CollectionSpec) -> Result<()> {
         self.inner.ensure(spec).await
     }
@@ -162,10 +179,10 @@ impl VectorStore for Interrupted {
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
-        (self.hook)(Moment::Before(batch)).await;
-        let answer = self.inner.query_batch(queries).await;
-        (self.hook)(Moment::After(batch)).await;
-        answer
+        (self.callback)(Moment::Before(batch)).await;
+        let hits = self.inner.query_batch(queries).await;
+        (self.callback)(Moment::After(batch)).await;
+        hits
     }
 
     async fn get(
@@ -202,20 +219,20 @@ impl VectorStore for Interrupted {
 }
 
 #[tokio::test]
-async fn a_document_replaced_during_a_search_is_shown_old_or_new() {
-    let base = Base::embedded().await;
+async fn document_replaced_during_a_search_is_shown_in_one_revision() {
+    let base = TestBase::embedded().await;
     let (old, _) = base.add(moons(OLD)).await;
-    let inside = base.clone();
-    let store = Interrupted::new(base.vectors.clone(), move |moment| {
-        let base = inside.clone();
+    let writer = base.clone();
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let base = writer.clone();
         Box::pin(async move {
             if moment == Moment::After(0) {
                 let (new, _) = base.write(old.doc_id, 2, &moons(NEW)).await;
                 base.delete(old.doc_id).await;
                 base.publish(&new).await;
                 for layer in Layer::ALL {
-                    let gone = Filter::only(Condition::Revision(old.doc_id, 1));
-                    base.vectors.delete(&layer.into(), &gone).await.unwrap();
+                    let replaced = Filter::only(Condition::Revision(old.doc_id, 1));
+                    base.vectors.delete(&layer.into(), &replaced).await.unwrap();
                 }
             }
         })
@@ -224,17 +241,17 @@ async fn a_document_replaced_during_a_search_is_shown_old_or_new() {
     assert_eq!(response.results.iter().map(|r| r.text.as_str()).collect::<Vec<_>>(), [NEW]);
 }
 
-/// What comes crowds out what is there, is passed over for it, and is published just then.
+/// The unpublished revision displaces the live one, so the next round excludes it; then it is published.
 #[tokio::test]
-async fn a_document_replaced_by_what_was_passed_over_is_shown() {
-    let base = Base::embedded().await;
+async fn revision_published_while_excluded_is_shown() {
+    let base = TestBase::embedded().await;
     let (old, _) = base.add(moons(OLD)).await;
     let many: String = (0..150).map(|n| format!("## Part {n}\n\nOcean ocean Europa {n}.\n\n")).collect();
     let (new, _) = base.write(old.doc_id, 2, &moons(&many)).await;
     assert!(new.counts.chunks > 100);
-    let inside = base.clone();
-    let store = Interrupted::new(base.vectors.clone(), move |moment| {
-        let (base, new) = (inside.clone(), new.clone());
+    let writer = base.clone();
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let (base, new) = (writer.clone(), new.clone());
         Box::pin(async move {
             if moment == Moment::Before(1) {
                 base.delete(new.doc_id).await;
@@ -248,12 +265,12 @@ async fn a_document_replaced_by_what_was_passed_over_is_shown() {
 }
 
 #[tokio::test]
-async fn a_delete_during_a_search_is_not_shown_and_not_remembered_wrongly() {
-    let base = Base::embedded().await;
+async fn document_deleted_during_a_search_is_neither_shown_nor_cached() {
+    let base = TestBase::embedded().await;
     let (document, _) = base.add(moons(OLD)).await;
-    let inside = base.clone();
-    let store = Interrupted::new(base.vectors.clone(), move |moment| {
-        let base = inside.clone();
+    let writer = base.clone();
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let base = writer.clone();
         Box::pin(async move {
             if moment == Moment::After(0) {
                 base.delete(document.doc_id).await;
@@ -266,11 +283,11 @@ async fn a_delete_during_a_search_is_not_shown_and_not_remembered_wrongly() {
 }
 
 #[tokio::test]
-async fn what_is_published_during_a_search_is_shown_by_the_next() {
-    let base = Base::embedded().await;
-    let inside = base.clone();
-    let store = Interrupted::new(base.vectors.clone(), move |moment| {
-        let base = inside.clone();
+async fn document_published_during_a_search_is_found_by_the_next() {
+    let base = TestBase::embedded().await;
+    let writer = base.clone();
+    let store = InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let base = writer.clone();
         Box::pin(async move {
             if moment == Moment::After(0) {
                 base.add(moons(OLD)).await;
@@ -282,11 +299,11 @@ async fn what_is_published_during_a_search_is_shown_by_the_next() {
     assert_eq!(titles(&*respond(&searcher, &request()).await), ["Moons"]);
 }
 
-/// Before the first batch of queries, collections of a model take the place of those that are there.
-fn switching(base: &Base, model: &'static str) -> Arc<Interrupted> {
-    let inside = base.clone();
-    Interrupted::new(base.vectors.clone(), move |moment| {
-        let base = inside.clone();
+/// Switches the collections to those of another model before the first batch of queries.
+fn switching(base: &TestBase, model: &'static str) -> Arc<InterruptedStore> {
+    let writer = base.clone();
+    InterruptedStore::new(base.vectors.clone(), move |moment| {
+        let base = writer.clone();
         Box::pin(async move {
             if moment != Moment::Before(0) {
                 return;
@@ -308,8 +325,8 @@ fn switching(base: &Base, model: &'static str) -> Arc<Interrupted> {
 }
 
 #[tokio::test]
-async fn a_search_goes_on_while_collections_are_switched_and_dropped() {
-    let base = Base::embedded().await;
+async fn search_succeeds_while_collections_are_switched_and_dropped() {
+    let base = TestBase::embedded().await;
     base.add(moons(OLD)).await;
     let searcher = base.searcher_over(switching(&base, "words"));
     for query in ["the ocean of Europa", "the ice of Europa"] {
@@ -318,28 +335,28 @@ async fn a_search_goes_on_while_collections_are_switched_and_dropped() {
 }
 
 #[derive(Debug)]
-struct Both([Arc<dyn Embedder>; 2]);
+struct TwoEmbedders([Arc<dyn Embedder>; 2]);
 
-impl EmbedderSource for Both {
+impl EmbedderSource for TwoEmbedders {
     fn embedders(&self) -> Vec<Arc<dyn Embedder>> {
         self.0.to_vec()
     }
 }
 
-/// A search that began with one model ends with the other, whole: not by words, and not by vectors of both.
+/// A search that began with one model restarts with the other. It neither falls back to keywords nor mixes vectors.
 #[tokio::test]
-async fn lesson_12_a_search_begins_anew_where_its_model_is_switched_away() {
-    let base = Base::embedded().await;
+async fn lesson_12_search_restarts_when_its_model_is_switched() {
+    let base = TestBase::embedded().await;
     base.add(moons(OLD)).await;
     let both = [WordEmbedder::new("others"), WordEmbedder::new("words")];
-    let source = Arc::new(Both(both.map(|embedder| embedder as Arc<dyn Embedder>)));
-    let searcher = base.searcher_over(switching(&base, "others")).embedding(source);
-    let before = searcher.search(&request()).await.unwrap();
-    assert_eq!((before.cache, titles(&before.response)), (CacheStatus::Miss, vec!["Moons"]));
-    assert_eq!(before.response.warnings, Vec::<String>::new());
-    assert!(before.response.results[0].scores.dense.is_some());
+    let source = Arc::new(TwoEmbedders(both.map(|embedder| embedder as Arc<dyn Embedder>)));
+    let searcher = base.searcher_over(switching(&base, "others")).with_embedders(source);
+    let switched = searcher.search(&request()).await.unwrap();
+    assert_eq!((switched.cache, titles(&switched.response)), (CacheStatus::Miss, vec!["Moons"]));
+    assert_eq!(switched.response.warnings, Vec::<String>::new());
+    assert!(switched.response.results[0].scores.dense.is_some());
     let spec = base.vectors.describe(&Layer::Chunks.into()).await.unwrap().unwrap();
-    assert_eq!(spec.dense.unwrap().model, "others", "it was switched");
-    // What was found is kept for those who ask the new model.
+    assert_eq!(spec.dense.unwrap().model, "others", "the collections were not switched");
+    // The response is cached under the new model.
     assert_eq!(searcher.search(&request()).await.unwrap().cache, CacheStatus::Hit);
 }

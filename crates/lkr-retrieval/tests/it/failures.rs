@@ -1,4 +1,4 @@
-//! What becomes of failures outside.
+//! Failures of the cache, the models and the stores.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -16,12 +16,16 @@ use lkr_state::{FailingState, MemoryState};
 use lkr_vectors::{FailingVectors, VectorStore};
 use tokio::sync::Semaphore;
 
-use crate::base::{Base, Given, WordEmbedder, respond, titles};
+use crate::base::{TestBase, TestDocument, WordEmbedder, respond, titles};
 
-async fn base(embedder: Option<Arc<WordEmbedder>>) -> Base {
-    let base = Base::new(embedder).await;
-    base.add(Given { title: "Moons", text: "Europa hides an ocean under its ice.", ..Given::default() })
-        .await;
+async fn base(embedder: Option<Arc<WordEmbedder>>) -> TestBase {
+    let base = TestBase::new(embedder).await;
+    base.add(TestDocument {
+        title: "Moons",
+        text: "Europa hides an ocean under its ice.",
+        ..TestDocument::default()
+    })
+    .await;
     base
 }
 
@@ -30,11 +34,11 @@ fn request() -> SearchRequest {
 }
 
 #[derive(Debug)]
-struct BadCache {
+struct FailingCache {
     hangs: bool,
 }
 
-impl BadCache {
+impl FailingCache {
     async fn fail<T>(&self) -> Result<T> {
         if self.hangs {
             std::future::pending::<()>().await;
@@ -44,7 +48,7 @@ impl BadCache {
 }
 
 #[async_trait]
-impl SearchCache for BadCache {
+impl SearchCache for FailingCache {
     async fn get(&self, _: &CacheKey) -> Result<Option<Arc<SearchResponse>>> {
         self.fail().await
     }
@@ -54,17 +58,17 @@ impl SearchCache for BadCache {
     }
 }
 
-fn searcher(base: &Base, cache: impl SearchCache, options: SearchOptions) -> Searcher {
+fn searcher(base: &TestBase, cache: impl SearchCache, options: SearchOptions) -> Searcher {
     let embedder = base.embedder.clone().map(|e| e as Arc<dyn Embedder>);
     Searcher::new(base.vectors.clone(), base.catalog.clone(), embedder, Arc::new(cache), options)
 }
 
-#[tokio::test]
-async fn a_cache_that_fails_or_hangs_fails_no_search() {
+#[tokio::test(start_paused = true)]
+async fn search_succeeds_when_the_cache_fails_or_hangs() {
     let base = base(Some(WordEmbedder::new("words"))).await;
-    let options = SearchOptions { cache_wait: Duration::from_millis(1), ..SearchOptions::default() };
+    let options = SearchOptions { cache_timeout: Duration::from_millis(1), ..SearchOptions::default() };
     for hangs in [false, true] {
-        let searcher = searcher(&base, BadCache { hangs }, options.clone());
+        let searcher = searcher(&base, FailingCache { hangs }, options.clone());
         for _ in 0..2 {
             let searched = searcher.search(&request()).await.unwrap();
             assert_eq!(searched.cache, CacheStatus::Miss);
@@ -74,7 +78,7 @@ async fn a_cache_that_fails_or_hangs_fails_no_search() {
 }
 
 #[tokio::test]
-async fn without_a_model_words_alone_are_searched() {
+async fn search_without_a_model_uses_keywords_and_warns() {
     let base = base(None).await;
     let searcher = base.searcher();
     let response = respond(&searcher, &request()).await;
@@ -85,14 +89,14 @@ async fn without_a_model_words_alone_are_searched() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_leaves_the_words_and_is_not_remembered() {
+async fn search_with_a_failed_model_uses_keywords_and_is_not_cached() {
     let base = base(Some(WordEmbedder::new("words"))).await;
     let searcher = base.searcher();
     let fails = &base.embedder.as_ref().unwrap().fails;
     fails.store(true, Ordering::Relaxed);
-    let poor = respond(&searcher, &request()).await;
-    assert_eq!(titles(&poor), ["Moons"]);
-    assert_eq!(poor.warnings, ["the embedding model failed: keyword search only"]);
+    let degraded = respond(&searcher, &request()).await;
+    assert_eq!(titles(&degraded), ["Moons"]);
+    assert_eq!(degraded.warnings, ["the embedding model failed: keyword search only"]);
     fails.store(false, Ordering::Relaxed);
     let searched = searcher.search(&request()).await.unwrap();
     assert_eq!(searched.cache, CacheStatus::Miss);
@@ -100,24 +104,24 @@ async fn a_model_that_fails_leaves_the_words_and_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn lesson_12_vectors_of_another_model_are_not_asked() {
+async fn lesson_12_vectors_of_another_model_are_not_queried() {
     let stored = base(Some(WordEmbedder::new("words"))).await;
     for embedder in [WordEmbedder::new("other"), WordEmbedder::new("words")] {
         let same = embedder.profile().id == "words";
-        let base = Base { embedder: Some(embedder), ..stored.clone() };
+        let base = TestBase { embedder: Some(embedder), ..stored.clone() };
         let searcher = base.searcher();
         let response = respond(&searcher, &request()).await;
         assert_eq!(titles(&response), ["Moons"]);
         assert_eq!(response.warnings.len(), usize::from(!same), "{:?}", response.warnings);
         let legs = &response.explain.as_ref().unwrap().legs;
         assert!(legs.iter().filter(|leg| leg.kind == LegKind::Dense).all(|leg| (leg.weight > 0.0) == same));
-        let again = searcher.search(&request()).await.unwrap().cache;
-        assert_eq!(again, if same { CacheStatus::Hit } else { CacheStatus::Miss });
+        let second = searcher.search(&request()).await.unwrap().cache;
+        assert_eq!(second, if same { CacheStatus::Hit } else { CacheStatus::Miss });
     }
 }
 
 #[tokio::test]
-async fn every_operation_that_fails_is_an_error_with_its_reason() {
+async fn failed_vector_store_operation_is_an_error_of_its_kind() {
     let base = base(Some(WordEmbedder::new("words"))).await;
     for (failing, kind, expected) in [
         ("describe", lkr_vectors::ErrorKind::Unavailable, ErrorKind::Unavailable),
@@ -134,33 +138,33 @@ async fn every_operation_that_fails_is_an_error_with_its_reason() {
 }
 
 #[tokio::test]
-async fn records_that_cannot_be_read_are_an_error() {
+async fn unavailable_state_store_is_a_retryable_error() {
     let base = base(None).await;
     let state = FailingState::new(Arc::new(MemoryState::new()), |_| Some(lkr_state::ErrorKind::Unavailable));
     let catalog = Catalog::new(Arc::new(state));
-    let base = Base { catalog, ..base };
+    let base = TestBase { catalog, ..base };
     let error = base.searcher().search(&request()).await.unwrap_err();
     assert!(error.is_retryable());
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
-/// A model that answers when it is let go.
+/// A model that waits for permission before it answers.
 #[derive(Debug)]
-struct StuckEmbedder {
+struct BlockedEmbedder {
     inner: Arc<WordEmbedder>,
     entered: Semaphore,
-    let_go: Semaphore,
+    released: Semaphore,
 }
 
 #[async_trait]
-impl Embedder for StuckEmbedder {
+impl Embedder for BlockedEmbedder {
     fn profile(&self) -> &EmbedderProfile {
         self.inner.profile()
     }
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> lkr_models::Result<Vec<Vec<f32>>> {
         self.entered.add_permits(1);
-        let _pass = self.let_go.acquire().await.unwrap();
+        let _pass = self.released.acquire().await.unwrap();
         self.inner.embed(kind, texts).await
     }
 
@@ -169,14 +173,15 @@ impl Embedder for StuckEmbedder {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn more_searches_than_allowed_are_refused_after_a_short_wait() {
     let inner = WordEmbedder::new("words");
     let base = base(Some(inner.clone())).await;
-    let embedder = Arc::new(StuckEmbedder { inner, entered: Semaphore::new(0), let_go: Semaphore::new(0) });
+    let embedder =
+        Arc::new(BlockedEmbedder { inner, entered: Semaphore::new(0), released: Semaphore::new(0) });
     let options = SearchOptions {
         max_concurrent: 1,
-        admission_wait: Duration::from_millis(1),
+        admission_timeout: Duration::from_millis(1),
         ..SearchOptions::default()
     };
     let (vectors, catalog) = (base.vectors.clone(), base.catalog.clone());
@@ -188,10 +193,10 @@ async fn more_searches_than_allowed_are_refused_after_a_short_wait() {
         let error = searcher.search(&second).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Overloaded);
         assert!(error.is_retryable());
-        embedder.let_go.add_permits(1);
+        embedder.released.add_permits(1);
     });
     assert!(first.is_ok());
-    // The turn was given back, and what is in the cache needs none.
+    // The first search has released its permit.
     assert!(searcher.search(&second).await.is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! What is asked for as it stands comes first, and one document does not fill the page.
+//! Literal matches, and the document cap.
 
 use std::{
     collections::HashSet,
@@ -11,17 +11,17 @@ use std::{
 use lkr_retrieval::{Fusion, GroupBy, Mode, SearchOptions, SearchRequest, SearchResponse};
 use lkr_vectors::{FailingVectors, VectorStore};
 
-use crate::base::{Base, Given, respond, titles};
+use crate::base::{TestBase, TestDocument, respond, titles};
 
 fn request(query: &str) -> SearchRequest {
     SearchRequest { explain: true, ..SearchRequest::new(query) }
 }
 
-/// A base in which each text is a document under its title.
-async fn base(texts: &[(&str, &str)]) -> Base {
-    let base = Base::embedded().await;
+/// A knowledge base in which each text is a document with its title.
+async fn base(texts: &[(&str, &str)]) -> TestBase {
+    let base = TestBase::embedded().await;
     for (title, text) in texts {
-        base.add(Given { title, text, ..Given::default() }).await;
+        base.add(TestDocument { title, text, ..TestDocument::default() }).await;
     }
     base
 }
@@ -30,7 +30,7 @@ fn exact(response: &SearchResponse) -> Vec<bool> {
     response.explain.as_ref().unwrap().results.iter().map(|result| result.exact).collect()
 }
 
-/// The marked parts of the first result.
+/// The highlighted parts of the first result.
 fn marked(response: &SearchResponse) -> Vec<String> {
     let result = &response.results[0];
     let chars: Vec<char> = result.text.chars().collect();
@@ -38,7 +38,7 @@ fn marked(response: &SearchResponse) -> Vec<String> {
     result.highlights.iter().map(cut).collect()
 }
 
-/// Codes that differ by a digit, and one that says more about errors than any of them.
+/// Codes that differ in a digit, and texts that match the other words of the query better.
 const CODES: [(&str, &str); 5] = [
     ("one", "The code ERR-4711 stands for a disk that is full. Nothing was written."),
     ("two", "The code ERR-4712 stands for a disk that is full. Nothing was written."),
@@ -51,7 +51,7 @@ const CODES: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn an_identifier_comes_first_whatever_is_said_around_it() {
+async fn identifier_in_a_query_ranks_its_exact_match_first() {
     let base = base(&CODES).await;
     for query in ["ERR-4711", "what does the error code err-4711 stand for", "\"ERR-4711\" error code"] {
         for fusion in [Fusion::Graded, Fusion::Rrf] {
@@ -68,7 +68,7 @@ async fn an_identifier_comes_first_whatever_is_said_around_it() {
 }
 
 #[tokio::test]
-async fn versions_files_and_tokens_are_found_whole_and_in_parts() {
+async fn versions_and_file_names_are_found_by_the_whole_and_by_parts() {
     let base = base(&[
         ("a", "Since v1.2.3 the flag is gone."),
         ("b", "Since v1.2.4 the flag is back."),
@@ -107,7 +107,7 @@ async fn versions_files_and_tokens_are_found_whole_and_in_parts() {
 }
 
 #[tokio::test]
-async fn a_phrase_in_quotation_marks_comes_first() {
+async fn quoted_phrase_ranks_its_exact_match_first() {
     let base = base(&[
         ("loose", "Ice on the ocean. The ocean is salty, and salty is the ice. Salty, salty ocean ice."),
         ("exact", "Somewhere below, the salty ocean waits."),
@@ -116,7 +116,7 @@ async fn a_phrase_in_quotation_marks_comes_first() {
     .await;
     let searcher = base.searcher();
     let response = respond(&searcher, &request("ice \"below salty\" ocean")).await;
-    assert!(exact(&response).iter().all(|exact| !exact), "it stands nowhere so");
+    assert!(exact(&response).iter().all(|exact| !exact), "no text contains the phrase");
     let response = respond(&searcher, &request("ice ocean \"the SALTY ocean\"")).await;
     assert_eq!(titles(&response)[0], "exact");
     assert_eq!(marked(&response), ["the salty ocean"]);
@@ -126,11 +126,11 @@ async fn a_phrase_in_quotation_marks_comes_first() {
 }
 
 #[tokio::test]
-async fn what_nearly_all_hold_tells_nothing() {
+async fn identifier_in_nearly_all_candidates_does_not_count() {
     let texts: Vec<_> = (0..9).map(|n| format!("covid-19 case {n} and more of it")).collect();
-    let mut given: Vec<_> = texts.iter().map(|text| ("case", text.as_str())).collect();
-    given.push(("virus", "The virus spreads by air; masks hold the virus back, and masks are cheap."));
-    let base = base(&given).await;
+    let mut documents: Vec<_> = texts.iter().map(|text| ("case", text.as_str())).collect();
+    documents.push(("virus", "The virus spreads by air; masks hold the virus back, and masks are cheap."));
+    let base = base(&documents).await;
     let response = respond(&base.searcher(), &request("do masks hold the virus of covid-19 back")).await;
     assert_eq!(titles(&response)[0], "virus");
     assert!(exact(&response).iter().all(|exact| !exact));
@@ -138,7 +138,7 @@ async fn what_nearly_all_hold_tells_nothing() {
 
 #[tokio::test]
 async fn lesson_11_chinese_and_japanese_are_found_by_keyword() {
-    let base = Base::new(None).await;
+    let base = TestBase::new(None).await;
     for (title, text) in [
         ("塔", "私は東京タワーに行く。とても高い。"),
         ("空", "東の空に月が出る。京都の夜。"),
@@ -146,7 +146,7 @@ async fn lesson_11_chinese_and_japanese_are_found_by_keyword() {
         ("天气", "今天天气很好,我们去公园散步。"),
         ("猫", "吾輩は猫である。名前はまだ無い。"),
     ] {
-        base.add(Given { title, text, ..Given::default() }).await;
+        base.add(TestDocument { title, text, ..TestDocument::default() }).await;
     }
     let searcher = base.searcher();
     for (query, expected, part) in [
@@ -165,19 +165,20 @@ async fn lesson_11_chinese_and_japanese_are_found_by_keyword() {
     }
 }
 
-/// A document of so many sections that all speak of whales.
+/// A text of `count` sections about whales.
 fn sections(count: usize) -> String {
     (0..count).map(|n| format!("## Part {n}\n\nThe whale number {n} sings to the whale.\n\n")).collect()
 }
 
 #[tokio::test]
-async fn one_document_does_not_fill_the_page() {
-    let base = Base::embedded().await;
-    base.add(Given { title: "Whale whale whale", text: &sections(30), ..Given::default() }).await;
+async fn one_document_gets_at_most_two_thirds_of_a_page() {
+    let base = TestBase::embedded().await;
+    base.add(TestDocument { title: "Whale whale whale", text: &sections(30), ..TestDocument::default() })
+        .await;
     for n in 0..5 {
         let (title, text) =
             (format!("ship {n}"), format!("Ship number {n} was sunk by a whale once, it is said."));
-        base.add(Given { title: &title, text: &text, ..Given::default() }).await;
+        base.add(TestDocument { title: &title, text: &text, ..TestDocument::default() }).await;
     }
     let searcher = base.searcher();
     let mut before = HashSet::new();
@@ -187,7 +188,7 @@ async fn one_document_does_not_fill_the_page() {
         assert_eq!(own, most, "of {top_k}");
         assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
         let ids: HashSet<_> = response.results.iter().map(|result| result.chunk_id).collect();
-        assert!(ids.is_superset(&before), "a deeper page has all of {top_k}");
+        assert!(ids.is_superset(&before), "the page of {top_k} lacks results of a smaller page");
         before = ids;
     }
     assert_eq!(before.len(), 35);
@@ -196,13 +197,14 @@ async fn one_document_does_not_fill_the_page() {
 }
 
 #[tokio::test]
-async fn others_behind_a_large_document_have_their_room_too() {
-    let base = Base::embedded().await;
-    let (large, _) =
-        base.add(Given { title: "Whale whale whale", text: &sections(400), ..Given::default() }).await;
+async fn documents_ranked_behind_a_large_one_get_their_share_of_the_page() {
+    let base = TestBase::embedded().await;
+    let (large, _) = base
+        .add(TestDocument { title: "Whale whale whale", text: &sections(400), ..TestDocument::default() })
+        .await;
     for n in 0..5 {
         let text = format!("Ship number {n} was, as it is said and often told, sunk by a whale once.");
-        base.add(Given { title: "ship", text: &text, ..Given::default() }).await;
+        base.add(TestDocument { title: "ship", text: &text, ..TestDocument::default() }).await;
     }
     let batches = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&batches);
@@ -214,33 +216,35 @@ async fn others_behind_a_large_document_have_their_room_too() {
     let searcher = |second_round| {
         base.searcher_with(Arc::clone(&vectors), SearchOptions { second_round, ..SearchOptions::default() })
     };
-    let (once, twice) = (searcher(false), searcher(true));
+    let (one_round, two_rounds) = (searcher(false), searcher(true));
     let count =
         |response: &SearchResponse| response.results.iter().filter(|r| r.doc_id == large.doc_id).count();
-    for (mode, searcher) in [(Mode::Layered, &once), (Mode::Layered, &twice), (Mode::Flat, &once)] {
-        let asked = SearchRequest { mode, ..request("whale") };
-        let response = respond(searcher, &asked).await;
+    for (mode, searcher) in
+        [(Mode::Layered, &one_round), (Mode::Layered, &two_rounds), (Mode::Flat, &one_round)]
+    {
+        let request = SearchRequest { mode, ..request("whale") };
+        let response = respond(searcher, &request).await;
         assert_eq!((response.results.len(), count(&response)), (10, 7), "{mode:?}");
         assert_eq!(
             batches.swap(0, Ordering::Relaxed),
             2,
-            "{mode:?}: what lies beside is asked for in a second batch"
+            "{mode:?}: the other documents take a second batch"
         );
         assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
         for result in response.results.iter().filter(|result| result.doc_id != large.doc_id) {
             assert!(result.text.contains("sunk by a whale") && !result.highlights.is_empty(), "{result:?}");
         }
     }
-    // Who asks for that document alone gets it.
+    // A filter on that document lets it fill the page.
     let mut alone = request("whale");
     alone.filters.doc_ids = Some(vec![large.doc_id]);
-    assert_eq!(count(&*respond(&once, &alone).await), 10);
+    assert_eq!(count(&*respond(&one_round, &alone).await), 10);
 }
 
 #[tokio::test]
-async fn where_there_are_no_others_one_document_fills_the_page() {
+async fn single_matching_document_fills_the_page() {
     let base = base(&[("Whales", &sections(20)), ("Bread", "Knead the dough.")]).await;
     let request = SearchRequest { mode: Mode::Flat, ..request("sings") };
-    let response = respond(&Base { embedder: None, ..base }.searcher(), &request).await;
+    let response = respond(&TestBase { embedder: None, ..base }.searcher(), &request).await;
     assert_eq!(titles(&response), ["Whales"; 10]);
 }

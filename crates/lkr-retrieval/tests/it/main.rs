@@ -1,4 +1,4 @@
-//! Search end to end, over stores in memory.
+//! Searches over in-memory stores, through the public API.
 
 #[cfg(test)]
 mod base;

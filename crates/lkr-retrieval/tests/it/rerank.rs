@@ -1,11 +1,11 @@
-//! What becomes of the order where a reranker is there, and where it fails.
+//! Reranking, and rerankers that fail.
 
 use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -13,61 +13,63 @@ use lkr_models::{Error, ErrorKind, MemoryReranker, Reranker, RerankerProfile, Re
 use lkr_retrieval::{
     CacheStatus, GroupBy, MemoryCache, SearchOptions, SearchRequest, SearchResponse, Searcher,
 };
+use tokio::time::Instant;
 
-use crate::base::{Base, Given, respond, titles};
+use crate::base::{TestBase, TestDocument, respond, titles};
 
-/// Scores a passage by the number that stands in it, or as it is told to.
+/// A reranker that scores a passage by the number in it, or misbehaves.
 #[derive(Debug)]
-struct Judge {
+struct TestReranker {
     profile: RerankerProfile,
-    verdict: Verdict,
-    asked: AtomicUsize,
+    behaviour: Behaviour,
+    calls: AtomicUsize,
 }
 
 #[derive(Debug)]
-enum Verdict {
+enum Behaviour {
     Numbers,
     Fails,
     Hangs,
-    Forgets,
-    NotNumbers,
+    TooFewScores,
+    NonFinite,
 }
 
-impl Judge {
-    fn new(verdict: Verdict) -> Arc<Self> {
-        let profile = RerankerProfile { id: format!("{verdict:?}"), name: "judge".to_owned(), candidates: 4 };
-        Arc::new(Self { profile, verdict, asked: AtomicUsize::new(0) })
+impl TestReranker {
+    fn new(behaviour: Behaviour) -> Arc<Self> {
+        let profile =
+            RerankerProfile { id: format!("{behaviour:?}"), name: "judge".to_owned(), candidates: 4 };
+        Arc::new(Self { profile, behaviour, calls: AtomicUsize::new(0) })
     }
 }
 
 #[async_trait]
-impl Reranker for Judge {
+impl Reranker for TestReranker {
     fn profile(&self) -> &RerankerProfile {
         &self.profile
     }
 
     async fn rerank(&self, _: &str, passages: &[String]) -> Result<Vec<f32>> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let number = |text: &String| {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             digits.parse().unwrap_or(-1.0)
         };
-        match self.verdict {
-            Verdict::Numbers => Ok(passages.iter().map(number).collect()),
-            Verdict::Fails => Err(Error::new(ErrorKind::Unavailable, "rerank", "made to fail")),
-            Verdict::Hangs => std::future::pending().await,
-            Verdict::Forgets => Ok(vec![1.0]),
-            Verdict::NotNumbers => Ok(vec![f32::NAN; passages.len()]),
+        match self.behaviour {
+            Behaviour::Numbers => Ok(passages.iter().map(number).collect()),
+            Behaviour::Fails => Err(Error::new(ErrorKind::Unavailable, "rerank", "made to fail")),
+            Behaviour::Hangs => std::future::pending().await,
+            Behaviour::TooFewScores => Ok(vec![1.0]),
+            Behaviour::NonFinite => Ok(vec![f32::NAN; passages.len()]),
         }
     }
 }
 
-/// Where the reranker cannot even be had.
+/// A source whose reranker is misconfigured.
 #[derive(Debug)]
-struct Nowhere;
+struct Misconfigured;
 
 #[async_trait]
-impl RerankerSource for Nowhere {
+impl RerankerSource for Misconfigured {
     async fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>> {
         Err(Error::new(ErrorKind::Config, "reranker", "made to fail"))
     }
@@ -78,21 +80,21 @@ fn source(reranker: Arc<impl Reranker>) -> Arc<dyn RerankerSource> {
     Arc::new(reranker)
 }
 
-/// Documents about whales, each later one less so; the numbers rise.
-async fn base() -> Base {
-    let base = Base::new(None).await;
+/// Documents 1 to 7 about whales, each less relevant than the one before.
+async fn base() -> TestBase {
+    let base = TestBase::new(None).await;
     for n in 1..=7_u32 {
         let more = "and of ships ".repeat(n as usize);
         let (title, text) = (format!("doc {n}"), format!("A tale of whales {}.", more.trim_end()));
-        base.add(Given { title: &title, text: &text, ..Given::default() }).await;
+        base.add(TestDocument { title: &title, text: &text, ..TestDocument::default() }).await;
     }
     base
 }
 
-fn searcher(base: &Base, rerankers: Arc<dyn RerankerSource>) -> Searcher {
-    let options = SearchOptions { rerank_wait: Duration::from_millis(50), ..SearchOptions::default() };
+fn searcher(base: &TestBase, rerankers: Arc<dyn RerankerSource>) -> Searcher {
+    let options = SearchOptions { rerank_timeout: Duration::from_millis(50), ..SearchOptions::default() };
     let cache = Arc::new(MemoryCache::default());
-    Searcher::new(base.vectors.clone(), base.catalog.clone(), None, cache, options).reranking(rerankers)
+    Searcher::new(base.vectors.clone(), base.catalog.clone(), None, cache, options).with_rerankers(rerankers)
 }
 
 fn request() -> SearchRequest {
@@ -108,13 +110,17 @@ fn check_cuts(response: &SearchResponse) {
 }
 
 #[tokio::test]
-async fn the_best_are_ranked_again_and_the_rest_follows() {
+async fn reranker_orders_the_best_candidates_and_the_rest_follows() {
     let base = base().await;
-    let judge = Judge::new(Verdict::Numbers);
-    let searcher = searcher(&base, source(judge.clone()));
+    let reranker = TestReranker::new(Behaviour::Numbers);
+    let searcher = searcher(&base, source(reranker.clone()));
     let plain = respond(&searcher, &SearchRequest { rerank: Some(false), ..request() }).await;
     assert_eq!(titles(&plain), ["doc 1", "doc 2", "doc 3", "doc 4", "doc 5", "doc 6", "doc 7"]);
-    assert_eq!(judge.asked.load(Ordering::Relaxed), 0, "it is not asked where it is not wanted");
+    assert_eq!(
+        reranker.calls.load(Ordering::Relaxed),
+        0,
+        "the reranker was called although the request refused it"
+    );
     let reranked = respond(&searcher, &request()).await;
     assert_eq!(titles(&reranked), ["doc 4", "doc 3", "doc 2", "doc 1", "doc 5", "doc 6", "doc 7"]);
     assert!(reranked.results.is_sorted_by(|a, b| a.score > b.score));
@@ -133,7 +139,7 @@ async fn the_best_are_ranked_again_and_the_rest_follows() {
     for (result, explained) in plain.results.iter().zip(&plain.explain.as_ref().unwrap().results) {
         assert_eq!(result.score, explained.fused);
     }
-    // Nothing but the order and the score is another.
+    // Only the order and the shown scores differ.
     let by_id = |response: &SearchResponse| {
         let mut results = response.results.clone();
         results.iter_mut().for_each(|result| result.score = 0.0);
@@ -144,78 +150,72 @@ async fn the_best_are_ranked_again_and_the_rest_follows() {
 }
 
 #[tokio::test]
-async fn a_page_is_chosen_from_what_was_ranked_again() {
+async fn page_is_cut_after_reranking() {
     let base = base().await;
-    let searcher = searcher(&base, source(Judge::new(Verdict::Numbers)));
+    let searcher = searcher(&base, source(TestReranker::new(Behaviour::Numbers)));
     for group_by in [GroupBy::Chunk, GroupBy::Document] {
         let request = SearchRequest { top_k: 2, group_by, ..request() };
         assert_eq!(titles(&*respond(&searcher, &request).await), ["doc 4", "doc 3"]);
     }
 }
 
-#[tokio::test]
-async fn a_reranker_that_fails_is_slow_or_wrong_fails_no_search() {
+#[tokio::test(start_paused = true)]
+async fn search_succeeds_when_the_reranker_fails_hangs_or_returns_invalid_scores() {
     let base = base().await;
-    for verdict in [Verdict::Fails, Verdict::Hangs, Verdict::Forgets, Verdict::NotNumbers] {
-        let judge = Judge::new(verdict);
-        let searcher = searcher(&base, source(judge.clone()));
+    for behaviour in [Behaviour::Fails, Behaviour::Hangs, Behaviour::TooFewScores, Behaviour::NonFinite] {
+        let reranker = TestReranker::new(behaviour);
+        let searcher = searcher(&base, source(reranker.clone()));
         let started = Instant::now();
-        for asked in 1..=2 {
+        for searches in 1..=2 {
             let searched = searcher.search(&request()).await.unwrap();
-            assert_eq!(searched.cache, CacheStatus::Miss, "a poorer answer is not kept");
+            assert_eq!(searched.cache, CacheStatus::Miss, "a degraded response was cached");
             let response = &searched.response;
             assert_eq!(titles(response)[..2], ["doc 1", "doc 2"]);
             assert!(response.warnings.iter().any(|warning| warning.contains("not reranked")), "{response:?}");
             assert!(response.explain.as_ref().unwrap().rerank.is_none());
             check_cuts(response);
-            // Who was waited for in vain is left alone for a while.
-            let expected = if matches!(judge.verdict, Verdict::Hangs) { 1 } else { asked };
-            assert_eq!(judge.asked.load(Ordering::Relaxed), expected);
+            // A reranker that timed out is not called during its cooldown.
+            let expected = if matches!(reranker.behaviour, Behaviour::Hangs) { 1 } else { searches };
+            assert_eq!(reranker.calls.load(Ordering::Relaxed), expected);
         }
-        assert!(started.elapsed() < Duration::from_secs(10));
+        assert!(started.elapsed() < Duration::from_secs(10), "the searches waited for the reranker");
     }
-    let response = respond(&searcher(&base, Arc::new(Nowhere)), &request()).await;
+    let response = respond(&searcher(&base, Arc::new(Misconfigured)), &request()).await;
     assert_eq!(titles(&response)[0], "doc 1");
     assert!(response.warnings.iter().any(|warning| warning.contains("not reranked")));
 }
 
-#[tokio::test]
-async fn a_slow_reranker_takes_no_search_its_turn() {
+#[tokio::test(start_paused = true)]
+async fn reranker_that_timed_out_is_not_called_during_its_cooldown() {
     let base = base().await;
-    let judge = Judge::new(Verdict::Hangs);
+    let reranker = TestReranker::new(Behaviour::Hangs);
     let options = SearchOptions {
         max_concurrent: 1,
-        admission_wait: Duration::from_millis(300),
-        rerank_wait: Duration::from_millis(100),
-        rerank_pause: Duration::from_millis(400),
+        admission_timeout: Duration::from_millis(300),
+        rerank_timeout: Duration::from_millis(100),
+        rerank_cooldown: Duration::from_millis(400),
         ..SearchOptions::default()
     };
     let (vectors, catalog) = (base.vectors.clone(), base.catalog.clone());
     let searcher = Searcher::new(vectors, catalog, None, Arc::new(MemoryCache::default()), options);
-    let searcher = searcher.reranking(source(judge.clone()));
+    let searcher = searcher.with_rerankers(source(reranker.clone()));
     for _ in 0..20 {
         assert!(searcher.search(&request()).await.is_ok());
     }
-    let asked = judge.asked.load(Ordering::Relaxed);
-    assert!((1..20).contains(&asked), "{asked}");
-    // After its pause it is asked again, which tells when it is well.
-    tokio::time::timeout(Duration::from_secs(20), async {
-        while judge.asked.load(Ordering::Relaxed) == asked {
-            searcher.search(&request()).await.unwrap();
-        }
-    })
-    .await
-    .unwrap();
+    assert_eq!(reranker.calls.load(Ordering::Relaxed), 1);
+    tokio::time::advance(Duration::from_millis(400)).await;
+    assert!(searcher.search(&request()).await.is_ok());
+    assert_eq!(reranker.calls.load(Ordering::Relaxed), 2, "it is called again after the cooldown");
 }
 
 #[tokio::test]
-async fn without_a_reranker_only_who_asks_for_one_is_told() {
+async fn missing_reranker_causes_a_warning_only_if_requested() {
     let base = base().await;
     let searcher = base.searcher();
-    let said =
+    let warns =
         |response: &SearchResponse| response.warnings.iter().any(|warning| warning.contains("reranker"));
-    for (rerank, told) in [(None, false), (Some(false), false), (Some(true), true)] {
-        assert_eq!(said(&*respond(&searcher, &SearchRequest { rerank, ..request() }).await), told);
+    for (rerank, warned) in [(None, false), (Some(false), false), (Some(true), true)] {
+        assert_eq!(warns(&*respond(&searcher, &SearchRequest { rerank, ..request() }).await), warned);
     }
 }
 
@@ -225,8 +225,8 @@ async fn lesson_31_the_reranker_is_part_of_the_key() {
     let cache = Arc::new(MemoryCache::default());
     let (vectors, catalog) = (base.vectors.clone(), base.catalog.clone());
     let plain = Searcher::new(vectors, catalog, None, cache, SearchOptions::default());
-    let one = plain.clone().reranking(source(Judge::new(Verdict::Numbers)));
-    let other = plain.clone().reranking(source(Arc::new(MemoryReranker::new())));
+    let one = plain.clone().with_rerankers(source(TestReranker::new(Behaviour::Numbers)));
+    let other = plain.clone().with_rerankers(source(Arc::new(MemoryReranker::new())));
     for searcher in [&plain, &one, &other] {
         assert_eq!(searcher.search(&request()).await.unwrap().cache, CacheStatus::Miss);
     }
@@ -239,8 +239,8 @@ async fn lesson_31_the_reranker_is_part_of_the_key() {
 }
 
 #[tokio::test]
-async fn nothing_found_is_nothing_to_rank_again() {
-    let searcher = searcher(&Base::new(None).await, source(Judge::new(Verdict::Numbers)));
+async fn search_without_results_does_not_warn_about_reranking() {
+    let searcher = searcher(&TestBase::new(None).await, source(TestReranker::new(Behaviour::Numbers)));
     let request = SearchRequest { rerank: Some(true), ..request() };
     let response = respond(&searcher, &request).await;
     assert!(response.results.is_empty());

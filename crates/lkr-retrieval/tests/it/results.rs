@@ -1,4 +1,4 @@
-//! What is found, and how it is shown.
+//! Results, filters, explanations and extractive summaries.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -16,7 +16,7 @@ use lkr_retrieval::{
 use lkr_vectors::FailingVectors;
 use proptest::prelude::*;
 
-use crate::base::{Base, Given, respond, titles};
+use crate::base::{TestBase, TestDocument, respond, titles};
 
 const MOONS: &str = "# Moons\n\n## Europa\n\nEuropa hides a salty ocean under a crust of ice. The ice is twenty \
     kilometres thick. Probes will fly past it.\n\n## Io\n\nIo is covered by volcanoes. Lava lakes glow on its night \
@@ -28,9 +28,9 @@ const PETS: &str = "# Pets\n\n## Cats\n\nA cat sleeps most of the day. It hunts 
 const RECIPES: &str = "# Recipes\n\n## Soup\n\nBoil the lentils with cumin until they are soft.\n\n## Bread\n\n\
     Knead the dough for ten minutes and let it rise.\n";
 
-pub(crate) async fn library() -> Base {
-    let base = Base::embedded().await;
-    base.add(Given {
+pub(crate) async fn library() -> TestBase {
+    let base = TestBase::embedded().await;
+    base.add(TestDocument {
         title: "Moons of the outer planets",
         text: MOONS,
         source: "https://example.org/moons",
@@ -38,7 +38,7 @@ pub(crate) async fn library() -> Base {
         metadata: &[("kind", "article"), ("year", "2024")],
     })
     .await;
-    base.add(Given {
+    base.add(TestDocument {
         title: "Pets",
         text: PETS,
         source: "pets.md",
@@ -46,12 +46,12 @@ pub(crate) async fn library() -> Base {
         metadata: &[("kind", "guide")],
     })
     .await;
-    base.add(Given {
+    base.add(TestDocument {
         title: "Recipes",
         text: RECIPES,
         source: "recipes.md",
         category: "food",
-        ..Given::default()
+        ..TestDocument::default()
     })
     .await;
     base
@@ -72,7 +72,7 @@ fn check_order(response: &SearchResponse) {
 }
 
 #[tokio::test]
-async fn finds_shows_and_cites() {
+async fn result_has_its_source_offsets_and_scores() {
     let base = library().await;
     let response = respond(&base.searcher(), &request("  how thick is the ice of Europa\n")).await;
     check_order(&response);
@@ -92,7 +92,7 @@ async fn finds_shows_and_cites() {
 }
 
 #[tokio::test]
-async fn layers_are_those_of_the_results_and_say_what_the_nodes_say() {
+async fn layers_are_the_nodes_that_contain_the_results() {
     let base = library().await;
     let response = respond(&base.searcher(), &request("volcanoes and lava on Io")).await;
     let best = &response.results[0];
@@ -111,7 +111,7 @@ async fn layers_are_those_of_the_results_and_say_what_the_nodes_say() {
 }
 
 #[tokio::test]
-async fn meaning_finds_what_words_do_not() {
+async fn dense_legs_find_synonyms_without_common_words() {
     let base = library().await;
     let response = respond(&base.searcher(), &request("feline")).await;
     let best = &response.results[0];
@@ -121,16 +121,18 @@ async fn meaning_finds_what_words_do_not() {
 }
 
 #[tokio::test]
-async fn highlights_count_code_points() {
-    let base = Base::embedded().await;
-    base.add(Given {
+async fn highlights_are_ranges_of_code_points() {
+    let base = TestBase::embedded().await;
+    base.add(TestDocument {
         title: "Über",
         text: "🏔 Über dem Ozean — ein océan, l’océan 𝔘 of ice.",
-        ..Given::default()
+        ..TestDocument::default()
     })
     .await;
-    base.add(Given {
-        title: "塔", text: "私は東京タワーに行く。とても高い。", ..Given::default()
+    base.add(TestDocument {
+        title: "塔",
+        text: "私は東京タワーに行く。とても高い。",
+        ..TestDocument::default()
     })
     .await;
     let searcher = base.searcher();
@@ -145,7 +147,7 @@ async fn highlights_count_code_points() {
 }
 
 #[tokio::test]
-async fn every_filter_narrows() {
+async fn each_filter_excludes_documents_that_do_not_match() {
     let base = library().await;
     let searcher = base.searcher();
     let all = respond(&searcher, &request("it")).await;
@@ -182,7 +184,7 @@ async fn every_filter_narrows() {
 }
 
 #[tokio::test]
-async fn group_by_document_shows_each_once_by_its_best_chunk() {
+async fn group_by_document_shows_the_best_chunk_of_each() {
     let base = library().await;
     let searcher = base.searcher();
     let chunks = respond(&searcher, &request("the ice of Europa, a cat, bread")).await;
@@ -196,16 +198,17 @@ async fn group_by_document_shows_each_once_by_its_best_chunk() {
 }
 
 #[tokio::test]
-async fn documents_behind_one_large_one_are_still_found() {
-    let base = Base::embedded().await;
+async fn group_by_document_finds_documents_behind_a_large_one() {
+    let base = TestBase::embedded().await;
     let lines: String =
         (0..400).map(|n| format!("## Part {n}\n\nThe whale number {n} sings to the whale.\n\n")).collect();
-    let (large, _) = base.add(Given { title: "Whale whale whale", text: &lines, ..Given::default() }).await;
+    let (large, _) =
+        base.add(TestDocument { title: "Whale whale whale", text: &lines, ..TestDocument::default() }).await;
     assert!(large.counts.chunks >= 400);
-    base.add(Given {
+    base.add(TestDocument {
         title: "Ships",
         text: "A ship was sunk by a whale once, it is said.",
-        ..Given::default()
+        ..TestDocument::default()
     })
     .await;
     let request = SearchRequest { group_by: GroupBy::Document, mode: Mode::Flat, ..request("whale") };
@@ -213,7 +216,7 @@ async fn documents_behind_one_large_one_are_still_found() {
 }
 
 #[tokio::test]
-async fn top_k_is_kept() {
+async fn top_k_limits_the_number_of_results() {
     let base = library().await;
     for (top_k, group_by, expected) in
         [(1, GroupBy::Chunk, 1), (2, GroupBy::Document, 2), (100, GroupBy::Document, 3)]
@@ -287,10 +290,10 @@ async fn lesson_10_all_layers_are_asked_in_one_batch() {
 #[tokio::test]
 async fn lesson_15_no_chunk_is_hidden_by_its_parents() {
     let base = library().await;
-    base.add(Given {
+    base.add(TestDocument {
         title: "Ledger",
         text: "# Ledger\n\nInvoices and receipts of the year. Rent was paid. Zyzzyva was seen. Taxes are due.",
-        ..Given::default()
+        ..TestDocument::default()
     })
     .await;
     let searcher = base.searcher();
@@ -313,7 +316,7 @@ async fn lesson_15_no_chunk_is_hidden_by_its_parents() {
 }
 
 #[tokio::test]
-async fn plain_fusion_counts_ranks_of_all_legs_alike() {
+async fn plain_fusion_sums_reciprocal_ranks_with_equal_weights() {
     let base = library().await;
     let request = SearchRequest { fusion: Fusion::Rrf, explain: true, ..request("volcanoes on Io") };
     let response = respond(&base.searcher(), &request).await;
@@ -330,8 +333,10 @@ async fn plain_fusion_counts_ranks_of_all_legs_alike() {
 #[tokio::test]
 async fn a_model_that_does_not_speak_the_language_has_no_vote() {
     let base = library().await;
-    base.add(Given {
-        title: "東京", text: "東京タワーは高い。私は東京に行く。", ..Given::default()
+    base.add(TestDocument {
+        title: "東京",
+        text: "東京タワーは高い。私は東京に行く。",
+        ..TestDocument::default()
     })
     .await;
     let request = SearchRequest { explain: true, ..request("東京タワー") };
@@ -345,7 +350,7 @@ async fn a_model_that_does_not_speak_the_language_has_no_vote() {
 }
 
 #[tokio::test]
-async fn a_summary_cites_the_chunks_it_is_picked_from() {
+async fn extractive_summary_cites_its_chunks() {
     let base = library().await;
     let request = SearchRequest { summarize: true, ..request("how thick is the ice of Europa") };
     let response = respond(&base.searcher(), &request).await;
@@ -361,25 +366,25 @@ async fn a_summary_cites_the_chunks_it_is_picked_from() {
 }
 
 #[tokio::test]
-async fn an_empty_base_and_a_query_without_words() {
-    let base = Base::embedded().await;
-    let asked = SearchRequest { summarize: true, explain: true, ..request("anything") };
-    let response = respond(&base.searcher(), &asked).await;
+async fn empty_knowledge_base_and_query_without_words_yield_no_results() {
+    let base = TestBase::embedded().await;
+    let request_all = SearchRequest { summarize: true, explain: true, ..request("anything") };
+    let response = respond(&base.searcher(), &request_all).await;
     assert!(response.results.is_empty() && response.layers.l1.is_empty());
     assert_eq!(response.summary.as_ref().unwrap().text, "");
-    let base = Base::new(None).await;
+    let base = TestBase::new(None).await;
     let response = respond(&base.searcher(), &request("?!")).await;
     assert_eq!(
         response.warnings,
-        ["no embedding model: keyword search only", "the query holds nothing that can be searched for"]
+        ["no embedding model: keyword search only", "the query contains no searchable words"]
     );
 }
 
 #[tokio::test]
-async fn wrong_requests_are_refused_before_anything_is_asked() {
+async fn request_out_of_bounds_is_invalid() {
     let base = library().await;
-    for wrong in [request(" "), SearchRequest { top_k: 0, ..request("q") }] {
-        let error = base.searcher().search(&wrong).await.unwrap_err();
+    for invalid in [request(" "), SearchRequest { top_k: 0, ..request("q") }] {
+        let error = base.searcher().search(&invalid).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 }
@@ -413,24 +418,24 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Over every result of every kind of search: the document's text cut at the offsets is the result's text, and
-    /// what is marked lies within it.
+    /// For each result of each kind of search, the document's text between the offsets is the result's text, and
+    /// highlights lie within it.
     #[test]
     fn lesson_09_the_text_cut_at_the_offsets_is_the_result(texts in texts()) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            let base = Base::embedded().await;
+            let base = TestBase::embedded().await;
             let mut by_document = HashMap::new();
             for text in &texts {
-                let (document, _) = base.add(Given { title: "t", text, ..Given::default() }).await;
+                let (document, _) = base.add(TestDocument { title: "t", text, ..TestDocument::default() }).await;
                 by_document.insert(document.doc_id, text.chars().collect::<Vec<char>>());
             }
             let searcher = base.searcher();
-            let mut seen = 0;
+            let mut checked = 0;
             for query in ["whale", "\"whale sea\" océan", "鯨が歌う", "err-47 🐋"] {
                 for (mode, group_by) in [(Mode::Layered, GroupBy::Chunk), (Mode::Flat, GroupBy::Document)] {
-                    let asked = SearchRequest { mode, group_by, top_k: 100, ..request(query) };
-                    for result in &respond(&searcher, &asked).await.results {
+                    let request = SearchRequest { mode, group_by, top_k: 100, ..request(query) };
+                    for result in &respond(&searcher, &request).await.results {
                         let chars = &by_document[&result.doc_id];
                         let cut: String = chars[result.char_start as usize..result.char_end as usize].iter().collect();
                         assert_eq!(cut, result.text);
@@ -440,11 +445,11 @@ proptest! {
                             assert!(end.is_none_or(|end| end < from) && from < to && to <= length, "{result:?}");
                             end = Some(to);
                         }
-                        seen += 1;
+                        checked += 1;
                     }
                 }
             }
-            assert!(seen > 0);
+            assert!(checked > 0);
         });
     }
 }

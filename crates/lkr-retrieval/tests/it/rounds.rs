@@ -1,4 +1,4 @@
-//! What a search asks of the store, and what a second round adds.
+//! The calls that a search makes to the store, and the second round.
 
 use std::sync::{
     Arc,
@@ -13,8 +13,8 @@ use crate::{
     results::{library, request},
 };
 
-/// How many batches and reads a search makes.
-async fn asked(options: SearchOptions, request: &SearchRequest) -> (usize, usize) {
+/// The number of query batches and reads of a search.
+async fn calls(options: SearchOptions, request: &SearchRequest) -> (usize, usize) {
     let base = library().await;
     let (batches, reads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted_batches, counted_reads) = (Arc::clone(&batches), Arc::clone(&reads));
@@ -33,36 +33,39 @@ async fn asked(options: SearchOptions, request: &SearchRequest) -> (usize, usize
 
 #[tokio::test]
 async fn lesson_10_all_layers_are_asked_in_one_batch_and_again_in_one_more_at_most() {
-    let twice = SearchOptions { second_round: true, ..SearchOptions::default() };
+    let two_rounds = SearchOptions { second_round: true, ..SearchOptions::default() };
     let layered = request("volcanoes on Io");
     let flat = SearchRequest { mode: Mode::Flat, ..layered.clone() };
-    // The results of three layers are read in any case; the second round reads its chunks besides.
-    assert_eq!(asked(SearchOptions::default(), &layered).await, (1, 3));
-    assert_eq!(asked(twice.clone(), &layered).await, (2, 4));
-    assert_eq!(asked(SearchOptions::default(), &flat).await, (1, 1));
-    assert_eq!(asked(twice.clone(), &flat).await, (1, 1));
-    // Without a dense vote there is nothing to move.
-    assert_eq!(asked(twice, &request("Io の火山")).await.0, 1);
+    // Each search reads the results of its layers; the second round also reads the vectors of three chunks.
+    assert_eq!(calls(SearchOptions::default(), &layered).await, (1, 3));
+    assert_eq!(calls(two_rounds.clone(), &layered).await, (2, 4));
+    assert_eq!(calls(SearchOptions::default(), &flat).await, (1, 1));
+    assert_eq!(calls(two_rounds.clone(), &flat).await, (1, 1));
+    // Without a dense vote there is no second round.
+    assert_eq!(calls(two_rounds, &request("Io の火山")).await.0, 1);
 }
 
 #[tokio::test]
-async fn a_second_round_moves_the_dense_legs_alone() {
+async fn second_round_changes_dense_scores_only() {
     let base = library().await;
     let request = SearchRequest { explain: true, ..request("volcanoes on Io") };
-    let twice = SearchOptions { second_round: true, ..SearchOptions::default() };
+    let two_rounds = SearchOptions { second_round: true, ..SearchOptions::default() };
     let first = respond(&base.searcher(), &request).await;
-    let second = respond(&base.searcher_with(base.vectors.clone(), twice), &request).await;
+    let second = respond(&base.searcher_with(base.vectors.clone(), two_rounds), &request).await;
     let (first, second) = (first.results.as_slice(), second.results.as_slice());
     let of = |chunk_id| second.iter().find(|result| result.chunk_id == chunk_id).unwrap();
     for result in first {
         assert_eq!(result.scores.sparse, of(result.chunk_id).scores.sparse);
     }
     let best = &first[0];
-    assert!(of(best.chunk_id).scores.dense > best.scores.dense, "it did not come nearer");
+    assert!(
+        of(best.chunk_id).scores.dense > best.scores.dense,
+        "the query did not move towards the best result"
+    );
 }
 
 #[tokio::test]
-async fn one_kind_of_legs_can_be_asked_alone() {
+async fn option_only_restricts_a_search_to_one_kind_of_legs() {
     let base = library().await;
     let request = SearchRequest { explain: true, ..request("volcanoes on Io") };
     for (only, other) in [(LegKind::Sparse, LegKind::Dense), (LegKind::Dense, LegKind::Sparse)] {

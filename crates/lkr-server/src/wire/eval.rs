@@ -52,7 +52,7 @@ impl GoldSetInput {
         };
         let queries = self.queries.into_iter().enumerate().map(query).collect::<Result<_, _>>()?;
         let gold = GoldSet { queries };
-        match gold.fault() {
+        match gold.violation() {
             Some(fault) => Err(ApiError::invalid(fault)),
             None => Ok(gold),
         }

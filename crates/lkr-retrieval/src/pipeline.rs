@@ -1,0 +1,159 @@
+//! The steps of a search: cache lookup, admission, query encoding, retrieval and assembly.
+
+use std::sync::Arc;
+
+use lkr_models::SparseEncoder;
+use lkr_text::{Literals, QueryTerm, query_terms};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    CacheKey, Fusion, Mode, Result, SearchRequest, SearchResponse,
+    assemble::{QueryMarks, assemble},
+    encoded_query::{DenseEncoder, EncodedQuery, encode},
+    model_sources::ModelSources,
+    refine::Refinement,
+    rerank::{RerankOutcome, Reranking},
+    retrieve::{Retrieved, Stores, retrieve},
+    searcher_state::SearcherState,
+    summary::Summarizer,
+    validated_request::ValidatedRequest,
+    warning,
+};
+
+/// How often a search starts again because the live vectors were switched to another model. After that it searches by
+/// keyword only.
+const MAX_MODEL_SWITCHES: usize = 3;
+
+/// A response without its summary.
+pub(crate) enum Answer {
+    /// From the cache, with its summary if it has one.
+    Cached(Arc<SearchResponse>),
+    /// Retrieved for this request.
+    New(Box<NewAnswer>),
+}
+
+/// A new response without its summary.
+pub(crate) struct NewAnswer {
+    pub(crate) response: SearchResponse,
+    pub(crate) key: CacheKey,
+    /// What makes its summary; `None` if the request wants none.
+    pub(crate) summarizer: Option<Summarizer>,
+    /// Whether it stays the same until a document changes, so that it may be cached.
+    pub(crate) cacheable: bool,
+}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    state: &SearcherState,
+    sources: &ModelSources,
+    request: ValidatedRequest,
+) -> Result<Answer> {
+    let reranking = sources.reranking(&request, state).await;
+    let summarizer = sources.summarizer(&request).await;
+    let mut search = Search { state, request, encoder: DenseEncoder::NoModel, reranking, summarizer };
+    let mut attempts = MAX_MODEL_SWITCHES;
+    loop {
+        search.encoder = match attempts {
+            0 => DenseEncoder::ModelMismatch(String::new()),
+            _ => sources.dense_encoder(state).await?,
+        };
+        if let Some(answer) = search.try_answer().await? {
+            return Ok(answer);
+        }
+        attempts = attempts.saturating_sub(1);
+    }
+}
+
+/// One search with the models that it uses.
+struct Search<'a> {
+    state: &'a SearcherState,
+    request: ValidatedRequest,
+    encoder: DenseEncoder,
+    reranking: Reranking,
+    summarizer: Option<Summarizer>,
+}
+
+impl Search<'_> {
+    /// Answers from the cache or the stores; `None` if the live vectors were switched to another model meanwhile.
+    async fn try_answer(&self) -> Result<Option<Answer>> {
+        // The generation is read before the retrieval: a change during it makes the key obsolete.
+        let key = self.cache_key().await?;
+        if let Some(response) = self.state.cached(&key).await {
+            return Ok(Some(Answer::Cached(response)));
+        }
+        let permit = self.state.permit().await?;
+        let retrieved = self.retrieve().await?;
+        // The permit is released before a language model is called, so that a slow model blocks no other search.
+        drop(permit);
+        let Some((response, cacheable)) = retrieved else { return Ok(None) };
+        let summarizer = self.summarizer.clone();
+        Ok(Some(Answer::New(Box::new(NewAnswer { response, key, summarizer, cacheable }))))
+    }
+
+    async fn cache_key(&self) -> Result<CacheKey> {
+        let options = &self.state.options;
+        Ok(CacheKey {
+            request: self.request.shared(),
+            generation: self.state.catalog.generation().await?,
+            model: self.encoder.id().map(str::to_owned),
+            reranker: self.reranking.profile().map(|profile| profile.id.clone()),
+            summarizer: self.summarizer.as_ref().and_then(Summarizer::model_name).map(str::to_owned),
+            candidates: options.candidates,
+            second_round: options.second_round,
+            only: options.only,
+        })
+    }
+
+    /// Encodes the query, retrieves and assembles the response, and says whether it may be cached; `None` if the live
+    /// vectors were switched to another model meanwhile.
+    async fn retrieve(&self) -> Result<Option<(SearchResponse, bool)>> {
+        let Self { state, request, .. } = self;
+        let literals = Arc::new(Literals::of(&request.query));
+        let terms: Arc<[QueryTerm]> = query_terms(&request.query).into();
+        let query = self.encode().await?;
+        let stores = Stores { vectors: &*state.vectors, catalog: &state.catalog };
+        let has_headings = request.mode == Mode::Layered && request.fusion == Fusion::Graded;
+        let refinement = Refinement {
+            literals: Arc::clone(&literals),
+            terms: has_headings.then(|| Arc::clone(&terms)),
+            reranking: self.reranking.clone(),
+        };
+        let mut retrieved = retrieve(stores, request, &query, &refinement, &state.options).await?;
+        if retrieved.legs.model_mismatch {
+            return Ok(None);
+        }
+        if let (RerankOutcome::TimedOut, Some(profile)) = (&retrieved.rerank, self.reranking.profile()) {
+            state.start_cooldown(profile.id.clone());
+        }
+        let rerank_succeeded = matches!(retrieved.rerank, RerankOutcome::Off | RerankOutcome::Done(_));
+        let cacheable = retrieved.consistent && rerank_succeeded && !query.degraded;
+        let warnings = warnings(request, query, &retrieved);
+        let (request, marks) = (request.clone(), QueryMarks { terms, literals });
+        let assembled = spawn_blocking(move || assemble(&request, &mut retrieved, &marks, warnings));
+        Ok(Some((assembled.await??, cacheable)))
+    }
+
+    async fn encode(&self) -> Result<EncodedQuery> {
+        let sparse = SparseEncoder::default().query(&self.request.query);
+        let mut query = encode(&self.request.query, sparse, &self.encoder, &self.state.options).await;
+        if let Some(dense) = &mut query.dense
+            && let Some(calibrated) = self.state.catalog.cosine_scale(&dense.model).await?
+        {
+            dense.cosine_scale = calibrated;
+        }
+        Ok(query)
+    }
+}
+
+fn warnings(request: &SearchRequest, query: EncodedQuery, retrieved: &Retrieved) -> Vec<String> {
+    let mut warnings = query.warnings;
+    if retrieved.legs.all.iter().all(|leg| !leg.queried) {
+        warnings.push(warning::NO_WORDS.to_owned());
+    }
+    match retrieved.rerank {
+        RerankOutcome::Failed | RerankOutcome::TimedOut => warnings.push(warning::RERANK_FAILED.to_owned()),
+        RerankOutcome::Off if request.rerank == Some(true) => warnings.push(warning::NO_RERANKER.to_owned()),
+        RerankOutcome::Off | RerankOutcome::Done(_) => {}
+    }
+    warnings
+}

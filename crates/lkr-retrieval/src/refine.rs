@@ -1,0 +1,160 @@
+//! Refining the order of the best candidates by their text: headings, literal matches and a reranker.
+
+use std::{collections::HashMap, sync::Arc};
+
+use lkr_catalog::chunk_of;
+use lkr_domain::{Chunk, Layer, PointId};
+use lkr_layers::indexed_text;
+use lkr_text::{LiteralMatches, Literals, QueryTerm};
+use lkr_vectors::{Point, VectorStore};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    Result,
+    candidate::{self, Candidate},
+    headings,
+    live::Documents,
+    points,
+    rerank::{RerankOutcome, Reranking, rerank},
+};
+
+/// How many candidates are searched for literals. See docs/studies.md#literal-matches.
+pub(crate) const LITERAL_DEPTH: usize = 20;
+/// The most candidates that may contain an identifier, or the whole query, for it to count; above that, a fifth of
+/// them. A literal that more candidates contain does not tell them apart. See docs/studies.md#literal-matches.
+const MAX_LITERAL_HITS: usize = 5;
+
+/// The evidence that refines an order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refinement {
+    /// The literals of the query.
+    pub(crate) literals: Arc<Literals>,
+    /// The terms that are compared with headings; `None` if headings do not count.
+    pub(crate) terms: Option<Arc<[QueryTerm]>>,
+    /// The reranker.
+    pub(crate) reranking: Reranking,
+}
+
+/// The result of a refinement, besides the new order.
+#[derive(Debug)]
+pub(crate) struct Refined {
+    /// The chunks of the candidates, without those that are gone.
+    pub(crate) chunks: HashMap<PointId, Chunk>,
+    /// The share of the upper layers' evidence that counts.
+    pub(crate) parent_share: f64,
+    /// How reranking ended.
+    pub(crate) rerank: RerankOutcome,
+}
+
+impl Refinement {
+    /// How many of the best candidates it reads, besides those of the page.
+    pub(crate) fn depth(&self) -> usize {
+        let literal = if self.literals.is_empty() { 0 } else { LITERAL_DEPTH };
+        let headings = if self.terms.is_some() { headings::DEPTH } else { 0 };
+        literal.max(headings).max(self.reranking.profile().map_or(0, |profile| profile.candidates))
+    }
+
+    /// Reads the chunks of `candidates`, drops candidates that are gone, and sorts the rest into their final order.
+    pub(crate) async fn apply(
+        &self,
+        vectors: &dyn VectorStore,
+        query: &str,
+        candidates: &mut Vec<Candidate>,
+        documents: &Documents,
+    ) -> Result<Refined> {
+        let ids: Vec<PointId> = candidates.iter().map(|candidate| candidate.id).collect();
+        let points = points::read(vectors, Layer::Chunks, ids).await?;
+        let examined = self.examine(candidates, points, documents).await?;
+        candidates.retain(|candidate| examined.contains_key(&candidate.id));
+        let parent_share = match self.terms {
+            Some(_) => headings::apply(candidates, |id| examined.get(&id)?.heading),
+            None => 1.0,
+        };
+        mark_exact(candidates, &examined);
+        candidate::sort(candidates);
+        let rerank = match &self.reranking {
+            Reranking::Off => RerankOutcome::Off,
+            Reranking::Unavailable => RerankOutcome::Failed,
+            Reranking::Model(reranker, time_limit) => {
+                let count = candidates.len().min(reranker.profile().candidates);
+                let (best, _) = candidates.split_at_mut(count);
+                let passages = best.iter().map(|best| passage(best, &examined, documents)).collect();
+                rerank(&**reranker, *time_limit, query, best, passages).await
+            }
+        };
+        candidate::sort(candidates);
+        let chunks = examined.into_iter().map(|(id, examined)| (id, examined.chunk)).collect();
+        Ok(Refined { chunks, parent_share, rerank })
+    }
+
+    /// Decodes and examines chunks, on a blocking thread because it analyses all of their text.
+    async fn examine(
+        &self,
+        candidates: &[Candidate],
+        points: Vec<Option<Point>>,
+        documents: &Documents,
+    ) -> Result<HashMap<PointId, ExaminedChunk>> {
+        let inputs = candidates.iter().zip(points).filter_map(|(candidate, point)| {
+            let document = documents.get(&candidate.origin.doc_id)?;
+            Some((candidate.id, document.title.clone(), document.language.clone(), point?))
+        });
+        let inputs: Vec<_> = inputs.collect();
+        let (literals, terms) = (Arc::clone(&self.literals), self.terms.clone());
+        let examine_all = move || {
+            let each = inputs.into_iter().map(|(id, title, language, point)| {
+                let chunk = chunk_of(point.payload)?;
+                let heading = terms.as_ref().and_then(|terms| headings::share(terms, &chunk.path, &language));
+                let literals = literal_matches(&literals, &title, &chunk);
+                Ok((id, ExaminedChunk { literals, heading, chunk }))
+            });
+            each.collect::<Result<_>>()
+        };
+        spawn_blocking(examine_all).await?
+    }
+}
+
+/// A chunk and the evidence in its text.
+#[derive(Debug)]
+struct ExaminedChunk {
+    chunk: Chunk,
+    literals: LiteralMatches,
+    /// The share of the query in its heading; `None` if headings do not count or it has none.
+    heading: Option<f64>,
+}
+
+fn literal_matches(literals: &Literals, title: &str, chunk: &Chunk) -> LiteralMatches {
+    if literals.is_empty() {
+        return LiteralMatches::default();
+    }
+    let path = chunk.path.iter().map(String::as_str);
+    let texts: Vec<&str> = [title, chunk.text.as_str()].into_iter().chain(path).collect();
+    literals.matches_in(&texts)
+}
+
+/// Marks the candidates that contain the query's quoted phrases. If none does, marks those that contain the whole query
+/// or its identifiers, unless too many do.
+fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, ExaminedChunk>) {
+    let count = |contains: fn(&LiteralMatches) -> bool| {
+        examined.values().filter(|chunk| contains(&chunk.literals)).count()
+    };
+    let is_selective = |count: usize| count <= MAX_LITERAL_HITS.max(examined.len() / 5);
+    let quoted = count(|matches| matches.quoted) > 0;
+    let whole = is_selective(count(|matches| matches.whole));
+    let identifiers = is_selective(count(|matches| matches.identifiers));
+    for candidate in candidates {
+        let Some(ExaminedChunk { literals, .. }) = examined.get(&candidate.id) else { continue };
+        let unquoted = (whole && literals.whole) || (identifiers && literals.identifiers);
+        candidate.exact = if quoted { literals.quoted } else { unquoted };
+    }
+}
+
+/// The text of a candidate for the reranker: title, headings and text, as indexed.
+fn passage(
+    candidate: &Candidate,
+    examined: &HashMap<PointId, ExaminedChunk>,
+    documents: &Documents,
+) -> String {
+    let title = documents.get(&candidate.origin.doc_id).map_or("", |document| document.title.as_str());
+    let chunk = examined.get(&candidate.id).map(|examined| &examined.chunk);
+    chunk.map(|chunk| indexed_text(title, &chunk.path, &chunk.text)).unwrap_or_default()
+}

@@ -1,0 +1,276 @@
+//! Retrieval: rounds of querying the legs, checking hits against the records and ranking, until one round is
+//! consistent.
+
+use std::collections::{HashMap, HashSet};
+
+use lkr_catalog::Catalog;
+use lkr_domain::{Chunk, DocId, Layer, PointId};
+use lkr_vectors::{ErrorKind, Filter, Point, VectorStore};
+
+use crate::{
+    GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
+    candidate::Candidate,
+    encoded_query::{DenseQuery, EncodedQuery},
+    feedback,
+    legs::{self, LegLimits, Legs, LegsQuery},
+    live::{self, Documents, Liveness},
+    page::{dominant_document, page, shortlist},
+    points,
+    rank::{self, FusionParams, Ranked},
+    refine::{LITERAL_DEPTH, Refined, Refinement},
+    rerank::RerankOutcome,
+};
+
+/// The most rounds of one search. A search starts another round if documents changed during one or if its candidates
+/// were too few.
+const MAX_ROUNDS: usize = 6;
+/// The most candidates a leg lists when results are documents and many chunks belong to one.
+const MAX_CANDIDATES: usize = 6_400;
+
+/// The outcome of a retrieval.
+#[derive(Debug)]
+pub(crate) struct Retrieved {
+    /// The legs with their live hits.
+    pub(crate) legs: Legs,
+    /// The chunks in their final order.
+    pub(crate) ranked: Ranked,
+    /// The records of the documents that were hit.
+    pub(crate) documents: Documents,
+    /// The contents of the page.
+    pub(crate) contents: PageContents,
+    /// How reranking ended.
+    pub(crate) rerank: RerankOutcome,
+    /// Whether it is a complete view of one state of the knowledge base.
+    pub(crate) consistent: bool,
+}
+
+/// The chunks and nodes of a page; `None` for points that are gone.
+#[derive(Debug)]
+pub(crate) struct PageContents {
+    /// The chunks of the candidates.
+    pub(crate) chunks: HashMap<PointId, Chunk>,
+    /// In the order of [`Ranked::parents`] for L2.
+    pub(crate) l2: Vec<Option<Point>>,
+    /// In the order of [`Ranked::parents`] for L3.
+    pub(crate) l3: Vec<Option<Point>>,
+}
+
+/// The stores that are searched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stores<'a> {
+    pub(crate) vectors: &'a dyn VectorStore,
+    pub(crate) catalog: &'a Catalog,
+}
+
+/// Retrieves the results of `request`.
+pub(crate) async fn retrieve(
+    stores: Stores<'_>,
+    request: &SearchRequest,
+    query: &EncodedQuery,
+    refinement: &Refinement,
+    options: &SearchOptions,
+) -> Result<Retrieved> {
+    let mut limits = LegLimits { hits: options.candidates.max(2 * request.top_k), excluded: Vec::new() };
+    let filter = request.filters.to_filter();
+    let mut round = Round { stores, request, query, refinement, options, filter, is_last: false };
+    let mut count = 1;
+    loop {
+        round.is_last = count >= MAX_ROUNDS;
+        if let Some(retrieved) = round.run(&mut limits).await? {
+            return Ok(retrieved);
+        }
+        count += 1;
+    }
+}
+
+/// One round. It returns `None` if its view is inconsistent and another round may follow; the last round returns what
+/// it has.
+#[derive(Debug)]
+struct Round<'a> {
+    stores: Stores<'a>,
+    request: &'a SearchRequest,
+    query: &'a EncodedQuery,
+    refinement: &'a Refinement,
+    options: &'a SearchOptions,
+    filter: Filter,
+    is_last: bool,
+}
+
+/// The live hits of a round, ranked.
+#[derive(Debug)]
+struct RankedHits {
+    legs: Legs,
+    liveness: Liveness,
+    ranked: Ranked,
+}
+
+impl Round<'_> {
+    async fn run(&self, limits: &mut LegLimits) -> Result<Option<Retrieved>> {
+        let generation = self.stores.catalog.generation().await?;
+        let Some(mut hits) = self.query_legs(limits).await? else { return Ok(None) };
+        if !self.query_chunks_again(limits, &mut hits).await? {
+            return Ok(None);
+        }
+        // Neither revision of a document that was replaced between the hits and the records would be shown.
+        let torn = hits.liveness.replaced && self.stores.catalog.generation().await? != generation;
+        let insufficient = extend(limits, self.request, &hits);
+        if (torn || insufficient) && !self.is_last {
+            return Ok(None);
+        }
+        let retrieved = self.finish(hits).await?;
+        let consistent = retrieved.consistent && !torn && !insufficient;
+        let retrieved = Retrieved { consistent, ..retrieved };
+        Ok(Some(retrieved).filter(|retrieved| self.is_last || retrieved.consistent))
+    }
+
+    /// Queries the legs, and ranks their live hits.
+    async fn query_legs(&self, limits: &mut LegLimits) -> Result<Option<RankedHits>> {
+        let Stores { vectors, catalog } = self.stores;
+        let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
+        let queried = legs::query(vectors, &self.filter, [legs_query]).await;
+        let Some([mut legs]) = self.unless_switched(queried)? else { return Ok(None) };
+        let liveness = live::retain_live(catalog, &mut legs).await?;
+        // An excluded revision may have been published since; no revision of its document would be shown.
+        let none_excluded = limits.excluded.is_empty();
+        if !none_excluded && !live::retain_stale(catalog, &mut limits.excluded).await? && !self.is_last {
+            return Ok(None);
+        }
+        let ranked = rank::rank(&legs, self.fusion_params());
+        Ok(Some(RankedHits { legs, liveness, ranked }))
+    }
+
+    /// Queries the legs of the chunks a second time, in one batch, if there is reason to: the second round asks with a
+    /// query moved towards the first results, and if one document dominates the page, the others are asked for. Returns
+    /// false if the collections were switched.
+    async fn query_chunks_again(&self, limits: &LegLimits, hits: &mut RankedHits) -> Result<bool> {
+        let Stores { vectors, catalog } = self.stores;
+        let moved = self.second_query(hits).await;
+        let Some(moved) = self.unless_switched(moved)? else { return Ok(false) };
+        let dominant = dominant(self.request, &hits.legs, &hits.ranked);
+        if moved.is_none() && dominant.is_none() {
+            return Ok(true);
+        }
+        let moved_query = EncodedQuery { dense: moved.clone(), ..EncodedQuery::default() };
+        let others_query = match &dominant {
+            Some(_) => {
+                EncodedQuery { dense: moved.or_else(|| self.query.dense.clone()), ..self.query.clone() }
+            }
+            None => EncodedQuery::default(),
+        };
+        let excluded = limits.excluded.iter().copied().chain(dominant).collect();
+        let others_limits = LegLimits { hits: self.request.top_k, excluded };
+        let again = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
+        let others = LegsQuery { query: &others_query, limits: &others_limits, ..again };
+        let queried = legs::query(vectors, &self.filter, [again, others]).await;
+        let Some(mut queried) = self.unless_switched(queried)? else { return Ok(false) };
+        for legs in &mut queried {
+            hits.liveness.merge(live::retain_live(catalog, legs).await?);
+        }
+        let [again, others] = queried;
+        hits.legs.replace(again);
+        hits.legs.merge(others);
+        hits.ranked = rank::rank(&hits.legs, self.fusion_params());
+        Ok(true)
+    }
+
+    /// The query of the second round; `None` if that is off, there is no dense query, or there are no results.
+    async fn second_query(&self, hits: &RankedHits) -> lkr_vectors::Result<Option<DenseQuery>> {
+        let Some(dense) = &self.query.dense else { return Ok(None) };
+        if !self.options.second_round || self.request.mode == Mode::Flat {
+            return Ok(None);
+        }
+        feedback::second_query(self.stores.vectors, &hits.legs, &hits.ranked, dense).await
+    }
+
+    /// Refines the order of the best candidates, and reads the page. The result is consistent if no point of it is
+    /// gone.
+    async fn finish(&self, hits: RankedHits) -> Result<Retrieved> {
+        let RankedHits { legs, liveness, mut ranked } = hits;
+        let (vectors, refinement, request) = (self.stores.vectors, self.refinement, self.request);
+        let paging = (request.group_by, request.top_k);
+        let literal = literal_candidates(refinement, &legs);
+        let mut candidates = shortlist(&ranked.candidates, paging, refinement.depth(), &literal);
+        let shortlisted = candidates.len();
+        let Refined { chunks, parent_share, rerank } =
+            refinement.apply(vectors, &request.query, &mut candidates, &liveness.documents).await?;
+        ranked.scale_parents(parent_share);
+        ranked.candidates = page(&candidates, request.group_by, request.top_k);
+        let contents = read_page(vectors, &ranked, chunks).await?;
+        let consistent = candidates.len() == shortlisted && contents.is_complete();
+        Ok(Retrieved { legs, ranked, documents: liveness.documents, contents, rerank, consistent })
+    }
+
+    /// The result of a store call; `None` if collections were switched after their aliases were resolved and another
+    /// round follows.
+    fn unless_switched<T>(&self, result: lkr_vectors::Result<T>) -> Result<Option<T>> {
+        match result {
+            Err(error) if error.kind() == ErrorKind::NotFound && !self.is_last => Ok(None),
+            result => Ok(Some(result?)),
+        }
+    }
+
+    fn fusion_params(&self) -> FusionParams {
+        FusionParams {
+            fusion: self.request.fusion,
+            cosine_scale: self.query.dense.as_ref().map_or(0.0, |dense| dense.cosine_scale),
+        }
+    }
+}
+
+/// The document that dominates the page, if the legs may have more hits of others.
+fn dominant(request: &SearchRequest, legs: &Legs, ranked: &Ranked) -> Option<(DocId, u64)> {
+    let single = request.filters.doc_ids.as_ref().is_some_and(|ids| ids.len() == 1);
+    let more = has_more_chunks(legs);
+    let chunks = request.group_by == GroupBy::Chunk;
+    (chunks && more && !single).then(|| dominant_document(&ranked.candidates, request.top_k))?
+}
+
+fn has_more_chunks(legs: &Legs) -> bool {
+    legs.all.iter().any(|leg| leg.layer == Layer::Chunks && leg.full)
+}
+
+/// The best keyword hits of a query with literals. They are examined even if fusion ranks them low.
+fn literal_candidates(refinement: &Refinement, legs: &Legs) -> Vec<PointId> {
+    let sparse = legs.all.iter().find(|leg| leg.layer == Layer::Chunks && leg.kind == LegKind::Sparse);
+    let hits = sparse.filter(|_| !refinement.literals.is_empty()).into_iter().flat_map(|leg| &leg.hits);
+    hits.take(LITERAL_DEPTH).map(|hit| hit.id).collect()
+}
+
+/// Raises the limits of the next round if this one had too few live hits, and returns whether it had.
+fn extend(limits: &mut LegLimits, request: &SearchRequest, hits: &RankedHits) -> bool {
+    let RankedHits { legs, liveness, ranked } = hits;
+    let few = request.group_by == GroupBy::Document && document_count(&ranked.candidates) < request.top_k;
+    // Excluding the stale points of one large document is enough. Those of many small documents keep coming.
+    let crowded = liveness.starved && !limits.excluded.is_empty();
+    let wider = ((has_more_chunks(legs) && few) || crowded) && limits.hits < MAX_CANDIDATES;
+    if wider {
+        limits.hits = (4 * limits.hits).min(MAX_CANDIDATES);
+    }
+    if liveness.starved {
+        limits.excluded.extend(&liveness.stale);
+    }
+    liveness.starved || wider
+}
+
+fn document_count(candidates: &[Candidate]) -> usize {
+    candidates.iter().map(|candidate| candidate.origin.doc_id).collect::<HashSet<_>>().len()
+}
+
+async fn read_page(
+    vectors: &dyn VectorStore,
+    ranked: &Ranked,
+    chunks: HashMap<PointId, Chunk>,
+) -> Result<PageContents> {
+    let (l2, l3) = (ranked.parents(Layer::L2), ranked.parents(Layer::L3));
+    let (l2, l3) = tokio::try_join!(
+        points::read(vectors, Layer::L2, l2.iter().map(|node| node.id).collect()),
+        points::read(vectors, Layer::L3, l3.iter().map(|node| node.id).collect()),
+    )?;
+    Ok(PageContents { chunks, l2, l3 })
+}
+
+impl PageContents {
+    fn is_complete(&self) -> bool {
+        [&self.l2, &self.l3].into_iter().flatten().all(Option::is_some)
+    }
+}
