@@ -1,7 +1,7 @@
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Result};
 
-use crate::unit::{Shape, Unit};
+use crate::unit::{TextUnit, UnitKind};
 
 /// Words longer than this lead nowhere, so they are no heading.
 const MAX_TITLE_CHARS: usize = 300;
@@ -10,7 +10,7 @@ const MAX_TITLE_CHARS: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     composer: Composer,
-    open: Option<Open>,
+    open_elements: Option<Open>,
 }
 
 /// A list or a table that may go on.
@@ -24,25 +24,27 @@ struct Open {
 
 impl Blocks {
     /// Adds a part of a unit.
-    pub(crate) fn push(&mut self, unit: &Unit, text: &str, is_furniture: bool) -> Result<()> {
+    pub(crate) fn push(&mut self, unit: &TextUnit, text: &str, is_furniture: bool) -> Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        match &unit.shape {
-            Shape::Listed { depth, mark } => {
-                let space = if mark.is_empty() { "" } else { " " };
-                let line = format!("{}{mark}{space}{}", "  ".repeat((*depth).min(8)), text.trim());
+        match &unit.kind {
+            UnitKind::ListItem { depth, marker } => {
+                let space = if marker.is_empty() { "" } else { " " };
+                let line = format!("{}{marker}{space}{}", "  ".repeat((*depth).min(8)), text.trim());
                 self.line(None, &line, is_furniture)
             }
-            Shape::Row(table) => self.line(Some(*table), text.trim(), is_furniture),
-            Shape::Code => self.block(BlockKind::Code, text.trim_matches(['\n', '\r']), is_furniture),
-            Shape::Heading(_) | Shape::Title if is_furniture || text.chars().count() > MAX_TITLE_CHARS => {
+            UnitKind::Row(table) => self.line(Some(*table), text.trim(), is_furniture),
+            UnitKind::Code => self.block(BlockKind::Code, text.trim_matches(['\n', '\r']), is_furniture),
+            UnitKind::Heading(_) | UnitKind::Title
+                if is_furniture || text.chars().count() > MAX_TITLE_CHARS =>
+            {
                 self.block(BlockKind::Paragraph, text, is_furniture)
             }
-            Shape::Heading(level) => self.heading(*level, text),
+            UnitKind::Heading(level) => self.heading(*level, text),
             // A title stands above the headings, as one of them would.
-            Shape::Title => self.heading(1, text),
-            Shape::Paragraph => self.block(BlockKind::Paragraph, text, is_furniture),
+            UnitKind::Title => self.heading(1, text),
+            UnitKind::Paragraph => self.block(BlockKind::Paragraph, text, is_furniture),
         }
     }
 
@@ -56,16 +58,18 @@ impl Blocks {
     }
 
     fn line(&mut self, table: Option<usize>, line: &str, is_furniture: bool) -> Result<()> {
-        let goes_on =
-            self.open.as_ref().is_some_and(|open| open.table == table && open.is_furniture == is_furniture);
+        let goes_on = self.open_elements.as_ref().is_some_and(|open_elements| {
+            open_elements.table == table && open_elements.is_furniture == is_furniture
+        });
         if !goes_on {
             self.close()?;
         }
-        let open = self.open.get_or_insert_with(|| Open { table, text: String::new(), is_furniture });
-        if !open.text.is_empty() {
-            open.text.push('\n');
+        let open_elements =
+            self.open_elements.get_or_insert_with(|| Open { table, text: String::new(), is_furniture });
+        if !open_elements.text.is_empty() {
+            open_elements.text.push('\n');
         }
-        open.text.push_str(line);
+        open_elements.text.push_str(line);
         Ok(())
     }
 
@@ -79,11 +83,11 @@ impl Blocks {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(open) = self.open.take() else {
+        let Some(open_elements) = self.open_elements.take() else {
             return Ok(());
         };
-        let kind = if open.table.is_some() { BlockKind::Table } else { BlockKind::List };
-        self.add(kind, &open.text, open.is_furniture)
+        let kind = if open_elements.table.is_some() { BlockKind::Table } else { BlockKind::List };
+        self.add(kind, &open_elements.text, open_elements.is_furniture)
     }
 
     fn add(&mut self, kind: BlockKind, text: &str, is_furniture: bool) -> Result<()> {

@@ -34,7 +34,7 @@ fn declared(head: &str) -> Option<String> {
 fn without_comments(text: &str) -> String {
     let mut parts = text.split("<!--");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |kept, part| kept + part.split_once("-->").map_or("", |(_, rest)| rest))
+    parts.fold(first, |output, separate| output + separate.split_once("-->").map_or("", |(_, rest)| rest))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use dom_query::NodeRef;
 
 use crate::{
-    hidden::{self, Place},
-    sheet::Sheet,
+    style_sheet::StyleSheet,
+    visibility::{self, TextVisibility},
 };
 
 /// What an element does.
@@ -15,7 +15,7 @@ pub(crate) enum Role {
     /// It stands in a line.
     Inline,
     /// It stands in a line apart from the words around it.
-    Apart,
+    Spaced,
     /// It has lines of its own.
     Block,
     Heading(u8),
@@ -32,7 +32,7 @@ pub(crate) enum Role {
 }
 
 /// Words in names of classes, ids and roles that tell what surrounds a page's text.
-const SURROUNDINGS: [&str; 44] = [
+const BOILERPLATE_WORDS: [&str; 44] = [
     "ad",
     "ads",
     "advert",
@@ -81,7 +81,7 @@ const SURROUNDINGS: [&str; 44] = [
 
 pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
     match name {
-        "title" if !is_drawn(node) => Role::Title,
+        "title" if !is_outside_head(node) => Role::Title,
         _ if is_hidden => Role::Hidden,
         "h1" => Role::Heading(1),
         "h2" => Role::Heading(2),
@@ -98,8 +98,8 @@ pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
         "td" | "th" => Role::Cell,
         "pre" | "listing" | "xmp" | "plaintext" => Role::Preformatted,
         "option" | "optgroup" | "select" | "button" | "textarea" | "input" | "label" | "rt" | "rp"
-        | "svg" | "video" | "audio" | "img" | "object" => Role::Apart,
-        "a" if follows_link(node) => Role::Apart,
+        | "svg" | "video" | "audio" | "img" | "object" => Role::Spaced,
+        "a" if is_adjacent_link(node) => Role::Spaced,
         _ if is_block(name) => Role::Block,
         _ => Role::Inline,
     }
@@ -147,30 +147,35 @@ fn is_block(name: &str) -> bool {
 }
 
 /// Whether a link stands next to another one, as in a bar of them that only a style sheet parts.
-fn follows_link(node: &NodeRef<'_>) -> bool {
+fn is_adjacent_link(node: &NodeRef<'_>) -> bool {
     node.prev_sibling().is_some_and(|other| other.has_name("a"))
 }
 
 /// Whether a title is one of a drawing, not of the page.
-fn is_drawn(node: &NodeRef<'_>) -> bool {
+fn is_outside_head(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
 /// How words are seen in an element; none where they are not.
-pub(crate) fn look(node: &NodeRef<'_>, name: &str, sheet: &Sheet, around: &Place) -> Option<Place> {
-    hidden::look(name, |attribute| node.attr(attribute), sheet, around)
+pub(crate) fn visibility_in(
+    node: &NodeRef<'_>,
+    name: &str,
+    style_sheet: &StyleSheet,
+    containers: &TextVisibility,
+) -> Option<TextVisibility> {
+    visibility::visibility_in(name, |attribute_end| node.attr(attribute_end), style_sheet, containers)
 }
 
 /// Whether an element surrounds a page's text: navigation, comments, banners and the like.
-pub(crate) fn is_surrounding(node: &NodeRef<'_>, name: &str) -> bool {
+pub(crate) fn is_boilerplate(node: &NodeRef<'_>, name: &str) -> bool {
     if matches!(name, "nav" | "footer" | "aside" | "form" | "dialog") {
         return true;
     }
     if matches!(name, "html" | "body" | "main" | "article") {
         return false;
     }
-    ["role", "class", "id"].iter().filter_map(|attribute| node.attr(attribute)).any(|value| {
+    ["role", "class", "id"].iter().filter_map(|attribute_end| node.attr(attribute_end)).any(|value| {
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-        words.any(|word| SURROUNDINGS.contains(&word.to_ascii_lowercase().as_str()))
+        words.any(|word| BOILERPLATE_WORDS.contains(&word.to_ascii_lowercase().as_str()))
     })
 }

@@ -3,15 +3,15 @@
 use dom_query::{Document, NodeRef};
 
 use crate::{
-    element::{Role, is_surrounding, look, role},
-    hidden::{Place, is_next_to_nothing},
-    sheet::Sheet,
-    table::holds_data,
-    unit::{Shape, Unit},
+    element::{Role, is_boilerplate, role, visibility_in},
+    style_sheet::StyleSheet,
+    table::is_data_table,
+    unit::{TextUnit, UnitKind},
+    visibility::{TextVisibility, hides_too_much},
 };
 
 /// What parts the cells of a row.
-const BETWEEN_CELLS: &str = " | ";
+const CELL_SEPARATOR: &str = " | ";
 
 /// Tables beyond this many are not looked into to tell what they are.
 const MAX_TABLES: usize = 2_000;
@@ -20,54 +20,54 @@ const MAX_TABLES: usize = 2_000;
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     /// All units in the order of the source.
-    pub(crate) units: Vec<Unit>,
+    pub(crate) units: Vec<TextUnit>,
     /// For each element that looks like surroundings, the number of the next one around it.
-    pub(crate) surroundings: Vec<Option<usize>>,
+    pub(crate) boilerplate: Vec<Option<usize>>,
 }
 
 /// The style sheets of a page, less what would leave nothing or next to nothing of it.
-pub(crate) fn settle(document: &Document, mut sheet: Sheet) -> Sheet {
-    let is_said = document.select("[aria-hidden]").exists();
-    if !is_said && !sheet.has_rules() {
-        return sheet;
+pub(crate) fn trusted_styles(document: &Document, mut style_sheet: StyleSheet) -> StyleSheet {
+    let has_aria_hidden = document.select("[aria-hidden]").exists();
+    if !has_aria_hidden && !style_sheet.has_rules() {
+        return style_sheet;
     }
-    let left = read(document, &sheet).chars();
-    let lenient = sheet.lenient();
-    if is_next_to_nothing(left, read(document, &lenient).chars()) {
-        return lenient;
+    let left = read(document, &style_sheet).chars();
+    let without_rules = style_sheet.without_rules();
+    if hides_too_much(left, read(document, &without_rules).chars()) {
+        return without_rules;
     }
-    sheet.keeps_aria_hidden = left == 0;
-    sheet
+    style_sheet.ignores_aria_hidden = left == 0;
+    style_sheet
 }
 
 /// Reads all of a page that is visible.
-pub(crate) fn read(document: &Document, sheet: &Sheet) -> Page {
-    let mut walk = Walk {
-        sheet,
+pub(crate) fn read(document: &Document, style_sheet: &StyleSheet) -> Page {
+    let mut walk = PageWalk {
+        style_sheet,
         page: Page::default(),
-        open: None,
+        open_elements: None,
         lists: Vec::new(),
-        mark: String::new(),
+        marker: String::new(),
         tables: 0,
         cells: 0,
     };
     let mut context = Context::default();
-    let mut open: Vec<(NodeRef<'_>, Context)> = Vec::new();
+    let mut open_elements: Vec<(NodeRef<'_>, Context)> = Vec::new();
     let mut next = Some(document.root());
     loop {
         let Some(node) = next else {
-            let Some((node, outer)) = open.pop() else {
+            let Some((node, outer)) = open_elements.pop() else {
                 walk.flush();
                 return walk.page;
             };
-            walk.leave(&context);
+            walk.end(&context);
             context = outer;
             next = node.next_sibling();
             continue;
         };
         match walk.enter(&node, context) {
             Some(inner) if node.may_have_children() => {
-                open.push((node, context));
+                open_elements.push((node, context));
                 context = inner;
                 next = node.first_child();
             }
@@ -79,7 +79,7 @@ pub(crate) fn read(document: &Document, sheet: &Sheet) -> Page {
 impl Page {
     /// How many characters there are, the title aside.
     fn chars(&self) -> usize {
-        let units = self.units.iter().filter(|unit| unit.shape != Shape::Title);
+        let units = self.units.iter().filter(|unit| unit.kind != UnitKind::Title);
         units.map(|unit| unit.text.chars().filter(|c| !c.is_whitespace()).count()).sum()
     }
 }
@@ -91,10 +91,10 @@ struct Context {
     heading: Option<u8>,
     is_title: bool,
     is_linked: bool,
-    surroundings: Option<usize>,
+    boilerplate: Option<usize>,
     is_preformatted: bool,
     /// How words are seen here.
-    place: Place,
+    visibility: TextVisibility,
     /// The table whose row is open.
     row: Option<usize>,
     /// The table that is open, where it holds data.
@@ -109,9 +109,9 @@ impl Default for Context {
             heading: None,
             is_title: false,
             is_linked: false,
-            surroundings: None,
+            boilerplate: None,
             is_preformatted: false,
-            place: Place::default(),
+            visibility: TextVisibility::default(),
             row: None,
             table: None,
             lists: 0,
@@ -127,46 +127,46 @@ impl Context {
 }
 
 #[derive(Debug)]
-struct Walk<'a> {
-    sheet: &'a Sheet,
+struct PageWalk<'a> {
+    style_sheet: &'a StyleSheet,
     page: Page,
-    open: Option<Unit>,
+    open_elements: Option<TextUnit>,
     /// The next number of each open list; none where it has marks without numbers.
     lists: Vec<Option<i64>>,
     /// The mark of the item that begins.
-    mark: String,
+    marker: String,
     tables: usize,
     cells: usize,
 }
 
-impl Walk<'_> {
+impl PageWalk<'_> {
     /// Takes a node in; answers what is known inside of it, if that is to be read.
     fn enter(&mut self, node: &NodeRef<'_>, context: Context) -> Option<Context> {
         if node.is_text() {
-            self.write(node, &context);
+            self.push_text(node, &context);
             return None;
         }
         let Some(name) = node.qual_name_ref().map(|name| name.local.to_string()) else {
             // The document itself; of comments and declarations nothing is read.
             return (node.is_document() || node.is_fragment()).then_some(context);
         };
-        let place = look(node, &name, self.sheet, &context.place);
-        let role = role(node, &name, place.is_none());
-        let mut inner = Context { role, place: place.unwrap_or(context.place), ..context };
-        if is_surrounding(node, &name) {
-            self.page.surroundings.push(context.surroundings);
-            inner.surroundings = Some(self.page.surroundings.len() - 1);
+        let visibility = visibility_in(node, &name, self.style_sheet, &context.visibility);
+        let role = role(node, &name, visibility.is_none());
+        let mut inner = Context { role, visibility: visibility.unwrap_or(context.visibility), ..context };
+        if is_boilerplate(node, &name) {
+            self.page.boilerplate.push(context.boilerplate);
+            inner.boilerplate = Some(self.page.boilerplate.len() - 1);
         }
         inner.is_linked |= name == "a";
-        self.begin(node, &mut inner, &context)?;
+        self.start(node, &mut inner, &context)?;
         Some(inner)
     }
 
-    fn begin(&mut self, node: &NodeRef<'_>, inner: &mut Context, outer: &Context) -> Option<()> {
+    fn start(&mut self, node: &NodeRef<'_>, inner: &mut Context, outer: &Context) -> Option<()> {
         match inner.role {
             Role::Hidden => return None,
             Role::Inline => {}
-            Role::Apart => self.part(),
+            Role::Spaced => self.separate(),
             Role::Break => self.break_line(node, outer),
             Role::Title => {
                 self.flush();
@@ -177,7 +177,7 @@ impl Walk<'_> {
                 (inner.row, self.cells) = (inner.table, 0);
             }
             Role::Cell if inner.row.is_some() => self.begin_cell(node, inner),
-            _ if outer.is_flat() => self.part(),
+            _ if outer.is_flat() => self.separate(),
             Role::Heading(level) => {
                 self.flush();
                 inner.heading = Some(level);
@@ -191,7 +191,7 @@ impl Walk<'_> {
             Role::Table => {
                 self.flush();
                 self.tables += 1;
-                inner.table = (self.tables <= MAX_TABLES && holds_data(node)).then_some(self.tables);
+                inner.table = (self.tables <= MAX_TABLES && is_data_table(node)).then_some(self.tables);
             }
             Role::Row | Role::Cell | Role::Block => self.flush(),
         }
@@ -199,19 +199,19 @@ impl Walk<'_> {
     }
 
     /// Ends an element.
-    fn leave(&mut self, inner: &Context) {
+    fn end(&mut self, inner: &Context) {
         match inner.role {
             Role::Hidden | Role::Inline | Role::Break => {}
-            Role::Apart => self.part(),
-            Role::Title | Role::Heading(_) | Role::Row if inner.role_is_open() => self.flush(),
-            _ if inner.is_flat() => self.part(),
+            Role::Spaced => self.separate(),
+            Role::Title | Role::Heading(_) | Role::Row if inner.is_flat_source() => self.flush(),
+            _ if inner.is_flat() => self.separate(),
             Role::List { .. } => {
                 self.flush();
                 self.lists.truncate(inner.lists.saturating_sub(1));
             }
             Role::Item => {
                 self.flush();
-                self.mark.clear();
+                self.marker.clear();
             }
             _ => self.flush(),
         }
@@ -228,7 +228,7 @@ impl Walk<'_> {
     fn begin_item(&mut self, node: &NodeRef<'_>) {
         self.flush();
         let own = node.attr("value").and_then(|value| value.trim().parse().ok());
-        self.mark = match self.lists.last_mut() {
+        self.marker = match self.lists.last_mut() {
             Some(Some(next)) => {
                 let number: i64 = own.unwrap_or(*next);
                 *next = number.saturating_add(1);
@@ -241,15 +241,15 @@ impl Walk<'_> {
     fn begin_cell(&mut self, node: &NodeRef<'_>, inner: &Context) {
         if self.cells > 0 {
             let unit = self.unit(inner);
-            let text = if unit.text.ends_with(' ') { BETWEEN_CELLS.trim_start() } else { BETWEEN_CELLS };
+            let text = if unit.text.ends_with(' ') { CELL_SEPARATOR.trim_start() } else { CELL_SEPARATOR };
             unit.push(text, node.id, false);
         }
         self.cells += 1;
     }
 
     /// Parts what comes from what came, in the same line.
-    fn part(&mut self) {
-        if let Some(unit) = &mut self.open
+    fn separate(&mut self) {
+        if let Some(unit) = &mut self.open_elements
             && !unit.text.is_empty()
             && !unit.text.ends_with(char::is_whitespace)
             && let Some(last) = unit.spans.last_mut()
@@ -262,19 +262,19 @@ impl Walk<'_> {
     /// Ends a line; two ends end a paragraph.
     fn break_line(&mut self, node: &NodeRef<'_>, context: &Context) {
         if context.is_flat() {
-            return self.part();
+            return self.separate();
         }
-        let Some(unit) = &mut self.open else {
+        let Some(unit) = &mut self.open_elements else {
             return;
         };
-        if unit.text.ends_with('\n') && unit.shape == Shape::Paragraph {
+        if unit.text.ends_with('\n') && unit.kind == UnitKind::Paragraph {
             return self.flush();
         }
         unit.push("\n", node.id, context.is_linked);
     }
 
-    fn write(&mut self, node: &NodeRef<'_>, context: &Context) {
-        if !context.is_title && !context.place.shows() {
+    fn push_text(&mut self, node: &NodeRef<'_>, context: &Context) {
+        if !context.is_title && !context.visibility.is_visible() {
             return;
         }
         let (id, is_linked) = (node.id, context.is_linked);
@@ -283,11 +283,11 @@ impl Walk<'_> {
                 return;
             };
             let is_blank = contents.chars().all(|c| c.is_ascii_whitespace());
-            if is_blank && self.open.is_none() && !context.is_preformatted {
+            if is_blank && self.open_elements.is_none() && !context.is_preformatted {
                 return;
             }
             let unit = self.unit(context);
-            if unit.shape == Shape::Code {
+            if unit.kind == UnitKind::Code {
                 unit.push(contents, id, is_linked);
             } else {
                 unit.push_words(contents, id, is_linked);
@@ -296,29 +296,31 @@ impl Walk<'_> {
     }
 
     /// The unit that is open, else a new one.
-    fn unit(&mut self, context: &Context) -> &mut Unit {
-        let mark = &mut self.mark;
-        self.open.get_or_insert_with(|| {
-            let shape = match context {
-                Context { is_title: true, .. } => Shape::Title,
-                Context { row: Some(table), .. } => Shape::Row(*table),
-                Context { heading: Some(level), .. } => Shape::Heading(*level),
-                Context { is_preformatted: true, .. } => Shape::Code,
-                Context { lists: 0, .. } => Shape::Paragraph,
-                Context { lists, .. } => Shape::Listed { depth: *lists - 1, mark: std::mem::take(mark) },
+    fn unit(&mut self, context: &Context) -> &mut TextUnit {
+        let marker = &mut self.marker;
+        self.open_elements.get_or_insert_with(|| {
+            let kind = match context {
+                Context { is_title: true, .. } => UnitKind::Title,
+                Context { row: Some(table), .. } => UnitKind::Row(*table),
+                Context { heading: Some(level), .. } => UnitKind::Heading(*level),
+                Context { is_preformatted: true, .. } => UnitKind::Code,
+                Context { lists: 0, .. } => UnitKind::Paragraph,
+                Context { lists, .. } => {
+                    UnitKind::ListItem { depth: *lists - 1, marker: std::mem::take(marker) }
+                }
             };
-            Unit::new(shape, context.surroundings)
+            TextUnit::new(kind, context.boilerplate)
         })
     }
 
     fn flush(&mut self) {
-        self.page.units.extend(self.open.take().filter(|unit| !unit.is_blank()));
+        self.page.units.extend(self.open_elements.take().filter(|unit| !unit.is_blank()));
     }
 }
 
 impl Context {
     /// Whether the element itself, not one around it, made the place flat.
-    const fn role_is_open(&self) -> bool {
+    const fn is_flat_source(&self) -> bool {
         match self.role {
             Role::Heading(_) => self.row.is_none(),
             Role::Row => self.row.is_some(),

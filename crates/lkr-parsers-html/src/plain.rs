@@ -4,10 +4,9 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
 use crate::{
-    charset, error, guard,
-    hidden::{Place, look},
-    page,
-    sheet::Sheet,
+    charset, error, page, sanitize,
+    style_sheet::StyleSheet,
+    visibility::{TextVisibility, visibility_in},
 };
 
 /// Lines are never wrapped: this is longer than any.
@@ -33,16 +32,16 @@ impl Parser for PlainHtml {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let decoded = charset::read(source);
-        let tamed = guard::tame(&decoded.text, MAX_TAGS);
-        check(&tamed.html)?;
+        let sanitized = sanitize::sanitize(&decoded.text, MAX_TAGS);
+        check(&sanitized.html)?;
         let mut composer = Composer::new();
         if decoded.lossy {
             composer.warn(format!("some characters could not be read as {}", decoded.encoding));
         }
-        if tamed.is_cut {
+        if sanitized.is_truncated {
             composer.warn("the page has more tags than can be followed: some were left out, but no words");
         }
-        let text = render(&tamed.html).map_err(error::html2text)?;
+        let text = render(&sanitized.html).map_err(error::html2text)?;
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;
         }
@@ -59,42 +58,42 @@ fn render(html: &str) -> std::result::Result<String, html2text::Error> {
 }
 
 /// The page's style sheets, as far as they are to be believed.
-fn sheet_of(html: &str) -> Sheet {
-    let sheet = Sheet::of(html);
-    if sheet.has_rules() || html.contains("aria-hidden") {
-        return page::settle(&Document::from(html), sheet);
+fn sheet_of(html: &str) -> StyleSheet {
+    let style_sheet = StyleSheet::of(html);
+    if style_sheet.has_rules() || html.contains("aria-hidden") {
+        return page::trusted_styles(&Document::copied_to(html), style_sheet);
     }
-    sheet
+    style_sheet
 }
 
 /// The crate reads nothing that hides text, so what is hidden is taken from the page.
-fn leave_hidden_out(page: &RcDom, sheet: &Sheet) {
-    let mut open = vec![(Handle::clone(&page.document), Place::default())];
-    while let Some((node, place)) = open.pop() {
+fn leave_hidden_out(page: &RcDom, style_sheet: &StyleSheet) {
+    let mut open_elements = vec![(Handle::clone(&page.document), TextVisibility::default())];
+    while let Some((node, visibility)) = open_elements.pop() {
         // Inside of what cannot be seen, elements stay, as there may be some that can.
         node.children.borrow_mut().retain(|child| {
             let is_element = matches!(child.data, Element { .. });
             if !is_element {
-                return place.shows();
+                return visibility.is_visible();
             }
-            let inside = place_of(child, sheet, &place);
-            open.extend(inside.map(|inside| (Handle::clone(child), inside)));
+            let inside = place_of(child, style_sheet, &visibility);
+            open_elements.extend(inside.map(|inside| (Handle::clone(child), inside)));
             inside.is_some()
         });
     }
 }
 
 /// How words are seen in a node, which is in such a place.
-fn place_of(node: &Handle, sheet: &Sheet, around: &Place) -> Option<Place> {
+fn place_of(node: &Handle, style_sheet: &StyleSheet, containers: &TextVisibility) -> Option<TextVisibility> {
     let Element { name, attrs, .. } = &node.data else {
-        return Some(*around);
+        return Some(*containers);
     };
     let attrs = attrs.borrow();
-    let value = |attribute: &str| {
-        let found = attrs.iter().find(|other| &*other.name.local == attribute);
+    let value = |attribute_end: &str| {
+        let found = attrs.iter().find(|other| &*other.name.local == attribute_end);
         found.map(|found| &*found.value)
     };
-    look(&name.local, value, sheet, around)
+    visibility_in(&name.local, value, style_sheet, containers)
 }
 
 /// Refuses what the crate cannot do within bounds.

@@ -4,7 +4,7 @@ use dom_query::{NodeData, NodeRef, TreeNode};
 const MAX_CELL_CHARS: usize = 2_000;
 
 /// Whether a table holds data, rather than laying out a page.
-pub(crate) fn holds_data(table: &NodeRef<'_>) -> bool {
+pub(crate) fn is_data_table(table: &NodeRef<'_>) -> bool {
     if table.attr("role").is_some_and(|role| matches!(&*role, "presentation" | "none")) {
         return false;
     }

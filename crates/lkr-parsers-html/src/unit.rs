@@ -2,13 +2,13 @@ use dom_query::NodeId;
 
 /// What a unit of a page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum UnitKind {
     Heading(u8),
     Paragraph,
     /// A line of a list: how deep it lies, and the mark in front of it.
-    Listed {
+    ListItem {
         depth: usize,
-        mark: String,
+        marker: String,
     },
     /// A row of the table of that number.
     Row(usize),
@@ -19,13 +19,13 @@ pub(crate) enum Shape {
 
 /// A unit of a page's text, such as a paragraph.
 #[derive(Debug, Clone)]
-pub(crate) struct Unit {
-    pub(crate) shape: Shape,
+pub(crate) struct TextUnit {
+    pub(crate) kind: UnitKind,
     pub(crate) text: String,
     /// Where the text comes from, in its order.
     pub(crate) spans: Vec<Span>,
     /// The number of the innermost element around it that looks like surroundings of a page's text.
-    pub(crate) surroundings: Option<usize>,
+    pub(crate) boilerplate: Option<usize>,
 }
 
 /// A part of a unit's text that comes from one node.
@@ -37,9 +37,9 @@ pub(crate) struct Span {
     pub(crate) is_linked: bool,
 }
 
-impl Unit {
-    pub(crate) const fn new(shape: Shape, surroundings: Option<usize>) -> Self {
-        Self { shape, text: String::new(), spans: Vec::new(), surroundings }
+impl TextUnit {
+    pub(crate) const fn new(kind: UnitKind, boilerplate: Option<usize>) -> Self {
+        Self { kind, text: String::new(), spans: Vec::new(), boilerplate }
     }
 
     /// Adds text of a node, as it is.
@@ -78,7 +78,7 @@ impl Unit {
 
     /// Whether there is nothing to read in it.
     pub(crate) fn is_blank(&self) -> bool {
-        let is_empty = |c: char| c.is_whitespace() || matches!(self.shape, Shape::Row(_)) && c == '|';
+        let is_empty = |c: char| c.is_whitespace() || matches!(self.kind, UnitKind::Row(_)) && c == '|';
         self.text.chars().all(is_empty)
     }
 }

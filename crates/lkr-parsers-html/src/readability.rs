@@ -7,7 +7,7 @@ use dom_smoothie::{Config, Readability};
 
 use crate::{
     page::Page,
-    unit::{Shape, Span, Unit},
+    unit::{Span, TextUnit, UnitKind},
 };
 
 /// Pages with more nodes are not searched: the search takes copies of the page.
@@ -39,7 +39,7 @@ pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId
         .filter(|node| node.is_text())
         .map(|node| node.id)
         .collect();
-    holds_most(&nodes, page).then_some(nodes)
+    covers_most_text(&nodes, page).then_some(nodes)
 }
 
 /// Whether something that the search may take for the title is too long to be compared.
@@ -53,10 +53,10 @@ fn has_long_title(document: &Document) -> bool {
 
 /// Whether an article has most of the text that is worth reading: long units that are no links, and do not stand in
 /// what surrounds it.
-fn holds_most(nodes: &HashSet<NodeId>, page: &Page) -> bool {
-    let around = around(nodes, page);
+fn covers_most_text(nodes: &HashSet<NodeId>, page: &Page) -> bool {
+    let containers = containers(nodes, page);
     let (mut inside, mut all) = (0_usize, 0_usize);
-    for unit in page.units.iter().filter(|unit| unit.shape != Shape::Title) {
+    for unit in page.units.iter().filter(|unit| unit.kind != UnitKind::Title) {
         let (length, linked) = (length(unit, |_| true), length(unit, |span| span.is_linked));
         if length < MIN_UNIT_CHARS || linked * 2 > length {
             continue;
@@ -64,14 +64,14 @@ fn holds_most(nodes: &HashSet<NodeId>, page: &Page) -> bool {
         let read = length_of(unit, nodes);
         inside += read;
         // Where the innermost element has some of the article in it, so have those around it.
-        let is_surrounding = unit.surroundings.is_some_and(|element| !around.contains(&element));
-        all += if is_surrounding { read } else { length };
+        let is_boilerplate = unit.boilerplate.is_some_and(|element| !containers.contains(&element));
+        all += if is_boilerplate { read } else { length };
     }
     inside * 2 >= all
 }
 
 /// What looks like surroundings but has text of the article in it.
-fn around(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
+fn containers(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
     let of_article =
         page.units.iter().filter(|unit| unit.spans.iter().any(|span| nodes.contains(&span.node)));
     let mut found = HashSet::new();
@@ -85,16 +85,16 @@ fn around(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
 }
 
 /// The elements around a unit that look like surroundings.
-fn ancestors(page: &Page, unit: &Unit) -> impl Iterator<Item = usize> {
-    let outer = |element: &usize| page.surroundings.get(*element).copied().flatten();
-    std::iter::successors(unit.surroundings, outer)
+fn ancestors(page: &Page, unit: &TextUnit) -> impl Iterator<Item = usize> {
+    let outer = |element: &usize| page.boilerplate.get(*element).copied().flatten();
+    std::iter::successors(unit.boilerplate, outer)
 }
 
-fn length_of(unit: &Unit, nodes: &HashSet<NodeId>) -> usize {
+fn length_of(unit: &TextUnit, nodes: &HashSet<NodeId>) -> usize {
     length(unit, |span| nodes.contains(&span.node))
 }
 
 /// How many characters of a unit are of such spans.
-fn length(unit: &Unit, is_such: impl Fn(&Span) -> bool) -> usize {
+fn length(unit: &TextUnit, is_such: impl Fn(&Span) -> bool) -> usize {
     unit.parts().filter(|(_, span)| is_such(span)).map(|(text, _)| text.chars().count()).sum()
 }

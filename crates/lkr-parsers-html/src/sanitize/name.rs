@@ -5,7 +5,7 @@ const NAME_BYTES: usize = 16;
 
 /// The name of an element in lower case, with its traits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct TagName {
     bytes: [u8; NAME_BYTES],
     traits: u32,
 }
@@ -19,7 +19,7 @@ pub(super) const BARRIER: u32 = 1 << 2;
 /// It holds nothing and needs no end.
 pub(super) const VOID: u32 = 1 << 3;
 /// There is one of it, whatever a page holds.
-pub(super) const FRAME: u32 = 1 << 4;
+pub(super) const DOCUMENT: u32 = 1 << 4;
 /// Its content is text up to its own end.
 pub(super) const RAW: u32 = 1 << 5;
 /// It begins content that is no HTML.
@@ -40,11 +40,11 @@ const TERMS: u32 = 1 << 17;
 const OPTION: u32 = 1 << 18;
 const SELECT: u32 = 1 << 19;
 
-impl Name {
+impl TagName {
     pub(super) fn new(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES];
-        for (byte, from) in bytes.iter_mut().zip(name.bytes()) {
-            *byte = from.to_ascii_lowercase();
+        for (byte, copied_to) in bytes.iter_mut().zip(name.bytes()) {
+            *byte = copied_to.to_ascii_lowercase();
         }
         let mut found = Self { bytes, traits: 0 };
         found.traits = traits(found.as_str());
@@ -62,7 +62,7 @@ impl Name {
     }
 
     /// The traits of the open elements that give way to this one, and of those that keep it from looking further.
-    pub(super) const fn gives_way(&self) -> Option<(u32, u32)> {
+    pub(super) const fn implied_end(&self) -> Option<(u32, u32)> {
         match self.traits {
             own if own & ITEM != 0 => Some((ITEM, LIST | BARRIER)),
             own if own & TERM != 0 => Some((TERM, TERMS | BARRIER)),
@@ -94,7 +94,7 @@ fn traits(name: &str) -> u32 {
         "svg" | "math" => FOREIGN,
         "foreignobject" => INTEGRATION | BARRIER,
         "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => INTEGRATION,
-        "html" | "head" | "body" => FRAME,
+        "html" | "head" | "body" => DOCUMENT,
         _ => traits_of_text(name),
     }
 }

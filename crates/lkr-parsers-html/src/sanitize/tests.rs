@@ -2,20 +2,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn tame(html: &str) -> Tamed<'static> {
-    let Tamed { html, is_cut } = super::tame(html, MAX_TAGS);
-    Tamed { html: Cow::Owned(html.into_owned()), is_cut }
+fn sanitize(html: &str) -> Sanitized<'static> {
+    let Sanitized { html, is_truncated } = super::sanitize(html, MAX_TAGS);
+    Sanitized { html: Cow::Owned(html.into_owned()), is_truncated }
 }
 
 #[track_caller]
 fn same(html: &str) {
-    let tamed = tame(html);
-    assert!(!tamed.is_cut);
-    assert_eq!(tamed.html, html);
+    let sanitized = sanitize(html);
+    assert!(!sanitized.is_truncated);
+    assert_eq!(sanitized.html, html);
 }
 
 fn depth(html: &str) -> usize {
-    let document = dom_query::Document::from(html);
+    let document = dom_query::Document::copied_to(html);
     document.root().descendants_it().map(|node| node.ancestors_it(None).count()).max().unwrap_or_default()
 }
 
@@ -40,47 +40,47 @@ fn pages_stay_as_they_are() {
 #[test]
 fn depth_is_bounded_and_words_stay() {
     for unit in ["<div>", "<b>", "<span>", "<table><tr><td>", "<ul><li>", "<svg><g>", "<svg><title><div>"] {
-        let tamed = tame(&format!("{}hello</div> world", unit.repeat(5000)));
-        assert!(tamed.is_cut, "{unit}");
+        let sanitized = sanitize(&format!("{}hello</div> world", unit.repeat(5000)));
+        assert!(sanitized.is_truncated, "{unit}");
         // The parser adds elements of its own, such as the bodies of tables.
-        assert!(depth(&tamed.html) < 2 * MAX_DEPTH, "{unit}");
-        let text = dom_query::Document::from(&*tamed.html).text();
+        assert!(depth(&sanitized.html) < 2 * MAX_DEPTH, "{unit}");
+        let text = dom_query::Document::copied_to(&*sanitized.html).text();
         assert!(text.contains("hello") && text.contains("world"), "{unit}");
     }
-    let tamed = tame(&format!("{}a{}<p>b", "<div>".repeat(1000), "</div>".repeat(1000)));
-    assert!(tamed.html.ends_with("</div><p>b"));
-    assert_eq!(tamed.html.matches("</div>").count(), MAX_DEPTH);
+    let sanitized = sanitize(&format!("{}a{}<p>b", "<div>".repeat(1000), "</div>".repeat(1000)));
+    assert!(sanitized.html.ends_with("</div><p>b"));
+    assert_eq!(sanitized.html.matches("</div>").count(), MAX_DEPTH);
 }
 
 #[test]
 fn ends_in_scripts_do_not_hide_depth() {
-    let tamed = tame(&"<div><script></div></script>".repeat(2000));
-    assert!(depth(&tamed.html) < MAX_DEPTH + 10);
+    let sanitized = sanitize(&"<div><script></div></script>".repeat(2000));
+    assert!(depth(&sanitized.html) < MAX_DEPTH + 10);
 }
 
 #[test]
 fn attributes_are_bounded() {
     let many: String = (0..1000).map(|at| format!(" a{at}='>'")).collect();
-    let tamed = tame(&format!("<p{many}>words</p>")).html.into_owned();
-    assert!(tamed.ends_with(" a255='>'  >words</p>"));
+    let sanitized = sanitize(&format!("<p{many}>words</p>")).html.into_owned();
+    assert!(sanitized.ends_with(" a255='>'  >words</p>"));
 }
 
 #[test]
 fn formatting_is_opened_again_within_bounds() {
     let starts: String = (0..40).map(|at| format!("<b id={at}>")).collect();
-    let tamed = tame(&format!("{starts}{}", "<p>x".repeat(50_000)));
-    let document = dom_query::Document::from(&*tamed.html);
+    let sanitized = sanitize(&format!("{starts}{}", "<p>x".repeat(50_000)));
+    let document = dom_query::Document::copied_to(&*sanitized.html);
     assert!(document.tree.len() < 400_000, "{}", document.tree.len());
     assert_eq!(document.select("p").length(), 50_000);
 }
 
 #[test]
 fn tags_are_bounded() {
-    let tamed = super::tame("<p>a<b>b</b><p>c<!-- d --></p>e", 3);
-    assert_eq!((&*tamed.html, tamed.is_cut), ("<p>a<b>b</b> c e", true));
-    let strays = tame(&"<".repeat(MAX_STRAYS + 2)).html.into_owned();
-    assert!(strays.ends_with("<&lt;&lt;"));
-    assert_eq!(tame("a\0b\u{1}").html, "ab");
+    let sanitized = super::sanitize("<p>a<b>b</b><p>c<!-- d --></p>e", 3);
+    assert_eq!((&*sanitized.html, sanitized.is_truncated), ("<p>a<b>b</b> c e", true));
+    let stray_brackets = sanitize(&"<".repeat(MAX_STRAY_BRACKETS + 2)).html.into_owned();
+    assert!(stray_brackets.ends_with("<&lt;&lt;"));
+    assert_eq!(sanitize("a\0b\u{1}").html, "ab");
 }
 
 #[test]
@@ -95,15 +95,15 @@ fn comments_end_where_they_do() {
         ("<!-->a", 5),
         ("<!--->a", 6),
     ] {
-        assert_eq!(comment(text), length, "{text}");
+        assert_eq!(comment_end(text), length, "{text}");
     }
 }
 
 #[test]
 fn a_tag_without_an_end_is_no_text() {
-    let tamed = tame("words<a href='x");
-    assert_eq!((&*tamed.html, tamed.is_cut), ("words", true));
-    assert_eq!(tame(&"<a ".repeat(100_000)).html, "");
+    let sanitized = sanitize("words<a href='x");
+    assert_eq!((&*sanitized.html, sanitized.is_truncated), ("words", true));
+    assert_eq!(sanitize(&"<a ".repeat(100_000)).html, "");
 }
 
 proptest! {
@@ -115,6 +115,6 @@ proptest! {
         ),
     ) {
         let html = parts.concat();
-        prop_assert_eq!(&*tame(&html).html, html.as_str());
+        prop_assert_eq!(&*sanitize(&html).html, html.as_str());
     }
 }
