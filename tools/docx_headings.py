@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Compare the headings that a parser found in DOCX files with those that their styles make.
+"""Compare the headings that a parser found in DOCX files with their heading styles.
 
 usage: docx_headings.py DIR [FILES]
-DIR holds NAME.docx.json as `lkr parse FILES --out DIR --json` writes it; FILES is the folder of the files themselves
-(default: the shared test data).
+DIR contains NAME.docx.json, written by `lkr parse FILES --out DIR --json`; FILES is the folder of the DOCX files (default:
+the shared test data).
 
-A paragraph of the body counts as a heading of level N where its style, or one that the style is based on, is named
-"Heading N". Needs python-docx.
+A body paragraph is a heading of level N if its style, or a style it is based on, is named "Heading N". Needs python-docx.
 """
 import collections
 import json
@@ -19,7 +18,7 @@ FILES = pathlib.Path(__file__).resolve().parent.parent.parent / "shared" / "data
 
 
 def level(style):
-    """The level of a style; 0 where its paragraphs are no headings."""
+    """The heading level of a style; 0 if it is not a heading style."""
     for _ in range(64):
         if style is None:
             return 0
@@ -34,10 +33,10 @@ def level(style):
 
 
 def expected(path):
-    """The headings of a file as level and words; None where python-docx cannot read it."""
+    """The headings of a file as level and words; None if python-docx cannot read it."""
     try:
         document = docx.Document(path)
-    except Exception as error:  # whatever it says: the file is no measure then
+    except Exception as error:  # any error: the file cannot be compared
         print(f"skipped: {path.name}: {error}", file=sys.stderr)
         return None
     found = []

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How many outline entries of PDF files come back as headings.
+"""Measure how many outline entries of PDF files become headings.
 
 usage: outline_recall.py PDFS JSONS [--worst N]
 
-PDFS is a folder of PDF files, JSONS one with NAME.pdf.json for each, as `lkr parse PDFS --out JSONS --json` writes it.
-An entry that leads to a page counts as found where a heading on that page has its title, white space and case aside;
-"level" counts those whose level is the entry's depth, too. Needs pypdf.
+PDFS is a folder of PDF files, JSONS one with NAME.pdf.json for each, written by `lkr parse PDFS --out JSONS --json`.
+An entry that points to a page counts as found if a heading on that page has its title, ignoring white space and case;
+"level" counts those whose level equals the entry's depth, too. Needs pypdf.
 """
 import argparse
 import json

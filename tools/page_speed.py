@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How many pages a second the PDF plugins read, beside pdftotext where it is installed.
+"""Measure the pages a second of the PDF plugins, and of pdftotext if it is installed.
 
 usage: page_speed.py LKR FILES PDF [--pdfium LIBRARY] [--pages 300] [--runs 3]
 
-LKR is the program, FILES a folder laid out like the shared test data, and PDF the name of the file of so many pages
-that is made of pages of files there whose reference has at least 1,000 characters, up to three of each, again and
-again. The programs take turns; the fastest run of each counts, from its start to its end, and none that left pages
-out because its time was over. CPU time is that of all its processes. Needs pypdf.
+LKR is the program, FILES a folder laid out like the shared test data, and PDF the file to create: up to three pages of each
+file whose reference has at least 1,000 characters, repeated up to the number of pages. The programs alternate; the fastest
+run of each counts, from start to exit, unless it left out pages because its time limit expired. CPU time includes all child
+processes. Needs pypdf.
 """
 import argparse
 import logging
@@ -29,7 +29,7 @@ def sources(files):
             reader = pypdf.PdfReader(path, strict=False)
             if not reader.is_encrypted:
                 yield from reader.pages[:3]
-        except Exception:  # whatever it says: another file has pages too
+        except Exception:  # any error: other files have pages, too
             continue
 
 

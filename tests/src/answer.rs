@@ -1,19 +1,19 @@
 use serde_json::Value;
 
-/// What the server answered.
+/// A response of the server.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The raw body.
     pub body: Vec<u8>,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub json: Value,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn new(status: u16, headers: Vec<(String, String)>, body: Vec<u8>) -> Self {
         let json = serde_json::from_slice(&body).unwrap_or_default();
         Self { status, headers, body, json }
@@ -28,7 +28,7 @@ impl Answer {
     /// The code of the envelope.
     ///
     /// # Panics
-    /// Where there is no envelope of exactly the four keys, or its request id is not that of the header.
+    /// If the body is not an envelope of exactly four keys, or its request id differs from the header's.
     #[must_use]
     pub fn code(&self) -> u64 {
         let keys: Vec<&String> =
@@ -38,7 +38,7 @@ impl Answer {
                 && ["code", "message", "data", "request_id"]
                     .iter()
                     .all(|&key| keys.iter().any(|k| *k == key)),
-            "no envelope: {} {}",
+            "not an envelope: {} {}",
             self.status,
             String::from_utf8_lossy(&self.body)
         );
@@ -52,10 +52,10 @@ impl Answer {
         self.json["message"].as_str().unwrap_or_default()
     }
 
-    /// The payload of an answer that went well.
+    /// The payload of a successful response.
     ///
     /// # Panics
-    /// Where it did not.
+    /// If the response is an error.
     #[must_use]
     #[track_caller]
     pub fn data(&self) -> &Value {
@@ -63,10 +63,10 @@ impl Answer {
         &self.json["data"]
     }
 
-    /// Checks that it is this refusal.
+    /// Checks that the response is this error.
     ///
     /// # Panics
-    /// Where it is not.
+    /// If it is not.
     #[track_caller]
     pub fn refused(&self, code: u64, status: u16) {
         let got = (self.code(), self.status);

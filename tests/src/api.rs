@@ -1,4 +1,4 @@
-//! What is asked of a server.
+//! Requests to a server.
 
 use std::{
     thread,
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use ureq::{Body, http};
 
 use crate::{
-    Answer, Server,
-    server::{ADMIN_PASSWORD, PATIENCE},
+    Response, Server,
+    server::{ADMIN_PASSWORD, TIMEOUT},
 };
 
 impl Server {
@@ -23,50 +23,50 @@ impl Server {
         })
     }
 
-    /// Asks for what is at `path` below `/api/v1`.
+    /// Sends a GET for `path` below `/api/v1`.
     #[must_use]
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Response {
         self.call("GET", path, None, None)
     }
 
-    /// Sends JSON, as nobody in particular.
+    /// Sends JSON without a credential.
     #[must_use]
-    pub fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Response {
         self.call("POST", path, Some(body), None)
     }
 
     /// Sends a request to `path` below `/api/v1`.
     ///
     /// # Panics
-    /// Where no answer comes.
+    /// If no response arrives.
     #[must_use]
-    pub fn call(&self, method: &str, path: &str, body: Option<&Value>, token: Option<&str>) -> Answer {
+    pub fn call(&self, method: &str, path: &str, body: Option<&Value>, token: Option<&str>) -> Response {
         let answer = self.try_call(method, &format!("/api/v1{path}"), body, token);
         answer.unwrap_or_else(|e| panic!("{method} {path}: {e}\n{}", self.log()))
     }
 
-    /// Sends a request to `path`, from the root on, of a server that may not be there.
+    /// Sends a request to `path` from the root, to a server that may be down.
     pub fn try_call(
         &self,
         method: &str,
         path: &str,
         body: Option<&Value>,
         token: Option<&str>,
-    ) -> Result<Answer, ureq::Error> {
+    ) -> Result<Response, ureq::Error> {
         let mut headers = Vec::new();
         headers.extend(token.map(|token| ("Authorization", format!("Bearer {token}"))));
         headers.extend(body.map(|_| ("Content-Type", "application/json".to_owned())));
         self.try_send(method, path, &headers, body.map(|body| body.to_string().into_bytes()))
     }
 
-    /// Sends any body with any headers to `path`, from the root on.
+    /// Sends any body with any headers to `path` from the root.
     pub fn try_send(
         &self,
         method: &str,
         path: &str,
         headers: &[(&str, String)],
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, ureq::Error> {
+    ) -> Result<Response, ureq::Error> {
         let url = format!("http://127.0.0.1:{}{path}", self.port());
         let mut request = http::Request::builder().method(method).uri(url);
         for (key, value) in headers {
@@ -78,7 +78,7 @@ impl Server {
         }
     }
 
-    /// Accepts a document as admin and answers its task.
+    /// Submits a document as admin and returns its task.
     #[must_use]
     pub fn submit(&self, document: &Value) -> Value {
         let answer = self.call("POST", "/documents", Some(document), Some(self.admin()));
@@ -86,7 +86,7 @@ impl Server {
         answer.data().clone()
     }
 
-    /// Brings a document in and answers its id.
+    /// Ingests a document and returns its id.
     #[must_use]
     pub fn add(&self, document: &Value) -> String {
         let task = self.ended(self.submit(document)["task_id"].as_str().expect("an id"));
@@ -100,10 +100,10 @@ impl Server {
         self.get(&format!("/documents/tasks/{task_id}")).data().clone()
     }
 
-    /// Waits until a task has ended, and answers it.
+    /// Waits until a task has ended, and returns it.
     ///
     /// # Panics
-    /// Where it does not end.
+    /// If it does not end.
     #[must_use]
     pub fn ended(&self, task_id: &str) -> Value {
         self.until(|| {
@@ -112,22 +112,22 @@ impl Server {
         })
     }
 
-    /// Waits for something.
+    /// Waits until `poll` returns a value.
     ///
     /// # Panics
-    /// Where it does not come in two minutes.
-    pub fn until<T>(&self, look: impl Fn() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    /// If that takes more than two minutes.
+    pub fn until<T>(&self, poll: impl Fn() -> Option<T>) -> T {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(seen) = look() {
+            if let Some(seen) = poll() {
                 return seen;
             }
-            assert!(Instant::now() < deadline, "it did not come:\n{}", self.log());
+            assert!(Instant::now() < deadline, "timed out:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// What a search finds.
+    /// The data of a search response.
     #[must_use]
     pub fn search(&self, request: &Value) -> Value {
         self.post("/search", request).data().clone()
@@ -148,11 +148,11 @@ impl Server {
     }
 }
 
-fn read(mut response: http::Response<Body>) -> Result<Answer, ureq::Error> {
+fn read(mut response: http::Response<Body>) -> Result<Response, ureq::Error> {
     let status = response.status().as_u16();
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers =
         response.headers().iter().map(|(key, value)| (key.as_str().to_owned(), text(value))).collect();
     let body = response.body_mut().with_config().limit(1 << 30).read_to_vec()?;
-    Ok(Answer::new(status, headers, body))
+    Ok(Response::new(status, headers, body))
 }

@@ -6,11 +6,11 @@ use std::{
     time::SystemTime,
 };
 
-/// The server to be tested: the one that `LKR_BIN` names, else that of the profile that the tests were built with. It
-/// is built first where it is older than a source, as where the tests are run alone.
+/// The server under test: the one that `LKR_BIN` names, otherwise that of the tests' own profile. It
+/// is built first if it is older than a source file, which happens when these tests run alone.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn server_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
@@ -18,24 +18,36 @@ pub fn server_binary() -> &'static Path {
         Some(named) => {
             fs::canonicalize(&named).unwrap_or_else(|e| panic!("LKR_BIN {}: {e}", named.display()))
         }
-        None => built("lkr-server", "lkr-server"),
+        None => linked_as_server(cli_binary()),
     })
 }
 
-/// The command line `lkr`, built as the server is.
+/// The executable `lkr` of the tests' own profile.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn cli_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| built("lkr-cli", "lkr"))
+    BINARY.get_or_init(|| built("lkr-bin", "lkr"))
+}
+
+/// Hard-links `lkr-server` to `lkr`, which is the server under that name. Other tests may do the same concurrently.
+fn linked_as_server(program: &Path) -> PathBuf {
+    let server = program.with_file_name("lkr-server");
+    let new = program.with_file_name(format!(".lkr-server.{}", std::process::id()));
+    let _ = fs::remove_file(&new);
+    fs::hard_link(program, &new).expect("the server's name beside lkr");
+    fs::rename(&new, &server).expect("the server's name");
+    // A rename between two links of one file leaves both.
+    let _ = fs::remove_file(&new);
+    server
 }
 
 /// The root of the workspace.
 ///
 /// # Panics
-/// Never: the tests lie in it.
+/// Never: the tests are in it.
 #[must_use]
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
@@ -53,7 +65,7 @@ fn built(package: &str, name: &str) -> PathBuf {
     binary
 }
 
-/// Builds all programs, so that what they stand on is built with the same features as for the tests, and not twice.
+/// Builds all programs, so that dependencies have the same features as for the tests and are not built twice.
 fn build(profile: &Path) {
     let profile = match profile.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -62,16 +74,16 @@ fn build(profile: &Path) {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["build", "--quiet", "--workspace", "--bins", "--profile", profile];
     let mut command = Command::new(cargo);
-    // What cargo says of this test would be news to build scripts, which then run again.
-    for (said, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
-        command.env_remove(said);
+    // Variables that cargo sets for this test would make build scripts run again.
+    for (printed, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
+        command.env_remove(printed);
     }
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
     let status = command.args(args).current_dir(workspace()).status();
-    assert!(status.is_ok_and(|status| status.success()), "it does not build: cargo build --workspace");
+    assert!(status.is_ok_and(|status| status.success()), "the build failed: cargo build --workspace");
 }
 
-/// Whether a program is not there, or older than a file that it was made of: cargo writes these down beside it.
+/// Whether a program is missing or older than one of its sources, which cargo lists in a file beside it.
 fn is_stale(binary: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let (Some(built), Ok(sources)) = (changed(binary), fs::read_to_string(binary.with_extension("d"))) else {
@@ -80,7 +92,7 @@ fn is_stale(binary: &Path) -> bool {
     sources_in(&sources).any(|source| changed(&source).is_none_or(|time: SystemTime| time > built))
 }
 
-/// The files after the colon, with spaces in their names escaped, as in a rule of make.
+/// The files after the colon of a make rule, in which spaces in names are escaped.
 fn sources_in(rule: &str) -> impl Iterator<Item = PathBuf> {
     let (_, sources) = rule.trim_end().split_once(": ").unwrap_or_default();
     let marked = sources.replace("\\ ", "\0");
@@ -93,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_stand_behind_the_colon() {
+    fn sources_are_listed_after_the_colon() {
         let sources: Vec<_> = sources_in("/t/debug/lkr: /a/b.rs /c\\ d/e.toml\n").collect();
         assert_eq!(sources, [Path::new("/a/b.rs"), Path::new("/c d/e.toml")]);
         assert_eq!(sources_in("/t/debug/lkr:\n").count(), 0);

@@ -1,4 +1,4 @@
-//! What becomes of the graphs of a stopped server.
+//! Damage to the graphs of a stopped server.
 
 use std::{
     fs::{self, File},
@@ -8,14 +8,14 @@ use std::{
 
 use crate::{Seed, Server};
 
-/// What can be done to the folder of a graph.
+/// The number of kinds of damage.
 const KINDS: u64 = 5;
 
-/// Damages the graphs of a server that does not run: files cut off, gone, with other bytes, or the wrong mark on them.
-/// Answers how many there were.
+/// Damages the graphs of a stopped server: truncates or removes files, flips bytes, or changes the lineage mark.
+/// Returns the number of graphs.
 ///
 /// # Panics
-/// Where a file cannot be changed.
+/// If a file cannot be changed.
 pub fn damage_graphs(server: &Server, seed: &mut Seed) -> usize {
     let graphs = graphs(&server.data_dir());
     for folder in &graphs {
@@ -24,7 +24,7 @@ pub fn damage_graphs(server: &Server, seed: &mut Seed) -> usize {
     graphs.len()
 }
 
-/// The folders of the graphs that there are.
+/// The folders of all graphs.
 fn graphs(data_dir: &Path) -> Vec<PathBuf> {
     let Ok(folders) = fs::read_dir(data_dir.join("store/graph")) else { return Vec::new() };
     let folders = folders.map(|folder| folder.expect("a folder").path());
@@ -35,18 +35,18 @@ fn damage(folder: &Path, seed: &mut Seed) {
     let data = folder.join("data.mdb");
     let length = fs::metadata(&data).expect("its length").len();
     match seed.below(KINDS) {
-        0 => fs::remove_dir_all(folder).expect("it goes"),
+        0 => fs::remove_dir_all(folder).expect("remove folder"),
         1 => {
             let file = File::options().write(true).open(&data).expect("a graph");
-            file.set_len(seed.below(length + 1)).expect("it is cut off");
+            file.set_len(seed.below(length + 1)).expect("truncate");
         }
-        2 => fs::write(folder.join("lineage"), "of something else").expect("another mark"),
+        2 => fs::write(folder.join("lineage"), "of another store").expect("write lineage"),
         3 => flip(&data, 1, length, seed),
         _ => flip(&data, 1 + length / 20_000, length, seed),
     }
 }
 
-/// Flips a bit of so many bytes.
+/// Flips one bit in each of `count` bytes.
 fn flip(path: &Path, count: u64, length: u64, seed: &mut Seed) {
     let mut file = File::options().read(true).write(true).open(path).expect("a graph");
     for _ in 0..count {

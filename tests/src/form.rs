@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use crate::{Answer, Server};
+use crate::{Response, Server};
 
 const BOUNDARY: &str = "lkr-form-boundary-7b1d";
 
@@ -8,21 +8,21 @@ impl Server {
     /// Uploads a file as admin.
     ///
     /// # Panics
-    /// Where no answer comes.
+    /// If no response arrives.
     #[must_use]
-    pub fn upload(&self, name: &str, bytes: &[u8]) -> Answer {
+    pub fn upload(&self, name: &str, bytes: &[u8]) -> Response {
         let answer = self.try_upload(name, bytes, &[], self.admin());
         answer.unwrap_or_else(|e| panic!("upload of {name}: {e}\n{}", self.log()))
     }
 
-    /// Uploads a file to a server that may not be there, with other parts of the form before it.
+    /// Uploads a file to a server that may be down, with other form parts before it.
     pub fn try_upload(
         &self,
         name: &str,
         bytes: &[u8],
         parts: &[(&str, &str)],
         token: &str,
-    ) -> Result<Answer, ureq::Error> {
+    ) -> Result<Response, ureq::Error> {
         let mut body = Vec::with_capacity(bytes.len() + 1024);
         for (part, text) in parts {
             write!(

@@ -22,10 +22,10 @@ mod settle;
 mod small_disk;
 mod watch;
 
-pub use answer::Answer;
+pub use answer::Response;
 pub use binary::{cli_binary, server_binary, workspace};
 pub use damage::damage_graphs;
-pub use load::{Death, Load, Outcome, Rewrite, RewriteKind, Standing};
+pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;
 pub use raw::{exchange, exchange_in_parts, exchange_on};
 pub use receiver::{Delivery, Receiver};
@@ -33,4 +33,4 @@ pub use seed::Seed;
 pub use server::{ADMIN_PASSWORD, Server, free_port};
 pub use settle::{ByLayer, assert_consistent, assert_nothing_left, stored};
 pub use small_disk::SmallDisk;
-pub use watch::Watch;
+pub use watch::WatchedDocuments;

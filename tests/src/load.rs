@@ -10,37 +10,37 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Answer, Seed, Server, Watch};
+use crate::{Response, Seed, Server, WatchedDocuments};
 
-/// How many add documents at once.
+/// The number of threads that add documents.
 const ADDING: usize = 3;
 
-/// Adds, deletes, replaces and changes at random, and a ledger of what the server said to them.
+/// Random adds, deletes, replacements and changes, with a ledger of the server's answers.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// Whether the server may find no room for what it is sent.
+    /// Whether the disk may be full.
     disk_fills: bool,
     count: AtomicU64,
-    ledger: Mutex<BTreeMap<u64, Outcome>>,
+    ledger: Mutex<BTreeMap<u64, LedgerEntry>>,
 }
 
 /// How a server dies.
 #[derive(Debug, Clone, Copy)]
-pub enum Death {
+pub enum Termination {
     /// It is killed after this time.
     After(Duration),
-    /// It ends itself where it was told to; where it does not come there in this time, it is killed.
-    OfItself(Duration),
+    /// It ends at its fail point; if it does not reach it in this time, it is killed.
+    AtFailPoint(Duration),
 }
 
-impl Death {
+impl Termination {
     fn await_on(self, server: &Server) {
         match self {
             Self::After(time) => {
                 thread::sleep(time);
-                assert!(!server.has_ended(), "it ended by itself:\n{}", server.log());
+                assert!(!server.has_ended(), "the server ended by itself:\n{}", server.log());
             }
-            Self::OfItself(time) => {
+            Self::AtFailPoint(time) => {
                 let deadline = Instant::now() + time;
                 while !server.has_ended() && Instant::now() < deadline {
                     thread::sleep(Duration::from_millis(5));
@@ -50,64 +50,64 @@ impl Death {
     }
 }
 
-/// What is known of one document.
+/// What the ledger knows of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// The task that its 202 named; none where the server was killed before it answered.
+pub struct LedgerEntry {
+    /// The task of its 202; none if the server was killed before it answered.
     pub task_id: Option<String>,
-    /// Whether it was refused for want of room: then nothing of it may be there.
+    /// Whether it was refused because the disk was full; then nothing of it may be stored.
     pub refused: bool,
     /// Whether a delete of it was sent.
     pub delete_sent: bool,
     /// Whether a delete of it was answered.
     pub deleted: bool,
-    /// What was done to it besides, one after another.
+    /// Its replacements and changes, in order.
     pub rewrites: Vec<Rewrite>,
 }
 
 /// A replacement or change of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
-    /// What it was.
+    /// Its kind.
     pub kind: RewriteKind,
-    /// The number that the document carries after it.
+    /// The number that the document carries afterwards.
     pub number: u64,
-    /// Whether it was answered; where it was not, the server was killed, and it may have been done or not.
+    /// Whether it was answered; otherwise the server was killed, and it may be in force or not.
     pub answered: bool,
-    /// The task that its 202 named.
+    /// The task of its 202.
     pub task_id: Option<String>,
 }
 
-/// What is done to a document.
+/// The kind of a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RewriteKind {
-    /// Its text is replaced by one that names the number as its version; its metadata go.
+    /// The text is replaced by one that states the number as its version; the metadata are cleared.
     Put,
-    /// Its metadata get the number as their mark.
+    /// The metadata get the number as their mark.
     Patch,
 }
 
-/// How a document may stand: the version that its text names, and its mark.
-pub type Standing = (u64, Option<u64>);
+/// A possible state of a document: the version that its text states, and its mark.
+pub type DocumentVersion = (u64, Option<u64>);
 
-impl Outcome {
-    /// How the document may stand after all that was done to it: what was answered is in force, and what was not may
-    /// be. A change that came after a replacement outlasts it, however late that becomes visible.
+impl LedgerEntry {
+    /// The possible states after all rewrites: answered ones are in force, unanswered ones may
+    /// be. A change that was accepted after a replacement survives it, however late the replacement is published.
     #[must_use]
-    pub fn standings(&self) -> BTreeSet<Standing> {
-        let mut standings = BTreeSet::from([(0, None)]);
+    pub fn possible_versions(&self) -> BTreeSet<DocumentVersion> {
+        let mut possible_versions = BTreeSet::from([(0, None)]);
         for Rewrite { kind, number, answered, .. } in &self.rewrites {
-            let after = standings.iter().map(|(version, _)| match kind {
+            let after = possible_versions.iter().map(|(version, _)| match kind {
                 RewriteKind::Put => (*number, None),
                 RewriteKind::Patch => (*version, Some(*number)),
             });
-            let after: BTreeSet<Standing> = after.collect();
+            let after: BTreeSet<DocumentVersion> = after.collect();
             match answered {
-                true => standings = after,
-                false => standings.extend(after),
+                true => possible_versions = after,
+                false => possible_versions.extend(after),
             }
         }
-        standings
+        possible_versions
     }
 }
 
@@ -118,18 +118,24 @@ impl Load {
         Self { disk_fills: true, ..Self::default() }
     }
 
-    /// Adds, deletes, replaces and changes until the server dies amid that, and searches meanwhile.
-    pub fn until_dead(&self, server: &Server, watch: &Watch, death: Death, seed: &mut Seed) {
+    /// Runs the load and the searches until the server dies.
+    pub fn until_terminated(
+        &self,
+        server: &Server,
+        watch: &WatchedDocuments,
+        death: Termination,
+        seed: &mut Seed,
+    ) {
         self.during(server, watch, seed, || {
             death.await_on(server);
             server.kill();
         });
     }
 
-    /// Adds, deletes, replaces and changes as long as `work` goes on, and searches meanwhile.
-    pub fn during(&self, server: &Server, watch: &Watch, seed: &mut Seed, work: impl FnOnce()) {
+    /// Runs the load and the searches while `work` runs.
+    pub fn during(&self, server: &Server, watch: &WatchedDocuments, seed: &mut Seed, work: impl FnOnce()) {
         let over = AtomicBool::new(false);
-        // The token is had first: what comes then may fail at any moment.
+        // The token comes first, because later requests may fail at any moment.
         let token = server.admin();
         thread::scope(|scope| {
             for _ in 0..ADDING {
@@ -158,14 +164,14 @@ impl Load {
                     while !over_too.load(Ordering::Relaxed) && watch.search(server, &mut forked) {}
                 },
             );
-            // Also where it fails: nobody would stop then.
-            let _over = OnDrop(|| over.store(true, Ordering::Relaxed));
+            // Stops the threads if `work` panics, too.
+            let _over = DropGuard(|| over.store(true, Ordering::Relaxed));
             work();
         });
     }
 
-    /// What is known of every document, by its number.
-    pub fn ledger(&self) -> MutexGuard<'_, BTreeMap<u64, Outcome>> {
+    /// The ledger, by number of document.
+    pub fn ledger(&self) -> MutexGuard<'_, BTreeMap<u64, LedgerEntry>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,7 +181,7 @@ impl Load {
         format!("load:{number}")
     }
 
-    /// A word that stands in this document alone.
+    /// A word that only this document contains.
     #[must_use]
     pub fn word(mut number: u64) -> String {
         let mut letters = String::from("zq");
@@ -186,12 +192,12 @@ impl Load {
         letters + "qz"
     }
 
-    /// Sends one more document; false where the server is gone.
+    /// Sends one more document; false if the server is down.
     fn add(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        self.ledger().insert(number, Outcome::default());
+        self.ledger().insert(number, LedgerEntry::default());
         let (text, source) = (text(number, 0, seed), Self::source(number));
-        // Some come as files.
+        // Some are uploaded as files.
         let answer = if number.is_multiple_of(3) {
             server.try_upload("report.md", text.as_bytes(), &[("source", &source)], token)
         } else {
@@ -210,7 +216,7 @@ impl Load {
         true
     }
 
-    /// Deletes a document that was accepted, whatever has become of it; false where the server is gone.
+    /// Deletes an accepted document in whatever state; false if the server is down.
     fn delete(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         thread::sleep(Duration::from_millis(seed.below(30)));
         let Some((number, task_id)) = self.pick(seed) else { return true };
@@ -230,7 +236,7 @@ impl Load {
         true
     }
 
-    /// Replaces or changes a document that may be live by now; false where the server is gone. One thread does so, one
+    /// Replaces or changes a document that may be live by now; false if the server is down. Called by one thread, one rewrite
     /// after another.
     fn rewrite(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         thread::sleep(Duration::from_millis(seed.below(15)));
@@ -251,7 +257,7 @@ impl Load {
         let answer = server.try_call(method, &path, Some(&body), Some(token));
         let Ok(answer) = answer else { return false };
         self.change(number, |outcome| match answer.status {
-            // It is not live yet, or not any more.
+            // It is not live.
             404 => drop(outcome.rewrites.pop()),
             _ if self.has_no_room(&answer) => drop(outcome.rewrites.pop()),
             200 | 202 => {
@@ -265,12 +271,12 @@ impl Load {
         true
     }
 
-    /// Whether it was refused because the disk is full.
-    pub(crate) fn has_no_room(&self, answer: &Answer) -> bool {
+    /// Whether the response reports a full disk.
+    pub(crate) fn has_no_room(&self, answer: &Response) -> bool {
         self.disk_fills && answer.status == 500 && answer.json["code"] == 2000
     }
 
-    /// One of the last documents that were accepted, so that some are still pending or running.
+    /// One of the documents accepted last, so that some are still pending or running.
     fn pick(&self, seed: &mut Seed) -> Option<(u64, String)> {
         let ledger = self.ledger();
         let accepted: Vec<_> = ledger
@@ -284,25 +290,25 @@ impl Load {
         accepted.into_iter().nth(place as usize)
     }
 
-    fn change(&self, number: u64, change: impl FnOnce(&mut Outcome)) {
+    fn change(&self, number: u64, change: impl FnOnce(&mut LedgerEntry)) {
         change(self.ledger().entry(number).or_default());
     }
 }
 
-struct OnDrop<F: Fn()>(F);
+struct DropGuard<F: Fn()>(F);
 
-impl<F: Fn()> Drop for OnDrop<F> {
+impl<F: Fn()> Drop for DropGuard<F> {
     fn drop(&mut self) {
         (self.0)();
     }
 }
 
-/// The document that a task works on.
+/// The document of a task.
 pub(crate) fn doc_id_of(task: &Value) -> String {
     task["doc_id"].as_str().expect("a task names its document").to_owned()
 }
 
-/// A document of one to six sections, which names its version.
+/// A document of one to seven sections, which states its version.
 fn text(number: u64, version: u64, seed: &mut Seed) -> String {
     let mut text = format!("# Report {number}\n\nIt is about {}, version {version}.\n", Load::word(number));
     for section in 0..=seed.below(6) {
@@ -323,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_differ() {
+    fn words_of_documents_are_distinct() {
         let words: std::collections::HashSet<String> = (0..2000).map(Load::word).collect();
         assert_eq!(words.len(), 2000);
     }

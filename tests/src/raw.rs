@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use crate::Answer;
+use crate::Response;
 
 /// Sends bytes as they are to a port of this machine and reads the answer until the server ends the connection, or
 /// nothing comes for half a minute.
@@ -12,7 +12,7 @@ use crate::Answer;
 /// # Panics
 /// Where the server does not answer in HTTP.
 #[must_use]
-pub fn exchange(port: u16, request: &[u8]) -> Answer {
+pub fn exchange(port: u16, request: &[u8]) -> Response {
     exchange_in_parts(port, request, || &[])
 }
 
@@ -21,7 +21,7 @@ pub fn exchange(port: u16, request: &[u8]) -> Answer {
 /// # Panics
 /// Where the server does not answer in HTTP.
 #[must_use]
-pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Answer {
+pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Response {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set timeout");
     // A refusal may come before the whole request was taken.
@@ -29,12 +29,12 @@ pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &
     let _ = stream.write_all(second());
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    parse(&bytes).unwrap_or_else(|| panic!("no HTTP: {:?}", String::from_utf8_lossy(&bytes)))
+    parse(&bytes).unwrap_or_else(|| panic!("not HTTP: {:?}", String::from_utf8_lossy(&bytes)))
 }
 
 /// Sends a request over a connection that may be used again, and reads its answer; `None` where the server ends the
 /// connection before the answer is whole, or nothing comes for half a minute.
-pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Answer> {
+pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Response> {
     stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
     stream.write_all(request).ok()?;
     let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
@@ -42,7 +42,7 @@ pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Answer> {
         let read = stream.read(&mut part).ok().filter(|&read| read > 0)?;
         bytes.extend_from_slice(part.get(..read)?);
         let answer = parse(&bytes);
-        let whole = |answer: &Answer| {
+        let whole = |answer: &Response| {
             let length = answer.header("content-length").and_then(|length| length.parse().ok());
             length.is_some_and(|length: usize| answer.body.len() >= length)
         };
@@ -52,12 +52,12 @@ pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Answer> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<Response> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let (head, body) = bytes.split_at_checked(end)?;
     let mut lines = std::str::from_utf8(head).ok()?.lines();
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
     let header =
         |line: &str| line.split_once(": ").map(|(key, value)| (key.to_lowercase(), value.to_owned()));
-    Some(Answer::new(status, lines.filter_map(header).collect(), body.get(4..)?.to_vec()))
+    Some(Response::new(status, lines.filter_map(header).collect(), body.get(4..)?.to_vec()))
 }

@@ -1,4 +1,4 @@
-//! Whoever webhooks are told to.
+//! A receiver of webhooks.
 
 use std::{
     io::{Read, Write},
@@ -12,9 +12,9 @@ use lkr_domain::hex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::server::PATIENCE;
+use crate::server::TIMEOUT;
 
-/// A server that keeps what is posted to it.
+/// A server that records what is posted to it.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     port: u16,
@@ -27,7 +27,7 @@ struct Shared {
     deliveries: Vec<Delivery>,
 }
 
-/// What was posted.
+/// A recorded delivery.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// The first line.
@@ -41,7 +41,7 @@ impl Receiver {
     /// A receiver that answers 200.
     ///
     /// # Panics
-    /// Where it cannot listen.
+    /// If it cannot listen.
     #[must_use]
     pub fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -58,7 +58,7 @@ impl Receiver {
         receiver
     }
 
-    /// From now on it answers so: a status, perhaps with headers; empty, it keeps who calls waiting.
+    /// Sets the response: a status, perhaps with headers. An empty one leaves callers waiting.
     pub fn answer(&self, answer: &str) {
         self.shared().answer = answer.to_owned();
     }
@@ -69,7 +69,7 @@ impl Receiver {
         format!("http://127.0.0.1:{}/hook", self.port)
     }
 
-    /// All that was posted so far.
+    /// All deliveries so far.
     #[must_use]
     pub fn deliveries(&self) -> Vec<Delivery> {
         self.shared().deliveries.clone()
@@ -78,15 +78,15 @@ impl Receiver {
     /// Waits for a delivery.
     ///
     /// # Panics
-    /// Where it does not come in two minutes.
+    /// If that takes more than two minutes.
     #[must_use]
     pub fn wait_for(&self, is_it: impl Fn(&Delivery) -> bool) -> Delivery {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(delivery) = self.deliveries().into_iter().find(&is_it) {
                 return delivery;
             }
-            assert!(Instant::now() < deadline, "it is not among {:?}", self.deliveries());
+            assert!(Instant::now() < deadline, "no such delivery among {:?}", self.deliveries());
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -111,7 +111,7 @@ impl Receiver {
 }
 
 impl Delivery {
-    /// A header, by its name in lower case; empty where it is not there.
+    /// A header by its name in lower case; empty if absent.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(key, _)| key == name);
@@ -121,13 +121,13 @@ impl Delivery {
     /// The body as JSON.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect("a body of JSON")
     }
 
-    /// Whether it is signed with this secret, some time in the last minutes.
+    /// Whether it has a valid signature with this secret, made in the last ten minutes.
     #[must_use]
     pub fn is_signed_with(&self, secret: &str) -> bool {
         let parts =
@@ -140,7 +140,7 @@ impl Delivery {
     }
 }
 
-/// HMAC-SHA256, by RFC 2104 and with nothing but a hash, so that it tells whether another implementation is right.
+/// HMAC-SHA256 by RFC 2104, written with the hash alone as an independent check of the server's implementation.
 fn hmac(secret: &[u8], message: &[u8]) -> String {
     let mut key = [0_u8; 64];
     let hashed = Sha256::digest(secret);

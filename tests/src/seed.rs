@@ -3,15 +3,15 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Random numbers that can be had again (SplitMix64).
+/// Reproducible random numbers (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// The seed in `LKR_TEST_SEED`, else one of the clock. It is printed, so that a failure can be repeated.
+    /// The seed of `LKR_TEST_SEED`, otherwise of the clock. It is printed, so that a failure can be reproduced.
     ///
     /// # Panics
-    /// Where `LKR_TEST_SEED` is no number.
+    /// If `LKR_TEST_SEED` is not a number.
     #[must_use]
     pub fn announce(test: &str) -> Self {
         let clock =
@@ -35,7 +35,7 @@ impl Seed {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.draw() % end
     }

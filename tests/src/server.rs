@@ -16,18 +16,18 @@ use crate::server_binary;
 /// The password of the account `admin`.
 pub const ADMIN_PASSWORD: &str = "correct horse battery 9";
 
-/// What a server logs: not each request, of which there are thousands.
+/// The log level of servers; thousands of requests are not logged one by one.
 const LOG: &str = "info,actix_server=warn,lkr_server::http=warn";
 
-/// How long a server may take until it is ready, a task until it ends, and the process until it is gone.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest a server may take to become ready, a task to end, and a process to exit.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A server on a folder of its own, which goes with it.
+/// A server with a folder of its own, which is removed on drop.
 #[derive(Debug)]
 pub struct Server {
     folder: TempDir,
     port: u16,
-    /// The data folder in `folder`, where the server is told of one.
+    /// The data folder in `folder`, if the server is given one.
     data: Option<&'static str>,
     environment: Vec<(String, String)>,
     process: Mutex<Option<Child>>,
@@ -36,19 +36,19 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that runs and is ready, without an embedding model.
+    /// A running server without an embedding model.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)])
     }
 
-    /// A server that runs and is ready, with these variables in its environment and no others of its own.
+    /// A running server with these variables in its environment and no other `LKR_` variables.
     #[must_use]
     pub fn start_with(environment: &[(&str, &str)]) -> Self {
         Self::start_in(Some("data"), environment)
     }
 
-    /// A server with a data folder as `fill` leaves it, which does not run yet.
+    /// A stopped server with a data folder that `fill` prepares.
     #[must_use]
     pub fn prepared(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
         let server = Self::stopped(Some("data"), environment);
@@ -65,11 +65,11 @@ impl Server {
 
     fn stopped(data: Option<&'static str>, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // Every request has a connection of its own: those of a killed server are of no use.
+        // Every request opens a connection, because those of a killed server are useless.
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_idle_connections(0)
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(TIMEOUT))
             .build();
         let mut server = Self {
             folder,
@@ -86,7 +86,7 @@ impl Server {
         server
     }
 
-    /// A server that runs and is ready, in an empty folder, told nothing but where to listen.
+    /// A running server in an empty folder, configured with nothing but its address.
     #[must_use]
     pub fn bare() -> Self {
         Self::start_in(None, &[])
@@ -98,19 +98,19 @@ impl Server {
         self.environment.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Starts the process and waits until it is ready; one that ran is killed first.
+    /// Starts the process and waits until it is ready; a running one is killed first.
     ///
     /// # Panics
-    /// Where it does not become ready.
+    /// If it does not become ready.
     pub fn restart(&self) {
-        assert!(self.restart_with(&[]), "it ended before it was ready:\n{}", self.log());
+        assert!(self.restart_with(&[]), "the server ended before it was ready:\n{}", self.log());
     }
 
-    /// [`restart`](Self::restart) of a server that is told to end itself when a point is reached for the n-th time:
-    /// `<point>:<n>`. Answers whether it became ready before.
+    /// [`restart`](Self::restart) of a server that ends itself when it reaches a fail point for the n-th time:
+    /// `<point>:<n>`. Returns whether it became ready before that.
     ///
     /// # Panics
-    /// Where it neither becomes ready nor ends.
+    /// If it neither becomes ready nor ends.
     pub fn restart_to_end_at(&self, point: &str) -> bool {
         self.restart_with(&[("FAIL_POINT", point)])
     }
@@ -125,7 +125,7 @@ impl Server {
             .stderr(log)
             .spawn();
         *self.process() = Some(child.expect("the server starts"));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.try_call("GET", "/readyz", None, None).is_ok_and(|answer| answer.status == 200) {
             if self.has_ended() {
                 return false;
@@ -136,15 +136,15 @@ impl Server {
         true
     }
 
-    /// Whether the process was started and has ended since.
+    /// Whether the process was started and has ended.
     ///
     /// # Panics
-    /// Where the system does not say.
+    /// If the system does not report its status.
     pub fn has_ended(&self) -> bool {
         self.process().as_mut().is_some_and(|process| process.try_wait().expect("a status").is_some())
     }
 
-    /// The command that starts a server on this folder and port.
+    /// The command that starts a server with this folder and port.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = bare_command(self.folder.path());
@@ -156,10 +156,10 @@ impl Server {
         command
     }
 
-    /// The memory of the process's own, in bytes: what is mapped from files is not counted.
+    /// The anonymous resident memory of the process in bytes; mapped files do not count.
     ///
     /// # Panics
-    /// Where it does not run.
+    /// If it does not run.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
@@ -168,7 +168,7 @@ impl Server {
         kilobytes.expect("a number") * 1024
     }
 
-    /// Kills the process, as kill -9 does.
+    /// Kills the process with SIGKILL.
     pub fn kill(&self) {
         let process = self.process().take();
         if let Some(mut process) = process {
@@ -177,39 +177,39 @@ impl Server {
         }
     }
 
-    /// Asks the process to end, by SIGTERM.
+    /// Sends SIGTERM to the process.
     ///
     /// # Panics
-    /// Where it does not run.
+    /// If it does not run.
     pub fn terminate(&self) {
         let status = Command::new("sh").args(["-c", &format!("kill -TERM {}", self.pid())]).status();
         assert!(status.expect("sh").success());
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has exited.
     ///
     /// # Panics
-    /// Where it goes on for two minutes.
+    /// If it runs for another two minutes.
     pub fn wait(&self) -> ExitStatus {
         let mut process = self.process().take().expect("a running server");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = process.try_wait().expect("a status") {
                 return status;
             }
-            assert!(Instant::now() < deadline, "the server does not end:\n{}", self.log());
+            assert!(Instant::now() < deadline, "the server does not exit:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Ends the process by SIGTERM and checks that it ends well.
+    /// Stops the process with SIGTERM and checks that it exits with success.
     pub fn stop(&self) {
         self.terminate();
         let status = self.wait();
         assert!(status.success(), "{status}:\n{}", self.log());
     }
 
-    /// The port that it listens on.
+    /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -218,13 +218,13 @@ impl Server {
     /// The id of the running process.
     ///
     /// # Panics
-    /// Where it does not run.
+    /// If it does not run.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().as_ref().expect("a running server").id()
     }
 
-    /// The folder that it was started in.
+    /// Its working folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -236,7 +236,7 @@ impl Server {
         self.folder.path().join(self.data.unwrap_or("lkr-data"))
     }
 
-    /// What all its processes said so far.
+    /// The log of all its processes so far.
     #[must_use]
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.log_file()).unwrap_or_default()).into_owned()
@@ -263,14 +263,14 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on.
+/// A free port.
 #[must_use]
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
-/// The server in a folder, with nothing of its own in the environment.
+/// The server's command in a folder, without `LKR_` variables.
 pub(crate) fn bare_command(folder: &Path) -> Command {
     let mut command = Command::new(server_binary());
     for (key, _) in std::env::vars_os() {

@@ -1,4 +1,4 @@
-//! What must hold once everything has ended.
+//! Invariants that hold once everything has ended.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,16 +15,16 @@ use lkr_vectors::{Collection, Filter, VectorStore};
 
 use crate::Server;
 
-/// Numbers by the name of a layer.
+/// Counts by the name of a layer.
 pub type ByLayer = BTreeMap<String, u64>;
 
-/// How often a server is started again to collect what is left over.
+/// How often a server is restarted to collect garbage.
 const TRIES: u32 = 10;
 
-/// Checks that the statistics are the sums over the details of all documents, and answers them.
+/// Checks that the statistics are the sums over the details of all documents, and returns them.
 ///
 /// # Panics
-/// Where they are not.
+/// If they are not.
 pub fn assert_consistent(server: &Server) -> ByLayer {
     let mut sums: ByLayer = Layer::ALL.iter().map(|layer| (layer.to_string(), 0)).collect();
     let documents = server.all("/documents");
@@ -38,22 +38,22 @@ pub fn assert_consistent(server: &Server) -> ByLayer {
         }
     }
     let stats = server.get("/knowledge/stats").data().clone();
-    let said: ByLayer = serde_json::from_value(stats["collections"].clone()).expect("counts");
-    assert_eq!(said, sums, "statistics against the sums over {} documents", documents.len());
+    let printed: ByLayer = serde_json::from_value(stats["collections"].clone()).expect("counts");
+    assert_eq!(printed, sums, "statistics against the sums over {} documents", documents.len());
     assert_eq!(stats["documents_total"], documents.len());
-    said
+    printed
 }
 
-/// Checks that nothing but what is shown is stored, once the server has had the time to collect the rest, and leaves
+/// Checks that only what is visible is stored, once the server has had time to collect the rest, and leaves
 /// the server stopped.
 ///
 /// # Panics
-/// Where more or less is stored.
+/// If more or less is stored.
 pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
     let mut left = String::new();
     let originals = originals(server);
     for attempt in 1..=TRIES {
-        // A machine that is busy with other things takes longer over it.
+        // A busy machine takes longer.
         thread::sleep(Duration::from_millis(300) * attempt);
         server.stop();
         let (points, trash) = stored(&server.data_dir());
@@ -63,10 +63,10 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
         let mut stored: Vec<_> = files(&uploads);
         stored.sort();
         let named: Vec<_> = originals.iter().map(|path| uploads.join(path)).collect();
-        // A file may have come when there was room for its text and not for itself: then it has blocks and no original.
+        // A file may have been uploaded when its text still fitted on the disk and its original did not: it has blocks and no original.
         let names_fit = names(&blocks).is_subset(&names(&texts)) && names(&notes).is_subset(&names(&texts));
         let blocks_fit = blocks.len() >= originals.len() && names_fit;
-        // A task that was overtaken amid a write is tidied up after by its worker, at the next start if need be.
+        // The worker of an overtaken task removes what it wrote, at the next start if necessary.
         let whole = texts.len() as u64 == shown["l1"] && blocks_fit && stored == named;
         if trash == 0 && whole && points == *shown {
             return;
@@ -77,10 +77,10 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
         );
         server.restart();
     }
-    panic!("what was deleted is not collected: {left}");
+    panic!("garbage was not collected: {left}");
 }
 
-/// Where the originals of all documents are stored, in order.
+/// The stored paths of the originals of all documents, sorted.
 fn originals(server: &Server) -> Vec<String> {
     let paths = server.all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
     let mut paths: Vec<String> = paths.filter_map(|path| path.as_str().map(str::to_owned)).collect();
@@ -88,10 +88,10 @@ fn originals(server: &Server) -> Vec<String> {
     paths
 }
 
-/// How many points each layer's collection of a stopped server holds, and how many revisions wait to be removed.
+/// The points in each layer's collection of a stopped server, and the number of garbage revisions.
 ///
 /// # Panics
-/// Where the store cannot be opened.
+/// If the store cannot be opened.
 #[must_use]
 pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
     let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default()).expect("the store opens");

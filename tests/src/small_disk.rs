@@ -4,16 +4,16 @@ use std::{
     process::Command,
 };
 
-/// A small file system of its own, which goes with it.
+/// A small file system that is unmounted on drop.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// A file system of so many megabytes in place of an empty folder; `None` where this user may not mount, which is
-    /// said.
+    /// A file system of this size on an empty folder; `None`, with a printed reason, if this user may not
+    /// mount.
     ///
     /// # Panics
-    /// Where root may not, in CI.
+    /// If root may not mount in CI.
     #[must_use]
     pub fn mount(at: &Path, megabytes: u32) -> Option<Self> {
         let size = format!("size={megabytes}m,mode=700");

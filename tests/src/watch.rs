@@ -1,4 +1,4 @@
-//! Documents that are replaced without end, and searches for them without end.
+//! Documents that are replaced continuously, and searches for them.
 
 use std::{
     collections::BTreeSet,
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::{Load, Seed, Server};
 
-/// How many documents are watched.
+/// The number of watched documents.
 const WATCHED: u64 = 3;
 
-/// The numbers from which on their words are taken, apart from those of a load.
+/// The first number of their words, apart from those of a load.
 const WORDS: u64 = 5_000_000;
 
-/// Documents that are live throughout, each version of which says its number in every section.
+/// Documents that are live throughout; each version states its number in every section.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WatchedDocuments {
     documents: Vec<Watched>,
     versions: AtomicU64,
     searches: AtomicU64,
@@ -28,12 +28,12 @@ struct Watched {
     word: String,
     source: String,
     doc_id: String,
-    /// The latest version that a search has shown.
+    /// The latest version that a search returned.
     seen: AtomicU64,
 }
 
-impl Watch {
-    /// Brings the documents in.
+impl WatchedDocuments {
+    /// Ingests the documents.
     #[must_use]
     pub fn begin(server: &Server) -> Self {
         let watched = |n| {
@@ -45,18 +45,18 @@ impl Watch {
         Self { documents, versions: AtomicU64::new(0), searches: AtomicU64::new(0) }
     }
 
-    /// How many answers were looked at.
+    /// How many responses were checked.
     pub fn searches(&self) -> u64 {
         self.searches.load(Ordering::Relaxed)
     }
 
-    /// Whether this is the source of a document that is watched.
+    /// Whether this is the source of a watched document.
     #[must_use]
     pub fn has(&self, source: &str) -> bool {
         self.documents.iter().any(|document| document.source == source)
     }
 
-    /// Sends a later version of one; false where the server is gone. One thread does so.
+    /// Sends the next version of one; false if the server is down. Called by one thread.
     pub(crate) fn replace(&self, load: &Load, server: &Server, token: &str, seed: &mut Seed) -> bool {
         let version = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
         let Watched { word, source, doc_id, .. } = &self.documents[seed.below(WATCHED) as usize];
@@ -67,10 +67,10 @@ impl Watch {
         true
     }
 
-    /// Searches for one; false where the server is gone. One thread does so.
+    /// Searches for one; false if the server is down. Called by one thread.
     ///
     /// # Panics
-    /// Where it is not found, or two versions of it are, or one after a later one was.
+    /// If it is not found, or in two versions, or in an earlier version after a later one.
     pub(crate) fn search(&self, server: &Server, seed: &mut Seed) -> bool {
         let Watched { word, source, seen, .. } = &self.documents[seed.below(WATCHED) as usize];
         let mode = if seed.below(2) == 0 { "layered" } else { "flat" };
@@ -95,7 +95,7 @@ impl Watch {
     }
 }
 
-/// The versions that a result names.
+/// The versions that a result states.
 fn versions_of(result: &Value) -> Vec<u64> {
     let text = result["text"].as_str().expect("a text");
     let named = text.split("version ").skip(1);

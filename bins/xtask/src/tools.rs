@@ -1,4 +1,4 @@
-//! What the tests and measurements stand on beside cargo: Python packages, the library PDFium, the program tesseract.
+//! What tests and measurements need beside cargo: Python packages, the PDFium library, the program tesseract.
 
 use std::{
     env,
@@ -12,17 +12,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{partial_sibling, quietly, remove_dir, root};
 
-/// The Python package that carries the library PDFium.
+/// The Python package that contains the PDFium library.
 const PDFIUM_PACKAGE: &str = "pypdfium2==5.15.2";
 
-/// The variable that names the library to the tests.
+/// The variable with the path of the library.
 const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
 
-/// Debian's packages of tesseract, and of what tells how a page is turned.
+/// Debian's packages of tesseract, and of the data that detects a page's orientation.
 const TESSERACT_PACKAGES: [&str; 2] = ["tesseract-ocr", "tesseract-ocr-osd"];
 
-/// Sees to it that the tests find PDFium, unless the caller names it, and tesseract. What cannot be had is a visible
-/// skip, and a failure in CI.
+/// Makes PDFium and tesseract available to the tests. A tool that cannot be installed is a visible skip, and a failure in
+/// CI.
 pub(crate) fn with_readers(tests: &mut Command) -> Result<()> {
     if let Some(library) = or_skip("tests with PDFium", pdfium())? {
         tests.env(PDFIUM, library);
@@ -31,9 +31,9 @@ pub(crate) fn with_readers(tests: &mut Command) -> Result<()> {
     Ok(())
 }
 
-fn or_skip<T>(what: &str, had: Result<T>) -> Result<Option<T>> {
-    match had {
-        Ok(had) => Ok(Some(had)),
+fn or_skip<T>(what: &str, tool: Result<T>) -> Result<Option<T>> {
+    match tool {
+        Ok(tool) => Ok(Some(tool)),
         Err(error) if env::var_os("CI").is_none() => {
             eprintln!("skipped: {what}: {error:#}");
             Ok(None)
@@ -42,19 +42,19 @@ fn or_skip<T>(what: &str, had: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The library PDFium: the one that the caller names, else the one of the Python package.
+/// The PDFium library: the one that the environment names, otherwise that of the Python package.
 pub(crate) fn pdfium() -> Result<PathBuf> {
     if let Some(named) = env::var_os(PDFIUM).filter(|named| !named.is_empty()) {
         return Ok(named.into());
     }
     let name = format!("{}pdfium{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let library = python_packages("pypdfium2", &[PDFIUM_PACKAGE])?.join("pypdfium2_raw").join(name);
-    ensure!(library.is_file(), "{PDFIUM_PACKAGE} holds no {}", library.display());
+    ensure!(library.is_file(), "{PDFIUM_PACKAGE} does not contain {}", library.display());
     Ok(library)
 }
 
-/// The folder in which these packages, and what they need, are installed by now. It appears in one rename, so that an
-/// interrupted set-up leaves nothing half, and is made anew when the versions change.
+/// Installs these Python packages and their dependencies, and returns their folder. The folder appears by one rename, so an
+/// interrupted installation leaves no partial folder; it is replaced when the versions change.
 pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> {
     let folder = root()?.join("target/tools").join(name);
     let (list, wanted) = (folder.join("requirements.txt"), packages.join("\n"));
@@ -75,7 +75,7 @@ pub(crate) fn python_packages(name: &str, packages: &[&str]) -> Result<PathBuf> 
     Ok(folder)
 }
 
-/// Installs tesseract with the system's packages unless it is there.
+/// Installs tesseract from the system's packages unless it is installed.
 fn tesseract() -> Result<()> {
     let program = format!("tesseract{}", env::consts::EXE_SUFFIX);
     if is_on_path(&program) {
@@ -83,7 +83,7 @@ fn tesseract() -> Result<()> {
     }
     ensure!(Path::new("/etc/debian_version").exists(), "{program} is not installed");
     let user = Command::new("id").arg("-u").output().context("cannot run id")?;
-    ensure!(user.stdout.trim_ascii() == b"0", "{program} is not installed, and only root could");
+    ensure!(user.stdout.trim_ascii() == b"0", "{program} is not installed, and installing it needs root");
     apt_get(&["update"])?;
     apt_get(&[&["install", "--yes", "--no-install-recommends"][..], &TESSERACT_PACKAGES].concat())
 }
@@ -97,7 +97,7 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
     quietly(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-/// Python with the packages in `folder` besides its own.
+/// Python with the packages in `folder` in addition to its own.
 pub(crate) fn python(folder: &Path) -> Result<Command> {
     let own = env::var_os("PYTHONPATH").filter(|path| !path.is_empty());
     let folders = own.iter().flat_map(|path| env::split_paths(path)).collect::<Vec<_>>();

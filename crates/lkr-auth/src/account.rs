@@ -4,17 +4,17 @@ use time::OffsetDateTime;
 
 use crate::{Actor, Error, Result};
 
-/// What an account may do.
+/// The rights of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Everything.
+    /// May do everything.
     Admin,
-    /// Reading, and changing what is its own.
+    /// May read everything and change what the account owns.
     User,
 }
 
 impl Account {
-    /// That this account asked, in this request.
+    /// This account as the actor of a change in a request.
     #[must_use]
     pub fn by<'a>(&'a self, request_id: &'a str) -> Actor<'a> {
         Actor { actor: &self.username, account_id: Some(&self.id), request_id }
@@ -22,7 +22,7 @@ impl Account {
 }
 
 impl Role {
-    /// The name in answers.
+    /// The name in responses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Role {
         }
     }
 
-    /// The role of this name.
+    /// The role with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Admin, Self::User].into_iter().find(|role| role.name() == name)
@@ -41,30 +41,30 @@ impl Role {
 /// An account, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Tells it from an earlier account of the same name.
+    /// Its id, which distinguishes it from an earlier account of the same name.
     pub id: String,
-    /// Its name, written as when it was made; compared without case.
+    /// Its name as it was entered; names are compared case-insensitively.
     pub username: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
-    /// Whether it has to change its password before anything else.
+    /// Whether it must change its password before anything else.
     pub must_change_password: bool,
-    /// Whether it is shut out.
+    /// Whether it is disabled.
     pub disabled: bool,
 }
 
-/// An account to be made.
+/// An account to create.
 #[derive(Clone, Copy)]
 pub struct NewAccount<'a> {
     /// Its name.
     pub username: &'a str,
     /// Its password.
     pub password: &'a str,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// Whether it has to change its password before anything else.
+    /// Whether it must change its password before anything else.
     pub must_change_password: bool,
 }
 
@@ -78,22 +78,22 @@ impl fmt::Debug for NewAccount<'_> {
     }
 }
 
-/// What to change of an account; what is `None` stays.
+/// A change of an account; a field that is `None` keeps its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AccountChange {
-    /// What it may do.
+    /// Its role.
     pub role: Option<Role>,
-    /// Whether it is shut out.
+    /// Whether it is disabled.
     pub disabled: Option<bool>,
 }
 
-/// Refuses what cannot be a username: it has 3 to 64 of `A-Z a-z 0-9 . _ - @`.
+/// Checks that a username has 3 to 64 characters, all of `A-Z a-z 0-9 . _ - @`.
 pub fn check_username(username: &str) -> Result<()> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
-    if (3..=64).contains(&username.len()) && username.chars().all(allowed) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+    if (3..=64).contains(&username.len()) && username.chars().all(is_allowed) {
         return Ok(());
     }
-    Err(Error::invalid("username", "needs 3 to 64 of A-Z a-z 0-9 . _ - @"))
+    Err(Error::invalid("username", "must have 3 to 64 characters of A-Z a-z 0-9 . _ - @"))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_have_names() {
+    fn role_from_name_is_the_inverse_of_name() {
         for role in [Role::Admin, Role::User] {
             assert_eq!(Role::from_name(role.name()), Some(role));
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn usernames() {
+    fn check_username_accepts_valid_and_refuses_invalid_names() {
         for good in ["abc", "A.b_c-d@e9", &"x".repeat(64)] {
             assert!(check_username(good).is_ok(), "{good}");
         }

@@ -1,35 +1,35 @@
 use std::net::IpAddr;
 
-use lkr_state::{Expect, Record, ScanOrder, Write};
+use lkr_state::{Expect, Record, ScanOrder, Write, retry_on_conflict};
 use serde_json::{Map, Value};
 
 use crate::{
-    Account, AccountChange, Actor, Attempt, AuditAction, AuditLog, Auth, Error, FIRST_ADMIN, Login,
+    Account, AccountChange, Actor, AuditAction, AuditLog, Auth, Error, FIRST_ADMIN, Login, LoginAttempt,
     NewAccount, Page, Result, Role,
+    admin_change::AccountUpdate,
     audit::detail,
-    auth::{TRIES, created, put},
+    auth::{created, put},
     check_password, check_username,
-    guard::Altered,
-    page::Listing,
+    page::RecordListing,
     records::{ACCOUNTS, AccountV1, INITIALISED, account_key, decode},
     throttle::Throttle,
 };
 
 impl Auth {
-    /// Makes an account of role user for whoever asks, and begins its first session.
+    /// Creates an account with the role user, and starts its first session.
     ///
     /// # Errors
-    /// `Invalid` where the username or password cannot be one, `Taken` where there is such an account. `RateLimited`
-    /// after as many tries from one address as failed logins are let pass.
-    pub async fn register(&self, attempt: Attempt<'_>) -> Result<Login> {
-        let Attempt { username, password, address, request_id } = attempt;
+    /// `Invalid` if the username or the password is not allowed, `Taken` if the username exists. `RateLimited` after as
+    /// many registrations from one address as failed logins are allowed.
+    pub async fn register(&self, attempt: LoginAttempt<'_>) -> Result<Login> {
+        let LoginAttempt { username, password, address, request_id } = attempt;
         let new = NewAccount { username, password, role: Role::User, must_change_password: false };
         check_new(&new)?;
-        // Names that are taken count too: else there would be no end to trying which are.
+        // Attempts with a taken name count too. Otherwise, existing names could be found by trying without limit.
         self.count_registration(address).await?;
         self.check_free(username).await?;
         let account = self.new_account(new).await?;
-        let (login, session) = self.begin_session(&account)?;
+        let (login, session) = self.start_session(&account)?;
         let by = Actor { actor: username, account_id: Some(&account.id), request_id };
         let entry = created(by, &account)?;
         match self.try_apply(vec![put(&account, Expect::Absent)?, session, entry]).await? {
@@ -38,7 +38,7 @@ impl Auth {
         }
     }
 
-    /// Counts a try to make an account, so that nobody fills the store with them.
+    /// Counts a registration, so that one address cannot fill the store with accounts.
     async fn count_registration(&self, address: Option<IpAddr>) -> Result<()> {
         let Some(subject) = address.map(|address| self.throttle.registrations(address)) else {
             return Ok(());
@@ -47,109 +47,107 @@ impl Auth {
         self.throttle.count(&subject).await
     }
 
-    /// Makes an account.
+    /// Creates an account.
     ///
     /// # Errors
-    /// `Invalid` where the username or password cannot be one, `Forbidden` where who asks is no enabled admin,
-    /// `Taken` where there is such an account.
+    /// `Invalid` if the username or the password is not allowed, `Forbidden` if the actor is not an enabled admin,
+    /// `Taken` if the username exists.
     pub async fn create_account(&self, new: NewAccount<'_>, by: Actor<'_>) -> Result<Account> {
         check_new(&new)?;
-        let asker = self.asker(by).await?;
+        let actor = self.authorize(by).await?;
         self.check_free(new.username).await?;
         let account = self.new_account(new).await?;
-        let make = |by: Actor<'_>, before: Option<&AccountV1>| match before {
+        let update = |by: Actor<'_>, before: Option<&AccountV1>| match before {
             Some(_) => Err(Error::taken()),
-            None => Ok(Altered { entry: created(by, &account)?, after: Some(account.clone()) }),
+            None => Ok(AccountUpdate { entry: created(by, &account)?, after: Some(account.clone()) }),
         };
-        present(self.alter(&asker, new.username, make).await?)
+        found(self.update_account(&actor, new.username, update).await?)
     }
 
-    /// Up to `limit` accounts by name, beyond the one called `after`.
+    /// Up to `limit` accounts in the order of their names, after the name `after`.
     pub async fn accounts(&self, after: Option<&str>, limit: usize) -> Result<Page<Account, String>> {
         let (prefix, order) = (ACCOUNTS, ScanOrder::Ascending);
-        let listing = Listing { state: &*self.state, prefix, order, after: after.map(account_key) };
+        let listing = RecordListing { state: &*self.state, prefix, order, after: after.map(account_key) };
         let pick = |_: &str, record: &Record| Ok(Some(Account::from(&decode::<AccountV1>(&record.value)?)));
         listing.page(limit, pick, |account| account.username.to_ascii_lowercase()).await
     }
 
-    /// Changes the role of an account, disables or enables it. What it may do changes at once; disabling ends its
-    /// sessions for good, and its keys are refused while it lasts.
+    /// Changes the role of an account, disables or enables it. The change takes effect at once. Disabling ends its
+    /// sessions for good; its keys are refused as long as it is disabled.
     ///
     /// # Errors
-    /// `Forbidden` where who asks is no enabled admin, or the own account or the last enabled admin would be
-    /// disabled or demoted; `NotFound` where there is no such account.
+    /// `Forbidden` if the actor is not an enabled admin, or if the change would disable or demote the actor's own account
+    /// or the last enabled admin; `NotFound` if there is no such account.
     pub async fn change_account(
         &self,
         username: &str,
         change: AccountChange,
         by: Actor<'_>,
     ) -> Result<Account> {
-        let asker = self.asker(by).await?;
-        check_known(username)?;
-        let make = |by: Actor<'_>, before: Option<&AccountV1>| changed(by, before, change);
-        present(self.alter(&asker, username, make).await?)
+        let actor = self.authorize(by).await?;
+        check_exists(username)?;
+        let update = |by: Actor<'_>, before: Option<&AccountV1>| changed(by, before, change);
+        found(self.update_account(&actor, username, update).await?)
     }
 
-    /// Gives an account a password that it has to change, and ends its sessions and keys.
+    /// Sets a password that the account must change, and ends its sessions and keys.
     ///
     /// # Errors
-    /// `Invalid` where the password cannot be one, `Forbidden` where who asks is no enabled admin, `NotFound` where
-    /// there is no such account.
+    /// `Invalid` if the password is not allowed, `Forbidden` if the actor is not an enabled admin, `NotFound` if there
+    /// is no such account.
     pub async fn reset_password(&self, username: &str, new: &str, by: Actor<'_>) -> Result<Account> {
         check_password(new)?;
-        let asker = self.asker(by).await?;
+        let actor = self.authorize(by).await?;
         self.read(username).await?.ok_or_else(Error::no_account)?;
         let hash = self.hash(new).await?;
-        let make = |by: Actor<'_>, before: Option<&AccountV1>| {
+        let update = |by: Actor<'_>, before: Option<&AccountV1>| {
             let after = with_password(before.ok_or_else(Error::no_account)?, &hash);
             let entry = reset_entry(by, &after)?;
-            Ok(Altered { after: Some(after), entry })
+            Ok(AccountUpdate { after: Some(after), entry })
         };
-        present(self.alter(&asker, username, make).await?)
+        found(self.update_account(&actor, username, update).await?)
     }
 
     /// Deletes an account, its sessions and keys.
     ///
     /// # Errors
-    /// `Forbidden` where who asks is no enabled admin, or the account is its own or the last enabled admin;
-    /// `NotFound` where there is no such account.
+    /// `Forbidden` if the actor is not an enabled admin, or if the account is the actor's own or the last enabled admin;
+    /// `NotFound` if there is no such account.
     pub async fn delete_account(&self, username: &str, by: Actor<'_>) -> Result<()> {
-        let asker = self.asker(by).await?;
-        check_known(username)?;
-        let make = |by: Actor<'_>, before: Option<&AccountV1>| {
+        let actor = self.authorize(by).await?;
+        check_exists(username)?;
+        let update = |by: Actor<'_>, before: Option<&AccountV1>| {
             let before = before.ok_or_else(Error::no_account)?;
             let entry = AuditLog::entry(by, AuditAction::AccountDelete, &before.username, Map::new())?;
-            Ok(Altered { after: None, entry })
+            Ok(AccountUpdate { after: None, entry })
         };
-        self.alter(&asker, username, make).await.map(drop)
+        self.update_account(&actor, username, update).await.map(drop)
     }
 
-    /// Lets the account [`FIRST_ADMIN`] in again, for the operator who is locked out: makes it where it is not
-    /// there, makes it an enabled admin with a password that it has to change, and ends its sessions and keys. No
-    /// account's right is asked for.
+    /// Restores access to the account [`FIRST_ADMIN`] for an operator who is locked out: creates it if it is missing,
+    /// makes it an enabled admin with a password that it must change, and ends its sessions and keys. Needs no rights.
     ///
     /// # Errors
-    /// `Invalid` where the password cannot be one.
+    /// `Invalid` if the password is not allowed.
     pub async fn reset_admin(&self, password: &str, by: Actor<'_>) -> Result<Account> {
         check_password(password)?;
         let (username, role) = (FIRST_ADMIN, Role::Admin);
         let new = NewAccount { username, password, role, must_change_password: true };
         let new = self.new_account(new).await?;
-        for _ in 0..TRIES {
+        retry_on_conflict(&*self.state, "reset admin", || async {
             let (after, writes) = self.admin_reset(&new, by).await?;
-            if self.try_apply(writes).await? {
-                return Ok(Account::from(&after));
-            }
-        }
-        Err(Error::keeps_changing("reset admin"))
+            self.state.apply(writes).await?;
+            Ok(Account::from(&after))
+        })
+        .await
     }
 
-    /// The first admin as it is to be, with the password of `new`, and the writes that make it so.
+    /// The first admin after the reset, with the password of `new`, and the writes of the reset.
     async fn admin_reset(&self, new: &AccountV1, by: Actor<'_>) -> Result<(AccountV1, Vec<Write>)> {
         let mut writes = vec![
             Write::put(INITIALISED, Expect::Any, "1"),
-            Throttle::forget(&self.throttle.logins(FIRST_ADMIN)),
-            Throttle::forget(&self.throttle.changes(FIRST_ADMIN)),
+            Throttle::reset(&self.throttle.logins(FIRST_ADMIN)),
+            Throttle::reset(&self.throttle.changes(FIRST_ADMIN)),
         ];
         let Some((before, version)) = self.read(FIRST_ADMIN).await? else {
             writes.extend([put(new, Expect::Absent)?, created(by, new)?]);
@@ -161,7 +159,7 @@ impl Auth {
         Ok((after, writes))
     }
 
-    /// Refuses a name that is taken, before the password is hashed for nothing.
+    /// Refuses a taken name before the password is hashed.
     async fn check_free(&self, username: &str) -> Result<()> {
         self.read(username).await?.map_or(Ok(()), |_| Err(Error::taken()))
     }
@@ -172,16 +170,16 @@ fn check_new(new: &NewAccount<'_>) -> Result<()> {
     check_password(new.password)
 }
 
-/// What cannot be a username names no account.
-fn check_known(username: &str) -> Result<()> {
+/// A name that is not a valid username names no account.
+fn check_exists(username: &str) -> Result<()> {
     check_username(username).map_err(|_| Error::no_account())
 }
 
-fn present(account: Option<Account>) -> Result<Account> {
+fn found(account: Option<Account>) -> Result<Account> {
     account.ok_or_else(Error::no_account)
 }
 
-fn changed(by: Actor<'_>, before: Option<&AccountV1>, change: AccountChange) -> Result<Altered> {
+fn changed(by: Actor<'_>, before: Option<&AccountV1>, change: AccountChange) -> Result<AccountUpdate> {
     let before = before.ok_or_else(Error::no_account)?;
     let mut after = before.clone();
     let mut changes: Map<String, Value> = Map::new();
@@ -195,10 +193,10 @@ fn changed(by: Actor<'_>, before: Option<&AccountV1>, change: AccountChange) -> 
         changes.insert("disabled".to_owned(), disabled.into());
     }
     let entry = AuditLog::entry(by, AuditAction::AccountChange, &before.username, changes)?;
-    Ok(Altered { after: Some(after), entry })
+    Ok(AccountUpdate { after: Some(after), entry })
 }
 
-/// The account with a password that it has to change, its sessions and keys ended.
+/// The account with a password that it must change. Its sessions and keys have ended.
 fn with_password(before: &AccountV1, hash: &str) -> AccountV1 {
     AccountV1 {
         password: hash.to_owned(),

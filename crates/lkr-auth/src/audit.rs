@@ -6,37 +6,37 @@ use time::OffsetDateTime;
 
 use crate::{
     AuditId, Error, Page, Result,
-    page::Listing,
+    page::RecordListing,
     records::{AUDIT, AccountV1, AuditV1, audit_key, damaged, decode, encode},
 };
 
-/// How long an entry is kept: a year, and some days for whoever looks back over one.
-const KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+/// How long an entry is kept: a year, and some days to look back over a complete one. See
+/// docs/studies.md#audit-retention.
+const RETENTION: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// Who asked for a change, in which request.
+/// The author of a change, and its request.
 #[derive(Debug, Clone, Copy)]
 pub struct Actor<'a> {
-    /// The name of an account, or any other word for who is none.
+    /// The name of an account, or another word if the actor is not an account.
     pub actor: &'a str,
-    /// The id of the account, where it is one: should another account of that name have come in its place, it has no
-    /// say.
+    /// The id of the account, if the actor is one. A later account of the same name does not have the same rights.
     pub account_id: Option<&'a str>,
-    /// The request.
+    /// The id of the request.
     pub request_id: &'a str,
 }
 
 impl<'a> Actor<'a> {
-    /// The program itself, or whoever is at its controls.
+    /// The program itself or its operator.
     #[must_use]
     pub const fn program(word: &'a str) -> Self {
         Self { actor: word, account_id: None, request_id: "" }
     }
 
-    /// Refuses where it is an account of this one's name, and not this one.
+    /// Refuses an actor that is an earlier account with the same name.
     pub(crate) fn check_same(self, account: &AccountV1) -> Result<()> {
-        let another = self.account_id.is_some_and(|id| id != account.id);
-        if another && self.actor.eq_ignore_ascii_case(&account.username) {
-            return Err(Error::unauthenticated("the account is not there any more"));
+        let is_other = self.account_id.is_some_and(|id| id != account.id);
+        if is_other && self.actor.eq_ignore_ascii_case(&account.username) {
+            return Err(Error::unauthenticated("the account no longer exists"));
         }
         Ok(())
     }
@@ -44,17 +44,17 @@ impl<'a> Actor<'a> {
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $action:ident = $name:literal,)*) => {
-        /// What was done.
+        /// The kind of a change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum AuditAction {
             $($(#[$doc])* $action,)*
         }
 
         impl AuditAction {
-            /// All of them.
+            /// All actions.
             pub const ALL: &'static [Self] = &[$(Self::$action),*];
 
-            /// The name in answers.
+            /// The name in responses.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -66,7 +66,7 @@ macro_rules! actions {
 }
 
 actions! {
-    /// An account was made.
+    /// An account was created.
     AccountCreate = "account.create",
     /// The role of an account was changed, or it was disabled or enabled.
     AccountChange = "account.change",
@@ -74,30 +74,30 @@ actions! {
     AccountPassword = "account.password",
     /// An account was deleted.
     AccountDelete = "account.delete",
-    /// An API key was made.
+    /// An API key was created.
     KeyCreate = "key.create",
-    /// An API key was ended.
+    /// An API key was deleted.
     KeyDelete = "key.delete",
     /// A setting was changed.
     SettingsChange = "settings.change",
-    /// A setting was put back to its default.
+    /// The settings were reset to their defaults.
     SettingsReset = "settings.reset",
     /// A document was deleted.
     DocumentDelete = "document.delete",
-    /// A document was replaced by another.
+    /// A document was replaced.
     DocumentReplace = "document.replace",
-    /// What is known of a document was changed.
+    /// The metadata of a document was changed.
     DocumentChange = "document.change",
-    /// A backup of everything was made.
+    /// A backup was created.
     BackupCreate = "backup.create",
-    /// A webhook was made.
+    /// A webhook was created.
     WebhookCreate = "webhook.create",
     /// A webhook was deleted.
     WebhookDelete = "webhook.delete",
 }
 
 impl AuditAction {
-    /// The action of this name.
+    /// The action with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|action| action.name() == name)
@@ -110,35 +110,35 @@ impl fmt::Display for AuditAction {
     }
 }
 
-/// A change that was made.
+/// A recorded change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
     /// Its id.
     pub id: AuditId,
-    /// When it was.
+    /// When the change was made.
     pub at: OffsetDateTime,
-    /// Who asked for it.
+    /// Who made the change.
     pub actor: String,
-    /// What was done.
+    /// The kind of the change.
     pub action: AuditAction,
-    /// To what: a username or an id.
+    /// What was changed: a username or an id.
     pub target: String,
-    /// In which request.
+    /// The id of the request.
     pub request_id: String,
-    /// What else there is to know of it.
+    /// Further details.
     pub detail: Map<String, Value>,
 }
 
-/// Which entries to list; `None` stands for all.
+/// Selects entries; a field that is `None` selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Those of this actor; compared without case.
+    /// Entries of this actor, compared case-insensitively.
     pub actor: Option<String>,
-    /// Those of this action.
+    /// Entries of this action.
     pub action: Option<AuditAction>,
 }
 
-/// The changes that were made: who, what, when. Cheap to clone.
+/// The record of changes: who, what, when. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     state: Arc<dyn StateStore>,
@@ -151,8 +151,8 @@ impl AuditLog {
         Self { state }
     }
 
-    /// The write that notes a change. It belongs into the very step that makes the change, so that neither is
-    /// without the other. `detail` must hold no secret.
+    /// The write that records a change. It must be part of the step that makes the change, so that both are applied or
+    /// neither. `detail` must not contain secrets.
     pub fn entry(
         by: Actor<'_>,
         action: AuditAction,
@@ -167,10 +167,10 @@ impl AuditLog {
             request_id: by.request_id.to_owned(),
             detail,
         };
-        Ok(Write::put_for(audit_key(AuditId::new()), Expect::Absent, encode(entry)?, KEPT))
+        Ok(Write::put_for(audit_key(AuditId::new()), Expect::Absent, encode(entry)?, RETENTION))
     }
 
-    /// Up to `limit` entries that pass `filter`, the newest first, beyond `after`.
+    /// Up to `limit` entries that match `filter`, newest first, after the entry `after`.
     pub async fn list(
         &self,
         filter: &AuditFilter,
@@ -178,15 +178,15 @@ impl AuditLog {
         limit: usize,
     ) -> Result<Page<AuditEntry, AuditId>> {
         let (prefix, order) = (AUDIT, ScanOrder::Descending);
-        let listing = Listing { state: &*self.state, prefix, order, after: after.map(audit_key) };
+        let listing = RecordListing { state: &*self.state, prefix, order, after: after.map(audit_key) };
         let pick =
-            |key: &str, record: &Record| Ok(Some(read(key, record)?).filter(|entry| filter.admits(entry)));
+            |key: &str, record: &Record| Ok(Some(read(key, record)?).filter(|entry| filter.matches(entry)));
         listing.page(limit, pick, |entry| entry.id).await
     }
 }
 
 impl AuditFilter {
-    fn admits(&self, entry: &AuditEntry) -> bool {
+    fn matches(&self, entry: &AuditEntry) -> bool {
         self.actor.as_ref().is_none_or(|actor| actor.eq_ignore_ascii_case(&entry.actor))
             && self.action.is_none_or(|action| action == entry.action)
     }
@@ -199,7 +199,7 @@ fn read(key: &str, record: &Record) -> Result<AuditEntry> {
     Ok(AuditEntry { id, at, actor, action, target, request_id, detail })
 }
 
-/// The detail of an entry.
+/// The details of an entry.
 pub(crate) fn detail<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn actions_have_names() {
+    fn action_from_name_is_the_inverse_of_name() {
         for &action in AuditAction::ALL {
             assert_eq!(AuditAction::from_name(action.name()), Some(action));
         }

@@ -13,36 +13,34 @@ use crate::{
     throttle::Throttle,
 };
 
-/// The username of the account that the first start makes.
+/// The username of the account that the first start creates.
 pub const FIRST_ADMIN: &str = "admin";
 
-/// How often a change is tried anew that another one overtook. Each time one of them came through.
-pub(crate) const TRIES: usize = 32;
-
-/// What can be chosen.
+/// The options of [`Auth`].
 #[derive(Debug, Clone)]
 pub struct AuthOptions {
-    /// PBKDF2 iterations of new hashes; at least 1,000. Hashes of fewer are renewed at the next login.
+    /// PBKDF2 iterations of new hashes; at least 1,000. Hashes with fewer iterations are renewed at the next login.
     pub iterations: u32,
-    /// How long a session is good for.
+    /// The lifetime of a session.
     pub session_ttl: Duration,
-    /// How many passwords are hashed at once; each takes a core for a good part of a second.
-    pub hashes_at_once: usize,
-    /// How many passwords may wait to be hashed; further ones are turned away.
-    pub hashes_waiting: usize,
-    /// How many wrong passwords are let pass.
+    /// How many passwords are hashed at once. Each hash needs one core for a good part of a second.
+    pub max_concurrent_hashes: usize,
+    /// How many passwords may wait to be hashed; further ones are refused.
+    pub max_waiting_hashes: usize,
+    /// The limits of failed logins.
     pub throttle: ThrottleOptions,
 }
 
 impl Default for AuthOptions {
-    /// 600,000 iterations, 12 hours, half of the cores, 128 that wait.
+    /// 600,000 iterations, sessions of 12 hours, hashes on half of the cores, 128 waiting passwords.
+    /// See docs/studies.md#password-hashing and docs/studies.md#session-lifetime.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             iterations: 600_000,
             session_ttl: Duration::from_secs(12 * 60 * 60),
-            hashes_at_once: (cores / 2).max(1),
-            hashes_waiting: 128,
+            max_concurrent_hashes: (cores / 2).max(1),
+            max_waiting_hashes: 128,
             throttle: ThrottleOptions::default(),
         }
     }
@@ -65,35 +63,38 @@ impl fmt::Debug for Auth {
 }
 
 impl Auth {
-    /// Accounts and what belongs to them in `state`.
+    /// Opens the accounts in `state`.
     ///
     /// # Errors
-    /// `Internal` where the options name fewer than 1,000 iterations.
+    /// `Internal` if the options have fewer than 1,000 iterations.
     pub fn new(state: Arc<dyn StateStore>, options: &AuthOptions) -> Result<Self> {
         Ok(Self {
             session_ttl: options.session_ttl,
-            hasher: Hasher::new(options.iterations, options.hashes_at_once, options.hashes_waiting)?,
+            hasher: Hasher::new(
+                options.iterations,
+                options.max_concurrent_hashes,
+                options.max_waiting_hashes,
+            )?,
             throttle: Throttle::new(Arc::clone(&state), options.throttle),
             audit: AuditLog::new(Arc::clone(&state)),
             state,
         })
     }
 
-    /// The audit log, which every change of accounts and keys is noted in.
+    /// The audit log, which records every change of accounts and keys.
     #[must_use]
     pub const fn audit(&self) -> &AuditLog {
         &self.audit
     }
 
-    /// Whether the first admin was made, be it there still or not.
+    /// Whether the first admin was ever created, even if it was deleted since.
     pub async fn is_initialised(&self) -> Result<bool> {
         Ok(self.state.get(INITIALISED).await?.is_some())
     }
 
-    /// Makes the account [`FIRST_ADMIN`], once in the life of the store; `false` where it was made before.
+    /// Creates the account [`FIRST_ADMIN`], once in the life of the store; `false` if it was created before.
     ///
-    /// A caller that writes a generated password down does so before, so that a crash between the two leaves
-    /// nobody locked out.
+    /// A caller that generates the password must store it before this call, so that a crash in between locks nobody out.
     pub async fn initialise(&self, password: &str, must_change_password: bool) -> Result<bool> {
         check_password(password)?;
         let new = NewAccount { username: FIRST_ADMIN, password, role: Role::Admin, must_change_password };
@@ -107,12 +108,12 @@ impl Auth {
         self.try_apply(writes).await
     }
 
-    /// The account of this name.
+    /// The account with this name.
     pub async fn account(&self, username: &str) -> Result<Option<Account>> {
         Ok(self.read(username).await?.map(|(account, _)| Account::from(&account)))
     }
 
-    /// The account of this name and the version of its record. What cannot be a username names none.
+    /// The account with this name, and the version of its record. A name that is not a valid username names none.
     pub(crate) async fn read(&self, username: &str) -> Result<Option<(AccountV1, u64)>> {
         if check_username(username).is_err() {
             return Ok(None);
@@ -121,7 +122,7 @@ impl Auth {
         Ok(Some((decode(&record.value)?, record.version)))
     }
 
-    /// The record of a new account, which is not stored yet.
+    /// The record of a new account. It is not stored.
     pub(crate) async fn new_account(&self, new: NewAccount<'_>) -> Result<AccountV1> {
         Ok(AccountV1 {
             id: hex(&rand::random::<[u8; 16]>()),
@@ -137,10 +138,10 @@ impl Auth {
     }
 
     pub(crate) async fn hash(&self, password: &str) -> Result<String> {
-        self.hasher.slot().await?.hash(password).await
+        self.hasher.acquire().await?.hash(password).await
     }
 
-    /// Does the step; `false` where another one overtook it, so that it has to be made anew.
+    /// Applies the step; `false` if it met a conflict and must be built again.
     pub(crate) async fn try_apply(&self, writes: Vec<Write>) -> Result<bool> {
         match self.state.apply(writes).await {
             Ok(()) => Ok(true),
@@ -154,7 +155,7 @@ pub(crate) fn put(account: &AccountV1, expect: Expect) -> Result<Write> {
     Ok(Write::put(account_key(&account.username), expect, encode(account)?))
 }
 
-/// The audit entry of an account that is made.
+/// The audit entry of a new account.
 pub(crate) fn created(by: Actor<'_>, account: &AccountV1) -> Result<Write> {
     let detail = detail([
         ("role", Account::from(account).role.name().into()),

@@ -6,12 +6,12 @@ use crate::{
     session::token_hash,
 };
 
-/// Who presented a credential, and which.
+/// The owner of a credential, and the credential's kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Whose it is.
+    /// The owner.
     pub account: Account,
-    /// What it is.
+    /// The credential.
     pub credential: Credential,
 }
 
@@ -24,17 +24,17 @@ pub enum Credential {
     Key {
         /// Its id.
         id: KeyId,
-        /// When it ends by itself; never when `None`.
+        /// When it expires; never if `None`.
         expires_at: Option<OffsetDateTime>,
     },
 }
 
 impl Auth {
-    /// The account whose session or API key `token` names.
+    /// The owner of the session token or API key `token`.
     ///
     /// # Errors
-    /// `Unauthenticated`, in the same words, where the token is malformed or unknown, has ended or expired, or the
-    /// account is disabled.
+    /// `Unauthenticated`, with the same message, if the token is malformed, unknown, ended or expired, or the account is
+    /// disabled.
     pub async fn authenticate(&self, token: &str) -> Result<Identity> {
         let found = if is_key(token) { self.by_key(token).await? } else { self.by_session(token).await? };
         found.ok_or_else(|| Error::unauthenticated("the credential is unknown or has expired"))

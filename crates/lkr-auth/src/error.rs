@@ -1,36 +1,40 @@
 use std::{error::Error as StdError, time::Duration};
 
+use lkr_state::{ConflictError, contention_reason};
+
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is wrong: a username, password or name of a key that none can be.
+    /// The request is wrong: a username, a password or the name of a key is not allowed.
     Invalid,
     /// The credential is missing, malformed, unknown or expired, or the account is disabled.
     Unauthenticated,
-    /// Who asks may not do this, or nobody may: the last admin would be lost.
+    /// The actor lacks the rights, or nobody has them: the last admin cannot be removed.
     Forbidden,
-    /// There is no such account or key.
+    /// The account or key does not exist.
     NotFound,
-    /// There is an account of this name.
+    /// The username exists already.
     Taken,
-    /// The account has as many keys as it may have.
+    /// The account has the maximum number of keys.
     TooMany,
-    /// Too many passwords were wrong.
+    /// Too many logins failed.
     RateLimited {
-        /// When the next one is looked at: after this long, at least a second.
+        /// The wait before the next login is accepted, at least a second.
         retry_after: Duration,
     },
     /// Too many passwords wait to be hashed; the same call may succeed later.
     Overloaded,
-    /// The account changed meanwhile.
+    /// The account was changed by someone else.
     Conflict,
-    /// The store is away or busy; the same call may succeed later.
+    /// The records changed during every attempt; the same call may succeed later. The store works.
+    Contention,
+    /// The store is unavailable or busy; the same call may succeed later.
     Unavailable,
-    /// Anything else.
+    /// Any other failure.
     Internal,
 }
 
@@ -38,6 +42,7 @@ lkr_domain::declare_error! {
     /// A failure: its kind, the operation, and the source.
     retryable: ErrorKind::Unavailable
         | ErrorKind::Conflict
+        | ErrorKind::Contention
         | ErrorKind::Overloaded
         | ErrorKind::RateLimited { .. }
 }
@@ -56,15 +61,11 @@ impl Error {
     }
 
     pub(crate) fn no_account() -> Self {
-        Self::new(ErrorKind::NotFound, "account", "there is no account of this name")
+        Self::new(ErrorKind::NotFound, "account", "no account has this name")
     }
 
     pub(crate) fn taken() -> Self {
-        Self::new(ErrorKind::Taken, "username", "there is an account of this name")
-    }
-
-    pub(crate) fn keeps_changing(operation: &'static str) -> Self {
-        Self::new(ErrorKind::Conflict, operation, "the account keeps changing")
+        Self::new(ErrorKind::Taken, "username", "an account has this name already")
     }
 
     pub(crate) fn internal(
@@ -79,9 +80,22 @@ impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "account store", error)
+    }
+}
+
+impl ConflictError for Error {
+    /// Whether a write of the store met a conflict. Other errors of kind `Conflict` cannot be repeated.
+    fn is_conflict(&self) -> bool {
+        let source = self.source().and_then(|source| source.downcast_ref::<lkr_state::Error>());
+        source.is_some_and(ConflictError::is_conflict)
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
     }
 }

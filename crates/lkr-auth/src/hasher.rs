@@ -1,4 +1,4 @@
-//! Hashes of passwords.
+//! Password hashing.
 
 use std::{sync::Arc, thread};
 
@@ -13,74 +13,78 @@ use unicode_normalization::UnicodeNormalization;
 use crate::{Error, ErrorKind, Result};
 
 const OPERATION: &str = "hash password";
+/// See docs/studies.md#password-hashing.
 const SALT_BYTES: usize = 16;
 
-/// Hashes and verifies, a bounded number at once, while a bounded number waits.
+/// Hashes and verifies passwords. The numbers of concurrent and of waiting hashes are bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher {
-    work: Work,
-    slots: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    params: HashParams,
+    /// One permit for each concurrent hash.
+    running: Arc<Semaphore>,
+    /// One permit for each waiting password.
+    waiting: Arc<Semaphore>,
 }
 
-/// How hashes are made.
+/// The parameters of new hashes.
 #[derive(Debug, Clone)]
-struct Work {
+struct HashParams {
     iterations: u32,
-    /// What a password is verified against where there is no account, so that this costs the same.
+    /// The hash that a password is compared with if there is no account, so that the cost is the same.
     dummy: Arc<str>,
 }
 
-/// The right to hash, one password after the other.
+/// The permission to hash passwords, one at a time.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    work: Work,
+pub(crate) struct HashSlot {
+    params: HashParams,
     permit: Arc<OwnedSemaphorePermit>,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verified {
-    /// Whether the password is the one.
-    pub(crate) matches: bool,
-    /// Whether the hash was made with fewer iterations than are in force.
-    pub(crate) outdated: bool,
+pub(crate) struct Verification {
+    /// Whether the password is correct.
+    pub(crate) is_match: bool,
+    /// Whether the hash has fewer iterations than new hashes.
+    pub(crate) is_outdated: bool,
 }
 
 impl Hasher {
-    /// A hasher with `slots`, at least one, for which up to `places` wait.
-    pub(crate) fn new(iterations: u32, slots: usize, places: usize) -> Result<Self> {
+    /// A hasher for `concurrent` hashes, at least one, and up to `waiting` passwords that wait.
+    pub(crate) fn new(iterations: u32, concurrent: usize, waiting: usize) -> Result<Self> {
         let dummy = format!("$pbkdf2-sha256$i={iterations},l=32${}${}", "A".repeat(22), "A".repeat(43));
-        // Wrong iterations are found here and not at the first login.
+        // Invalid parameters are reported here and not at the first login.
         PasswordHash::new(&dummy).map_err(failed)?;
         Params::new(iterations).map_err(failed)?;
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        let work = Work { iterations, dummy: dummy.into() };
-        Ok(Self { work, slots: semaphore(slots.max(1)), places: semaphore(places) })
+        let params = HashParams { iterations, dummy: dummy.into() };
+        Ok(Self { params, running: semaphore(concurrent.max(1)), waiting: semaphore(waiting) })
     }
 
-    /// Waits for a slot, in the order of the calls.
+    /// Waits for a slot. Slots are given in the order of the calls.
     ///
     /// # Errors
-    /// `Overloaded` where too many wait already.
-    pub(crate) async fn slot(&self) -> Result<Slot> {
-        let permit = match Arc::clone(&self.slots).try_acquire_owned() {
+    /// `Overloaded` if too many wait already.
+    pub(crate) async fn acquire(&self) -> Result<HashSlot> {
+        let permit = match Arc::clone(&self.running).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.wait().await?,
         };
-        Ok(Slot { work: self.work.clone(), permit: Arc::new(permit) })
+        Ok(HashSlot { params: self.params.clone(), permit: Arc::new(permit) })
     }
 
     async fn wait(&self) -> Result<OwnedSemaphorePermit> {
-        let _place = self.places.try_acquire().map_err(|_| overloaded("too many passwords wait for it"))?;
-        Arc::clone(&self.slots).acquire_owned().await.map_err(failed)
+        let _waiting =
+            self.waiting.try_acquire().map_err(|_| overloaded("too many passwords are waiting"))?;
+        Arc::clone(&self.running).acquire_owned().await.map_err(failed)
     }
 }
 
-impl Slot {
+impl HashSlot {
     /// The hash of `password` as a PHC string.
     pub(crate) async fn hash(&self, password: &str) -> Result<String> {
-        let iterations = self.work.iterations;
+        let iterations = self.params.iterations;
         self.run(password, move |password| {
             let params = Params::new(iterations).map_err(failed)?;
             let salt: [u8; SALT_BYTES] = rand::random();
@@ -92,22 +96,22 @@ impl Slot {
         .await
     }
 
-    /// Compares `password` with a stored hash, in constant time; with `None` it does the same work and fails.
-    pub(crate) async fn verify(&self, password: &str, stored: Option<&str>) -> Result<Verified> {
-        let known = stored.is_some();
-        let stored = stored.unwrap_or(&self.work.dummy).to_owned();
-        let iterations = self.work.iterations;
+    /// Compares `password` with a stored hash in constant time. Without a hash, it does the same work and fails.
+    pub(crate) async fn verify(&self, password: &str, stored: Option<&str>) -> Result<Verification> {
+        let has_account = stored.is_some();
+        let stored = stored.unwrap_or(&self.params.dummy).to_owned();
+        let iterations = self.params.iterations;
         self.run(password, move |password| {
             let hash = PasswordHash::new(&stored).map_err(failed)?;
-            let outdated = hash.params.get_decimal("i").is_none_or(|used| used < iterations);
-            let matches = Pbkdf2::default().verify_password(password, &hash).is_ok();
-            Ok(Verified { matches: matches && known, outdated })
+            let is_outdated = hash.params.get_decimal("i").is_none_or(|used| used < iterations);
+            let is_match = Pbkdf2::default().verify_password(password, &hash).is_ok();
+            Ok(Verification { is_match: is_match && has_account, is_outdated })
         })
         .await
     }
 
-    /// Runs `task` on a thread of its own, because those of the runtime are for others too and keep their priority.
-    /// A dropped future leaves the slot taken until the work, which cannot be stopped, is done.
+    /// Runs `task` on its own thread, because it lowers the thread's priority and runtime threads are shared. The work
+    /// cannot be stopped: if the future is dropped, the slot stays taken until the work is done.
     async fn run<T: Send + 'static>(
         &self,
         password: &str,
@@ -115,26 +119,26 @@ impl Slot {
     ) -> Result<T> {
         let password: String = password.nfc().collect();
         let permit = Arc::clone(&self.permit);
-        let (answer, answered) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let work = move || {
-            yield_to_others();
+            lower_priority();
             let result = task(password.as_bytes());
             drop(permit);
-            // Nobody may be waiting any more.
-            let _ = answer.send(result);
+            // The caller may have been dropped.
+            let _ = sender.send(result);
         };
         let thread = thread::Builder::new().name("lkr-auth-hash".to_owned());
-        thread.spawn(work).map_err(|error| overloaded(format!("no thread can be started: {error}")))?;
-        answered.await.map_err(failed)?
+        thread.spawn(work).map_err(|error| overloaded(format!("cannot start a thread: {error}")))?;
+        receiver.await.map_err(failed)?
     }
 }
 
-/// Lets the thread that calls it have the cores that others leave. On Linux a priority is a thread's, elsewhere the
-/// process's, which must keep its own.
-fn yield_to_others() {
+/// Lowers the priority of the calling thread. On Linux, the priority belongs to the thread; elsewhere it belongs to the
+/// process and must not change.
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // Where it is refused, the hash is made all the same.
+        // Hashing continues if this is refused.
         let _ = rustix::process::nice(10);
     }
 }
@@ -151,12 +155,12 @@ fn failed(error: impl std::fmt::Display) -> Error {
 mod tests {
     use super::*;
 
-    async fn slot(iterations: u32) -> Slot {
-        Hasher::new(iterations, 1, 0).unwrap().slot().await.unwrap()
+    async fn slot(iterations: u32) -> HashSlot {
+        Hasher::new(iterations, 1, 0).unwrap().acquire().await.unwrap()
     }
 
     #[tokio::test]
-    async fn hashes_are_phc_strings_with_salts_of_their_own() {
+    async fn hashes_are_phc_strings_with_different_salts() {
         let slot = slot(1000).await;
         let one = slot.hash("some long password").await.unwrap();
         let parts: Vec<_> = one.split('$').collect();
@@ -165,57 +169,57 @@ mod tests {
         assert_ne!(one, slot.hash("some long password").await.unwrap());
     }
 
-    /// A PHC string put together by hand over the bare function, as another implementation would write it.
+    /// The PHC string is built from the plain PBKDF2 function, as another implementation would do.
     #[tokio::test]
-    async fn verifies_a_known_hash() {
+    async fn verify_accepts_a_hash_of_another_implementation() {
         let stored = "$pbkdf2-sha256$i=4096,l=32$c2FsdHNhbHRzYWx0c2FsdA$";
         let hash = pbkdf2::pbkdf2_hmac_array::<sha2::Sha256, 32>(b"password", b"saltsaltsaltsalt", 4096);
         let stored = format!("{stored}{}", base64(&hash));
         let slot = slot(5000).await;
         let right = slot.verify("password", Some(&stored)).await.unwrap();
-        assert_eq!(right, Verified { matches: true, outdated: true });
-        assert!(!slot.verify("passwore", Some(&stored)).await.unwrap().matches);
+        assert_eq!(right, Verification { is_match: true, is_outdated: true });
+        assert!(!slot.verify("passwore", Some(&stored)).await.unwrap().is_match);
     }
 
     #[tokio::test]
-    async fn composed_and_decomposed_are_one_password() {
+    async fn composed_and_decomposed_characters_are_equal() {
         let slot = slot(1000).await;
         let stored = slot.hash("caf\u{e9} au lait").await.unwrap();
         let verified = slot.verify("cafe\u{301} au lait", Some(&stored)).await.unwrap();
-        assert_eq!(verified, Verified { matches: true, outdated: false });
+        assert_eq!(verified, Verification { is_match: true, is_outdated: false });
     }
 
     #[tokio::test]
-    async fn nobody_has_the_dummy() {
+    async fn verify_without_account_always_fails() {
         let slot = slot(1000).await;
-        assert!(!slot.verify("", None).await.unwrap().matches);
+        assert!(!slot.verify("", None).await.unwrap().is_match);
         assert!(Hasher::new(10, 1, 0).is_err(), "too few iterations are refused at the start");
     }
 
     #[tokio::test]
-    async fn who_waits_has_a_place_or_is_turned_away() {
+    async fn acquire_with_full_queue_is_overloaded() {
         let hasher = Hasher::new(1000, 1, 1).unwrap();
-        let held = hasher.slot().await.unwrap();
+        let held = hasher.acquire().await.unwrap();
         let (waiting, refused) = tokio::join!(
             async {
-                let slot = hasher.slot().await;
+                let slot = hasher.acquire().await;
                 drop(slot.unwrap());
             },
             async {
-                let refused = hasher.slot().await;
+                let refused = hasher.acquire().await;
                 drop(held);
                 refused
             }
         );
         assert_eq!((waiting, refused.unwrap_err().kind()), ((), ErrorKind::Overloaded));
-        assert!(hasher.slot().await.is_ok(), "the place and the slot are free again");
+        assert!(hasher.acquire().await.is_ok(), "the slot and the place in the queue are free again");
     }
 
-    /// A dropped future does not make room for more work than there are slots.
+    /// Dropping the future must not allow more concurrent work than there are slots.
     #[tokio::test]
-    async fn a_slot_is_taken_until_its_work_is_done() {
+    async fn slot_of_a_dropped_future_stays_taken_until_its_work_is_done() {
         let hasher = Hasher::new(1000, 1, 0).unwrap();
-        let slot = hasher.slot().await.unwrap();
+        let slot = hasher.acquire().await.unwrap();
         let (begin, begun) = std::sync::mpsc::channel::<()>();
         let work = slot.run("", move |_| {
             let _ = begun.recv();
@@ -223,23 +227,23 @@ mod tests {
         });
         assert!(tokio::time::timeout(std::time::Duration::from_millis(20), work).await.is_err());
         drop(slot);
-        assert_eq!(hasher.slot().await.unwrap_err().kind(), ErrorKind::Overloaded);
+        assert_eq!(hasher.acquire().await.unwrap_err().kind(), ErrorKind::Overloaded);
         drop(begin);
-        while hasher.slot().await.is_err() {
+        while hasher.acquire().await.is_err() {
             tokio::task::yield_now().await;
         }
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn only_the_thread_that_hashes_gives_way() {
+    async fn only_the_hashing_thread_has_lower_priority() {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
         let (before, slot) = (niceness(), slot(1000).await);
         let during = slot.run("", move |_| Ok(niceness())).await.unwrap();
         assert_eq!(during, (before + 10).min(19));
         assert_eq!(niceness(), before, "this thread keeps its priority");
         let elsewhere = std::thread::spawn(niceness).join().unwrap();
-        assert_eq!(elsewhere, before, "and so do new ones");
+        assert_eq!(elsewhere, before, "new threads keep their priority");
     }
 
     fn base64(bytes: &[u8]) -> String {

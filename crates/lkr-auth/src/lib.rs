@@ -2,15 +2,15 @@
 
 mod account;
 mod accounts;
+mod admin_change;
 mod audit;
 mod auth;
+mod change_password;
 mod credential;
 mod error;
-mod guard;
 mod hasher;
 mod keys;
 mod login;
-mod own_password;
 mod page;
 mod password;
 mod records;
@@ -24,7 +24,7 @@ pub use credential::{Credential, Identity};
 pub use error::{Error, ErrorKind, Result};
 pub use keys::{ApiKey, NewKey};
 pub use lkr_domain::{AuditId, KeyId};
-pub use login::Attempt;
+pub use login::LoginAttempt;
 pub use page::Page;
 pub use password::{check_password, generate_password};
 pub use records::is_readable;

@@ -5,76 +5,76 @@ use lkr_state::{Expect, Write};
 use crate::{
     Auth, Error, ErrorKind, Login, Result,
     auth::put,
-    hasher::Slot,
+    hasher::HashSlot,
     records::AccountV1,
-    throttle::{Subject, Throttle},
+    throttle::{Throttle, ThrottleSubject},
 };
 
-/// A try to log in.
+/// An attempt to log in or to register.
 #[derive(Clone, Copy)]
-pub struct Attempt<'a> {
-    /// The name that was given.
+pub struct LoginAttempt<'a> {
+    /// The given username.
     pub username: &'a str,
-    /// The password that was given.
+    /// The given password.
     pub password: &'a str,
-    /// Where it came from; failures are not counted for an address that is not known.
+    /// The client's address. Without one, failures are counted for the account only.
     pub address: Option<IpAddr>,
-    /// In which request.
+    /// The id of the request.
     pub request_id: &'a str,
 }
 
-impl fmt::Debug for Attempt<'_> {
+impl fmt::Debug for LoginAttempt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The username is left out too: people type passwords into its field.
-        f.debug_struct("Attempt")
+        // The username is left out too, because people type passwords into its field.
+        f.debug_struct("LoginAttempt")
             .field("address", &self.address)
             .field("request_id", &self.request_id)
             .finish_non_exhaustive()
     }
 }
 
-/// Why there is no session.
-struct Failure {
-    /// For the log, where the login was refused.
+/// Why a login failed.
+struct LoginFailure {
+    /// The reason in the log; `None` if the login failed for a technical reason.
     reason: Option<&'static str>,
     error: Error,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for LoginFailure {
     fn from(error: Error) -> Self {
         Self { reason: None, error }
     }
 }
 
-impl Failure {
+impl LoginFailure {
     fn refused(reason: &'static str, message: &'static str) -> Self {
         Self { reason: Some(reason), error: Error::unauthenticated(message) }
     }
 
-    /// The failure of a look at a count.
-    fn of_count(error: Error, throttled: &'static str) -> Self {
+    /// The failure of a throttle check.
+    fn from_throttle(error: Error, throttled: &'static str) -> Self {
         let reason = matches!(error.kind(), ErrorKind::RateLimited { .. }).then_some(throttled);
         Self { reason, error }
     }
 }
 
-/// For whom a failed login counts.
-struct Counted {
-    account: Subject,
-    address: Option<Subject>,
+/// The subjects that a failed login counts for.
+struct LoginSubjects {
+    account: ThrottleSubject,
+    address: Option<ThrottleSubject>,
 }
 
 impl Auth {
-    /// Begins a session.
+    /// Starts a session.
     ///
     /// # Errors
-    /// `Unauthenticated`, in the same words after the same work, where there is no such account or the password is
-    /// another; also where the account is disabled. `RateLimited` after too many of these; then no password is
-    /// looked at, the right one neither. `Overloaded` where too many passwords wait to be hashed.
-    pub async fn login(&self, attempt: Attempt<'_>) -> Result<Login> {
+    /// `Unauthenticated` if there is no such account or the password is wrong, with the same message after the same work;
+    /// also if the account is disabled. `RateLimited` after too many failures; then even the right password is refused.
+    /// `Overloaded` if too many passwords wait to be hashed.
+    pub async fn login(&self, attempt: LoginAttempt<'_>) -> Result<Login> {
         match self.try_login(&attempt).await {
             Ok(login) => Ok(login),
-            Err(Failure { reason, error }) => {
+            Err(LoginFailure { reason, error }) => {
                 if let Some(reason) = reason {
                     self.log_refusal(&attempt, reason).await;
                 }
@@ -83,76 +83,80 @@ impl Auth {
         }
     }
 
-    async fn try_login(&self, attempt: &Attempt<'_>) -> Result<Login, Failure> {
-        let counted = Counted {
+    async fn try_login(&self, attempt: &LoginAttempt<'_>) -> Result<Login, LoginFailure> {
+        let subjects = LoginSubjects {
             account: self.throttle.logins(attempt.username),
             address: attempt.address.map(|address| self.throttle.address(address)),
         };
-        self.check_counts(&counted).await?;
-        let _turn = self.throttle.turn(&counted.account).await;
-        let slot = self.hasher.slot().await?;
-        // Those who were before this one may have used up the tries. The slot is held until a failure is counted,
-        // so that no more than those who hash at once slip past the limit of an address.
-        self.check_counts(&counted).await?;
+        self.check_counts(&subjects).await?;
+        let _guard = self.throttle.lock(&subjects.account).await;
+        let slot = self.hasher.acquire().await?;
+        // Earlier attempts may have reached the limit meanwhile. The slot is held until a failure is counted, so an
+        // address exceeds its limit by at most the number of concurrent hashes.
+        self.check_counts(&subjects).await?;
         match self.verify_login(&slot, attempt).await {
-            Ok(account) => Ok(self.begin_login(&account, &counted).await?),
+            Ok(account) => Ok(self.start_login_session(&account, &subjects).await?),
             Err(failure) => {
                 if failure.reason.is_some() {
-                    self.count_failure(&counted).await?;
+                    self.count_failure(&subjects).await?;
                 }
                 Err(failure)
             }
         }
     }
 
-    /// The account that an attempt may log in to.
-    async fn verify_login(&self, slot: &Slot, attempt: &Attempt<'_>) -> Result<AccountV1, Failure> {
+    /// The account of an attempt with the right password.
+    async fn verify_login(
+        &self,
+        slot: &HashSlot,
+        attempt: &LoginAttempt<'_>,
+    ) -> Result<AccountV1, LoginFailure> {
         let found = self.read(attempt.username).await?;
         let stored = found.as_ref().map(|(account, _)| account.password.as_str());
-        let verified = slot.verify(attempt.password, stored).await?;
-        let wrong = |reason| Failure::refused(reason, "the username or the password is wrong");
+        let verification = slot.verify(attempt.password, stored).await?;
+        let wrong = |reason| LoginFailure::refused(reason, "the username or the password is wrong");
         let (account, version) = found.ok_or_else(|| wrong("unknown account"))?;
-        if !verified.matches {
+        if !verification.is_match {
             return Err(wrong("wrong password"));
         }
         if account.disabled {
-            return Err(Failure::refused("disabled", "the account is disabled"));
+            return Err(LoginFailure::refused("disabled", "the account is disabled"));
         }
-        if verified.outdated {
+        if verification.is_outdated {
             self.renew_hash(slot, account.clone(), version, attempt.password).await?;
         }
         Ok(account)
     }
 
-    async fn check_counts(&self, counted: &Counted) -> Result<(), Failure> {
-        let checked = self.throttle.check(&counted.account).await;
-        checked.map_err(|error| Failure::of_count(error, "throttled account"))?;
-        if let Some(address) = &counted.address {
+    async fn check_counts(&self, subjects: &LoginSubjects) -> Result<(), LoginFailure> {
+        let checked = self.throttle.check(&subjects.account).await;
+        checked.map_err(|error| LoginFailure::from_throttle(error, "throttled account"))?;
+        if let Some(address) = &subjects.address {
             let checked = self.throttle.check(address).await;
-            checked.map_err(|error| Failure::of_count(error, "throttled address"))?;
+            checked.map_err(|error| LoginFailure::from_throttle(error, "throttled address"))?;
         }
         Ok(())
     }
 
-    async fn count_failure(&self, counted: &Counted) -> Result<()> {
-        self.throttle.count(&counted.account).await?;
-        match &counted.address {
+    async fn count_failure(&self, subjects: &LoginSubjects) -> Result<()> {
+        self.throttle.count(&subjects.account).await?;
+        match &subjects.address {
             Some(address) => self.throttle.count(address).await,
             None => Ok(()),
         }
     }
 
     /// Begins the session, and forgets the failures of the account in the same step.
-    async fn begin_login(&self, account: &AccountV1, counted: &Counted) -> Result<Login> {
-        let (login, session) = self.begin_session(account)?;
-        self.state.apply(vec![session, Throttle::forget(&counted.account)]).await?;
+    async fn start_login_session(&self, account: &AccountV1, subjects: &LoginSubjects) -> Result<Login> {
+        let (login, session) = self.start_session(account)?;
+        self.state.apply(vec![session, Throttle::reset(&subjects.account)]).await?;
         Ok(login)
     }
 
-    /// Stores the password under the iterations in force. Another change of the account has precedence.
+    /// Stores the password's hash with the current iterations. A conflicting change of the account wins.
     async fn renew_hash(
         &self,
-        slot: &Slot,
+        slot: &HashSlot,
         mut account: AccountV1,
         version: u64,
         password: &str,
@@ -162,16 +166,16 @@ impl Auth {
         self.try_apply(vec![renewed]).await.map(drop)
     }
 
-    /// Notes a refused login, under the name of the account where there is one: people type passwords into the
-    /// field of the username.
-    async fn log_refusal(&self, attempt: &Attempt<'_>, reason: &'static str) {
+    /// Logs a refused login with the account's name, if there is one. The given username is not logged, because people
+    /// type passwords into its field.
+    async fn log_refusal(&self, attempt: &LoginAttempt<'_>, reason: &'static str) {
         let found = self.read(attempt.username).await.ok().flatten();
         tracing::warn!(
             username = found.as_ref().map_or("unknown", |(account, _)| account.username.as_str()),
             address = attempt.address.map(tracing::field::display),
             reason,
             request_id = attempt.request_id,
-            "a login was refused"
+            "login refused"
         );
     }
 }

@@ -2,40 +2,39 @@ use lkr_state::{Record, ScanOrder, StateStore};
 
 use crate::Result;
 
-/// How many records are read at once, at least.
+/// The smallest number of records that one scan reads.
 const BATCH: usize = 64;
 
 /// A part of a listing. Every page but the last is full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T, K> {
-    /// What it lists.
+    /// The items.
     pub items: Vec<T>,
-    /// Where the next page begins: after this one. `None` where nothing follows.
+    /// The next page begins after this key. `None` on the last page.
     pub next: Option<K>,
 }
 
 impl<T, K> Page<T, K> {
-    /// The first `limit` of `found`; the one behind them tells that more follow.
+    /// The first `limit` items of `found`. One more item means that another page follows.
     fn cut(mut found: Vec<T>, limit: usize, key: impl Fn(&T) -> K) -> Self {
-        let more = found.len() > limit;
+        let has_more = found.len() > limit;
         found.truncate(limit);
-        let next = found.last().filter(|_| more).map(key);
+        let next = found.last().filter(|_| has_more).map(key);
         Self { items: found, next }
     }
 }
 
-/// What to list of which records.
-pub(crate) struct Listing<'a> {
+/// A listing of the records with a prefix.
+pub(crate) struct RecordListing<'a> {
     pub(crate) state: &'a dyn StateStore,
     pub(crate) prefix: &'a str,
     pub(crate) order: ScanOrder,
-    /// The key behind which it begins.
+    /// The listing begins after this key.
     pub(crate) after: Option<String>,
 }
 
-impl Listing<'_> {
-    /// Up to `limit` of what `pick` makes of the records, and where the next page begins. It reads on where `pick`
-    /// leaves records out.
+impl RecordListing<'_> {
+    /// Up to `limit` items that `pick` returns, and where the next page begins. Reads further if `pick` skips records.
     pub(crate) async fn page<T, K>(
         self,
         limit: usize,
@@ -46,7 +45,7 @@ impl Listing<'_> {
         Ok(Page::cut(found, limit, key))
     }
 
-    /// Up to `count` of what `pick` makes of the records.
+    /// Up to `count` items that `pick` returns.
     pub(crate) async fn first<T>(
         mut self,
         count: usize,

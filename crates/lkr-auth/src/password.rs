@@ -1,21 +1,22 @@
-//! Which passwords there can be.
+//! The rules for passwords.
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{Error, Result};
 
+/// The length of a password, in characters. See docs/studies.md#password-hashing.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// Refuses what cannot be a password: it has 8 to 128 characters, counted in normal form C.
+/// Checks that a password has 8 to 128 characters, counted in normal form C.
 pub fn check_password(password: &str) -> Result<()> {
     let length = password.nfc().count();
     if LENGTHS.contains(&length) {
         return Ok(());
     }
-    Err(Error::invalid("password", format!("has {length} characters, 8 to 128 are needed")))
+    Err(Error::invalid("password", format!("has {length} characters; allowed are 8 to 128")))
 }
 
-/// A random password of 24 letters and digits (some 137 bits), none of which look alike.
+/// A random password of 24 letters and digits (some 137 bits), without characters that look alike.
 #[must_use]
 pub fn generate_password() -> String {
     const ALPHABET: &[char] = &[
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_counted_in_normal_form() {
+    fn check_password_counts_characters_in_normal_form() {
         assert!(check_password("1234567").is_err());
         assert!(check_password("12345678").is_ok());
         assert!(check_password(&"é".repeat(128)).is_ok());

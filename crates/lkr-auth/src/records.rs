@@ -1,42 +1,42 @@
-//! What is stored, and under which keys. Records carry their version. Those that hold hashes cannot be printed.
+//! The stored records and their keys. Each record carries its format version. Records with hashes have no `Debug` form.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
 use crate::{Account, AuditId, Error, KeyId, Result, Role};
 
-/// There once the first admin was made, for ever.
+/// Exists for ever once the first admin was created.
 pub(crate) const INITIALISED: &str = "auth/initialised";
 
-/// Written by every step that takes an enabled admin away, so that no two such steps pass each other.
+/// Written by every step that removes an enabled admin, so that two such steps conflict.
 pub(crate) const ADMINS: &str = "auth/admins";
 
-/// Before the name of an account.
+/// The key prefix of accounts; the name follows.
 pub(crate) const ACCOUNTS: &str = "auth/account/";
 
-/// Before the id of an audit entry.
+/// The key prefix of audit entries; the id follows.
 pub(crate) const AUDIT: &str = "audit/";
 
 pub(crate) fn account_key(username: &str) -> String {
     format!("{ACCOUNTS}{}", username.to_ascii_lowercase())
 }
 
-/// The key of the session whose token has this hash.
+/// The key of the session with this token hash.
 pub(crate) fn session_key(token_hash: &str) -> String {
     format!("auth/session/{token_hash}")
 }
 
-/// The key of the record that the API key with this hash is found by.
+/// The key of the record for authenticating with the API key with this hash.
 pub(crate) fn credential_key(secret_hash: &str) -> String {
     format!("auth/key/{secret_hash}")
 }
 
-/// Before the ids of the API keys of an account.
+/// The key prefix of an account's API keys; the key's id follows.
 pub(crate) fn account_keys(account_id: &str) -> String {
     format!("auth/account-key/{account_id}/")
 }
 
-/// The key of the record that an API key is listed by.
+/// The key of the record for listing an API key.
 pub(crate) fn listed_key(account_id: &str, key: KeyId) -> String {
     format!("{}{key}", account_keys(account_id))
 }
@@ -48,7 +48,7 @@ pub(crate) fn audit_key(id: AuditId) -> String {
 /// Version 1 of an account.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AccountV1 {
-    /// Tells this account from an earlier one of the same name.
+    /// Distinguishes this account from an earlier one of the same name.
     pub(crate) id: String,
     pub(crate) username: String,
     pub(crate) admin: bool,
@@ -66,7 +66,7 @@ pub(crate) struct AccountV1 {
 }
 
 impl AccountV1 {
-    /// Whether it can administer.
+    /// Whether it is an admin who can log in.
     pub(crate) const fn is_enabled_admin(&self) -> bool {
         self.admin && !self.disabled
     }
@@ -82,7 +82,7 @@ pub(crate) struct SessionV1 {
     pub(crate) expires_at: OffsetDateTime,
 }
 
-/// Version 1 of what an API key is found by.
+/// Version 1 of an API key, for authentication.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct CredentialV1 {
     pub(crate) key_id: String,
@@ -93,7 +93,7 @@ pub(crate) struct CredentialV1 {
     pub(crate) expires_at: Option<OffsetDateTime>,
 }
 
-/// Version 1 of what an API key is listed by.
+/// Version 1 of an API key, for listing.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct ListedKeyV1 {
     pub(crate) name: String,
@@ -102,14 +102,14 @@ pub(crate) struct ListedKeyV1 {
     #[serde(with = "time::serde::rfc3339::option")]
     pub(crate) expires_at: Option<OffsetDateTime>,
     pub(crate) key_epoch: u64,
-    /// Leads to the record that it is found by.
+    /// The hash in the key of the [`CredentialV1`] record.
     pub(crate) secret_hash: String,
 }
 
-/// Version 1 of the failures that are counted for an account or an address.
+/// Version 1 of the failures of an account or an address.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct FailuresV1 {
-    /// When they were, in milliseconds since 1970, the oldest first.
+    /// Their times in milliseconds since 1970, oldest first.
     pub(crate) at_ms: Vec<i64>,
 }
 
@@ -150,12 +150,12 @@ pub(crate) fn encode<T: Serialize>(record: T) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    // The source of the error is left out: it may quote the record, which holds secrets.
+    // The cause is left out, because it may quote the record, which contains secrets.
     let Versioned::V1(record) = serde_json::from_slice(bytes).map_err(|_| damaged())?;
     Ok(record)
 }
 
-/// Whether a record can be read; `None` where it is none of this crate's.
+/// Whether a record can be decoded; `None` if the key is not of this crate.
 #[must_use]
 pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
     let kind = key.rsplit_once('/').map_or(key, |(kind, _)| kind);

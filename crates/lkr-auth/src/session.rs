@@ -13,14 +13,14 @@ use crate::{
 /// The random bytes of a token: 256 bits.
 pub(crate) const TOKEN_BYTES: usize = 32;
 
-/// A session that was begun. Its token is shown here and nowhere else.
+/// A new session. Its token is not available later.
 #[derive(Clone)]
 pub struct Login {
     /// The credential: 64 lower-case hexadecimal characters.
     pub token: String,
-    /// How long it is good for.
+    /// The lifetime of the session.
     pub expires_in: std::time::Duration,
-    /// Whose it is.
+    /// The account of the session.
     pub account: Account,
 }
 
@@ -31,14 +31,14 @@ impl fmt::Debug for Login {
 }
 
 impl Auth {
-    /// Ends the session that `token` names, and answers whether there was one.
+    /// Ends the session of `token`. Returns whether there was one.
     pub async fn logout(&self, token: &str) -> Result<bool> {
         let Some(hash) = token_hash(token) else { return Ok(false) };
         let Some((_, version)) = self.live_session(&hash).await? else { return Ok(false) };
         self.try_apply(vec![Write::delete(session_key(&hash), Expect::Version(version))]).await
     }
 
-    /// The account of a session that is good, and the version of the session's record.
+    /// The account of a valid session, and the version of the session's record.
     pub(crate) async fn live_session(&self, token_hash: &str) -> Result<Option<(AccountV1, u64)>> {
         let Some(record) = self.state.get(&session_key(token_hash)).await? else { return Ok(None) };
         let session: SessionV1 = decode(&record.value)?;
@@ -46,30 +46,30 @@ impl Auth {
             return Ok(None);
         }
         let account = self.read(&session.username).await?.map(|(account, _)| account);
-        let lives = |account: &AccountV1| {
+        let is_live = |account: &AccountV1| {
             account.id == session.account_id && account.epoch == session.epoch && !account.disabled
         };
-        Ok(account.filter(lives).map(|account| (account, record.version)))
+        Ok(account.filter(is_live).map(|account| (account, record.version)))
     }
 
-    /// A new token of `account`, and the write that makes it good.
-    pub(crate) fn begin_session(&self, account: &AccountV1) -> Result<(Login, Write)> {
+    /// A new session of `account`, and the write that stores it.
+    pub(crate) fn start_session(&self, account: &AccountV1) -> Result<(Login, Write)> {
         let token = hex(&rand::random::<[u8; TOKEN_BYTES]>());
-        let hash = token_hash(&token).ok_or_else(|| Error::internal("begin session", "no token"))?;
+        let hash = token_hash(&token).ok_or_else(|| Error::internal("start session", "no token"))?;
         let session = SessionV1 {
             username: account.username.clone(),
             account_id: account.id.clone(),
             epoch: account.epoch,
             expires_at: OffsetDateTime::now_utc() + self.session_ttl,
         };
-        let put = Write::put_for(session_key(&hash), Expect::Absent, encode(session)?, self.session_ttl);
-        Ok((Login { token, expires_in: self.session_ttl, account: Account::from(account) }, put))
+        let write = Write::put_for(session_key(&hash), Expect::Absent, encode(session)?, self.session_ttl);
+        Ok((Login { token, expires_in: self.session_ttl, account: Account::from(account) }, write))
     }
 }
 
-/// The SHA-256 of a token in hexadecimal; `None` where the text cannot be a token.
+/// The SHA-256 of a token in hexadecimal; `None` if the text is not a token.
 pub(crate) fn token_hash(token: &str) -> Option<String> {
-    let well_formed =
+    let is_token =
         token.len() == 2 * TOKEN_BYTES && token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    well_formed.then(|| hex(&Sha256::digest(token)))
+    is_token.then(|| hex(&Sha256::digest(token)))
 }

@@ -8,11 +8,9 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, DocumentState, Error, ModelName, Progress, Result, Stage, Task, TaskFailure, TaskInput,
-    TaskKind, TaskStatus,
-    catalog::{key, write_task},
-    embedding::REEMBEDDING,
-    task::CODE_CONFLICT,
+    Catalog, CorpusSlot, DocumentState, Error, FailureReason, ModelName, Progress, Result, Stage, Task,
+    TaskFailure, TaskInput, TaskKind, TaskStatus, TaskSubject, UnfinishedTask, catalog::key,
+    task_record::write_task,
 };
 
 /// A task to be accepted.
@@ -82,26 +80,49 @@ impl Catalog {
     pub async fn accept(&self, acceptances: &[Acceptance], alongside: Vec<Write>) -> Result<()> {
         let mut writes = alongside;
         for Acceptance { task, over } in acceptances {
-            writes.push(Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?));
-            // From here on the task answers for the original.
-            let original = task.input.original.as_ref();
-            writes.extend(
-                original.map(|original| Write::delete(key::upload(task.doc_id, &original.path), Expect::Any)),
-            );
-            if task.status.has_ended() {
-                writes.extend(self.told_task(task));
-                continue;
-            }
             let unfinished = over.as_ref().and_then(|over| over.unfinished.as_ref());
-            let expect =
-                unfinished.map_or(Expect::Absent, |unfinished| Expect::Version(unfinished.active.version));
-            writes.push(Write::put(key::active(task.doc_id), expect, task.task_id.to_string()));
-            writes.extend(over.as_ref().map(DocumentState::check_document));
-            if let Some(unfinished) = unfinished {
-                writes.extend(self.cancelling(unfinished)?.1);
+            writes.extend(self.accepting(task, unfinished)?);
+            if !task.status.has_ended() {
+                writes.extend(over.as_ref().map(DocumentState::check_document));
             }
         }
         Ok(self.state.apply(writes).await?)
+    }
+
+    /// Records a change of the embedding model as pending, in place of the unfinished one. `alongside` is written in the
+    /// same step.
+    ///
+    /// # Errors
+    /// `Conflict` if the unfinished change of the model has changed.
+    pub async fn accept_reembedding(
+        &self,
+        task: &Task,
+        unfinished: Option<&UnfinishedTask>,
+        alongside: Vec<Write>,
+    ) -> Result<()> {
+        let mut writes = alongside;
+        writes.extend(self.accepting(task, unfinished)?);
+        Ok(self.state.apply(writes).await?)
+    }
+
+    /// The writes that record a task, and cancel the unfinished task of the same subject.
+    fn accepting(&self, task: &Task, unfinished: Option<&UnfinishedTask>) -> Result<Vec<Write>> {
+        let mut writes = vec![Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?)];
+        // From here on the task's record keeps the original from being collected.
+        if let (Some(doc_id), Some(original)) = (task.subject.doc_id(), &task.input.original) {
+            writes.push(Write::delete(key::upload(doc_id, &original.path), Expect::Any));
+        }
+        if task.status.has_ended() {
+            writes.extend(self.told_task(task));
+            return Ok(writes);
+        }
+        let expect =
+            unfinished.map_or(Expect::Absent, |unfinished| Expect::Version(unfinished.active.version));
+        writes.push(Write::put(key::active(task.subject), expect, task.task_id.to_string()));
+        if let Some(unfinished) = unfinished {
+            writes.extend(self.cancelling(unfinished)?.1);
+        }
+        Ok(writes)
     }
 
     /// The write that puts the gold set of a task down, which stays until the task is done, cancelled or forgotten.
@@ -152,19 +173,24 @@ impl Task {
     /// A pending ingestion of a new document.
     #[must_use]
     pub fn ingest(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Ingest, doc_id, created_by, input)
+        Self::pending(TaskKind::Ingest, TaskSubject::Document(doc_id), created_by, input)
     }
 
     /// A pending replacement of a document.
     #[must_use]
     pub fn replace(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Replace, doc_id, created_by, input)
+        Self::pending(TaskKind::Replace, TaskSubject::Document(doc_id), created_by, input)
     }
 
     /// A pending classification of all documents.
     #[must_use]
     pub fn reclassify(created_by: Creator) -> Self {
-        Self::pending(TaskKind::Reclassify, DocId::new(), created_by, TaskInput::default())
+        Self::pending(
+            TaskKind::Reclassify,
+            TaskSubject::Corpus(CorpusSlot::unique()),
+            created_by,
+            TaskInput::default(),
+        )
     }
 
     /// A pending embedding of all documents by another model. There is one at a time: all of them are about the same id,
@@ -172,20 +198,25 @@ impl Task {
     #[must_use]
     pub fn reembed(created_by: Creator, model: ModelName) -> Self {
         let input = TaskInput { model: Some(model), ..TaskInput::default() };
-        Self::pending(TaskKind::Reembed, REEMBEDDING, created_by, input)
+        Self::pending(TaskKind::Reembed, TaskSubject::Corpus(CorpusSlot::REEMBEDDING), created_by, input)
     }
 
     /// A pending judgement of searches.
     #[must_use]
     pub fn evaluate(created_by: Creator) -> Self {
-        Self::pending(TaskKind::Evaluate, DocId::new(), created_by, TaskInput::default())
+        Self::pending(
+            TaskKind::Evaluate,
+            TaskSubject::Corpus(CorpusSlot::unique()),
+            created_by,
+            TaskInput::default(),
+        )
     }
 
-    fn pending(kind: TaskKind, doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
+    fn pending(kind: TaskKind, subject: TaskSubject, created_by: Creator, input: TaskInput) -> Self {
         let now = OffsetDateTime::now_utc();
         Self {
             task_id: TaskId::new(),
-            doc_id,
+            subject,
             kind,
             status: TaskStatus::Pending,
             stage: Stage::Queued,
@@ -206,7 +237,7 @@ impl Task {
         Self {
             status: TaskStatus::Failed,
             error: Some(TaskFailure {
-                code: CODE_CONFLICT,
+                reason: FailureReason::Cancelled,
                 message: "cancelled".to_owned(),
                 stage: self.stage,
                 retryable: false,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use lkr_domain::{DocId, Document, TaskId};
 use lkr_state::{Record, StateStore, StateStoreExt, Write};
 
-use crate::{Error, Outbox, Result, Task, document};
+use crate::{Outbox, Result, Task, document, task_record::read_task};
 
 /// The records over a state store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -72,18 +72,12 @@ pub(crate) fn read_document(doc_id: DocId, record: &Record) -> Result<Stored<Doc
     Ok(Stored { value: document::decode(doc_id, &record.value)?, version: record.version })
 }
 
-pub(crate) fn read_task(record: &Record) -> Result<Task> {
-    serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read task record", e))
-}
-
-pub(crate) fn write_task(task: &Task) -> Result<Vec<u8>> {
-    serde_json::to_vec(task).map_err(|e| Error::corrupt("write task record", e))
-}
-
 /// The names of keys.
 pub(crate) mod key {
     use lkr_domain::{DocId, TaskId, hex};
     use sha2::{Digest, Sha256};
+
+    use crate::TaskSubject;
 
     pub(crate) const GENERATION: &str = "generation";
     pub(crate) const DOCUMENTS: &str = "doc/";
@@ -123,9 +117,9 @@ pub(crate) mod key {
         format!("{TASKS}{id}")
     }
 
-    /// The unfinished task of a document.
-    pub(crate) fn active(id: DocId) -> String {
-        format!("{ACTIVE}{id}")
+    /// The unfinished task of a document, or of a slot.
+    pub(crate) fn active(subject: TaskSubject) -> String {
+        format!("{ACTIVE}{}", subject.record_id())
     }
 
     /// What a failed task left for its next try.

@@ -92,7 +92,7 @@ impl ConcurrentEdit {
 
     /// The write that takes it away, or makes sure that there still is none.
     pub(crate) fn end(&self, active: ActiveTask, revision: u64) -> Write {
-        let key = key::amendment(active.doc_id, revision);
+        let key = key::amendment(active.subject.record_id(), revision);
         match self.version {
             Some(version) => Write::delete(key, Expect::Version(version)),
             None => Write::check(key, Expect::Absent),

@@ -1,20 +1,22 @@
 //! What there is of a document, live and unfinished, read so that a step can be built upon it.
 
 use lkr_domain::{Creator, DocId, Document, TaskId};
-use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
+use lkr_state::{Expect, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Catalog, ConcurrentEdit, DocumentChange, Error, ErrorKind, LimitExceeded, Result, Stored, Task,
-    catalog::{key, read_document, read_task},
+    TaskSubject,
+    catalog::{key, read_document},
+    task_record::read_task,
 };
 
-/// The unfinished task of a document. Whoever holds it may write; a delete takes it away, and what its worker
-/// still writes is refused from then on.
+/// The unfinished task of a document, or of all documents, with its fencing token. Every write of the task expects the
+/// token, so a worker whose task was cancelled or replaced cannot write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActiveTask {
-    /// The document.
-    pub doc_id: DocId,
+    /// What the task is about.
+    pub subject: TaskSubject,
     /// The task.
     pub task_id: TaskId,
     pub(crate) version: u64,
@@ -22,11 +24,11 @@ pub struct ActiveTask {
 
 impl ActiveTask {
     pub(crate) fn check(self) -> Write {
-        Write::check(key::active(self.doc_id), Expect::Version(self.version))
+        Write::check(key::active(self.subject), Expect::Version(self.version))
     }
 
     pub(crate) fn end(self) -> Write {
-        Write::delete(key::active(self.doc_id), Expect::Version(self.version))
+        Write::delete(key::active(self.subject), Expect::Version(self.version))
     }
 }
 
@@ -79,47 +81,76 @@ pub struct DocumentState {
     pub held: Vec<FailedAttempt>,
 }
 
-/// How often a document is read that changes while it is.
-const TORN_READS: usize = 16;
-
 /// The most that failed tasks may leave of one document: whoever replaces it again and again has the oldest go.
 pub(crate) const MAX_HELD: usize = 16;
 
 impl Catalog {
-    /// The unfinished task of a document.
-    pub async fn active(&self, doc_id: DocId) -> Result<Option<ActiveTask>> {
-        let Some(record) = self.state.get(&key::active(doc_id)).await? else { return Ok(None) };
+    /// The active record of a subject.
+    pub async fn active(&self, subject: TaskSubject) -> Result<Option<ActiveTask>> {
+        let Some(record) = self.state.get(&key::active(subject)).await? else { return Ok(None) };
         let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read active task", e))?;
         let task_id = text.parse().map_err(|e| Error::corrupt("read active task", e))?;
-        Ok(Some(ActiveTask { doc_id, task_id, version: record.version }))
+        Ok(Some(ActiveTask { subject, task_id, version: record.version }))
     }
 
     /// What there is of a document. Steps go from unfinished to live, so that reading in this order misses none; that
     /// nothing changed in between is for the step to expect.
     ///
     /// # Errors
-    /// `Conflict` where it changed each time it was read.
+    /// `Contention` if it changed during each of the attempts to read it.
     pub async fn document_state(&self, doc_id: DocId) -> Result<DocumentState> {
-        for _ in 0..TORN_READS {
-            let unfinished = self.unfinished_of(doc_id).await?;
-            let held = self.held(doc_id).await?;
-            let record = self.state.get(&key::document(doc_id)).await?;
-            let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
-            let now = self.active(doc_id).await?;
-            let present = DocumentState { doc_id, document, unfinished, held };
-            // What is tried again goes the other way.
-            if !present.is_torn() && now == present.unfinished.as_ref().map(|unfinished| unfinished.active) {
-                return Ok(present);
-            }
-        }
-        Err(Error::new(ErrorKind::Conflict, "read document", "it kept changing meanwhile"))
+        retry_on_conflict(&*self.state, "read document", || self.try_document_state(doc_id)).await
     }
 
-    async fn unfinished_of(&self, doc_id: DocId) -> Result<Option<UnfinishedTask>> {
-        let Some(active) = self.active(doc_id).await? else { return Ok(None) };
-        let Some(record) = self.state.get(&key::task(active.task_id)).await? else { return Ok(None) };
+    /// One read of a document's state, which conflicts if the state changed between its records.
+    async fn try_document_state(&self, doc_id: DocId) -> Result<DocumentState> {
+        let subject = TaskSubject::Document(doc_id);
+        let active = self.active(subject).await?;
+        let unfinished = self.unfinished_of(active).await?;
+        let held = self.held(doc_id).await?;
+        let record = self.state.get(&key::document(doc_id)).await?;
+        let document = record.map(|record| read_document(doc_id, &record)).transpose()?;
+        let now = self.active(subject).await?;
+        let state = DocumentState { doc_id, document, unfinished, held };
+        // A retry moves from failed to unfinished, against the order of these reads.
+        if state.is_torn() || now != active {
+            return Err(Error::new(ErrorKind::Conflict, "read document", "it changed during the read"));
+        }
+        Ok(state)
+    }
+
+    /// The unfinished task of a subject.
+    ///
+    /// # Errors
+    /// `Contention` if it changed during each of the attempts to read it.
+    pub async fn unfinished_task(&self, subject: TaskSubject) -> Result<Option<UnfinishedTask>> {
+        retry_on_conflict(&*self.state, "read unfinished task", || async {
+            let active = self.active(subject).await?;
+            let unfinished = self.unfinished_of(active).await?;
+            if self.active(subject).await? != active {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "read unfinished task",
+                    "it changed during the read",
+                ));
+            }
+            Ok(unfinished)
+        })
+        .await
+    }
+
+    /// The task of an active record, which conflicts if the task ended since. A task about all documents is not the task
+    /// of a document, even if a client guesses the id of its slot.
+    async fn unfinished_of(&self, active: Option<ActiveTask>) -> Result<Option<UnfinishedTask>> {
+        let Some(active) = active else { return Ok(None) };
+        let Some(record) = self.state.get(&key::task(active.task_id)).await? else {
+            return Err(Error::new(ErrorKind::Conflict, "read unfinished task", "it ended during the read"));
+        };
         let task = read_task(&record)?;
-        let amendment = self.amendment(doc_id, task.input.revision).await?;
+        if task.subject.doc_id() != active.subject.doc_id() {
+            return Ok(None);
+        }
+        let amendment = self.amendment(active.subject.record_id(), task.input.revision).await?;
         Ok(Some(UnfinishedTask { active, task, amendment }))
     }
 

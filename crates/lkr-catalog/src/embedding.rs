@@ -6,12 +6,12 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActiveTask, Catalog, DocumentState, Error, Result, Task,
-    catalog::{key, write_task},
+    ActiveTask, Catalog, CorpusSlot, Error, Result, Task, TaskSubject, UnfinishedTask, catalog::key,
+    task_record::write_task,
 };
 
-/// What tasks are about that change the model: no document's id, which holds the time of its making.
-pub(crate) const REEMBEDDING: DocId = DocId::from_bytes(*b"all, by a model.");
+/// What a task that changes the embedding model is about.
+const REEMBEDDING: TaskSubject = TaskSubject::Corpus(CorpusSlot::REEMBEDDING);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct SpreadV1 {
@@ -19,18 +19,12 @@ struct SpreadV1 {
 }
 
 impl Catalog {
-    /// The unfinished task that changes the model, as what there is of a document.
+    /// The unfinished task that changes the embedding model.
     ///
     /// # Errors
-    /// `Conflict` where it changed each time it was read.
-    pub async fn reembedding(&self) -> Result<DocumentState> {
-        self.document_state(REEMBEDDING).await
-    }
-
-    /// Whether an id may be a document's.
-    #[must_use]
-    pub fn may_be_a_document(doc_id: DocId) -> bool {
-        doc_id != REEMBEDDING
+    /// `Contention` if it changed during each of the attempts to read it.
+    pub async fn reembedding(&self) -> Result<Option<UnfinishedTask>> {
+        self.unfinished_task(REEMBEDDING).await
     }
 
     /// Whether a task that changes the model is unfinished.

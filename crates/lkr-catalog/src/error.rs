@@ -1,6 +1,7 @@
 use std::error::Error as StdError;
 
 use lkr_domain::DocId;
+use lkr_state::{ConflictError, contention_reason};
 
 /// The result of a call to the catalog.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,6 +12,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The state changed meanwhile: the step was not done.
     Conflict,
+    /// The records changed during every attempt; the same call may succeed later. The store works.
+    Contention,
     /// The records do not allow it, whatever else changes meanwhile.
     Refused,
     /// A store is away or full; the same call may succeed later.
@@ -23,7 +26,7 @@ pub enum ErrorKind {
 
 lkr_domain::declare_error! {
     /// A failure of the catalog: its kind, the operation, and the source.
-    retryable: ErrorKind::Unavailable
+    retryable: ErrorKind::Contention | ErrorKind::Unavailable
 }
 
 impl Error {
@@ -42,10 +45,21 @@ impl Error {
     }
 }
 
+impl ConflictError for Error {
+    fn is_conflict(&self) -> bool {
+        self.kind() == ErrorKind::Conflict
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
+    }
+}
+
 impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::Unavailable,
             lkr_state::ErrorKind::Corrupt => ErrorKind::Corrupt,
             _ => ErrorKind::Internal,

@@ -1,16 +1,17 @@
 //! The steps by which a task goes on and ends. Each is one step of the state store.
 
-use lkr_domain::Document;
+use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, Write};
 use time::OffsetDateTime;
 
 use crate::{
     ActiveTask, Catalog, DocumentState, Error, Progress, Result, Stage, Stored, Task, TaskResult, TaskStatus,
-    UnfinishedTask,
-    catalog::{key, write_task},
+    TaskSubject, UnfinishedTask,
+    catalog::key,
     document,
     document_state::{FailedAttemptV1, MAX_HELD},
     garbage::{Garbage, let_go},
+    task_record::write_task,
 };
 
 impl Catalog {
@@ -75,10 +76,10 @@ impl Catalog {
         task: &Task,
         earlier: &Stored<Document>,
     ) -> Result<()> {
-        let garbage = Garbage { doc_id: active.doc_id, ..Garbage::of_task(task) };
+        let garbage = active.subject.doc_id().map(|doc_id| Garbage::of_input(doc_id, &task.input).put());
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let there = Write::check(key::document(earlier.value.doc_id), Expect::Version(earlier.version));
-        let writes = [active.end(), put, garbage.put(), there].into_iter().chain(self.told_task(task));
+        let writes = [active.end(), put, there].into_iter().chain(garbage).chain(self.told_task(task));
         Ok(self.state.apply(writes.collect()).await?)
     }
 
@@ -100,11 +101,11 @@ impl Catalog {
     pub async fn fail(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let mut writes = vec![active.end(), put];
-        if task.kind.is_about_a_document() {
-            writes.push(hold(task)?);
-            let held = self.document_state(active.doc_id).await?.held;
+        if let TaskSubject::Document(doc_id) = active.subject {
+            writes.push(hold(doc_id, task)?);
+            let held = self.document_state(doc_id).await?.held;
             let surplus = (held.len() + 1).saturating_sub(MAX_HELD);
-            writes.extend(held.iter().take(surplus).flat_map(|held| let_go(active.doc_id, held)));
+            writes.extend(held.iter().take(surplus).flat_map(|held| let_go(doc_id, held)));
         }
         writes.extend(self.told_task(task));
         Ok(self.state.apply(writes).await?)
@@ -130,9 +131,9 @@ impl Catalog {
         let mut writes = vec![
             unfinished.amendment.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-            Garbage::of_task(&task).put(),
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
+        writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
         writes.extend(self.told_task(&task));
         Ok((task, writes))
     }
@@ -156,11 +157,12 @@ impl Task {
 }
 
 /// The write that keeps what a failed task stored.
-fn hold(task: &Task) -> Result<Write> {
-    let held = FailedAttemptV1 { task_id: task.task_id, original: Garbage::of_task(task).original };
+fn hold(doc_id: DocId, task: &Task) -> Result<Write> {
+    let original = task.input.original.as_ref().map(|original| original.path.clone());
+    let held = FailedAttemptV1 { task_id: task.task_id, original };
     let held = serde_json::to_vec(&held);
     let held = held.map_err(|e| Error::corrupt("write held input", e))?;
-    Ok(Write::put(key::held(task.doc_id, task.input.revision), Expect::Any, held))
+    Ok(Write::put(key::held(doc_id, task.input.revision), Expect::Any, held))
 }
 
 /// The writes that take what a document was found by out of the indexes of texts, and put what it is found by in.

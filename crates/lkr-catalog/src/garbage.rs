@@ -3,7 +3,7 @@
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 
-use crate::{Catalog, FailedAttempt, Result, Task, catalog::key};
+use crate::{Catalog, FailedAttempt, Result, Task, TaskInput, catalog::key};
 
 /// A revision whose points, text and original nobody shows any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +17,15 @@ pub struct Garbage {
 }
 
 impl Garbage {
-    /// What a task stored or would have.
+    /// The revision that a task was to make; `None` if the task is about all documents.
     #[must_use]
-    pub fn of_task(task: &Task) -> Self {
-        let original = task.input.original.as_ref().map(|original| original.path.clone());
-        Self { doc_id: task.doc_id, revision: task.input.revision, original }
+    pub fn of_task(task: &Task) -> Option<Self> {
+        task.subject.doc_id().map(|doc_id| Self::of_input(doc_id, &task.input))
+    }
+
+    pub(crate) fn of_input(doc_id: DocId, input: &TaskInput) -> Self {
+        let original = input.original.as_ref().map(|original| original.path.clone());
+        Self { doc_id, revision: input.revision, original }
     }
 
     pub(crate) fn of_document(document: &Document) -> Self {

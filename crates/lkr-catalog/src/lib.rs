@@ -23,6 +23,9 @@ mod scan;
 mod stats;
 mod tags;
 mod task;
+mod task_failure;
+mod task_record;
+mod task_result;
 mod text_index;
 mod texts;
 mod uploads;
@@ -48,9 +51,11 @@ pub use remove::Deleted;
 pub use scan::{Entry, ScannedRecord};
 pub use stats::{Stats, UNCATEGORIZED};
 pub use tags::{metadata_tag, tag, tags_of};
-pub use task::{
-    DocumentResult, Duplicate, EvaluateResult, ModelName, ModelUsage, Progress, ReclassifyResult,
-    ReembedResult, SearchQuality, Stage, Task, TaskFailure, TaskInput, TaskKind, TaskResult, TaskStatus,
+pub use task::{CorpusSlot, ModelName, Progress, Stage, Task, TaskInput, TaskKind, TaskStatus, TaskSubject};
+pub use task_failure::{FailureReason, TaskFailure};
+pub use task_result::{
+    DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult, SearchQuality,
+    TaskResult,
 };
 pub use text_index::UniqueText;
 pub use texts::{ContentDigests, ExtractedText, Texts};

@@ -3,7 +3,8 @@ use lkr_state::ScanOrder;
 
 use crate::{
     Catalog, Error, Result, Task, TaskStatus,
-    catalog::{key, read_document, read_task},
+    catalog::{key, read_document},
+    task_record::read_task,
 };
 
 /// Which documents a listing shows; an empty filter shows all.

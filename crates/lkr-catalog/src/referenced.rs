@@ -60,11 +60,11 @@ impl Catalog {
             let task_id = std::str::from_utf8(&record.value).ok().and_then(|id| id.parse().ok());
             let task_id = task_id.ok_or_else(|| wrong("read active task", key))?;
             let task = self.task(task_id).await?;
-            return Ok(task.filter(|task| task.kind.is_about_a_document()).map(ReferencedRevision::of_task));
+            return Ok(task.and_then(ReferencedRevision::of_task));
         }
         let FailedAttemptV1 { task_id, original } = read_held(&record.value)?;
         if let Some(task) = self.task(task_id).await? {
-            return Ok(Some(ReferencedRevision::of_task(task)));
+            return Ok(ReferencedRevision::of_task(task));
         }
         let named = key.strip_prefix(key::HELD).and_then(revision_of);
         let (doc_id, revision) = named.ok_or_else(|| wrong("read held input", key))?;
@@ -93,16 +93,18 @@ impl ReferencedRevision {
         }
     }
 
-    fn of_task(task: Task) -> Self {
+    /// The revision that a task makes; `None` if the task is about all documents.
+    fn of_task(task: Task) -> Option<Self> {
+        let doc_id = task.subject.doc_id()?;
         let (original, original_sha256) = of_original(task.input.original);
-        Self {
-            doc_id: task.doc_id,
+        Some(Self {
+            doc_id,
             revision: task.input.revision,
             text_sha256: task.input.text_sha256,
             blocks_sha256: task.input.blocks_sha256,
             original,
             original_sha256,
-        }
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use lkr_domain::Counts;
 use lkr_state::{Expect, Write};
 
 use crate::{
-    Catalog, DocumentState, Result,
+    Catalog, DocumentState, Result, TaskSubject,
     catalog::key,
     finish::unindex,
     garbage::{Garbage, let_go},
@@ -40,11 +40,11 @@ impl Catalog {
             let (task, ended) = self.cancelling(unfinished)?;
             writes.push(unfinished.active.end());
             writes.extend(ended);
-            garbage.push(Garbage::of_task(&task));
+            garbage.extend(Garbage::of_task(&task));
         }
         if unfinished.is_none() {
             // A replacement that was accepted meanwhile would bring the document back.
-            writes.push(Write::check(key::active(*doc_id), Expect::Absent));
+            writes.push(Write::check(key::active(TaskSubject::Document(*doc_id)), Expect::Absent));
         }
         writes.extend(document.iter().map(|document| Garbage::of_document(&document.value).put()));
         writes.extend(held.iter().flat_map(|held| let_go(*doc_id, held)));

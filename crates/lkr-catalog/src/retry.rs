@@ -5,9 +5,10 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 use time::OffsetDateTime;
 
 use crate::{
-    Catalog, DocumentState, Error, ErrorKind, FailedAttempt, Progress, Result, Stage, Task, TaskStatus,
-    catalog::{key, read_task, write_task},
+    Catalog, DocumentState, Error, ErrorKind, Progress, Result, Stage, Task, TaskStatus, TaskSubject,
+    catalog::key,
     garbage::let_go,
+    task_record::{read_task, write_task},
 };
 
 impl Catalog {
@@ -19,8 +20,16 @@ impl Catalog {
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
         let Some(record) = self.state.get(&key::task(task_id)).await? else { return Ok(None) };
         let before = read_task(&record)?;
-        let present = self.document_state(before.doc_id).await?;
-        let held = retryable(&before, &present)?;
+        check_failed(&before)?;
+        let expected = match before.subject {
+            TaskSubject::Document(doc_id) => retrying(&before, &self.document_state(doc_id).await?)?,
+            TaskSubject::Corpus(_) => {
+                if self.unfinished_task(before.subject).await?.is_some() {
+                    return Err(refused(RETRY, "a later change took its place"));
+                }
+                Vec::new()
+            }
+        };
         let task = Task {
             status: TaskStatus::Pending,
             stage: Stage::Queued,
@@ -30,15 +39,11 @@ impl Catalog {
             error: None,
             ..before
         };
-        let doc_id = task.doc_id;
         let mut writes = vec![
             Write::put(key::task(task_id), Expect::Version(record.version), write_task(&task)?),
-            Write::put(key::active(doc_id), Expect::Absent, task_id.to_string()),
-            present.check_document(),
+            Write::put(key::active(task.subject), Expect::Absent, task_id.to_string()),
         ];
-        writes.extend(
-            held.map(|held| Write::delete(key::held(doc_id, held.revision), Expect::Version(held.version))),
-        );
+        writes.extend(expected);
         self.state.apply(writes).await?;
         Ok(Some(task))
     }
@@ -76,10 +81,10 @@ impl Catalog {
             Write::delete(key::task(task.task_id), Expect::Version(version)),
             Write::delete(key::gold(task.task_id), Expect::Any),
         ];
-        if task.status == TaskStatus::Failed && task.kind.is_about_a_document() {
-            let present = self.document_state(task.doc_id).await?;
+        if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
+            let present = self.document_state(doc_id).await?;
             let held = present.held.iter().filter(|held| held.task_id == task.task_id);
-            writes.extend(held.flat_map(|held| let_go(task.doc_id, held)));
+            writes.extend(held.flat_map(|held| let_go(doc_id, held)));
         }
         Ok(writes)
     }
@@ -100,31 +105,30 @@ impl Catalog {
     }
 }
 
-/// Whether a task can be tried again, and with what of it that is kept.
-fn retryable<'a>(task: &Task, present: &'a DocumentState) -> Result<Option<&'a FailedAttempt>> {
-    let operation = "retry task";
+const RETRY: &str = "retry task";
+
+/// Refuses a task that did not fail, or was cancelled.
+fn check_failed(task: &Task) -> Result<()> {
     match (&task.status, &task.error) {
         (TaskStatus::Failed, Some(error)) if error.is_cancelled() => {
-            return Err(refused(operation, "the task was cancelled, and nothing of it is kept"));
+            Err(refused(RETRY, "the task was cancelled, and nothing of it is kept"))
         }
-        (TaskStatus::Failed, _) => {}
-        (status, _) => return Err(refused(operation, &format!("the task is {}", status.name()))),
+        (TaskStatus::Failed, _) => Ok(()),
+        (status, _) => Err(refused(RETRY, &format!("the task is {}", status.name()))),
     }
-    if !task.kind.is_about_a_document() {
-        // Of those that are about all documents, only changes of the model exclude each other.
-        return match present.unfinished {
-            Some(_) => Err(refused(operation, "a later change took its place")),
-            None => Ok(None),
-        };
-    }
+}
+
+/// The writes that give a failed task of a document its failed attempt back, and expect the document as it was read.
+fn retrying(task: &Task, present: &DocumentState) -> Result<Vec<Write>> {
     let Some(held) = present.held.iter().find(|held| held.task_id == task.task_id) else {
-        return Err(refused(operation, "nothing of the task is kept any more"));
+        return Err(refused(RETRY, "nothing of the task is kept any more"));
     };
     let live = present.document.as_ref().map(|document| document.value.revision);
     if present.unfinished.is_some() || live.is_some_and(|live| live > held.revision) {
-        return Err(refused(operation, "a later task of the same document took its place"));
+        return Err(refused(RETRY, "a later task of the same document took its place"));
     }
-    Ok(Some(held))
+    let key = key::held(present.doc_id, held.revision);
+    Ok(vec![present.check_document(), Write::delete(key, Expect::Version(held.version))])
 }
 
 fn refused(operation: &'static str, reason: &str) -> Error {

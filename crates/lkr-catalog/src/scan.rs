@@ -6,11 +6,12 @@ use lkr_state::{Record, ScanOrder, Write};
 use crate::{
     Catalog, ChangeNote, DocumentChange, Garbage, Result, Task,
     accept::RememberedV1,
-    catalog::{key, read_task},
+    catalog::key,
     document,
     document_state::{FailedAttemptV1, read_held},
     embedding::is_spread,
     garbage,
+    task_record::read_task,
     uploads::UploadV1,
 };
 
@@ -32,7 +33,7 @@ pub enum Entry {
     Document(Box<Document>),
     /// A task.
     Task(Box<Task>),
-    /// The unfinished task of a document.
+    /// An unfinished task, and the [id of its subject's record](crate::TaskSubject::record_id).
     ActiveTask(DocId, TaskId),
     /// What a failed task left: document, revision, task, the path of its original.
     FailedAttempt(DocId, u64, TaskId, Option<String>),
@@ -127,7 +128,7 @@ impl Catalog {
     /// `Conflict` where another took its place.
     pub async fn resume(&self, task: &Task) -> Result<()> {
         let expect = lkr_state::Expect::Absent;
-        let active = Write::put(key::active(task.doc_id), expect, task.task_id.to_string());
+        let active = Write::put(key::active(task.subject), expect, task.task_id.to_string());
         Ok(self.state.apply(vec![active]).await?)
     }
 }

@@ -33,7 +33,7 @@ impl Doctor<'_> {
     pub(crate) fn is_misplaced(&self, entry: &Entry) -> bool {
         let doc_id = match entry {
             Entry::Document(document) => &document.doc_id,
-            Entry::Task(task) => &task.doc_id,
+            Entry::Task(task) => &task.subject.record_id(),
             Entry::ActiveTask(doc_id, _)
             | Entry::FailedAttempt(doc_id, ..)
             | Entry::ConcurrentEdit(doc_id, _)

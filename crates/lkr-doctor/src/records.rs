@@ -94,7 +94,7 @@ impl Doctor<'_> {
 
     async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> bool {
         let Ok(task) = self.ports.catalog.task(task_id).await else { return self.may_hold() };
-        task.is_some_and(|task| task.doc_id == doc_id && !task.status.has_ended())
+        task.is_some_and(|task| task.subject.record_id() == doc_id && !task.status.has_ended())
     }
 
     async fn has_task(&self, task_id: TaskId) -> bool {
@@ -112,14 +112,14 @@ impl Doctor<'_> {
         }
         let (task_id, title) =
             (task.task_id, Some(task.input.title.as_str()).filter(|title| !title.is_empty()));
-        let active = self.ports.catalog.active(task.doc_id).await.ok().flatten();
+        let active = self.ports.catalog.active(task.subject).await.ok().flatten();
         if active.is_none_or(|active| active.task_id != task_id) {
             let what = format!("task {task_id} has not ended, and nobody would work on it");
             self.found(what, title, RepairAction::Resume(Box::new(task.clone()))).await;
         }
-        if task.kind.is_about_a_document() {
+        if let Some(doc_id) = task.subject.doc_id() {
             let sha256 = task.input.text_sha256.as_deref();
-            if let Err(error) = self.ports.texts.get(task.doc_id, task.input.revision, sha256).await {
+            if let Err(error) = self.ports.texts.get(doc_id, task.input.revision, sha256).await {
                 let what = format!("the text that task {task_id} works on cannot be read: {error}");
                 self.found(what, title, RepairAction::Lost("the task will fail; send the document again"))
                     .await;

@@ -28,7 +28,8 @@ impl Known {
                 (None, document.original.as_ref().map(|original| original.path.clone()))
             }
             Entry::Task(task) => {
-                let other = Some((task.doc_id, task.input.revision)).filter(|_| !task.status.has_ended());
+                let unfinished = Some(task).filter(|task| !task.status.has_ended());
+                let other = unfinished.and_then(|task| Some((task.subject.doc_id()?, task.input.revision)));
                 let original = task.input.original.as_ref().filter(|_| other.is_some());
                 (other, original.map(|original| original.path.clone()))
             }

@@ -91,7 +91,7 @@ async fn settle(inner: &Inner, embedder: &dyn Embedder, doc_id: DocId) -> Result
         let own = own_vector(inner, model, &document.value).await?;
         return classify::catch_up(inner, &document.value, own.as_deref().map(|own| (own, &**model))).await;
     }
-    if catalog.active(doc_id).await?.is_none() {
+    if catalog.active(doc_id.into()).await?.is_none() {
         let filter = Filter::only(Condition::Docs(vec![doc_id]));
         delete_everywhere(&*inner.ports.vectors, &filter).await?;
     }

@@ -97,10 +97,10 @@ pub(crate) async fn draft(
 ) -> Result<(Draft, Vec<String>)> {
     let abandoned = CancellationToken::new();
     let _waiting = abandoned.clone().drop_guard();
-    let (sparse, task) = (inner.sparse, task.clone());
+    let (doc_id, sparse, task) = (task.doc_id()?, inner.sparse, task.clone());
     tokio::task::spawn_blocking(move || {
         let layered = layer(&parsed, &task.input.title, &LayerOptions::default());
-        let document = document(&task, &parsed.text, &layered, fingerprint);
+        let document = document(doc_id, &task, &parsed.text, &layered, fingerprint);
         check_wanted(&abandoned)?;
         let language = Language::from_code(&layered.root.language);
         // The whole title stands before the whole text alone.
@@ -124,11 +124,11 @@ fn check_wanted(abandoned: &CancellationToken) -> Result<()> {
     Ok(())
 }
 
-fn document(task: &Task, text: &str, layered: &Layered, fingerprint: Fingerprint) -> Document {
+fn document(doc_id: DocId, task: &Task, text: &str, layered: &Layered, fingerprint: Fingerprint) -> Document {
     let now = OffsetDateTime::now_utc();
     let root = layered.root.clone();
     Document {
-        doc_id: task.doc_id,
+        doc_id,
         space: SPACE_DEFAULT.to_owned(),
         revision: task.input.revision,
         title: root.title,

@@ -1,3 +1,5 @@
+use lkr_state::{ConflictError, contention_reason};
+
 /// The result of ingestion.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -15,6 +17,8 @@ pub enum ErrorKind {
     Refused,
     /// The queue is full; try again later.
     Overloaded,
+    /// The records changed during every attempt; the same call may succeed later. The stores work.
+    Contention,
     /// One of the service's own stores is away or full; the same call may succeed later.
     StoreAway,
     /// A model did not answer; the same call may succeed later.
@@ -29,13 +33,28 @@ pub enum ErrorKind {
 
 lkr_domain::declare_error! {
     /// A failure of ingestion: its kind, the operation, and the source.
-    retryable: ErrorKind::Overloaded | ErrorKind::StoreAway | ErrorKind::ModelAway | ErrorKind::Unreadable
+    retryable: ErrorKind::Overloaded
+        | ErrorKind::Contention
+        | ErrorKind::StoreAway
+        | ErrorKind::ModelAway
+        | ErrorKind::Unreadable
+}
+
+impl ConflictError for Error {
+    fn is_conflict(&self) -> bool {
+        self.kind() == ErrorKind::Overtaken
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
+    }
 }
 
 impl From<lkr_catalog::Error> for Error {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
             lkr_catalog::ErrorKind::Conflict => ErrorKind::Overtaken,
+            lkr_catalog::ErrorKind::Contention => ErrorKind::Contention,
             lkr_catalog::ErrorKind::Refused => ErrorKind::Refused,
             lkr_catalog::ErrorKind::Unavailable => ErrorKind::StoreAway,
             _ => ErrorKind::Internal,
@@ -55,6 +74,7 @@ impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict | lkr_state::ErrorKind::LeaseLost => ErrorKind::Overtaken,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::StoreAway,
             _ => ErrorKind::Internal,
         };

@@ -378,9 +378,6 @@ impl Inner {
     }
 
     async fn delete(&self, doc_id: DocId, alongside: Vec<Write>) -> Result<Deleted> {
-        if !Catalog::may_be_a_document(doc_id) {
-            return Ok(Deleted::default());
-        }
         for _ in 0..CONTENDED_TRIES {
             match self.try_delete(doc_id, alongside.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Overtaken => {}
@@ -417,6 +414,13 @@ impl Inner {
         }
     }
 
+    /// Removes the original of a task that does not need it any more.
+    pub(crate) async fn drop_original(&self, task: &Task) {
+        if let Some(Garbage { doc_id, original: Some(path), .. }) = Garbage::of_task(task) {
+            self.drop_originals(doc_id, &[path]).await;
+        }
+    }
+
     async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
         for _ in 0..CONTENDED_TRIES {
             let Some(task) = self.ports.catalog.task(task_id).await? else { return Ok(None) };
@@ -428,15 +432,15 @@ impl Inner {
             if task.status.has_ended() {
                 return Err(Error::new(ErrorKind::Refused, "cancel task", "the task has ended"));
             }
-            let present = self.ports.catalog.document_state(task.doc_id).await?;
-            let Some(unfinished) = present.unfinished.filter(|now| now.task.task_id == task_id) else {
+            let unfinished = self.ports.catalog.unfinished_task(task.subject).await?;
+            let Some(unfinished) = unfinished.filter(|now| now.task.task_id == task_id) else {
                 continue;
             };
             match self.ports.catalog.cancel(&unfinished, reembed::alongside_cancel(&task)).await {
                 Err(error) if error.kind() == lkr_catalog::ErrorKind::Conflict => {}
                 cancelled => {
                     let cancelled = cancelled?;
-                    self.drop_originals(task.doc_id, Garbage::of_task(&task).original.as_slice()).await;
+                    self.drop_original(&task).await;
                     self.garbage.notify_one();
                     return Ok(Some(cancelled));
                 }

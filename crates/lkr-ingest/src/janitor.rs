@@ -78,9 +78,8 @@ pub(crate) async fn tidy_after(inner: &Inner, task: &Task) -> Result<()> {
     if task.kind == TaskKind::Reembed {
         return reembed::tidy(inner).await;
     }
-    let garbage = Garbage::of_task(task);
-    let is_own = task.kind.is_about_a_document() && task.result.is_none();
-    if !is_own || inner.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
+    let Some(garbage) = Garbage::of_task(task).filter(|_| task.result.is_none()) else { return Ok(()) };
+    if inner.ports.catalog.knows(garbage.doc_id, garbage.revision).await? {
         return Ok(());
     }
     collect(inner, &garbage).await

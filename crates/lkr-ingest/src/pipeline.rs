@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use lkr_catalog::{
-    ActiveTask, DocumentResult, Duplicate, Garbage, ModelUsage, Progress, Stage, Stored, Task, TaskInput,
-    TaskKind, TaskResult,
+    ActiveTask, DocumentResult, Duplicate, ModelUsage, Progress, Stage, Stored, Task, TaskInput, TaskKind,
+    TaskResult,
 };
 use lkr_domain::{Document, Fingerprint};
 use lkr_state::Write;
@@ -39,7 +39,7 @@ pub(crate) async fn ingest(inner: &Inner, active: ActiveTask, task: &Task, repor
     report.send_replace((Stage::Layer, Progress::default()));
     let (mut draft, mut warnings) = draft(inner, task, parsed, fingerprint.clone(), share).await?;
     let told = describe(inner, &mut draft, task, report).await?;
-    let shelf = inner.shelves.enter(&inner.ports, task.doc_id).await?;
+    let shelf = inner.shelves.enter(&inner.ports, task.doc_id()?).await?;
     let earlier = earlier(inner, &shelf, task).await?;
     let (embedded, category) = store(inner, &shelf, &mut draft, &earlier, report).await?;
     report.send_replace((Stage::Publish, Progress::default()));
@@ -94,7 +94,7 @@ async fn decided<'a>(
                 match end_duplicate(inner, active, task, found, &earlier, begun).await {
                     // The earlier one changed, or is gone; or this one is not wanted any more.
                     Err(error) if error.kind() == ErrorKind::Overtaken => {
-                        if inner.ports.catalog.active(active.doc_id).await? != Some(active) {
+                        if inner.ports.catalog.active(active.subject).await? != Some(active) {
                             return Err(error);
                         }
                     }
@@ -115,7 +115,7 @@ async fn earlier(inner: &Inner, shelf: &CollectionSet<'_>, task: &Task) -> Resul
     let (TaskKind::Replace, Some(embedder)) = (task.kind, shelf.embedder()) else {
         return Ok(Earlier::default());
     };
-    let live = inner.ports.catalog.document(task.doc_id).await?;
+    let live = inner.ports.catalog.document(task.doc_id()?).await?;
     let Some(live) = live else { return Ok(Earlier::default()) };
     Earlier::of(inner, embedder, &live.value).await
 }
@@ -141,9 +141,9 @@ async fn end_duplicate(
         warnings: task.input.warnings.clone(),
         elapsed_ms: elapsed_ms(begun),
     };
-    let ended = Task { doc_id: found.doc_id, ..done(task, result) };
+    let ended = Task { subject: found.doc_id.into(), ..done(task, result) };
     inner.ports.catalog.end_duplicate(active, &ended, earlier).await?;
-    inner.drop_originals(task.doc_id, Garbage::of_task(task).original.as_slice()).await;
+    inner.drop_original(task).await;
     inner.garbage.notify_one();
     Ok(())
 }
@@ -163,7 +163,7 @@ const NO_MODEL: &str = "no embedding model: the document is found by its words a
 /// this task, which must not wait for ever for one damaged file.
 async fn text(inner: &Inner, task: &Task) -> Result<(Text, Share)> {
     let texts = &inner.ports.texts;
-    let (doc_id, revision) = (task.doc_id, task.input.revision);
+    let (doc_id, revision) = (task.doc_id()?, task.input.revision);
     let TaskInput { text_sha256, blocks_sha256, .. } = &task.input;
     let read = async {
         let length = texts.length(doc_id, revision).await?;

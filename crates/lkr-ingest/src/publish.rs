@@ -24,7 +24,7 @@ pub(crate) async fn publish(
     let catalog = &inner.ports.catalog;
     let mut tags = draft.tags.clone();
     for attempt in 0..CONTENDED_TRIES {
-        let present = catalog.document_state(task.doc_id).await?;
+        let present = catalog.document_state(task.doc_id()?).await?;
         let wanted = present.unfinished.as_ref().is_some_and(|now| now.task.task_id == task.task_id);
         if !wanted {
             return Err(Error::new(ErrorKind::Overtaken, "publish", "the task is not wanted any more"));
@@ -44,7 +44,7 @@ pub(crate) async fn publish(
             published => {
                 published?;
                 inner.twins.published(&document);
-                inner.drop_originals(task.doc_id, &present.originals_before(document.revision)).await;
+                inner.drop_originals(task.doc_id()?, &present.originals_before(document.revision)).await;
                 inner.garbage.notify_one();
                 return Ok(true);
             }

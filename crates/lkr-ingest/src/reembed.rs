@@ -9,8 +9,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{
-    Acceptance, ActiveTask, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult,
-    TaskStatus,
+    ActiveTask, Catalog, ModelName, Progress, ReembedResult, Stage, Task, TaskKind, TaskResult, TaskStatus,
 };
 use lkr_domain::{Creator, DocId};
 use lkr_models::{Embedder, EmbedderProfile};
@@ -82,8 +81,8 @@ async fn try_accept(
     asked: &ReembedTrigger,
 ) -> Result<Option<Task>> {
     let catalog = &inner.ports.catalog;
-    let present = catalog.reembedding().await?;
-    let under_way = present.unfinished.as_ref();
+    let unfinished = catalog.reembedding().await?;
+    let under_way = unfinished.as_ref();
     let Some(model) = model else {
         // A start without a model says nothing of what is to come.
         if let (ReembedTrigger::Actor(_), Some(unfinished)) = (asked, under_way) {
@@ -114,8 +113,7 @@ async fn try_accept(
         ReembedTrigger::Actor(creator) => creator.clone(),
     };
     let task = Task::reembed(created_by, model.clone());
-    let accepted = Acceptance { task: task.clone(), over: Some(present) };
-    catalog.accept(&[accepted], vec![Catalog::undecline()]).await?;
+    catalog.accept_reembedding(&task, under_way, vec![Catalog::undecline()]).await?;
     tracing::info!(model = model.name, task = %task.task_id, "every document is embedded anew");
     Ok(Some(task))
 }
@@ -124,7 +122,7 @@ async fn try_accept(
 pub(crate) async fn tidy(inner: &Inner) -> Result<()> {
     // Nobody asks for a model meanwhile whose collections were not to be used.
     let _deciding = inner.deciding.lock().await;
-    let under_way = inner.ports.catalog.reembedding().await?.unfinished;
+    let under_way = inner.ports.catalog.reembedding().await?;
     let model = under_way.and_then(|unfinished| unfinished.task.input.model);
     let dropped = drop_leftovers(&*inner.ports.vectors, model.as_ref().map(|model| &*model.id)).await;
     inner.noted.notify_one();
@@ -318,7 +316,7 @@ impl<'a> Work<'a> {
 
     /// Refuses to go on where the change was cancelled, or another took its place.
     async fn check_wanted(&self, active: ActiveTask) -> Result<()> {
-        if self.inner.ports.catalog.active(active.doc_id).await? == Some(active) {
+        if self.inner.ports.catalog.active(active.subject).await? == Some(active) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Overtaken, "reembed", "the change is not wanted any more"))

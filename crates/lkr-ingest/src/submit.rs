@@ -318,7 +318,7 @@ impl Draft {
     /// sweeps it up.
     async fn drop_unless_kept(&self, inner: &Inner, tasks: Option<&Vec<Task>>) {
         let Some(Stored { doc_id, revision, original, .. }) = &self.stored else { return };
-        let keeps = |task: &Task| task.doc_id == *doc_id && task.input.revision == *revision;
+        let keeps = |task: &Task| task.subject.doc_id() == Some(*doc_id) && task.input.revision == *revision;
         if tasks.is_some_and(|tasks| tasks.iter().any(keeps)) {
             return;
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use lkr_catalog::{ActiveTask, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
+use lkr_catalog::{ActiveTask, FailureReason, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus};
 use lkr_state::Claim;
 use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
@@ -19,10 +19,6 @@ use crate::{
     pipeline::{self, Report},
     reembed,
 };
-
-/// The public codes of a task's failure.
-const CODE_INVALID: u32 = 1001;
-const CODE_INTERNAL: u32 = 2000;
 
 /// How long a worker waits for a task before it looks around.
 const CLAIM_WAIT: Duration = Duration::from_secs(5);
@@ -112,7 +108,7 @@ async fn work(inner: Arc<Inner>, mut stopped: watch::Receiver<bool>) {
 /// Whether a task is about more than one document, as far as can be told.
 async fn is_about_all(inner: &Inner, claim: &Claim) -> bool {
     let task = inner.ports.catalog.task(claim.task).await;
-    task.is_ok_and(|task| task.is_some_and(|task| !task.kind.is_about_a_document()))
+    task.is_ok_and(|task| task.is_some_and(|task| task.subject.doc_id().is_none()))
 }
 
 /// Sees one claim to its end, or gives it back when the workers stop: the next start goes on with it.
@@ -202,10 +198,10 @@ async fn write_failure(
         let pause = inner.options.backoff.saturating_mul(1 << task.attempts.min(16).saturating_sub(1));
         return Ok(Some(pause.min(MAX_BACKOFF)));
     }
-    let code = if error.kind() == ErrorKind::Invalid { CODE_INVALID } else { CODE_INTERNAL };
+    let is_invalid = error.kind() == ErrorKind::Invalid;
     task.status = TaskStatus::Failed;
     task.error = Some(TaskFailure {
-        code,
+        reason: if is_invalid { FailureReason::Invalid } else { FailureReason::Internal },
         message: error.to_string(),
         stage: task.stage,
         retryable: error.is_retryable(),
@@ -217,7 +213,7 @@ async fn write_failure(
 
 /// The right to write for a task; `None` where it ended or was overtaken.
 async fn active_of(inner: &Inner, task: &Task) -> Result<Option<ActiveTask>> {
-    let active = inner.ports.catalog.active(task.doc_id).await?;
+    let active = inner.ports.catalog.active(task.subject).await?;
     Ok(active.filter(|active| active.task_id == task.task_id))
 }
 
@@ -279,7 +275,7 @@ async fn write_reports(inner: &Inner, active: ActiveTask, mut task: Task, mut re
     loop {
         tokio::time::sleep(PROGRESS_EVERY).await;
         if !reports.has_changed().unwrap_or_default() {
-            match inner.ports.catalog.active(active.doc_id).await {
+            match inner.ports.catalog.active(active.subject).await {
                 Ok(now) if now != Some(active) => {
                     return Error::new(ErrorKind::Overtaken, "ingest", "the task is not wanted any more");
                 }

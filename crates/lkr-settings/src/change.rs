@@ -1,13 +1,13 @@
 use crate::{DedupStrategy, PerModel, Provider, Secret, plugins::ParserKind};
 
-/// A change of some settings. What is `None` keeps what is there, at every depth.
+/// A change of some settings. A field that is `None` keeps its value, at every depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// Of models.
+    /// Changes of models.
     pub models: Option<ModelsChange>,
-    /// Of parser plugins.
+    /// Changes of parser plugins.
     pub parsers: Option<ParsersChange>,
-    /// Of how duplicates are found.
+    /// Changes of how duplicates are found.
     pub dedup: Option<DedupChange>,
 }
 
@@ -17,29 +17,29 @@ pub type ModelsChange = PerModel<Option<ModelEntryChange>>;
 /// A change of one model entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelEntryChange {
-    /// Who serves it; `Some(None)` switches it off.
+    /// The kind of its provider; `Some(None)` switches the entry off.
     pub provider: Option<Option<Provider>>,
     /// Its name at the provider.
     pub model: Option<String>,
-    /// Where the provider is. Another one than before clears the stored key, unless this change sets one.
+    /// The provider's address. A different address clears the stored key, unless the same change sets one.
     pub base_url: Option<String>,
-    /// What becomes of the key.
+    /// The change of the key.
     pub api_key: KeyChange,
     /// How long one call may take, in seconds.
     pub timeout_s: Option<u32>,
-    /// How many tokens a language model takes at a time.
+    /// The context length of a language model, in tokens.
     pub context_tokens: Option<u32>,
 }
 
-/// What becomes of a stored key.
+/// The change of a stored key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeyChange {
-    /// It stays, as long as `base_url` does.
+    /// The key stays, unless `base_url` changes.
     #[default]
     Keep,
-    /// It goes.
+    /// The key is removed.
     Clear,
-    /// This one takes its place.
+    /// The key is replaced.
     Set(Secret),
 }
 
@@ -52,7 +52,7 @@ pub struct ParsersChange {
     pub docx: Option<PluginChange>,
     /// For HTML files.
     pub html: Option<PluginChange>,
-    /// For text in images.
+    /// For OCR of images.
     pub ocr: Option<OcrChange>,
 }
 
@@ -63,25 +63,25 @@ pub struct PluginChange {
     pub plugin: Option<String>,
 }
 
-/// A change of the plugin for text in images.
+/// A change of the plugin for OCR of images.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OcrChange {
     /// Its name.
     pub plugin: Option<String>,
-    /// The languages it looks for: all of them, not only new ones.
+    /// The complete new list of languages that it recognises.
     pub languages: Option<Vec<String>>,
 }
 
 /// A change of how duplicates are found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DedupChange {
-    /// By what two texts are the same.
+    /// How two texts are compared.
     pub strategy: Option<DedupStrategy>,
-    /// Of how many bits simhashes may differ.
+    /// In how many bits the SimHashes of two duplicates may differ at most.
     pub simhash_threshold: Option<u8>,
 }
 
-/// What a change says of one kind of parser.
+/// The change of one parser kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ParserChange<'a> {
     pub(crate) kind: ParserKind,
@@ -90,13 +90,13 @@ pub(crate) struct ParserChange<'a> {
 }
 
 impl SettingsChange {
-    /// Whether it names no value at any depth.
+    /// Whether the change contains no value at any depth.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.paths().is_empty()
     }
 
-    /// The dotted paths of the values it names, such as `models.summarize.api_key`; never the values.
+    /// The dotted paths of the changed values, such as `models.summarize.api_key`. The values are not included.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
         let models = self.models().flat_map(|(name, entry)| entry.paths(&format!("models.{name}")));
@@ -111,13 +111,13 @@ impl SettingsChange {
     }
 
     pub(crate) fn parsers(&self) -> impl Iterator<Item = ParserChange<'_>> {
-        self.parsers.iter().flat_map(ParsersChange::kinds)
+        self.parsers.iter().flat_map(ParsersChange::by_kind)
     }
 }
 
 impl ModelEntryChange {
     fn paths(&self, entry: &str) -> Vec<String> {
-        named(
+        paths_below(
             entry,
             &[
                 ("provider", self.provider.is_some()),
@@ -132,11 +132,11 @@ impl ModelEntryChange {
 }
 
 impl ParsersChange {
-    fn kinds(&self) -> [ParserChange<'_>; 4] {
+    fn by_kind(&self) -> [ParserChange<'_>; 4] {
         [
-            ParserChange::of_file(ParserKind::Pdf, self.pdf.as_ref()),
-            ParserChange::of_file(ParserKind::Docx, self.docx.as_ref()),
-            ParserChange::of_file(ParserKind::Html, self.html.as_ref()),
+            ParserChange::for_file(ParserKind::Pdf, self.pdf.as_ref()),
+            ParserChange::for_file(ParserKind::Docx, self.docx.as_ref()),
+            ParserChange::for_file(ParserKind::Html, self.html.as_ref()),
             ParserChange {
                 kind: ParserKind::Ocr,
                 plugin: self.ocr.as_ref().and_then(|ocr| ocr.plugin.as_deref()),
@@ -147,13 +147,13 @@ impl ParsersChange {
 }
 
 impl<'a> ParserChange<'a> {
-    fn of_file(kind: ParserKind, change: Option<&'a PluginChange>) -> Self {
+    fn for_file(kind: ParserKind, change: Option<&'a PluginChange>) -> Self {
         Self { kind, plugin: change.and_then(|change| change.plugin.as_deref()), languages: None }
     }
 
     fn paths(self) -> Vec<String> {
         let values = [("plugin", self.plugin.is_some()), ("languages", self.languages.is_some())];
-        named(&format!("parsers.{}", self.kind.name()), &values)
+        paths_below(&format!("parsers.{}", self.kind.name()), &values)
     }
 }
 
@@ -161,13 +161,13 @@ impl DedupChange {
     fn paths(&self) -> Vec<String> {
         let values =
             [("strategy", self.strategy.is_some()), ("simhash_threshold", self.simhash_threshold.is_some())];
-        named("dedup", &values)
+        paths_below("dedup", &values)
     }
 }
 
-/// The paths of the values below `parent` that are there.
-fn named(parent: &str, values: &[(&str, bool)]) -> Vec<String> {
-    values.iter().filter(|(_, there)| *there).map(|(name, _)| format!("{parent}.{name}")).collect()
+/// The paths of the values below `parent` that are set.
+fn paths_below(parent: &str, values: &[(&str, bool)]) -> Vec<String> {
+    values.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| format!("{parent}.{name}")).collect()
 }
 
 #[cfg(test)]
@@ -175,8 +175,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_that_names_nothing_is_empty_at_every_depth() {
-        let hollow = SettingsChange {
+    fn change_without_values_is_empty_at_every_depth() {
+        let nested = SettingsChange {
             models: Some(ModelsChange {
                 embed: Some(ModelEntryChange::default()),
                 ..ModelsChange::default()
@@ -184,12 +184,12 @@ mod tests {
             parsers: Some(ParsersChange { ocr: Some(OcrChange::default()), ..ParsersChange::default() }),
             dedup: Some(DedupChange::default()),
         };
-        assert!(SettingsChange::default().is_empty() && hollow.is_empty());
-        assert_eq!(hollow.paths(), Vec::<String>::new());
+        assert!(SettingsChange::default().is_empty() && nested.is_empty());
+        assert_eq!(nested.paths(), Vec::<String>::new());
     }
 
     #[test]
-    fn paths_name_every_value_and_show_none() {
+    fn paths_list_every_changed_value_and_no_secret() {
         let entry = ModelEntryChange {
             provider: Some(None),
             model: Some("m".to_owned()),

@@ -5,28 +5,29 @@ use std::{
 
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::{Result, RuntimeSettings, Settings, Snapshot, settings::Forget};
+use crate::{Result, RuntimeSettings, Settings, Snapshot, settings::Invalidate};
 
-/// What is built from the settings, and kept while they stay: a client, a parser. Cheap to clone.
+/// A value that is built from the settings and cached until they change, for example a client or a parser. Cheap to
+/// clone.
 ///
-/// What callers hold lives on after a change; nobody gets it any more.
+/// After a change, callers keep the values that they have, and new calls get a new one.
 pub struct Derived<T> {
     settings: Settings,
-    slot: Arc<Slot<T>>,
+    cache: Arc<DerivedCache<T>>,
     build: Arc<dyn Fn(&RuntimeSettings) -> T + Send + Sync>,
 }
 
-struct Slot<T> {
-    /// Held while one is built, so that callers that come meanwhile wait for it.
+struct DerivedCache<T> {
+    /// Held while a value is built, so that other callers wait for that value.
     building: AsyncMutex<()>,
-    held: Mutex<Held<T>>,
+    cached: Mutex<CachedValue<T>>,
 }
 
-struct Held<T> {
-    /// What was built from settings before this version is not held.
-    oldest: u64,
-    /// What is held, and from which version it was built.
-    built: Option<(u64, Arc<T>)>,
+struct CachedValue<T> {
+    /// Values from earlier versions of the settings are not cached.
+    min_version: u64,
+    /// The value, and the version of the settings that it was built from.
+    value: Option<(u64, Arc<T>)>,
 }
 
 impl<T: Send + Sync + 'static> Derived<T> {
@@ -34,72 +35,80 @@ impl<T: Send + Sync + 'static> Derived<T> {
         settings: Settings,
         build: impl Fn(&RuntimeSettings) -> T + Send + Sync + 'static,
     ) -> Self {
-        let held = Mutex::new(Held { oldest: 0, built: None });
-        let slot = Slot { building: AsyncMutex::default(), held };
-        Self { settings, slot: Arc::new(slot), build: Arc::new(build) }
+        let cached = Mutex::new(CachedValue { min_version: 0, value: None });
+        let cache = DerivedCache { building: AsyncMutex::default(), cached };
+        Self { settings, cache: Arc::new(cache), build: Arc::new(build) }
     }
 
-    /// What belongs to the settings in force. It is built at the first call after a change, once.
+    /// The value for the settings in force. The first call after a change builds it.
     pub async fn get(&self) -> Result<Arc<T>> {
         let snapshot = self.settings.current().await?;
-        if let Some(built) = self.slot.of_version(snapshot.version) {
+        if let Some(built) = self.cache.get(snapshot.version) {
             return Ok(built);
         }
-        let _turn = self.slot.building.lock().await;
-        // Read anew: what was read before the turn came may be older than what is held.
+        let _guard = self.cache.building.lock().await;
+        // The settings may have changed while this call waited.
         let snapshot = self.settings.current().await?;
-        Ok(self.slot.of_version(snapshot.version).unwrap_or_else(|| self.build(&snapshot)))
+        Ok(self.cache.get(snapshot.version).unwrap_or_else(|| self.build(&snapshot)))
     }
 
-    pub(crate) fn slot(&self) -> Weak<dyn Forget> {
-        let slot: Weak<Slot<T>> = Arc::downgrade(&self.slot);
-        slot
+    pub(crate) fn cache(&self) -> Weak<dyn Invalidate> {
+        let cache: Weak<DerivedCache<T>> = Arc::downgrade(&self.cache);
+        cache
     }
 
     fn build(&self, snapshot: &Snapshot) -> Arc<T> {
         let built = Arc::new((self.build)(&snapshot.settings));
-        self.slot.hold(snapshot.version, Arc::clone(&built));
+        self.cache.put(snapshot.version, Arc::clone(&built));
         built
     }
 }
 
-impl<T> Slot<T> {
-    fn of_version(&self, version: u64) -> Option<Arc<T>> {
-        self.lock().built.as_ref().filter(|(of, _)| *of == version).map(|(_, built)| Arc::clone(built))
+impl<T> DerivedCache<T> {
+    fn get(&self, version: u64) -> Option<Arc<T>> {
+        self.lock()
+            .value
+            .as_ref()
+            .filter(|(built_from, _)| *built_from == version)
+            .map(|(_, built)| Arc::clone(built))
     }
 
-    /// Holds `built`, unless a change has made it old meanwhile.
-    fn hold(&self, version: u64, built: Arc<T>) {
-        let mut held = self.lock();
-        if version >= held.oldest {
-            let before = held.built.replace((version, built));
-            release(held, before);
+    /// Caches `built`, unless the settings have changed since.
+    fn put(&self, version: u64, built: Arc<T>) {
+        let mut cached = self.lock();
+        if version >= cached.min_version {
+            let previous = cached.value.replace((version, built));
+            release(cached, previous);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held<T>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CachedValue<T>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Send + Sync> Forget for Slot<T> {
-    fn forget_before(&self, version: u64) {
-        let mut held = self.lock();
-        held.oldest = held.oldest.max(version);
-        let old = held.built.take_if(|(of, _)| *of < version);
-        release(held, old);
+impl<T: Send + Sync> Invalidate for DerivedCache<T> {
+    fn invalidate_before(&self, version: u64) {
+        let mut cached = self.lock();
+        cached.min_version = cached.min_version.max(version);
+        let old = cached.value.take_if(|(built_from, _)| *built_from < version);
+        release(cached, old);
     }
 }
 
-/// Drops what was held after the lock is free: it may take its time, or ask for settings itself.
-fn release<T>(held: MutexGuard<'_, Held<T>>, old: Option<(u64, Arc<T>)>) {
-    drop(held);
+/// Drops the old value after the lock is released: its destructor may be slow or use the settings.
+fn release<T>(guard: MutexGuard<'_, CachedValue<T>>, old: Option<(u64, Arc<T>)>) {
+    drop(guard);
     drop(old);
 }
 
 impl<T> Clone for Derived<T> {
     fn clone(&self) -> Self {
-        Self { settings: self.settings.clone(), slot: Arc::clone(&self.slot), build: Arc::clone(&self.build) }
+        Self {
+            settings: self.settings.clone(),
+            cache: Arc::clone(&self.cache),
+            build: Arc::clone(&self.build),
+        }
     }
 }
 

@@ -1,27 +1,31 @@
 use std::error::Error as StdError;
 
+use lkr_state::{ConflictError, contention_reason};
+
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is wrong: a value that is not allowed, a name that is unknown.
+    /// The request is wrong: a value is not allowed, or a name is unknown.
     Invalid,
-    /// The settings are not those that the caller expected; nothing was changed.
+    /// The settings differ from what the caller expected; nothing was changed.
     Conflict,
-    /// The store is away or busy; the same call may succeed later.
+    /// The store is unavailable or busy; the same call may succeed later.
     Unavailable,
-    /// What is stored cannot be read.
+    /// The records changed during every attempt; the same call may succeed later. The store works.
+    Contention,
+    /// A stored record cannot be read.
     Corrupt,
-    /// Anything else.
+    /// Any other failure.
     Internal,
 }
 
 lkr_domain::declare_error! {
-    /// A failure: its kind, the operation, and the source. No message holds a secret.
-    retryable: ErrorKind::Unavailable
+    /// A failure: its kind, the operation, and the source. No message contains a secret.
+    retryable: ErrorKind::Unavailable | ErrorKind::Contention
 }
 
 impl Error {
@@ -51,10 +55,23 @@ impl From<lkr_state::Error> for Error {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_state::ErrorKind::Contention => ErrorKind::Contention,
             _ if error.is_retryable() => ErrorKind::Unavailable,
             lkr_state::ErrorKind::Corrupt => ErrorKind::Corrupt,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, "settings store", error)
+    }
+}
+
+impl ConflictError for Error {
+    /// Whether a write of the store met a conflict. Other errors of kind `Conflict` cannot be repeated.
+    fn is_conflict(&self) -> bool {
+        let source = self.source().and_then(|source| source.downcast_ref::<lkr_state::Error>());
+        source.is_some_and(ConflictError::is_conflict)
+    }
+
+    fn contention(operation: &'static str, attempts: u32) -> Self {
+        Self::new(ErrorKind::Contention, operation, contention_reason(attempts))
     }
 }

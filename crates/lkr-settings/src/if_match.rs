@@ -1,11 +1,11 @@
 use crate::{Error, Result};
 
-/// What must hold of the settings for a change to be done: the `If-Match` of a request.
+/// The precondition of a change: the `If-Match` header of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {
-    /// Nothing.
+    /// No precondition.
     Any,
-    /// The present entity tag is one of these, quotes included. A weak tag (`W/"…"`) never is.
+    /// The current entity tag must be one of these, quotes included. A weak tag (`W/"…"`) never matches.
     Tags(Vec<String>),
 }
 
@@ -13,7 +13,7 @@ impl IfMatch {
     pub(crate) fn check(&self, etag: &str) -> Result<()> {
         match self {
             Self::Any => Ok(()),
-            // The present tag is a strong one, so that equal text is strong comparison.
+            // The current tag is strong, so comparing the text is a strong comparison.
             Self::Tags(tags) if tags.iter().any(|tag| tag == etag) => Ok(()),
             Self::Tags(_) => Err(Error::conflict("the settings have changed since they were read")),
         }

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_whole_and_in_order() {
+    fn codes_are_complete_and_sorted() {
         let codes: Vec<_> = codes().collect();
         assert_eq!(codes.len(), 183);
         assert!(codes.is_sorted_by(|one, next| one < next));

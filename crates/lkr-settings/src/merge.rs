@@ -1,11 +1,11 @@
-//! A checked change put over what is stored.
+//! Applies a checked change to the stored settings.
 
 use crate::{
     KeyChange, ModelEntryChange, Result, SealingKey, SettingsChange,
     records::{ModelV1, SettingsV1, key_place},
 };
 
-/// `stored` after `change`, whose values have been checked.
+/// `stored` after `change`. The caller has checked the values.
 pub(crate) fn merge(
     mut stored: SettingsV1,
     change: &SettingsChange,
@@ -29,7 +29,7 @@ pub(crate) fn merge(
     Ok(stored)
 }
 
-/// The stored entry `name` after `change`, whose values have been checked.
+/// The stored entry `name` after `change`. The caller has checked the values.
 pub(crate) fn merge_model(
     mut stored: ModelV1,
     name: &str,
@@ -37,12 +37,12 @@ pub(crate) fn merge_model(
     sealing: &SealingKey,
 ) -> Result<ModelV1> {
     let base_url = change.base_url.as_deref().map(str::trim);
-    let moved = base_url.is_some_and(|url| url != stored.base_url.as_deref().unwrap_or_default());
+    let is_moved = base_url.is_some_and(|url| url != stored.base_url.as_deref().unwrap_or_default());
     match &change.api_key {
         KeyChange::Set(key) => stored.api_key = Some(sealing.seal(key, &key_place(name))?),
         KeyChange::Clear => stored.api_key = None,
-        // A key is for the host that it was given for: who may change the address must not learn it.
-        KeyChange::Keep if moved => stored.api_key = None,
+        // A key belongs to the host it was entered for: changing the address must not send it to another host.
+        KeyChange::Keep if is_moved => stored.api_key = None,
         KeyChange::Keep => {}
     }
     if let Some(provider) = change.provider {

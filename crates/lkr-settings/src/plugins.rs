@@ -1,6 +1,6 @@
 use crate::{Error, OcrChoice, Result};
 
-/// The OCR plugin that does nothing. It is the default.
+/// The OCR plugin that recognises nothing. It is the default.
 pub(crate) const NO_OCR: &str = "none";
 
 /// The parser plugins that are built into the program, the default of each kind first.
@@ -12,15 +12,14 @@ pub struct Plugins {
     pub docx: Vec<String>,
     /// For HTML files.
     pub html: Vec<String>,
-    /// For text in images; the first is `none`.
+    /// For OCR of images; the first is `none`.
     pub ocr: Vec<String>,
-    /// The languages that text in images can be read in: codes of ISO 639-1. `None` where that is not known; then any
-    /// is allowed.
+    /// The installed OCR languages: codes of ISO 639-1. `None` if they are unknown; then any language is allowed.
     pub ocr_languages: Option<Vec<String>>,
 }
 
 impl Plugins {
-    pub(crate) fn of(&self, kind: ParserKind) -> &[String] {
+    pub(crate) fn for_kind(&self, kind: ParserKind) -> &[String] {
         match kind {
             ParserKind::Pdf => &self.pdf,
             ParserKind::Docx => &self.docx,
@@ -29,37 +28,37 @@ impl Plugins {
         }
     }
 
-    /// The plugin that counts where none was chosen.
-    pub(crate) fn default_of(&self, kind: ParserKind) -> &str {
-        self.of(kind).first().map_or("", String::as_str)
+    /// The plugin that is used if none is stored.
+    pub(crate) fn default_for(&self, kind: ParserKind) -> &str {
+        self.for_kind(kind).first().map_or("", String::as_str)
     }
 
-    /// Of the languages of text in images those that cannot be read, should it be read at all.
+    /// The OCR languages that are not installed; none if OCR is off.
     pub(crate) fn missing_languages<'a>(&self, choice: &'a OcrChoice) -> Vec<&'a str> {
-        let Some(here) = self.ocr_languages.as_ref().filter(|_| choice.plugin != NO_OCR) else {
+        let Some(installed) = self.ocr_languages.as_ref().filter(|_| choice.plugin != NO_OCR) else {
             return Vec::new();
         };
-        choice.languages.iter().filter(|code| !here.contains(code)).map(String::as_str).collect()
+        choice.languages.iter().filter(|code| !installed.contains(code)).map(String::as_str).collect()
     }
 
-    /// Each kind needs a default.
+    /// Checks that each kind has a default.
     pub(crate) fn check(&self) -> Result<()> {
         for kind in ParserKind::ALL {
-            if self.of(kind).is_empty() {
+            if self.for_kind(kind).is_empty() {
                 return Err(Error::invalid(
                     "open settings",
                     format!("no {} plugin is built in", kind.name()),
                 ));
             }
         }
-        if self.default_of(ParserKind::Ocr) != NO_OCR {
+        if self.default_for(ParserKind::Ocr) != NO_OCR {
             return Err(Error::invalid("open settings", "the first ocr plugin is not \"none\""));
         }
         Ok(())
     }
 }
 
-/// What a plugin is for.
+/// What a parser plugin reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParserKind {
     Pdf,
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_a_default() {
+    fn check_without_a_default_for_each_kind_fails() {
         assert!(plugins().check().is_ok());
         for without in [
             Plugins { pdf: vec![], ..plugins() },

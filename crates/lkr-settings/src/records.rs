@@ -1,4 +1,4 @@
-//! What is stored: only what was set, under one key. The record carries its version.
+//! The stored record: only values that were set, under one key. The record carries its format version.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DedupStrategy, Error, ErrorKind, Provider, Result, previous_embedder};
 
-/// The one record.
+/// The key of the record.
 pub(crate) const KEY: &str = "settings";
 
-/// Version 1 of the settings. Names of entries are free, so that none is lost that this program does not know.
+/// Version 1 of the settings. Entry names are free, so entries of a later version of the program are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SettingsV1 {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -38,7 +38,7 @@ pub(crate) struct ModelV1 {
     pub(crate) context_tokens: Option<u32>,
 }
 
-/// Version 1 of the choice of a parser plugin.
+/// Version 1 of a parser entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ParserV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(crate) struct ParserV1 {
     pub(crate) languages: Option<Vec<String>>,
 }
 
-/// Version 1 of how duplicates are found.
+/// Version 1 of the duplicate detection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DedupV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) fn key_place(name: &str) -> String {
     format!("models.{name}.api_key")
 }
 
-/// Whether a record can be read, but for the secrets in it, which are sealed; `None` where it is none of this crate's.
+/// Whether a record can be decoded; its sealed secrets are not opened. `None` if the key is not of this crate.
 #[must_use]
 pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
     match key {
@@ -83,7 +83,7 @@ pub(crate) fn encode(settings: &SettingsV1) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Result<SettingsV1> {
-    // The source of the error is left out: it may quote the record.
+    // The cause is left out, because it may quote the record.
     let Versioned::V1(settings) = serde_json::from_slice(bytes)
         .map_err(|_| Error::new(ErrorKind::Corrupt, "read settings record", "the record is damaged"))?;
     Ok(settings)
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_set_is_stored() {
+    fn encode_writes_only_values_that_were_set() {
         assert_eq!(encode(&SettingsV1::default()).unwrap(), br#"{"v":"1"}"#);
         let text = r#"{"v":"1","models":{"embed":{"timeout_s":5}},"dedup":{"strategy":"simhash"}}"#;
         let settings = decode(text.as_bytes()).unwrap();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_refused_and_not_quoted() {
+    fn decode_of_a_damaged_record_fails_without_quoting_it() {
         for bytes in ["", "{}", r#"{"v":"2"}"#, r#"{"v":"1","dedup":{"strategy":"planted"}}"#, "planted"] {
             let error = decode(bytes.as_bytes()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{bytes}");

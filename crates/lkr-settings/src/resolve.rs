@@ -1,4 +1,4 @@
-//! What counts: the defaults, and what is stored over them.
+//! The settings in force: stored values over the defaults.
 
 use std::{
     collections::BTreeSet,
@@ -12,20 +12,27 @@ use crate::{
     records::{ModelV1, SettingsV1, key_place},
 };
 
+/// The default timeout of a model call, in seconds. See docs/studies.md#settings-defaults.
 const TIMEOUT_S: u32 = 60;
+
+/// The default context length of a language model, in tokens. See docs/studies.md#settings-defaults.
 const CONTEXT_TOKENS: u32 = 8_192;
+
+/// The default number of bits in which near duplicates may differ. See docs/studies.md#settings-defaults.
 const SIMHASH_THRESHOLD: u8 = 3;
+
+/// The default language of OCR.
 const LANGUAGE: &str = "en";
 
-/// The path of the languages of text in images.
+/// The path of the OCR languages.
 const LANGUAGES: &str = "parsers.ocr.languages";
 
-/// Makes settings of stored records.
+/// Computes settings from stored records.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     pub(crate) sealing: SealingKey,
     pub(crate) plugins: Plugins,
-    /// The paths that a warning was logged for: one each, since records are read again and again.
+    /// The paths that were warned about. Records are read often, so each path is logged once.
     warned: Mutex<BTreeSet<String>>,
 }
 
@@ -64,7 +71,7 @@ impl Resolver {
                 if self.is_first_warning(&place) {
                     tracing::warn!(
                         setting = place,
-                        "a stored key cannot be opened with the secret key in force"
+                        "stored API key was sealed with another secret key; it counts as unreadable until it is set again"
                     );
                 }
                 ApiKey::Unreadable
@@ -81,7 +88,7 @@ impl Resolver {
             tracing::warn!(
                 setting = LANGUAGES,
                 missing = missing.join(", "),
-                "text in images cannot be read in some of the languages that are set: they are not installed"
+                "OCR languages are not installed; text in these languages is not recognised"
             );
         }
         Parsers {
@@ -100,22 +107,23 @@ impl Resolver {
         }
     }
 
-    /// The plugin that was chosen, as long as it is built in; it stays stored where it is not.
+    /// The stored plugin if it is built in, else the default. A plugin that is not built in stays stored.
     fn plugin(&self, kind: ParserKind, stored: &SettingsV1) -> String {
-        let default = self.plugins.default_of(kind);
-        let Some(chosen) = stored.parsers.get(kind.name()).and_then(|parser| parser.plugin.as_ref()) else {
+        let default = self.plugins.default_for(kind);
+        let Some(stored_plugin) = stored.parsers.get(kind.name()).and_then(|parser| parser.plugin.as_ref())
+        else {
             return default.to_owned();
         };
-        if self.plugins.of(kind).contains(chosen) {
-            return chosen.clone();
+        if self.plugins.for_kind(kind).contains(stored_plugin) {
+            return stored_plugin.clone();
         }
         let path = format!("parsers.{}.plugin", kind.name());
         if self.is_first_warning(&path) {
             tracing::warn!(
                 setting = path,
-                plugin = chosen,
+                plugin = stored_plugin,
                 default,
-                "a stored plugin is not built in any more"
+                "stored parser plugin is not built in; using the default"
             );
         }
         default.to_owned()

@@ -2,12 +2,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result, Secret};
 
-/// The settings that can be changed while the service runs, as they count now: defaults and what was set over them.
+/// The settings that can be changed while the service runs, as they are in force: stored values over the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeSettings {
-    /// Which model does what.
+    /// The model of each purpose.
     pub models: Models,
-    /// Which parser plugin reads which kind of file.
+    /// The parser plugin of each kind of file.
     pub parsers: Parsers,
     /// How duplicates are found.
     pub dedup: Dedup,
@@ -16,57 +16,56 @@ pub struct RuntimeSettings {
 /// One value for each model entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerModel<T> {
-    /// Of the model that makes vectors.
+    /// For the embedding model.
     pub embed: T,
-    /// Of the model that writes summaries.
+    /// For the model that writes summaries.
     pub summarize: T,
-    /// Of the model that finds categories.
+    /// For the model that classifies documents.
     pub classify: T,
-    /// Of the model that ranks results again.
+    /// For the reranking model.
     pub rerank: T,
 }
 
 /// The model entries.
 pub type Models = PerModel<ModelEntry>;
 
-/// One model: who serves it, and how it is reached.
+/// One model: its provider, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEntry {
-    /// Who serves it; none by default.
+    /// The kind of its provider; none by default.
     pub provider: Option<Provider>,
     /// Its name at the provider, at most 200 characters.
     pub model: String,
-    /// Where the provider is: empty, or an HTTP address without user info, query and fragment.
+    /// The provider's address: empty, or an HTTP address without user info, query and fragment.
     pub base_url: String,
-    /// What the provider is shown.
+    /// The key that is sent to the provider.
     pub api_key: ApiKey,
     /// How long one call may take, in seconds: 1 to 600.
     pub timeout_s: u32,
-    /// How many tokens a language model takes at a time, those of its answer included: 1,000 to 1,000,000.
+    /// The context length of a language model in tokens, its output included: 1,000 to 1,000,000.
     pub context_tokens: u32,
 }
 
 /// The key of a model entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ApiKey {
-    /// There is none.
+    /// No key is stored.
     #[default]
     None,
-    /// This one.
+    /// The stored key.
     Set(Secret),
-    /// One is stored that cannot be opened, since another secret key sealed it. It stays until it is set anew or
-    /// cleared.
+    /// A key is stored that was sealed with another secret key. It stays stored until it is replaced or cleared.
     Unreadable,
 }
 
-/// Who serves a model.
+/// The kind of a model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Provider {
-    /// A language-model server of one's own.
+    /// A model server that the operator runs.
     LocalLlm,
-    /// Somebody else's server that speaks the same protocol.
+    /// A third party's server with the same protocol.
     RemoteCompatible,
 }
 
@@ -79,45 +78,45 @@ pub struct Parsers {
     pub docx: PluginChoice,
     /// For HTML files.
     pub html: PluginChoice,
-    /// For text in images.
+    /// For OCR of images.
     pub ocr: OcrChoice,
 }
 
 /// The plugin for one kind of file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginChoice {
-    /// Its name, one of those that are built in.
+    /// Its name, one of the built-in plugins.
     pub plugin: String,
 }
 
-/// The plugin for text in images.
+/// The plugin for OCR of images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OcrChoice {
-    /// Its name, one of those that are built in; `none` by default.
+    /// Its name, one of the built-in plugins; `none` by default.
     pub plugin: String,
-    /// The languages it looks for: 1 to 10 codes of ISO 639-1.
+    /// The languages that it recognises: 1 to 10 codes of ISO 639-1.
     pub languages: Vec<String>,
 }
 
 /// How duplicates are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dedup {
-    /// By what two texts are the same.
+    /// How two texts are compared.
     pub strategy: DedupStrategy,
-    /// Of how many of 64 bits the simhashes of two texts may differ that count as one: 0 to 64.
+    /// In how many of 64 bits the SimHashes of two duplicates may differ at most: 0 to 64.
     pub simhash_threshold: u8,
 }
 
-/// By what two texts are the same.
+/// How two texts are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DedupStrategy {
-    /// None is.
+    /// Duplicates are not detected.
     None,
-    /// By their SHA-256.
+    /// Texts with equal SHA-256 are duplicates.
     Sha256,
-    /// By simhashes that are close to each other.
+    /// Texts with near SimHashes are duplicates.
     Simhash,
 }
 
@@ -125,13 +124,13 @@ impl<T> PerModel<T> {
     /// The names of the entries.
     pub const NAMES: [&str; 4] = ["embed", "summarize", "classify", "rerank"];
 
-    /// The value for the entry of this name.
+    /// The value of the entry with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
-        self.named().into_iter().find_map(|(known, value)| (known == name).then_some(value))
+        self.named().into_iter().find_map(|(entry, value)| (entry == name).then_some(value))
     }
 
-    /// The values with the names of their entries.
+    /// The values with their entries' names.
     pub fn named(&self) -> [(&'static str, &T); 4] {
         [
             ("embed", &self.embed),
@@ -152,7 +151,7 @@ impl<T> PerModel<T> {
 }
 
 impl ApiKey {
-    /// Whether one is stored, be it readable or not: answers then show the mask.
+    /// Whether a key is stored, readable or not. Responses then show the mask.
     #[must_use]
     pub const fn is_stored(&self) -> bool {
         !matches!(self, Self::None)
@@ -161,22 +160,22 @@ impl ApiKey {
     /// The key to use.
     ///
     /// # Errors
-    /// `Corrupt` where one is stored that cannot be opened.
+    /// `Corrupt` if a key is stored that cannot be opened.
     pub fn secret(&self) -> Result<Option<&Secret>> {
         match self {
             Self::None => Ok(None),
             Self::Set(secret) => Ok(Some(secret)),
             Self::Unreadable => Err(Error::new(
                 ErrorKind::Corrupt,
-                "stored api key",
-                "cannot be opened with the secret key in force; set it anew",
+                "open stored api key",
+                "it was sealed with another secret key; set it again",
             )),
         }
     }
 }
 
 impl Provider {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::LocalLlm, Self::RemoteCompatible];
 
     /// Its name in the API.
@@ -190,7 +189,7 @@ impl Provider {
 }
 
 impl DedupStrategy {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::None, Self::Sha256, Self::Simhash];
 
     /// Its name in the API.
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_records() {
+    fn names_equal_the_serialized_values() {
         for provider in Provider::ALL {
             assert_eq!(serde_json::to_value(provider).unwrap(), provider.name());
         }
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_by_name() {
+    fn get_by_name_returns_the_entry_or_none() {
         let names = PerModel::from_names(str::to_owned);
         for name in PerModel::<String>::NAMES {
             assert_eq!(names.get(name).map(String::as_str), Some(name));
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_cannot_be_opened_says_so() {
+    fn secret_of_an_unreadable_key_is_an_error() {
         assert_eq!(ApiKey::None.secret().unwrap(), None);
         let set = ApiKey::Set(Secret::new("sk-planted"));
         assert_eq!(set.secret().unwrap().map(Secret::expose), Some("sk-planted"));

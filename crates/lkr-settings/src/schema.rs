@@ -1,4 +1,4 @@
-//! The settings as JSON Schema, for people and forms.
+//! The JSON Schema of the settings, for people and for forms.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     plugins::ParserKind,
 };
 
-/// The schema of settings whose defaults are `defaults`.
+/// The schema of settings with these defaults.
 pub(crate) fn schema(defaults: &RuntimeSettings, plugins: &Plugins) -> Value {
     let mut schema = object(
         "Settings that can be changed while the service runs.",
@@ -30,23 +30,25 @@ pub(crate) fn schema(defaults: &RuntimeSettings, plugins: &Plugins) -> Value {
 
 fn models(defaults: &Models) -> Value {
     let described = defaults.named().map(|(name, entry)| (name, model(model_purpose(name), entry)));
-    object("Which model does what.", described)
+    object("The model of each purpose.", described)
 }
 
 fn model_purpose(name: &str) -> &'static str {
     match name {
         "embed" => {
-            "The model that makes vectors. Its provider answers POST {base_url}/embeddings, as OpenAI, Ollama, \
-             llama.cpp and vLLM do. Without a provider it is the one in the process."
+            "The embedding model. Its provider serves POST {base_url}/embeddings, as OpenAI, Ollama, llama.cpp \
+             and vLLM do. Without a provider, the model in the process is used."
         }
         "summarize" => {
-            "The model that writes summaries. Its provider answers POST {base_url}/chat/completions, as OpenAI, Ollama, \
+            "The model that writes summaries. Its provider serves POST {base_url}/chat/completions, as OpenAI, Ollama, \
              llama.cpp and vLLM do."
         }
-        "classify" => "The model that finds categories. Its provider answers as that of summarize.",
+        "classify" => {
+            "The model that classifies documents. Its provider serves the same API as that of summarize."
+        }
         "rerank" => {
-            "The model that ranks results again. Its provider answers POST {base_url}/rerank, as vLLM, TEI and Jina \
-             do. Without a provider it is the one in the process, where there is one."
+            "The reranking model. Its provider serves POST {base_url}/rerank, as vLLM, TEI and Jina do. Without \
+             a provider, the model in the process is used, if there is one."
         }
         _ => "A model.",
     }
@@ -61,7 +63,7 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
             (
                 "provider",
                 json!({
-                    "description": "Who serves the model; null for nobody.",
+                    "description": "The kind of the model's provider; null for none.",
                     "type": ["string", "null"],
                     "enum": providers,
                     "default": defaults.provider.map(Provider::name),
@@ -79,9 +81,8 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
             (
                 "base_url",
                 json!({
-                    "description": "Where the provider is: an http or https address without user info, query and \
-                        fragment, or empty. Another address than before clears the stored key, unless the same \
-                        change sends one.",
+                    "description": "The provider's http or https address without user info, query and fragment, or \
+                        empty. A different address clears the stored key, unless the same change sets one.",
                     "type": "string",
                     "maxLength": BASE_URL_CHARS,
                     "default": defaults.base_url,
@@ -90,9 +91,9 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
             (
                 "api_key",
                 json!({
-                    "description": "The key for the provider, of visible ASCII characters. It can be written and \
-                        never read: answers show the mask ******** where one is stored, and null where none is. \
-                        Writing the mask keeps the stored key, writing null clears it.",
+                    "description": "The key for the provider, of visible ASCII characters. It can be written but not \
+                        read: responses show the mask ******** if a key is stored, else null. Writing the mask \
+                        keeps the stored key; writing null clears it.",
                     "type": ["string", "null"],
                     "minLength": 1,
                     "maxLength": API_KEY_CHARS,
@@ -102,7 +103,7 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
             (
                 "timeout_s",
                 json!({
-                    "description": "How long one call of the model may take, in seconds.",
+                    "description": "The timeout of one model call, in seconds.",
                     "type": "integer",
                     "minimum": TIMEOUT_S.start(),
                     "maximum": TIMEOUT_S.end(),
@@ -112,8 +113,8 @@ fn model(description: &str, defaults: &ModelEntry) -> Value {
             (
                 "context_tokens",
                 json!({
-                    "description": "How many tokens a language model takes at a time, those of its answer included. \
-                        What it is shown is cut to fit; a server that is started with less cuts it unasked.",
+                    "description": "The context length of the language model in tokens, its output included. Longer \
+                        input is shortened to fit. A server with a shorter context may cut the input silently.",
                     "type": "integer",
                     "minimum": CONTEXT_TOKENS.start(),
                     "maximum": CONTEXT_TOKENS.end(),
@@ -130,7 +131,7 @@ fn parsers(defaults: &RuntimeSettings, plugins: &Plugins) -> Value {
     };
     let codes: Vec<&str> = languages::codes().collect();
     let languages = json!({
-        "description": "The languages that are looked for, as two-letter codes of ISO 639-1.",
+        "description": "The languages that are recognised, as two-letter codes of ISO 639-1.",
         "type": "array",
         "items": { "type": "string", "enum": codes },
         "minItems": LANGUAGES.start(),
@@ -139,22 +140,22 @@ fn parsers(defaults: &RuntimeSettings, plugins: &Plugins) -> Value {
     });
     let ocr = [("plugin", plugin(ParserKind::Ocr, plugins)), ("languages", languages)];
     object(
-        "Which parser plugin reads which kind of file.",
+        "The parser plugin of each kind of file.",
         [
             file(ParserKind::Pdf, "For PDF files."),
             file(ParserKind::Docx, "For DOCX files."),
             file(ParserKind::Html, "For HTML files."),
-            (ParserKind::Ocr.name(), object("For text in images.", ocr)),
+            (ParserKind::Ocr.name(), object("For OCR of images.", ocr)),
         ],
     )
 }
 
 fn plugin(kind: ParserKind, plugins: &Plugins) -> Value {
     json!({
-        "description": "The plugin, one of those that are built in.",
+        "description": "The name of a built-in plugin.",
         "type": "string",
-        "enum": plugins.of(kind),
-        "default": plugins.default_of(kind),
+        "enum": plugins.for_kind(kind),
+        "default": plugins.default_for(kind),
     })
 }
 
@@ -165,7 +166,7 @@ fn dedup(defaults: &RuntimeSettings) -> Value {
             (
                 "strategy",
                 json!({
-                    "description": "By what two texts are the same.",
+                    "description": "How two texts are compared.",
                     "type": "string",
                     "enum": DedupStrategy::ALL.map(DedupStrategy::name),
                     "default": defaults.dedup.strategy.name(),
@@ -174,7 +175,7 @@ fn dedup(defaults: &RuntimeSettings) -> Value {
             (
                 "simhash_threshold",
                 json!({
-                    "description": "Of how many of 64 bits the simhashes of two texts may differ that count as one.",
+                    "description": "In how many of 64 bits the SimHashes of two duplicates may differ at most.",
                     "type": "integer",
                     "minimum": SIMHASH_THRESHOLD.start(),
                     "maximum": SIMHASH_THRESHOLD.end(),
@@ -185,7 +186,7 @@ fn dedup(defaults: &RuntimeSettings) -> Value {
     )
 }
 
-/// The schema of an object that has all of these properties and no other.
+/// The schema of an object with exactly these properties.
 fn object<const N: usize>(description: &str, properties: [(&str, Value); N]) -> Value {
     let required: Vec<String> = properties.iter().map(|(name, _)| (*name).to_owned()).collect();
     let properties: Map<String, Value> =

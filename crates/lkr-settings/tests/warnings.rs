@@ -1,4 +1,4 @@
-//! What is logged: one line for each thing that is wrong, and no secret.
+//! Warnings in the log: one line for each problem, and no secret.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::{
@@ -13,9 +13,9 @@ use lkr_settings::{
 use lkr_state::{MemoryState, StateStore};
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Lines {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -37,7 +37,7 @@ fn plugins(pdf: &[&str]) -> Plugins {
 }
 
 #[tokio::test]
-async fn one_warning_each() {
+async fn each_problem_is_warned_about_once_without_secrets() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
     let first = Settings::open(Arc::clone(&state), SealingKey::generate(), plugins(&["a", "b"])).unwrap();
     let entry =
@@ -51,12 +51,12 @@ async fn one_warning_each() {
         dedup: None,
     };
 
-    let lines = Lines::default();
-    let writer = lines.clone();
+    let log = LogBuffer::default();
+    let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     first.update(&change, &IfMatch::Any, vec![]).await.unwrap();
-    assert!(lines.0.lock().unwrap().is_empty(), "nothing is wrong yet");
+    assert!(log.0.lock().unwrap().is_empty(), "no warning without a problem");
 
     let fewer = Plugins { ocr_languages: Some(vec!["en".to_owned()]), ..plugins(&["a"]) };
     let other = Settings::open(state, SealingKey::generate(), fewer).unwrap();
@@ -65,7 +65,7 @@ async fn one_warning_each() {
         let change = SettingsChange { dedup: Some(dedup), ..Default::default() };
         other.update(&change, &IfMatch::Any, vec![]).await.unwrap();
     }
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert_eq!(text.lines().count(), 3, "{text}");
     let languages: Vec<&str> = text.lines().filter(|line| line.contains("parsers.ocr.languages")).collect();
     assert!(languages.len() == 1 && languages[0].contains("missing=\"de\""), "{text}");

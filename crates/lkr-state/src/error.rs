@@ -9,6 +9,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The expected version is not the present one; nothing was written.
     Conflict,
+    /// The records changed during every attempt of an operation; the same call may succeed later. The store works.
+    Contention,
     /// The lease has passed to another worker, or the task has left the queue.
     LeaseLost,
     /// The request is wrong: an empty or too long key, a value that is too large.
@@ -23,7 +25,7 @@ pub enum ErrorKind {
 
 lkr_domain::declare_error! {
     /// A failure of a state store or task queue: its kind, the operation, and the source.
-    retryable: ErrorKind::Unavailable
+    retryable: ErrorKind::Contention | ErrorKind::Unavailable
 }
 
 impl Error {

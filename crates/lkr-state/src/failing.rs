@@ -95,6 +95,10 @@ impl StateStore for FailingState {
         self.pass("health").await?;
         self.inner.health().await
     }
+
+    fn report_contention(&self, operation: &'static str) {
+        self.inner.report_contention(operation);
+    }
 }
 
 #[async_trait]

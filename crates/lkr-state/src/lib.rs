@@ -8,6 +8,7 @@ mod failing;
 mod keyed_mutex;
 mod memory;
 mod queue;
+mod retry_on_conflict;
 mod store;
 
 pub use error::{Error, ErrorKind, Result};
@@ -16,4 +17,7 @@ pub use failing::{Before, FailingQueue, FailingState};
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
 pub use queue::{Claim, TaskQueue};
+pub use retry_on_conflict::{
+    ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
+};
 pub use store::{Expect, Key, Op, Record, ScanOrder, StateStore, StateStoreExt, Write};

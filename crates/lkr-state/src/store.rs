@@ -47,6 +47,12 @@ pub trait StateStore: Debug + Send + Sync + 'static {
 
     /// Whether the store answers.
     async fn health(&self) -> Result<()>;
+
+    /// Is called by [`retry_on_conflict`](crate::retry_on_conflict) when `operation` gave up because of contention. Stores
+    /// ignore it; [`ObservedState`](crate::ObservedState) passes it to an observer.
+    fn report_contention(&self, operation: &'static str) {
+        let _ = operation;
+    }
 }
 
 /// Shorthands over [`StateStore`].

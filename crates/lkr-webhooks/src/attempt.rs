@@ -1,4 +1,4 @@
-//! One try of a delivery.
+//! One attempt to send a delivery.
 
 use std::{
     sync::Arc,
@@ -14,83 +14,99 @@ use lkr_outgoing::{
 
 use crate::{
     DeliveryOutcome, Result,
-    backoff::wait,
+    backoff::backoff,
     clock::{millis, now_ms},
-    delivery::Taken,
-    records::{HookV1, secret_place},
+    delivery::LeasedDelivery,
+    records::{WebhookV1, secret_place},
     signature,
-    webhooks::Inner,
+    webhooks::WebhooksShared,
 };
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-lkr-signature");
 const DELIVERY: HeaderName = HeaderName::from_static("x-lkr-delivery");
 
-/// What came of a try.
+/// The result of one attempt.
 #[derive(Debug)]
-pub(crate) struct Tried {
-    /// What was to be told.
+pub(crate) struct DeliveryAttempt {
     pub(crate) event: EventId,
     pub(crate) outcome: DeliveryOutcome,
-    /// Why it failed, where it did.
+    /// Why the attempt failed, if it did.
     pub(crate) failure: Option<String>,
 }
 
-/// What the receiver said.
-enum Said {
-    Yes,
-    No { reason: String, wait: Option<Duration> },
+/// How the receiver responded.
+enum ReceiverResponse {
+    Accepted,
+    Rejected { reason: String, retry_after: Option<Duration> },
 }
 
-/// Sends a delivery once, and puts down what came of it.
-pub(crate) async fn attempt(inner: Arc<Inner>, hook: HookV1, taken: Taken) -> Result<Tried> {
-    let state = &*inner.parts.state;
-    let options = &inner.parts.options;
-    let (reason, asked) = match send(&inner, &hook, &taken).await {
-        Said::Yes => {
-            taken.finish(state).await?;
-            return Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Delivered, failure: None });
+/// Sends a delivery once and stores the outcome.
+pub(crate) async fn attempt(
+    shared: Arc<WebhooksShared>,
+    webhook: WebhookV1,
+    leased: LeasedDelivery,
+) -> Result<DeliveryAttempt> {
+    let state = &*shared.deps.state;
+    let options = &shared.deps.options;
+    let (reason, retry_after) = match send(&shared, &webhook, &leased).await {
+        ReceiverResponse::Accepted => {
+            leased.remove(state).await?;
+            return Ok(DeliveryAttempt {
+                event: leased.event,
+                outcome: DeliveryOutcome::Delivered,
+                failure: None,
+            });
         }
-        Said::No { reason, wait } => (reason, wait),
+        ReceiverResponse::Rejected { reason, retry_after } => (reason, retry_after),
     };
     let now = now_ms();
-    let end = taken.delivery.at_ms.min(now).saturating_add(millis(options.keep));
-    if now >= end {
-        taken.finish(state).await?;
-        return Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Expired, failure: Some(reason) });
+    let expires = leased.delivery.at_ms.min(now).saturating_add(millis(options.max_age));
+    if now >= expires {
+        leased.remove(state).await?;
+        return Ok(DeliveryAttempt {
+            event: leased.event,
+            outcome: DeliveryOutcome::Expired,
+            failure: Some(reason),
+        });
     }
-    let pause = asked.unwrap_or_else(|| wait(options, taken.delivery.attempts.saturating_add(1)));
-    // There is one more try at the end of the time, however long the receiver asks to be left alone.
-    taken.give_back(state, now.saturating_add(millis(pause)).min(end)).await?;
-    Ok(Tried { event: taken.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
+    let delay = retry_after.unwrap_or_else(|| backoff(options, leased.delivery.attempts.saturating_add(1)));
+    // However long the receiver asks to wait, the last attempt comes when the delivery expires.
+    leased.reschedule(state, now.saturating_add(millis(delay)).min(expires)).await?;
+    Ok(DeliveryAttempt { event: leased.event, outcome: DeliveryOutcome::Retried, failure: Some(reason) })
 }
 
-async fn send(inner: &Inner, hook: &HookV1, taken: &Taken) -> Said {
-    let no = |reason: String| Said::No { reason, wait: None };
-    let Some(secret) = inner.parts.sealing.open(&hook.secret, &secret_place(hook.id)) else {
-        return no("its secret cannot be opened: another secret key is in force".to_owned());
+async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDelivery) -> ReceiverResponse {
+    let rejected = |reason: String| ReceiverResponse::Rejected { reason, retry_after: None };
+    let Some(secret) = shared.deps.sealing.open(&webhook.secret, &secret_place(webhook.id)) else {
+        return rejected("the webhook's secret was sealed with another secret key".to_owned());
     };
-    let body = &taken.delivery.body;
-    let signed = signature(secret.expose(), now_ms() / 1000, body);
-    let (Ok(signed), Ok(id)) =
-        (HeaderValue::from_str(&signed), HeaderValue::from_str(&taken.event.to_string()))
+    let body = &leased.delivery.body;
+    let signature = signature(secret.expose(), now_ms() / 1000, body);
+    let (Ok(signature), Ok(id)) =
+        (HeaderValue::from_str(&signature), HeaderValue::from_str(&leased.event.to_string()))
     else {
-        return no("a header cannot be written".to_owned());
+        return rejected("a request header has characters that HTTP does not allow".to_owned());
     };
-    let options = &inner.parts.options;
+    let options = &shared.deps.options;
     let json = HeaderValue::from_static("application/json");
     let request = Request {
-        headers: HeaderMap::from_iter([(CONTENT_TYPE, json), (SIGNATURE, signed), (DELIVERY, id)]),
+        headers: HeaderMap::from_iter([(CONTENT_TYPE, json), (SIGNATURE, signature), (DELIVERY, id)]),
         body: body.clone().into(),
-        // What a receiver has to say besides its status is not read.
-        limits: Limits { connect: options.connect, whole: options.timeout, idle: options.timeout, body: 0 },
-        ..Request::new(Method::POST, &hook.url)
+        // Only the status and the headers of the response are read.
+        limits: Limits {
+            connect: options.connect_timeout,
+            whole: options.timeout,
+            idle: options.timeout,
+            body: 0,
+        },
+        ..Request::new(Method::POST, &webhook.url)
     };
-    match inner.parts.outgoing.send(request).await {
-        Ok(answer) if answer.status.is_success() => Said::Yes,
-        Ok(answer) => {
-            let wait = retry_after(&answer.headers, SystemTime::now());
-            Said::No { reason: format!("the receiver answers {}", answer.status.as_u16()), wait }
-        }
-        Err(error) => no(error.to_string()),
+    match shared.deps.outgoing.send(request).await {
+        Ok(response) if response.status.is_success() => ReceiverResponse::Accepted,
+        Ok(response) => ReceiverResponse::Rejected {
+            reason: format!("the receiver responded with status {}", response.status.as_u16()),
+            retry_after: retry_after(&response.headers, SystemTime::now()),
+        },
+        Err(error) => rejected(error.to_string()),
     }
 }

@@ -1,125 +1,135 @@
-//! The stored deliveries, step by step. Each is one record, whose key tells when it is due: whoever takes it moves it
-//! behind the end of its lease, where it is due again should nobody come back.
+//! The stored deliveries. Each one is one record, whose key contains its due time. A process that takes a delivery moves
+//! it to the end of a lease, so it becomes due again if the process ends.
 
 use lkr_domain::{EventId, WebhookId};
 use lkr_state::{ErrorKind as StateErrorKind, Expect, Record, ScanOrder, StateStore, StateStoreExt, Write};
 
 use crate::{
     Result,
-    records::{DELIVERIES, DeliveryV1, Hooks, decode, deliveries_of, delivery_key, encode, parse_delivery},
+    records::{
+        DELIVERIES, DeliveryV1, WebhookSet, decode, delivery_key, delivery_prefix, encode, parse_delivery_key,
+    },
 };
 
-/// How many records are read at once; each may be of 256 KiB and more.
+/// How many records one scan reads; each may have 256 KiB and more. See docs/studies.md#webhook-limits.
 const PAGE: usize = 50;
 
-/// A delivery that somebody is at.
+/// A delivery that this process owns until its lease ends.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) hook: WebhookId,
+pub(crate) struct LeasedDelivery {
+    pub(crate) webhook: WebhookId,
     pub(crate) event: EventId,
     pub(crate) delivery: DeliveryV1,
     key: String,
     version: u64,
 }
 
-/// Takes up to `limit` deliveries of a webhook that are due, until `until_ms`.
-pub(crate) async fn take(
+/// Leases up to `limit` due deliveries of a webhook until `lease_end_ms`.
+pub(crate) async fn lease_due(
     state: &dyn StateStore,
-    hook: WebhookId,
+    webhook: WebhookId,
     limit: usize,
     now_ms: u64,
-    until_ms: u64,
-) -> Result<Vec<Taken>> {
-    let mut taken = Vec::new();
-    // One after the other: those that are not due are not read, but for the first.
+    lease_end_ms: u64,
+) -> Result<Vec<LeasedDelivery>> {
+    let mut leased = Vec::new();
+    // One scan each: so at most one delivery is read that is not due.
     for _ in 0..limit {
-        let first = state.scan(&deliveries_of(hook), None, ScanOrder::Ascending, 1).await?.pop();
+        let first = state.scan(&delivery_prefix(webhook), None, ScanOrder::Ascending, 1).await?.pop();
         let Some((key, record)) = first else { break };
-        let read = parse_delivery(&key).zip(decode::<DeliveryV1>(&record.value).ok());
-        let Some(((_, due_ms, event), delivery)) = read else {
-            tracing::error!(key, "a delivery cannot be read, and is dropped");
-            applied(state, vec![Write::delete(key, Expect::Version(record.version))]).await?;
+        let Some((due_ms, event, delivery)) = parse_delivery(&key, &record) else {
+            tracing::error!(key, "webhook delivery is damaged; dropped");
+            apply_if_unchanged(state, vec![Write::delete(key, Expect::Version(record.version))]).await?;
             continue;
         };
         if due_ms > now_ms {
             break;
         }
-        // What was written while the clock ran ahead has its day from now on.
+        // A delivery that was written while the clock was ahead is retried for a day from now on.
         let at_ms = delivery.at_ms.min(now_ms);
-        let delivery = DeliveryV1 { taken: true, at_ms, ..delivery };
-        let to = delivery_key(hook, until_ms, event);
-        if applied(state, moving(&key, record.version, &to, encode(&delivery)?)).await?
+        let delivery = DeliveryV1 { is_leased: true, at_ms, ..delivery };
+        let to = delivery_key(webhook, lease_end_ms, event);
+        if apply_if_unchanged(state, move_delivery(&key, record.version, &to, encode(&delivery)?)).await?
             && let Some(record) = state.get(&to).await?
         {
-            taken.push(Taken { hook, event, delivery, key: to, version: record.version });
+            leased.push(LeasedDelivery { webhook, event, delivery, key: to, version: record.version });
         }
     }
-    Ok(taken)
+    Ok(leased)
 }
 
-impl Taken {
-    /// Removes it.
-    pub(crate) async fn finish(&self, state: &dyn StateStore) -> Result<()> {
+impl LeasedDelivery {
+    /// Removes the delivery from the store.
+    pub(crate) async fn remove(&self, state: &dyn StateStore) -> Result<()> {
         Ok(state.apply(vec![Write::delete(&self.key, Expect::Any)]).await?)
     }
 
-    /// Gives it back, to be tried again. Nothing happens where it went meanwhile, or somebody else took it.
-    pub(crate) async fn give_back(&self, state: &dyn StateStore, due_ms: u64) -> Result<()> {
+    /// Counts a failed attempt and makes the delivery due at `due_ms`. Does nothing if the delivery was removed, or
+    /// another process took it after the lease ended.
+    pub(crate) async fn reschedule(&self, state: &dyn StateStore, due_ms: u64) -> Result<()> {
         let attempts = self.delivery.attempts.saturating_add(1);
-        let delivery = DeliveryV1 { attempts, taken: false, ..self.delivery.clone() };
-        let to = delivery_key(self.hook, due_ms, self.event);
-        applied(state, moving(&self.key, self.version, &to, encode(&delivery)?)).await.map(drop)
+        let delivery = DeliveryV1 { attempts, is_leased: false, ..self.delivery.clone() };
+        let to = delivery_key(self.webhook, due_ms, self.event);
+        apply_if_unchanged(state, move_delivery(&self.key, self.version, &to, encode(&delivery)?))
+            .await
+            .map(drop)
     }
 }
 
-/// The step that moves a delivery from one key to another, which may be the same: each key stands once in a step.
-fn moving(from: &str, version: u64, to: &str, delivery: Vec<u8>) -> Vec<Write> {
+/// The due time, the event and the delivery of a record; `None` if it is damaged.
+fn parse_delivery(key: &str, record: &Record) -> Option<(u64, EventId, DeliveryV1)> {
+    let (_, due_ms, event) = parse_delivery_key(key)?;
+    Some((due_ms, event, decode(&record.value).ok()?))
+}
+
+/// The step that moves a delivery to another key. Both keys may be equal, and a step may name each key only once.
+fn move_delivery(from: &str, version: u64, to: &str, delivery: Vec<u8>) -> Vec<Write> {
     if from == to {
         return vec![Write::put(to, Expect::Version(version), delivery)];
     }
     vec![Write::delete(from, Expect::Version(version)), Write::put(to, Expect::Absent, delivery)]
 }
 
-/// The deliveries that wait for a webhook, with how many bytes each is; those that somebody took are made due where
-/// `release` is asked for.
-pub(crate) async fn count(
+/// The deliveries that wait for a webhook, with their sizes in bytes. If `release_at` is given, leased deliveries become
+/// due at that time.
+pub(crate) async fn list_backlog(
     state: &dyn StateStore,
-    hook: WebhookId,
-    release: Option<u64>,
+    webhook: WebhookId,
+    release_at: Option<u64>,
 ) -> Result<Vec<(EventId, usize)>> {
-    let (mut waiting, mut after) = (Vec::new(), None::<String>);
+    let (mut backlog, mut after) = (Vec::new(), None::<String>);
     loop {
-        let page = state.scan(&deliveries_of(hook), after.as_deref(), ScanOrder::Ascending, PAGE).await?;
+        let page =
+            state.scan(&delivery_prefix(webhook), after.as_deref(), ScanOrder::Ascending, PAGE).await?;
         for entry @ (key, record) in &page {
-            // What cannot be read does not wait: it is dropped when it is due.
-            let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
-            let Some(((_, _, event), delivery)) = read else { continue };
-            waiting.push((event, record.value.len()));
-            if let Some(now_ms) = release.filter(|_| delivery.taken) {
-                make_due(state, hook, entry, now_ms).await?;
+            // A damaged delivery is not counted: it is dropped when it is due.
+            let Some((_, event, delivery)) = parse_delivery(key, record) else { continue };
+            backlog.push((event, record.value.len()));
+            if let Some(now_ms) = release_at.filter(|_| delivery.is_leased) {
+                make_due(state, webhook, entry, now_ms).await?;
             }
         }
         if page.len() < PAGE {
-            return Ok(waiting);
+            return Ok(backlog);
         }
         after = page.into_iter().next_back().map(|(key, _)| key);
     }
 }
 
-/// Makes deliveries due that are so beyond `latest_ms`: nothing is put off for that long, so that they were written
-/// while the clock ran ahead.
-pub(crate) async fn pull_back(
+/// Makes deliveries due now whose due time is after `latest_ms`. No delivery is postponed that far, so they were written
+/// while the clock was ahead.
+pub(crate) async fn release_postponed(
     state: &dyn StateStore,
-    hook: WebhookId,
+    webhook: WebhookId,
     now_ms: u64,
     latest_ms: u64,
 ) -> Result<()> {
-    let prefix = deliveries_of(hook);
+    let prefix = delivery_prefix(webhook);
     let mut after = format!("{prefix}{latest_ms:015}");
     loop {
         let page = state.scan(&prefix, Some(&after), ScanOrder::Ascending, PAGE).await?;
         for entry in &page {
-            make_due(state, hook, entry, now_ms).await?;
+            make_due(state, webhook, entry, now_ms).await?;
         }
         match page.into_iter().next_back() {
             Some((key, _)) => after = key,
@@ -128,43 +138,42 @@ pub(crate) async fn pull_back(
     }
 }
 
-/// Moves a delivery to where it is due now and nobody's. Nothing happens where it cannot be read or went meanwhile.
+/// Makes a delivery due now and ends its lease. Does nothing if the record is damaged or was changed meanwhile.
 async fn make_due(
     state: &dyn StateStore,
-    hook: WebhookId,
+    webhook: WebhookId,
     (key, record): &(String, Record),
     now_ms: u64,
 ) -> Result<()> {
-    let read = parse_delivery(key).zip(decode::<DeliveryV1>(&record.value).ok());
-    let Some(((_, _, event), delivery)) = read else { return Ok(()) };
-    let free = encode(DeliveryV1 { taken: false, ..delivery })?;
-    let to = delivery_key(hook, now_ms, event);
-    applied(state, moving(key, record.version, &to, free)).await.map(drop)
+    let Some((_, event, delivery)) = parse_delivery(key, record) else { return Ok(()) };
+    let released = encode(DeliveryV1 { is_leased: false, ..delivery })?;
+    let to = delivery_key(webhook, now_ms, event);
+    apply_if_unchanged(state, move_delivery(key, record.version, &to, released)).await.map(drop)
 }
 
-/// Removes deliveries of webhooks that are no more. It ends where the webhooks are not these any more.
-pub(crate) async fn sweep(state: &dyn StateStore, hooks: &Hooks) -> Result<()> {
+/// Removes the deliveries of deleted webhooks. Stops if `webhooks` has changed meanwhile.
+pub(crate) async fn remove_orphans(state: &dyn StateStore, webhooks: &WebhookSet) -> Result<()> {
     let mut after = None::<String>;
     while let Some((key, _)) =
         state.scan(DELIVERIES, after.as_deref(), ScanOrder::Ascending, 1).await?.into_iter().next()
     {
-        let hook = key.strip_prefix(DELIVERIES).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        let prefix = format!("{DELIVERIES}{hook}/");
-        if !hook.parse().is_ok_and(|id| hooks.has(id)) && !remove(state, &prefix, hooks).await? {
+        let id = key.strip_prefix(DELIVERIES).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        let prefix = format!("{DELIVERIES}{id}/");
+        if !id.parse().is_ok_and(|id| webhooks.has(id)) && !remove_all(state, &prefix, webhooks).await? {
             return Ok(());
         }
-        // The character behind the slash: beyond all of this webhook's.
-        after = Some(format!("{DELIVERIES}{hook}0"));
+        // `0` is the character after `/`, so this sorts after all deliveries of this webhook.
+        after = Some(format!("{DELIVERIES}{id}0"));
     }
     Ok(())
 }
 
-async fn remove(state: &dyn StateStore, prefix: &str, hooks: &Hooks) -> Result<bool> {
+async fn remove_all(state: &dyn StateStore, prefix: &str, webhooks: &WebhookSet) -> Result<bool> {
     loop {
         let page = state.scan(prefix, None, ScanOrder::Ascending, PAGE).await?;
         let count = page.len();
         let deletes = page.into_iter().map(|(key, _)| Write::delete(key, Expect::Any));
-        if !applied(state, deletes.chain([hooks.check()]).collect()).await? {
+        if !apply_if_unchanged(state, deletes.chain([webhooks.check()]).collect()).await? {
             return Ok(false);
         }
         if count < PAGE {
@@ -173,8 +182,8 @@ async fn remove(state: &dyn StateStore, prefix: &str, hooks: &Hooks) -> Result<b
     }
 }
 
-/// Does a step; `false` where something was not as it expects.
-pub(crate) async fn applied(state: &dyn StateStore, step: Vec<Write>) -> Result<bool> {
+/// Applies a step; `false` if it met a conflict.
+pub(crate) async fn apply_if_unchanged(state: &dyn StateStore, step: Vec<Write>) -> Result<bool> {
     match state.apply(step).await {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == StateErrorKind::Conflict => Ok(false),
@@ -188,21 +197,21 @@ mod tests {
 
     use super::*;
 
-    /// A receiver may ask to be left alone for just as long as the delivery is taken for.
+    /// A receiver may ask to wait for exactly the length of the lease: then both keys are equal.
     #[tokio::test]
-    async fn what_is_given_back_at_the_end_of_its_lease_is_tried_again() {
-        let (state, hook, event) = (MemoryState::new(), WebhookId::new(), EventId::new());
-        let delivery = DeliveryV1 { at_ms: 1_000, attempts: 0, taken: false, body: "{}".to_owned() };
-        let key = delivery_key(hook, 1_000, event);
+    async fn reschedule_to_the_end_of_the_lease_keeps_the_delivery() {
+        let (state, webhook, event) = (MemoryState::new(), WebhookId::new(), EventId::new());
+        let delivery = DeliveryV1 { at_ms: 1_000, attempts: 0, is_leased: false, body: "{}".to_owned() };
+        let key = delivery_key(webhook, 1_000, event);
         state.apply(vec![Write::put(key, Expect::Absent, encode(&delivery).unwrap())]).await.unwrap();
         for (attempts, now) in [(1, 2_000), (2, 5_000)] {
-            let taken = take(&state, hook, 1, now, now + 3_000).await.unwrap().remove(0);
-            taken.give_back(&state, now + 3_000).await.unwrap();
+            let leased = lease_due(&state, webhook, 1, now, now + 3_000).await.unwrap().remove(0);
+            leased.reschedule(&state, now + 3_000).await.unwrap();
             let (key, record) =
-                state.scan(&deliveries_of(hook), None, ScanOrder::Ascending, 2).await.unwrap().remove(0);
-            assert_eq!(key, delivery_key(hook, now + 3_000, event));
-            let left: DeliveryV1 = decode(&record.value).unwrap();
-            assert_eq!((left.attempts, left.taken), (attempts, false));
+                state.scan(&delivery_prefix(webhook), None, ScanOrder::Ascending, 2).await.unwrap().remove(0);
+            assert_eq!(key, delivery_key(webhook, now + 3_000, event));
+            let stored: DeliveryV1 = decode(&record.value).unwrap();
+            assert_eq!((stored.attempts, stored.is_leased), (attempts, false));
         }
     }
 }

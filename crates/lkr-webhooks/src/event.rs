@@ -1,13 +1,13 @@
 use lkr_catalog::TaskStatus;
 use serde::{Deserialize, Serialize};
 
-/// A kind of what is told.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EventKind {
-    /// A task ended as done.
+    /// A task ended with the status done.
     #[serde(rename = "task.done")]
     TaskDone,
-    /// A task ended as failed; cancelled ones are among them.
+    /// A task ended with the status failed, cancelled tasks included.
     #[serde(rename = "task.failed")]
     TaskFailed,
     /// A live document was deleted.
@@ -16,7 +16,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::TaskDone, Self::TaskFailed, Self::DocumentDeleted];
 
     /// The name in deliveries.
@@ -29,8 +29,8 @@ impl EventKind {
         }
     }
 
-    /// What the end of a task is; `None` where it has not ended.
-    pub(crate) const fn of_end(status: TaskStatus) -> Option<Self> {
+    /// The event of a task's end; `None` if the task has not ended.
+    pub(crate) const fn for_status(status: TaskStatus) -> Option<Self> {
         match status {
             TaskStatus::Done => Some(Self::TaskDone),
             TaskStatus::Failed => Some(Self::TaskFailed),

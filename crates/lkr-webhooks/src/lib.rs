@@ -1,19 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 mod attempt;
+mod backlog;
 mod backoff;
 mod clock;
+mod create_deliveries;
 mod deliverer;
 mod delivery;
 mod error;
 mod event;
-mod known;
-mod lane;
 mod options;
 mod outbox;
 mod records;
 mod signature;
-mod skip_damaged;
+mod skip_damaged_scan;
+mod subscriptions;
 mod webhook;
 mod webhooks;
 
@@ -21,7 +22,7 @@ pub use deliverer::Deliverer;
 pub use error::{Error, ErrorKind, Result};
 pub use event::EventKind;
 pub use options::{DeliveryOptions, DeliveryOutcome};
-pub use outbox::{EventOutbox, ShowTask};
+pub use outbox::{EventOutbox, RenderTask};
 pub use signature::signature;
 pub use webhook::{NewWebhook, Webhook, generate_secret};
-pub use webhooks::{MOST_HOOKS, Parts, Webhooks};
+pub use webhooks::{Dependencies, MAX_WEBHOOKS, Webhooks};

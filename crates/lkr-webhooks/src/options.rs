@@ -1,62 +1,63 @@
 use std::time::Duration;
 
-/// How deliveries go.
+/// How deliveries are sent and retried.
 #[derive(Debug, Clone)]
 pub struct DeliveryOptions {
-    /// For how long a delivery is tried.
-    pub keep: Duration,
-    /// How many deliveries of one webhook are on their way at once.
-    pub at_once: usize,
-    /// How many deliveries may wait for one webhook; what comes on top is not put down for it.
-    pub most_waiting: usize,
-    /// How many bytes those may be, as they are stored.
-    pub most_waiting_bytes: usize,
-    /// How long a receiver may take to let itself be connected to.
-    pub connect: Duration,
-    /// How long one try may take.
+    /// How long a delivery is retried, counted from its event.
+    pub max_age: Duration,
+    /// How many deliveries of one webhook are in flight at once.
+    pub concurrency: usize,
+    /// How many deliveries may wait for one webhook; further ones are dropped.
+    pub max_backlog: usize,
+    /// How many stored bytes of deliveries may wait for one webhook; further ones are dropped.
+    pub max_backlog_bytes: usize,
+    /// How long connecting to a receiver may take.
+    pub connect_timeout: Duration,
+    /// How long one attempt may take.
     pub timeout: Duration,
-    /// The wait after the first try that failed; each further one doubles it.
-    pub first_wait: Duration,
-    /// The longest wait between two tries that the receiver did not ask for.
-    pub longest_wait: Duration,
-    /// How often somebody looks for what is due.
-    pub look: Duration,
-    /// How long a delivery stays with who took it; longer than a try may take.
+    /// The wait after the first failed attempt; it doubles with each further one.
+    pub initial_backoff: Duration,
+    /// The longest wait between two attempts, unless the receiver asks for a longer one.
+    pub max_backoff: Duration,
+    /// How often the store is searched for due deliveries.
+    pub poll_interval: Duration,
+    /// How long a process owns a delivery that it takes; longer than one attempt may take.
     pub lease: Duration,
 }
 
 impl Default for DeliveryOptions {
+    /// See docs/studies.md#webhook-backoff and docs/studies.md#webhook-limits.
     fn default() -> Self {
         Self {
-            keep: Duration::from_secs(24 * 60 * 60),
-            at_once: 4,
-            most_waiting: 10_000,
-            most_waiting_bytes: 256 * 1024 * 1024,
-            connect: Duration::from_secs(5),
+            max_age: Duration::from_secs(24 * 60 * 60),
+            concurrency: 4,
+            max_backlog: 10_000,
+            max_backlog_bytes: 256 * 1024 * 1024,
+            connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(15),
-            first_wait: Duration::from_secs(1),
-            longest_wait: Duration::from_secs(60 * 60),
-            look: Duration::from_millis(200),
+            initial_backoff: Duration::from_secs(1),
+            max_backoff: Duration::from_secs(60 * 60),
+            poll_interval: Duration::from_millis(200),
             lease: Duration::from_secs(60),
         }
     }
 }
 
-/// What came of a try, or of a delivery.
+/// The outcome of an attempt or of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryOutcome {
-    /// It arrived.
+    /// The receiver accepted the delivery.
     Delivered,
-    /// The try failed; there will be another.
+    /// The attempt failed; another one will follow.
     Retried,
-    /// It was tried for as long as it is.
+    /// The last attempt failed, and the delivery was dropped.
     Expired,
-    /// Too many were waiting already.
+    /// The delivery was not created, because the webhook's backlog was full.
     Dropped,
 }
 
 impl DeliveryOutcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 4] = [Self::Delivered, Self::Retried, Self::Expired, Self::Dropped];
 
     /// The name in metrics.

@@ -8,78 +8,80 @@ use time::OffsetDateTime;
 
 use crate::{
     EventKind,
-    clock::{moment, now_ms},
-    known::Known,
+    clock::{now_ms, rfc3339},
     records::{EventV1, encode, event_key},
+    subscriptions::Subscriptions,
 };
 
-/// How a task is shown to receivers.
-pub type ShowTask = fn(&Task) -> Value;
+/// Renders a task as receivers get it.
+pub type RenderTask = fn(&Task) -> Value;
 
-/// The largest body that is written into the step of what it tells; a larger one tells of the task only which it is.
-/// A store takes records of 1 MiB, and no task may be kept from ending by what there is to tell of it.
-const MOST_BYTES: usize = 256 * 1024;
+/// The largest body of an event, in bytes. A larger one is replaced by a short body that only identifies the task. The
+/// event is part of the step that ends the task, and a store takes records of at most 1 MiB: a long body must not keep a
+/// task from ending. See docs/studies.md#webhook-limits.
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// Writes what happens down, in the very step in which it does, for whoever delivers it. Cheap to clone.
+/// Writes each event in the same step as the change that it reports. Cheap to clone.
 ///
-/// Nothing is written of what no webhook wants to hear. It is given to a knowledge base before the webhooks are
-/// [opened](crate::Webhooks::open): until then, everything is written down. Whoever gives one to a knowledge base has to
-/// [start](crate::Webhooks::start) a deliverer too, which takes away what was written.
+/// Events of a kind that no webhook subscribes to are not written. Give the outbox to a knowledge base before the
+/// webhooks are [opened](crate::Webhooks::open); until then, every event is written. A program that uses an outbox must
+/// also [start](crate::Webhooks::start) a deliverer, which removes the events.
 #[derive(Clone)]
 pub struct EventOutbox {
-    pub(crate) known: Arc<Known>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) is_shared: bool,
-    show: ShowTask,
+    render: RenderTask,
 }
 
 impl EventOutbox {
-    /// An outbox that shows tasks by `show`.
+    /// An outbox that renders tasks with `render`.
     #[must_use]
-    pub fn new(show: ShowTask) -> Self {
-        Self { known: Arc::default(), is_shared: false, show }
+    pub fn new(render: RenderTask) -> Self {
+        Self { subscriptions: Arc::default(), is_shared: false, render }
     }
 
-    /// The same for a store that other processes write to as well. They may make a webhook that this one does not know
-    /// of yet, so that everything is written down always.
+    /// The same outbox for a store that other processes write to. It writes every event, because another process may
+    /// have created a webhook that this process has not read yet.
     #[must_use]
     pub fn shared(self) -> Self {
         Self { is_shared: true, ..self }
     }
 
-    fn write(&self, kind: EventKind, at: OffsetDateTime, data: &Value, short: &Value) -> Vec<Write> {
-        let body = |data| json!({ "event": kind.name(), "at": moment(at), "data": data }).to_string();
-        let mut told = body(data);
-        if told.len() > MOST_BYTES {
-            told = body(short);
+    fn write(&self, kind: EventKind, at: OffsetDateTime, data: &Value, short_data: &Value) -> Vec<Write> {
+        let render = |data| json!({ "event": kind.name(), "at": rfc3339(at), "data": data }).to_string();
+        let mut body = render(data);
+        if body.len() > MAX_BODY_BYTES {
+            body = render(short_data);
         }
-        let event = EventV1 { kind: kind.name().to_owned(), at_ms: now_ms(), body: told };
-        // Writing texts and numbers as JSON does not fail.
-        let record = encode(event).inspect_err(|error| tracing::error!(%error, "an event is not told"));
+        let event = EventV1 { kind: kind.name().to_owned(), at_ms: now_ms(), body };
+        // Encoding strings and numbers as JSON does not fail.
+        let record =
+            encode(event).inspect_err(|error| tracing::error!(%error, "webhook event not encoded; dropped"));
         record
             .map(|record| vec![Write::put(event_key(EventId::new()), Expect::Absent, record)])
             .unwrap_or_default()
     }
 
-    fn wants(&self, kind: EventKind) -> bool {
-        self.is_shared || self.known.wants(kind)
+    fn is_subscribed(&self, kind: EventKind) -> bool {
+        self.is_shared || self.subscriptions.contains(kind)
     }
 }
 
 impl Outbox for EventOutbox {
     fn task_ended(&self, task: &Task) -> Vec<Write> {
-        let Some(kind) = EventKind::of_end(task.status).filter(|&kind| self.wants(kind)) else {
+        let Some(kind) = EventKind::for_status(task.status).filter(|&kind| self.is_subscribed(kind)) else {
             return Vec::new();
         };
-        let short = json!({
-            "task_id": task.task_id, "doc_id": task.doc_id,
+        let short_data = json!({
+            "task_id": task.task_id, "doc_id": task.subject.doc_id(),
             "kind": task.kind.name(), "status": task.status.name(),
         });
-        self.write(kind, task.updated_at, &(self.show)(task), &short)
+        self.write(kind, task.updated_at, &(self.render)(task), &short_data)
     }
 
     fn document_deleted(&self, doc_id: DocId) -> Vec<Write> {
         let kind = EventKind::DocumentDeleted;
-        if !self.wants(kind) {
+        if !self.is_subscribed(kind) {
             return Vec::new();
         }
         let data = json!({ "doc_id": doc_id });
@@ -89,6 +91,6 @@ impl Outbox for EventOutbox {
 
 impl fmt::Debug for EventOutbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventOutbox").field("known", &self.known).finish_non_exhaustive()
+        f.debug_struct("EventOutbox").field("subscriptions", &self.subscriptions).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! What is stored, and under which keys. Records carry their version.
+//! The stored records and their keys. Each record carries its format version.
 
 use lkr_domain::{EventId, WebhookId};
 use lkr_state::{Expect, Record, Write};
@@ -7,130 +7,132 @@ use time::OffsetDateTime;
 
 use crate::{Error, ErrorKind, EventKind, Result, Webhook};
 
-/// All webhooks: there are few, and a step that depends on them expects them as they were read.
-pub(crate) const HOOKS: &str = "webhook/hooks";
+/// The key of the record of all webhooks. They are few, and a step that depends on them expects the record unchanged.
+pub(crate) const WEBHOOKS: &str = "webhook/hooks";
 
-/// Before the id of an event that nobody has put down for the webhooks yet.
+/// The key prefix of events whose deliveries were not created yet; the event id follows.
 pub(crate) const EVENTS: &str = "webhook/event/";
 
-/// Before the id of the webhook that a delivery is for.
+/// The key prefix of deliveries; the webhook id follows.
 pub(crate) const DELIVERIES: &str = "webhook/delivery/";
 
 pub(crate) fn event_key(id: EventId) -> String {
     format!("{EVENTS}{id}")
 }
 
-/// Before the deliveries of a webhook.
-pub(crate) fn deliveries_of(hook: WebhookId) -> String {
-    format!("{DELIVERIES}{hook}/")
+/// The key prefix of the deliveries of one webhook.
+pub(crate) fn delivery_prefix(webhook: WebhookId) -> String {
+    format!("{DELIVERIES}{webhook}/")
 }
 
-/// The key of a delivery: those of a webhook stand in the order in which they are due.
-pub(crate) fn delivery_key(hook: WebhookId, due_ms: u64, event: EventId) -> String {
-    format!("{}{due_ms:015}/{event}", deliveries_of(hook))
+/// The key of a delivery. The keys of one webhook sort by due time.
+pub(crate) fn delivery_key(webhook: WebhookId, due_ms: u64, event: EventId) -> String {
+    format!("{}{due_ms:015}/{event}", delivery_prefix(webhook))
 }
 
-/// The webhook, the moment and the event of a delivery's key.
-pub(crate) fn parse_delivery(key: &str) -> Option<(WebhookId, u64, EventId)> {
+/// The webhook, the due time and the event in a delivery's key.
+pub(crate) fn parse_delivery_key(key: &str) -> Option<(WebhookId, u64, EventId)> {
     let mut parts = key.strip_prefix(DELIVERIES)?.split('/');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// The place that the secret of a webhook is sealed for.
-pub(crate) fn secret_place(hook: WebhookId) -> String {
-    format!("webhooks.{hook}.secret")
+pub(crate) fn secret_place(webhook: WebhookId) -> String {
+    format!("webhooks.{webhook}.secret")
 }
 
-/// Version 1 of all webhooks.
+/// Version 1 of the record of all webhooks.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct HooksV1 {
-    pub(crate) hooks: Vec<HookV1>,
+pub(crate) struct WebhooksV1 {
+    #[serde(rename = "hooks")]
+    pub(crate) webhooks: Vec<WebhookV1>,
 }
 
 /// Version 1 of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct HookV1 {
+pub(crate) struct WebhookV1 {
     pub(crate) id: WebhookId,
     pub(crate) url: String,
     /// Sealed for the place [`secret_place`].
     pub(crate) secret: String,
-    /// The names of kinds. One that this program does not know is told by another.
+    /// The names of event kinds. A name that this version of the program does not know is kept for a later version.
     pub(crate) events: Vec<String>,
     #[serde(with = "time::serde::rfc3339")]
     pub(crate) created_at: OffsetDateTime,
     pub(crate) created_by: String,
 }
 
-impl HookV1 {
-    pub(crate) fn hears(&self, kind: &str) -> bool {
+impl WebhookV1 {
+    pub(crate) fn subscribes_to(&self, kind: &str) -> bool {
         self.events.iter().any(|event| event == kind)
     }
 
-    pub(crate) fn shown(&self) -> Webhook {
+    pub(crate) fn to_webhook(&self) -> Webhook {
         Webhook {
             id: self.id,
             url: self.url.clone(),
-            events: EventKind::ALL.into_iter().filter(|kind| self.hears(kind.name())).collect(),
+            events: EventKind::ALL.into_iter().filter(|kind| self.subscribes_to(kind.name())).collect(),
             created_at: self.created_at,
             created_by: self.created_by.clone(),
         }
     }
 }
 
-/// Version 1 of something that happened.
+/// Version 1 of an event.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EventV1 {
     pub(crate) kind: String,
-    /// When it happened, in milliseconds since 1970.
+    /// The time of the event, in milliseconds since 1970.
     pub(crate) at_ms: u64,
-    /// What is delivered.
+    /// The body of its deliveries.
     pub(crate) body: String,
 }
 
 /// Version 1 of a delivery.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DeliveryV1 {
-    /// When what it tells happened, in milliseconds since 1970.
+    /// The time of the event, in milliseconds since 1970.
     pub(crate) at_ms: u64,
-    /// How many tries failed.
+    /// The number of failed attempts.
     pub(crate) attempts: u32,
-    /// Whether somebody is at it, until it is due.
-    pub(crate) taken: bool,
+    /// Whether a process owns the delivery until its due time.
+    #[serde(rename = "taken")]
+    pub(crate) is_leased: bool,
     pub(crate) body: String,
 }
 
-/// The webhooks as they were read.
+/// The webhooks at one version of their record.
 #[derive(Debug, Default)]
-pub(crate) struct Hooks {
-    /// `None` where there is no record.
+pub(crate) struct WebhookSet {
+    /// `None` if there is no record.
     version: Option<u64>,
-    pub(crate) all: Vec<HookV1>,
+    pub(crate) all: Vec<WebhookV1>,
 }
 
-impl Hooks {
+impl WebhookSet {
     pub(crate) fn read(record: Option<&Record>) -> Result<Self> {
         let Some(record) = record else { return Ok(Self::default()) };
-        let HooksV1 { hooks } = decode(&record.value)?;
-        Ok(Self { version: Some(record.version), all: hooks })
+        let WebhooksV1 { webhooks } = decode(&record.value)?;
+        Ok(Self { version: Some(record.version), all: webhooks })
     }
 
-    /// Grows with each change; 0 where there never was one.
+    /// Grows with each change; 0 if no webhook was ever created.
     pub(crate) fn version(&self) -> u64 {
         self.version.unwrap_or(0)
     }
 
     pub(crate) fn has(&self, id: WebhookId) -> bool {
-        self.all.iter().any(|hook| hook.id == id)
+        self.all.iter().any(|webhook| webhook.id == id)
     }
 
-    /// Only where they are still these.
+    /// Makes a step fail if the webhooks have changed.
     pub(crate) fn check(&self) -> Write {
-        Write::check(HOOKS, self.expect())
+        Write::check(WEBHOOKS, self.expect())
     }
 
-    /// Puts others in their place.
-    pub(crate) fn put(&self, hooks: Vec<HookV1>) -> Result<Write> {
-        Ok(Write::put(HOOKS, self.expect(), encode(HooksV1 { hooks })?))
+    /// Replaces the webhooks, if they are unchanged.
+    pub(crate) fn replace(&self, webhooks: Vec<WebhookV1>) -> Result<Write> {
+        Ok(Write::put(WEBHOOKS, self.expect(), encode(WebhooksV1 { webhooks })?))
     }
 
     fn expect(&self) -> Expect {
@@ -146,8 +148,8 @@ enum Versioned<T> {
 }
 
 pub(crate) fn encode<T: Serialize>(record: T) -> Result<Vec<u8>> {
-    let written = serde_json::to_vec(&Versioned::V1(record));
-    written.map_err(|error| Error::new(ErrorKind::Internal, "write webhook record", error))
+    let bytes = serde_json::to_vec(&Versioned::V1(record));
+    bytes.map_err(|error| Error::new(ErrorKind::Internal, "write webhook record", error))
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
@@ -160,13 +162,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deliveries_stand_in_the_order_in_which_they_are_due() {
-        let (hook, event) = (WebhookId::new(), EventId::new());
-        let keys = [9, 10, 999_999_999_999, 1_000_000_000_000].map(|due| delivery_key(hook, due, event));
+    fn delivery_keys_sort_by_due_time() {
+        let (webhook, event) = (WebhookId::new(), EventId::new());
+        let keys = [9, 10, 999_999_999_999, 1_000_000_000_000].map(|due| delivery_key(webhook, due, event));
         assert!(keys.is_sorted());
-        assert_eq!(parse_delivery(&keys[2]), Some((hook, 999_999_999_999, event)));
-        for key in ["", "webhook/delivery/x/1/y", "webhook/delivery/", &deliveries_of(hook)] {
-            assert_eq!(parse_delivery(key), None, "{key}");
+    }
+
+    #[test]
+    fn parse_delivery_key_reads_valid_keys_and_refuses_others() {
+        let (webhook, event) = (WebhookId::new(), EventId::new());
+        let key = delivery_key(webhook, 999_999_999_999, event);
+        assert_eq!(parse_delivery_key(&key), Some((webhook, 999_999_999_999, event)));
+        for key in ["", "webhook/delivery/x/1/y", "webhook/delivery/", &delivery_prefix(webhook)] {
+            assert_eq!(parse_delivery_key(key), None, "{key}");
         }
     }
 }

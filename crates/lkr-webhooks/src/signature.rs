@@ -2,12 +2,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use lkr_domain::hex;
 use sha2::Sha256;
 
-/// The header `X-Lkr-Signature` of a body that is sent at `seconds` since 1970: `t=<seconds>,v1=<digest>`, the digest
-/// being HMAC-SHA256 of `<seconds>.<body>` under the secret, in lower-case hexadecimal.
+/// The value of the header `X-Lkr-Signature` for a body that is sent at `seconds` since 1970: `t=<seconds>,v1=<digest>`.
+/// The digest is the HMAC-SHA256 of `<seconds>.<body>` under the secret, in lower-case hexadecimal.
 #[must_use]
 pub fn signature(secret: &str, seconds: u64, body: &str) -> String {
     let time = seconds.to_string();
-    // A key of any length is one.
+    // HMAC accepts a key of any length.
     let digest = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map(|mut mac| {
         mac.update(time.as_bytes());
         mac.update(b".");
@@ -21,9 +21,9 @@ pub fn signature(secret: &str, seconds: u64, body: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As `openssl dgst -sha256 -hmac key` has it.
+    /// The expected value was computed with `openssl dgst -sha256 -hmac key`.
     #[test]
-    fn as_another_program_computes_it() {
+    fn signature_equals_the_one_computed_by_openssl() {
         assert_eq!(
             signature("key", 1_700_000_000, "{\"a\":1}"),
             "t=1700000000,v1=a438e398bfafc57e4396bb7fc2304422f0f768e965d073ca313cb52e22e6ad03"

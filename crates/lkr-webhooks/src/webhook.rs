@@ -4,60 +4,63 @@ use time::OffsetDateTime;
 
 use crate::{Error, EventKind, Result};
 
-const ADDRESS_CHARS: usize = 2048;
-const SECRET_CHARS: usize = 256;
+/// The longest address, in characters. See docs/studies.md#webhook-limits.
+const MAX_URL_CHARS: usize = 2048;
 
-/// Who is told of what.
+/// The longest secret, in characters. See docs/studies.md#webhook-limits.
+const MAX_SECRET_CHARS: usize = 256;
+
+/// A subscription of an address to events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
     /// The address that deliveries are sent to.
     pub url: String,
-    /// What is told, each kind once.
+    /// The event kinds that it subscribes to, without duplicates.
     pub events: Vec<EventKind>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
-    /// The name of the account that made it.
+    /// The name of the account that created it.
     pub created_by: String,
 }
 
-/// A webhook to be made.
+/// A webhook to create.
 #[derive(Debug, Clone)]
 pub struct NewWebhook {
-    /// Its id: a new one.
+    /// Its id, which must be new.
     pub id: WebhookId,
     /// The address that deliveries are sent to.
     pub url: String,
-    /// What deliveries are signed with.
+    /// The key of the deliveries' signatures.
     pub secret: Secret,
-    /// What is told.
+    /// The event kinds that it subscribes to.
     pub events: Vec<EventKind>,
-    /// The name of the account that makes it.
+    /// The name of the account that creates it.
     pub created_by: String,
 }
 
 impl NewWebhook {
-    /// Refuses what cannot be one, whoever may be called.
+    /// Checks everything except whether the address may be called.
     pub(crate) fn check(&self) -> Result<()> {
-        let (address, secret) = (self.url.chars().count(), self.secret.expose().chars().count());
-        if address > ADDRESS_CHARS {
-            return Err(Error::invalid(format!("url has {address} characters; allowed are {ADDRESS_CHARS}")));
+        let (url, secret) = (self.url.chars().count(), self.secret.expose().chars().count());
+        if url > MAX_URL_CHARS {
+            return Err(Error::invalid(format!("url has {url} characters; allowed are {MAX_URL_CHARS}")));
         }
         let is_blank = self.secret.expose().trim().is_empty();
-        if is_blank || secret > SECRET_CHARS || self.secret.expose().chars().any(char::is_control) {
-            let reason = "secret is not 1 to 256 characters that are neither blank nor control characters";
+        if is_blank || secret > MAX_SECRET_CHARS || self.secret.expose().chars().any(char::is_control) {
+            let reason = "secret must have 1 to 256 characters, not all blank, and no control characters";
             return Err(Error::invalid(reason));
         }
         if self.events.is_empty() {
             let names = EventKind::ALL.map(EventKind::name).join(", ");
-            return Err(Error::invalid(format!("events is empty; there are {names}")));
+            return Err(Error::invalid(format!("events is empty; allowed are {names}")));
         }
         Ok(())
     }
 }
 
-/// A secret that nobody can guess: 256 random bits.
+/// A new random secret of 256 bits.
 #[must_use]
 pub fn generate_secret() -> Secret {
     let bits: [u8; 32] = rand::random();

@@ -9,89 +9,88 @@ use std::{
 use lkr_domain::WebhookId;
 use lkr_outgoing::Outgoing;
 use lkr_sealing::SealingKey;
-use lkr_state::{StateStore, StateStoreExt, Write};
+use lkr_state::{StateStore, StateStoreExt, Write, retry_on_conflict};
 use time::OffsetDateTime;
 use tokio::sync::{Mutex, Notify};
 
 use crate::{
     Deliverer, DeliveryOptions, DeliveryOutcome, Error, ErrorKind, EventOutbox, NewWebhook, Result, Webhook,
-    records::{HOOKS, HookV1, Hooks, secret_place},
-    skip_damaged::SkipDamagedScan,
+    records::{WEBHOOKS, WebhookSet, WebhookV1, secret_place},
+    skip_damaged_scan::SkipDamagedScan,
 };
 
-/// How many webhooks there may be.
-pub const MOST_HOOKS: usize = 20;
+/// The largest number of webhooks. See docs/studies.md#webhook-limits.
+pub const MAX_WEBHOOKS: usize = 20;
 
-/// How often a change is tried anew that one of another process overtook.
-const TRIES: usize = 32;
-
-/// What webhooks stand on.
-pub struct Parts {
-    /// Where they are stored, with what happened.
+/// What [`Webhooks`] needs from the program.
+pub struct Dependencies {
+    /// Stores webhooks, events and deliveries.
     pub state: Arc<dyn StateStore>,
-    /// Seals their secrets.
+    /// Seals the webhooks' secrets.
     pub sealing: SealingKey,
     /// Sends deliveries.
     pub outgoing: Outgoing,
-    /// What the knowledge base on the same store tells.
+    /// The outbox of the knowledge base on the same store.
     pub outbox: EventOutbox,
-    /// How deliveries go.
+    /// How deliveries are sent and retried.
     pub options: DeliveryOptions,
-    /// Is told of what comes of each.
+    /// Called with the outcome of each attempt, and of each dropped delivery.
     pub observe: Arc<dyn Fn(DeliveryOutcome) + Send + Sync>,
 }
 
-/// The webhooks over a state store. Cheap to clone.
+/// The webhooks in a state store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Webhooks {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) shared: Arc<WebhooksShared>,
 }
 
-pub(crate) struct Inner {
-    pub(crate) parts: Parts,
-    /// Changes of this process wait for each other.
+pub(crate) struct WebhooksShared {
+    pub(crate) deps: Dependencies,
+    /// Serialises the changes of this process.
     changing: Mutex<()>,
-    /// There may be something to do for the deliverer.
+    /// Wakes the deliverer.
     pub(crate) wake: Notify,
     /// Whether the webhooks cannot be read.
     is_off: AtomicBool,
 }
 
 impl Webhooks {
-    /// The webhooks of a store. From here on their outbox knows what they want to hear. Where they cannot be read, they
-    /// are off, and the log says so: nothing is told, and they can be neither listed nor changed.
-    pub async fn open(mut parts: Parts) -> Result<Self> {
-        parts.state = Arc::new(SkipDamagedScan::new(parts.state));
+    /// Opens the webhooks of a store and tells the outbox which event kinds they subscribe to. If their record is
+    /// damaged, webhooks are off, and the log says so: no events are written, and webhooks can be neither listed nor
+    /// changed.
+    pub async fn open(mut deps: Dependencies) -> Result<Self> {
+        deps.state = Arc::new(SkipDamagedScan::new(deps.state));
         let (changing, wake, is_off) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        let inner = Arc::new(Inner { parts, changing, wake, is_off });
-        match inner.hooks().await {
+        let shared = Arc::new(WebhooksShared { deps, changing, wake, is_off });
+        match shared.load().await {
             Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
-            _ => Ok(Self { inner }),
+            _ => Ok(Self { shared }),
         }
     }
 
-    /// Starts to deliver, until what this answers is shut down or dropped.
+    /// Starts to send deliveries, until the returned [`Deliverer`] is shut down or dropped.
     #[must_use]
     pub fn start(&self) -> Deliverer {
-        Deliverer::start(Arc::clone(&self.inner))
+        Deliverer::start(Arc::clone(&self.shared))
     }
 
-    /// All webhooks, the newest first.
+    /// All webhooks, newest first.
     pub async fn list(&self) -> Result<Vec<Webhook>> {
-        let mut hooks: Vec<_> = self.inner.hooks().await?.all.iter().map(HookV1::shown).collect();
-        hooks.sort_unstable_by_key(|hook| std::cmp::Reverse(hook.id));
-        Ok(hooks)
+        let mut webhooks: Vec<_> = self.shared.load().await?.all.iter().map(WebhookV1::to_webhook).collect();
+        webhooks.sort_unstable_by_key(|webhook| std::cmp::Reverse(webhook.id));
+        Ok(webhooks)
     }
 
-    /// Makes a webhook, and does `alongside` in the same step. What begins to be written after this answers is told to
-    /// it. What was being written meanwhile may or may not be: an end whose step was made before, when nobody wanted to
-    /// hear of its kind, goes untold even where that step is done after this answers.
+    /// Creates a webhook and applies `alongside` in the same step. The webhook gets every event whose step is built
+    /// after this call returns. It may miss an event whose step was built earlier, while no webhook subscribed to the
+    /// event's kind, even if that step is applied after this call returns.
     ///
     /// # Errors
-    /// `Invalid` where it cannot be one or may not be called, `TooMany` where there are as many as there may be.
+    /// `Invalid` if a value is not allowed or the address must not be called, `TooMany` if there are
+    /// [`MAX_WEBHOOKS`] already.
     pub async fn create(&self, new: NewWebhook, alongside: Vec<Write>) -> Result<Webhook> {
         new.check()?;
-        let Parts { outgoing, sealing, .. } = &self.inner.parts;
+        let Dependencies { outgoing, sealing, .. } = &self.shared.deps;
         outgoing
             .policy()
             .check(&new.url)
@@ -99,7 +98,7 @@ impl Webhooks {
         let mut events: Vec<_> = new.events.iter().map(|kind| kind.name().to_owned()).collect();
         events.sort_unstable();
         events.dedup();
-        let hook = HookV1 {
+        let webhook = WebhookV1 {
             id: new.id,
             secret: sealing.seal(&new.secret, &secret_place(new.id))?,
             url: new.url,
@@ -107,95 +106,90 @@ impl Webhooks {
             created_at: OffsetDateTime::now_utc(),
             created_by: new.created_by,
         };
-        let shown = hook.shown();
-        let with = |hooks: &Hooks| {
-            if hooks.all.len() >= MOST_HOOKS {
-                let reason = format!("there are {MOST_HOOKS} already, and no more may be made");
+        let created = webhook.to_webhook();
+        let add = |webhooks: &WebhookSet| {
+            if webhooks.all.len() >= MAX_WEBHOOKS {
+                let reason = format!("there are {MAX_WEBHOOKS} webhooks already, which is the limit");
                 return Err(Error::new(ErrorKind::TooMany, "create webhook", reason));
             }
-            Ok(hooks.all.iter().chain([&hook]).cloned().collect())
+            Ok(webhooks.all.iter().chain([&webhook]).cloned().collect())
         };
-        self.inner.replace("create webhook", &alongside, with).await?;
-        Ok(shown)
+        self.shared.change("create webhook", &alongside, add).await?;
+        Ok(created)
     }
 
-    /// Deletes a webhook with all that waits for it, and does `alongside` in the same step.
+    /// Deletes a webhook with its backlog, and applies `alongside` in the same step.
     ///
     /// # Errors
-    /// `NotFound` where there is none of this id.
+    /// `NotFound` if no webhook has this id.
     pub async fn delete(&self, id: WebhookId, alongside: Vec<Write>) -> Result<()> {
-        let without = |hooks: &Hooks| {
-            if !hooks.has(id) {
+        let remove = |webhooks: &WebhookSet| {
+            if !webhooks.has(id) {
                 return Err(Error::new(ErrorKind::NotFound, "delete webhook", "no such webhook"));
             }
-            Ok(hooks.all.iter().filter(|hook| hook.id != id).cloned().collect())
+            Ok(webhooks.all.iter().filter(|webhook| webhook.id != id).cloned().collect())
         };
-        self.inner.replace("delete webhook", &alongside, without).await?;
-        self.inner.wake.notify_one();
+        self.shared.change("delete webhook", &alongside, remove).await?;
+        self.shared.wake.notify_one();
         Ok(())
     }
 }
 
-impl Inner {
-    /// The webhooks as they are now. The outbox learns of them.
-    pub(crate) async fn hooks(&self) -> Result<Hooks> {
-        let read = self.read().await;
-        match &read {
-            Ok(hooks) => {
-                self.parts.outbox.known.learn(hooks);
+impl WebhooksShared {
+    /// Reads the webhooks and updates the outbox's subscriptions.
+    pub(crate) async fn load(&self) -> Result<WebhookSet> {
+        let webhooks = self.read().await;
+        match &webhooks {
+            Ok(webhooks) => {
+                self.deps.outbox.subscriptions.update(webhooks);
                 self.is_off.store(false, Ordering::Relaxed);
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                self.parts.outbox.known.mute();
+                self.deps.outbox.subscriptions.clear();
                 if !self.is_off.swap(true, Ordering::Relaxed) {
-                    tracing::error!(key = HOOKS, %error, "webhooks are off, because they cannot be read");
+                    tracing::error!(key = WEBHOOKS, %error, "webhooks are off: their record is damaged");
                 }
             }
             Err(_) => {}
         }
-        read
+        webhooks
     }
 
-    async fn read(&self) -> Result<Hooks> {
-        Hooks::read(self.parts.state.get(HOOKS).await?.as_ref())
+    async fn read(&self) -> Result<WebhookSet> {
+        WebhookSet::read(self.deps.state.get(WEBHOOKS).await?.as_ref())
     }
 
-    /// Puts what `next` makes of the webhooks in their place. The outbox tells everything from before the step until
-    /// the new ones are read, so that nothing is missed whose step is made in between.
-    async fn replace(
+    /// Replaces the webhooks by the result of `next`. From before the step until the new webhooks are read, the outbox
+    /// writes events of every kind, so that none is missed whose step is built in between.
+    async fn change(
         &self,
         operation: &'static str,
         alongside: &[Write],
-        next: impl Fn(&Hooks) -> Result<Vec<HookV1>>,
+        next: impl Fn(&WebhookSet) -> Result<Vec<WebhookV1>>,
     ) -> Result<()> {
-        let _turn = self.changing.lock().await;
-        for _ in 0..TRIES {
-            let hooks = self.hooks().await?;
-            let mut step = vec![hooks.put(next(&hooks)?)?];
+        let _guard = self.changing.lock().await;
+        retry_on_conflict(&*self.deps.state, operation, || async {
+            let webhooks = self.load().await?;
+            let mut step = vec![webhooks.replace(next(&webhooks)?)?];
             step.extend_from_slice(alongside);
-            self.parts.outbox.known.forget(&hooks);
-            match self.parts.state.apply(step).await {
-                Ok(()) => {
-                    // Where they cannot be read now, the deliverer reads them soon.
-                    let _ = self.hooks().await;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == lkr_state::ErrorKind::Conflict => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Error::new(ErrorKind::Unavailable, operation, "webhooks keep being changed elsewhere"))
+            self.deps.outbox.subscriptions.invalidate(&webhooks);
+            Ok::<_, Error>(self.deps.state.apply(step).await?)
+        })
+        .await?;
+        // If this read fails, the deliverer's next round reads them.
+        let _ = self.load().await;
+        Ok(())
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for WebhooksShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Webhooks").field("options", &self.parts.options).finish_non_exhaustive()
+        f.debug_struct("Webhooks").field("options", &self.deps.options).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for Dependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Dependencies").field("options", &self.options).finish_non_exhaustive()
     }
 }

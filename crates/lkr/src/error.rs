@@ -50,6 +50,7 @@ impl From<lkr_catalog::Error> for Failed {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
             lkr_catalog::ErrorKind::Conflict | lkr_catalog::ErrorKind::Refused => ErrorKind::Conflict,
+            lkr_catalog::ErrorKind::Contention => ErrorKind::Overloaded,
             lkr_catalog::ErrorKind::Unavailable => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
@@ -62,7 +63,7 @@ impl From<lkr_ingest::Error> for Failed {
         let kind = match error.kind() {
             lkr_ingest::ErrorKind::Invalid => ErrorKind::Invalid,
             lkr_ingest::ErrorKind::Overtaken | lkr_ingest::ErrorKind::Refused => ErrorKind::Conflict,
-            lkr_ingest::ErrorKind::Overloaded => ErrorKind::Overloaded,
+            lkr_ingest::ErrorKind::Overloaded | lkr_ingest::ErrorKind::Contention => ErrorKind::Overloaded,
             lkr_ingest::ErrorKind::StoreAway | lkr_ingest::ErrorKind::ModelAway => ErrorKind::Unavailable,
             _ => ErrorKind::Internal,
         };
@@ -84,7 +85,11 @@ impl From<lkr_retrieval::Error> for Failed {
 
 impl From<lkr_state::Error> for Failed {
     fn from(error: lkr_state::Error) -> Self {
-        let kind = if error.is_retryable() { ErrorKind::Unavailable } else { ErrorKind::Internal };
+        let kind = match error.kind() {
+            lkr_state::ErrorKind::Contention => ErrorKind::Overloaded,
+            _ if error.is_retryable() => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
         Self { kind, source: error.into() }
     }
 }

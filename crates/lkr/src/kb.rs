@@ -6,8 +6,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::Stream;
 use lkr_catalog::{
-    Catalog, ListFilter, NodeRecord, Originals, Page, Stats, StoredOriginal, Task, TaskFailure, TaskStatus,
-    Texts,
+    Catalog, FailureReason, ListFilter, NodeRecord, Originals, Page, Stats, StoredOriginal, Task,
+    TaskFailure, TaskStatus, Texts,
 };
 use lkr_domain::{Chunk, Counts, Creator, DocId, Document, Layer, Node, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
@@ -87,8 +87,8 @@ impl KnowledgeBase {
                     return Err(not_added(error));
                 }
                 // A duplicate's is the earlier document.
-                Some(task) => break task.doc_id,
-                None => break task.doc_id,
+                Some(task) => break task.doc_id().during("add document")?,
+                None => break task.doc_id().during("add document")?,
             }
         };
         let deleted = || Error::new(ErrorKind::NotFound, "add document", "it was deleted meanwhile");
@@ -315,9 +315,9 @@ impl KnowledgeBase {
 /// What the end of a failed task is to the one who waited for it.
 fn not_added(failure: Option<TaskFailure>) -> Error {
     let (kind, reason) = match failure {
-        Some(TaskFailure { code: 1001, message, .. }) => (ErrorKind::Invalid, message),
-        Some(TaskFailure { code: 1003, message, .. }) => (ErrorKind::Conflict, message),
-        Some(TaskFailure { message, .. }) => (ErrorKind::Internal, message),
+        Some(TaskFailure { reason: FailureReason::Invalid, message, .. }) => (ErrorKind::Invalid, message),
+        Some(TaskFailure { reason: FailureReason::Cancelled, message, .. }) => (ErrorKind::Conflict, message),
+        Some(TaskFailure { reason: FailureReason::Internal, message, .. }) => (ErrorKind::Internal, message),
         None => (ErrorKind::Internal, "the task failed".to_owned()),
     };
     Error::new(kind, "add document", reason)

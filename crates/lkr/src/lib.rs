@@ -30,10 +30,10 @@ pub use folders::Folders;
 pub use health::Health;
 pub use kb::{ChunkPage, Detail, KnowledgeBase};
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, Idempotency, LimitExceeded,
-    ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult, ReembedResult,
-    SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind, TaskResult,
-    TaskStatus, UNCATEGORIZED, check_properties, stored_name,
+    Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason, Idempotency,
+    LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult,
+    ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind,
+    TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_properties, stored_name,
 };
 pub use lkr_domain::*;
 /// Measures of rankings, and gold sets.

@@ -7,8 +7,8 @@ use std::{
 
 use lkr_catalog::{Originals, Outbox, Texts};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
-use lkr_state::StateStore;
-use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+use lkr_state::{ContentionObserver, ObservedState, StateStore};
+use lkr_store_lmdb::{LmdbOptions, LmdbState, LmdbStore};
 use lkr_taxonomy::Taxonomy;
 use object_store::local::LocalFileSystem;
 
@@ -42,6 +42,8 @@ pub struct OpenOptions {
     pub taxonomy: Taxonomy,
     /// What is told of tasks that ended and documents that were deleted.
     pub outbox: Option<Arc<dyn Outbox>>,
+    /// Is told of each operation that gave up because other writers kept changing its records.
+    pub contention: Option<ContentionObserver>,
     /// How ingestion works.
     pub ingest: IngestOptions,
     /// How searches work.
@@ -63,6 +65,7 @@ impl OpenOptions {
             data_dir,
             taxonomy: Taxonomy::built_in(),
             outbox: None,
+            contention: None,
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
         }
@@ -98,7 +101,7 @@ impl KnowledgeBase {
         let store = &embedded.store;
         let builder = Builder::default()
             .vectors(Arc::new(store.vectors()))
-            .state(Arc::new(store.state()))
+            .state(observed(store.state(), options.contention))
             .queue(Arc::new(store.queue()))
             .blobs(Arc::new(blobs))
             .originals(Originals::in_folder(uploads_dir))
@@ -112,6 +115,15 @@ impl KnowledgeBase {
         let builder = given(builder, options.rerankers, Builder::reranker_source);
         let builder = given(builder, options.chat_models, Builder::chat_models);
         given(builder, options.outbox, Builder::outbox).build().await
+    }
+}
+
+/// The records of a store, with their observer if there is one.
+fn observed(state: LmdbState, observer: Option<ContentionObserver>) -> Arc<dyn StateStore> {
+    let state: Arc<dyn StateStore> = Arc::new(state);
+    match observer {
+        Some(observer) => Arc::new(ObservedState::new(state, observer)),
+        None => state,
     }
 }
 

@@ -43,14 +43,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn make_collections(vectors: &dyn VectorStore) -> Result<(), Box<dyn Error>> {
     for layer in Layer::ALL {
-        let collection = Collection::new(format!("{layer}.sparse")).ok_or("no name of a collection")?;
+        let collection = Collection::new(format!("{layer}.sparse")).ok_or("not a collection name")?;
         vectors.ensure(&CollectionSpec { collection: collection.clone(), dense: None }).await?;
         vectors.switch(&[(layer.into(), collection)]).await?;
     }
     Ok(())
 }
 
-/// Brings one text in: layers, points with their keywords, and last the record that makes them visible.
+/// Indexes one text: layers, points with their sparse vectors, and last the record that makes them visible.
 async fn index(
     vectors: &dyn VectorStore,
     catalog: &Catalog,
@@ -71,7 +71,7 @@ async fn index(
     let task = Task::ingest(DocId::new(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
     let document = Document {
-        doc_id: task.doc_id,
+        doc_id: task.doc_id()?,
         space: SPACE_DEFAULT.to_owned(),
         revision: 1,
         title: layered.root.title.clone(),
@@ -100,6 +100,6 @@ async fn index(
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
     catalog.accept(&[Acceptance { task: task.clone(), over: None }], Vec::new()).await?;
-    let present = catalog.document_state(task.doc_id).await?;
+    let present = catalog.document_state(task.doc_id()?).await?;
     Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
 }

@@ -1,18 +1,18 @@
-//! What an administrator counts on, across the ends of processes.
+//! Administration across restarts and kills.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Output};
 
-use lkr_tests::{Answer, Server};
+use lkr_tests::{Response, Server};
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery 9";
 const OTHER: &str = "another long password 7";
 
-fn login(server: &Server, username: &str, password: &str) -> Answer {
+fn login(server: &Server, username: &str, password: &str) -> Response {
     server.post("/auth/login", &json!({"username": username, "password": password}))
 }
 
-fn me(server: &Server, token: &str) -> Answer {
+fn me(server: &Server, token: &str) -> Response {
     server.call("GET", "/auth/me", None, Some(token))
 }
 
@@ -25,7 +25,7 @@ fn reset_admin(server: &Server) -> Output {
 }
 
 #[test]
-fn accounts_sessions_keys_and_settings_outlive_kill_9() {
+fn accounts_sessions_keys_and_settings_survive_kill_9() {
     let server = Server::start();
     let admin = server.admin().to_owned();
     let create = json!({"username": "eva", "password": PASSWORD, "must_change_password": false});
@@ -49,7 +49,7 @@ fn accounts_sessions_keys_and_settings_outlive_kill_9() {
     let now = server.call("GET", "/settings", None, Some(&admin));
     assert_eq!((now.data(), now.header("etag")), (&expected, put.header("etag")));
     assert_eq!(expected["models"]["summarize"]["api_key"], "********");
-    // The failed logins of before count too.
+    // Failed logins from before the restart count too.
     login(&server, "adam", OTHER).refused(1005, 401);
     login(&server, "adam", OTHER).refused(1009, 429);
     let log = server.call("GET", "/audit?action=settings.change", None, Some(&admin));
@@ -57,13 +57,13 @@ fn accounts_sessions_keys_and_settings_outlive_kill_9() {
 }
 
 #[test]
-fn lesson_23_the_first_admin_is_never_seeded_again() {
+fn lesson_23_first_admin_is_never_seeded_again() {
     let server = Server::start();
     let admin = server.admin().to_owned();
     let body = json!({"current_password": PASSWORD, "new_password": OTHER});
     let changed = server.call("POST", "/auth/password", Some(&body), Some(&admin));
     let token = text(&changed.data()["access_token"]);
-    // The configured password stays what it was: it was for the first start alone.
+    // The configured password is used at the first start only.
     server.restart();
     login(&server, "admin", PASSWORD).refused(1005, 401);
     assert_eq!(me(&server, &token).data()["must_change_password"], false);
@@ -79,7 +79,7 @@ fn lesson_23_the_first_admin_is_never_seeded_again() {
 }
 
 #[test]
-fn an_admin_who_is_locked_out_gets_in_again() {
+fn reset_admin_lets_locked_out_admin_in() {
     let server = Server::start();
     let admin = server.admin().to_owned();
     let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&admin)).data().clone();
@@ -89,8 +89,8 @@ fn an_admin_who_is_locked_out_gets_in_again() {
     login(&server, "admin", PASSWORD).refused(1009, 429);
     let while_it_runs = reset_admin(&server);
     assert!(!while_it_runs.status.success());
-    let said = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
-    assert!(said.contains("in use") && said.trim().lines().count() == 1, "{said}");
+    let printed = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
+    assert!(printed.contains("in use") && printed.trim().lines().count() == 1, "{printed}");
     assert_eq!(me(&server, &admin).status, 200, "nothing has changed");
     server.stop();
     let done = reset_admin(&server);
@@ -98,8 +98,8 @@ fn an_admin_who_is_locked_out_gets_in_again() {
     let file = server.data_dir().join("initial-admin-password");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let password = fs::read_to_string(&file).unwrap().trim().to_owned();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(said.contains("initial-admin-password") && !said.contains(&password), "{said}");
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(printed.contains("initial-admin-password") && !printed.contains(&password), "{printed}");
     server.restart();
     me(&server, &admin).refused(1005, 401);
     me(&server, key["key"].as_str().unwrap()).refused(1005, 401);
@@ -113,15 +113,15 @@ fn an_admin_who_is_locked_out_gets_in_again() {
         text(&server.call("POST", "/auth/password", Some(&body), Some(&token)).data()["access_token"]);
     assert!(!file.exists(), "the file goes with the password");
     assert_eq!(server.call("GET", "/users", None, Some(&token)).status, 200);
-    // Where there is nothing to get into, nothing is made.
+    // Without a knowledge base, the command creates nothing.
     let nowhere = server.folder().join("nowhere");
     let output = server.command().arg("reset-admin").env("LKR_DATA_DIR", &nowhere).output().unwrap();
     assert!(!output.status.success() && !nowhere.exists());
 }
 
-/// A deleted or disabled admin is there again after a reset, whoever else there is.
+/// A reset restores a deleted or disabled admin, whatever other accounts exist.
 #[test]
-fn a_reset_brings_a_deleted_admin_back() {
+fn reset_admin_restores_deleted_admin() {
     let server = Server::start();
     let create =
         json!({"username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false});
@@ -136,7 +136,7 @@ fn a_reset_brings_a_deleted_admin_back() {
 }
 
 #[test]
-fn the_secret_key_is_private_and_may_be_given() {
+fn secret_key_file_is_private_and_can_be_configured() {
     let mut server = Server::start();
     let file = server.data_dir().join("secret.key");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -145,7 +145,7 @@ fn the_secret_key_is_private_and_may_be_given() {
     let settings = json!({"models": {"rerank": {"base_url": "http://models.example", "api_key": "sk-1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&settings), Some(&admin)).status, 200);
     server.stop();
-    // Under another key the service runs, and what it cannot open stays stored.
+    // With another key the server runs, and secrets it cannot open stay stored.
     let key = fs::read_to_string(&file).unwrap().trim().to_owned();
     server.set("LKR_SECRET_KEY", &"ab".repeat(32));
     server.restart();
@@ -163,12 +163,15 @@ fn the_secret_key_is_private_and_may_be_given() {
     server.set("LKR_SECRET_KEY", "");
     fs::write(&file, "nonsense").unwrap();
     let output = server.command().env("RUST_LOG", "off").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("secret.key") && !said.contains("nonsense"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && printed.contains("secret.key") && !printed.contains("nonsense"),
+        "{printed}"
+    );
 }
 
 #[test]
-fn the_taxonomy_is_a_file_that_is_checked() {
+fn taxonomy_file_is_loaded_and_errors_name_file_and_line() {
     let mut server = Server::start();
     server.stop();
     let file = server.folder().join("stones.yaml");
@@ -197,15 +200,15 @@ fn the_taxonomy_is_a_file_that_is_checked() {
     ] {
         fs::write(&file, &text).unwrap();
         let output = server.command().env("RUST_LOG", "off").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.trim().lines().count() == 1, "{said}");
-        assert!(said.contains(&format!("stones.yaml:{line}")), "{text}\n{said}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && printed.trim().lines().count() == 1, "{printed}");
+        assert!(printed.contains(&format!("stones.yaml:{line}")), "{text}\n{printed}");
     }
 }
 
-/// One account for each refused login, with the address and the reason, and no word of what was typed.
+/// Each refused login is logged once, with address and reason and without what was typed.
 #[test]
-fn refused_logins_are_logged() {
+fn refused_logins_are_logged_without_what_was_typed() {
     let mut server = Server::start();
     server.set("RUST_LOG", "warn");
     server.restart();
@@ -217,16 +220,16 @@ fn refused_logins_are_logged() {
     assert_eq!(lines.len(), 2, "{log}");
     assert!(lines[0].contains("admin") && lines[1].contains("unknown"), "{lines:?}");
     for line in lines {
-        // The time before it and the id behind it hold digits of their own.
-        let (_, said) = line.split_once(" WARN ").unwrap();
-        let (said, _) = said.split_once("request_id").unwrap();
-        assert!(!said.contains("471"), "{line}");
+        // The time before the message and the id after it contain other digits.
+        let (_, printed) = line.split_once(" WARN ").unwrap();
+        let (printed, _) = printed.split_once("request_id").unwrap();
+        assert!(!printed.contains("471"), "{line}");
     }
 }
 
-/// Whoever sends a request slowly has no more rights at its end than they have then.
+/// A slow request has the rights that its sender has when the body is complete.
 #[test]
-fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
+fn lesson_24_right_revoked_during_a_request_is_refused() {
     let server = Server::start();
     let admin = server.admin().to_owned();
     let doc_id = server.add(&json!({"text": "Basalt comes from volcanoes."}));
@@ -253,7 +256,7 @@ fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
             json!({"username": name, "password": PASSWORD, "role": "admin", "must_change_password": false});
         assert_eq!(server.call("POST", "/users", Some(&create), Some(&admin)).status, 201);
         let token = text(&login(&server, &name, PASSWORD).data()["access_token"]);
-        // Ends by logout, by demotion, by disabling, by deletion, in turn.
+        // The right ends by logout, disabling, deletion and demotion in turn.
         let user = format!("/users/{name}");
         let (end, code) = match n % 4 {
             0 => (("POST", "/auth/logout".to_owned(), json!({}), &token), 1005),
@@ -268,7 +271,7 @@ fn lesson_24_a_right_that_ends_amid_a_request_has_ended() {
             body.len()
         );
         let answer = lkr_tests::exchange_in_parts(server.port(), head.as_bytes(), || {
-            // The head is taken and its sender admitted before the right ends.
+            // The server has accepted the head and its credential before the right ends.
             std::thread::sleep(std::time::Duration::from_millis(300));
             let (by, at, with, token) = &end;
             assert_eq!(server.call(by, at, Some(with), Some(token)).status, 200, "{by} {at}");

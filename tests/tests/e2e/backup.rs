@@ -1,4 +1,4 @@
-//! Backups of a server that works, and what becomes of them elsewhere.
+//! Backups of a running server, and restoring them elsewhere.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_tests::{
-    ADMIN_PASSWORD, Load, Seed, Server, Watch, assert_consistent, assert_nothing_left, cli_binary,
+    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_nothing_left, cli_binary,
 };
 use serde_json::{Value, json};
 
@@ -19,19 +19,19 @@ fn lkr(arguments: &[&str]) -> Output {
     Command::new(cli_binary()).args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Has a server make a backup.
+/// Makes a backup of a running server.
 fn back_up(server: &Server, name: &str, more: &[&str]) -> PathBuf {
     let archive = server.folder().join(name);
     let url = format!("http://127.0.0.1:{}", server.port());
     let path = archive.to_str().unwrap();
     let arguments = ["backup", "--server", &url, "--token", server.admin(), "--output", path];
     let output = lkr(&[&arguments, more].concat());
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(!said(&output).contains("missing"), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
+    assert!(!printed(&output).contains("missing"), "{}", printed(&output));
     archive
 }
 
@@ -39,11 +39,11 @@ fn restore(archive: &Path, data: &Path) -> Output {
     lkr(&["restore", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()])
 }
 
-/// A server on what was restored.
+/// A server on a restored data folder.
 fn restored(archive: &Path) -> Server {
     let server = Server::prepared(ENVIRONMENT, |data| {
         let output = restore(archive, data);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
     });
     server.restart();
     server
@@ -66,10 +66,10 @@ fn answer(server: &Server, query: &str) -> Value {
 }
 
 #[test]
-fn a_backup_under_load_is_whole() {
+fn backup_under_load_is_complete() {
     let server = Server::start();
-    let mut seed = Seed::announce("a_backup_under_load_is_whole");
-    let (load, watch) = (Load::default(), Watch::begin(&server));
+    let mut seed = Seed::announce("backup_under_load_is_complete");
+    let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
     let mut archives = Vec::new();
     load.during(&server, &watch, &mut seed, || {
         for n in 0..3 {
@@ -97,9 +97,9 @@ fn a_backup_under_load_is_whole() {
     assert!(watch.searches() > 0);
 }
 
-/// Accounts and settings come back too; sealed keys only with the key that seals them.
+/// Accounts and settings are restored; sealed keys only together with the sealing key.
 #[test]
-fn the_secret_key_is_in_it_where_asked_for() {
+fn backup_contains_secret_key_only_on_request() {
     let server = Server::start();
     let _ = server.add(&json!({"text": "Io has volcanoes."}));
     let entry = json!({"provider": "remote_compatible", "base_url": "https://llm.example/v1", "model": "m", "api_key": "sk-planted"});
@@ -126,28 +126,28 @@ fn the_secret_key_is_in_it_where_asked_for() {
         assert_eq!(settings.data()["models"]["summarize"]["model"], "m");
         assert_eq!(other.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
     }
-    // Whoever opens the folder needs no server; whoever has it open needs to be asked.
+    // A closed folder is backed up directly; a folder in use must be backed up through its server.
     let archive = server.folder().join("closed.tar");
     let arguments = ["backup", "--output", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
     let refused = lkr(&arguments);
     assert!(
-        !refused.status.success() && said(&refused).contains("in use by another process"),
+        !refused.status.success() && printed(&refused).contains("in use by another process"),
         "{}",
-        said(&refused)
+        printed(&refused)
     );
     server.stop();
     let output = lkr(&arguments);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let again = lkr(&arguments);
-    assert!(!again.status.success() && said(&again).contains("is there already"), "{}", said(&again));
+    assert!(!again.status.success() && printed(&again).contains("is there already"), "{}", printed(&again));
     let refused = restore(&archive, &data);
-    assert!(!refused.status.success() && said(&refused).contains("already"), "{}", said(&refused));
+    assert!(!refused.status.success() && printed(&refused).contains("already"), "{}", printed(&refused));
     assert_eq!(restored(&archive).all("/documents").len(), 1);
 }
 
-/// Who hangs up amid a backup leaves nothing behind, and keeps nobody from the next.
+/// A client that disconnects during a backup leaves nothing behind and does not block the next backup.
 #[test]
-fn a_backup_that_nobody_takes_is_given_up() {
+fn abandoned_backup_leaves_nothing_and_does_not_block_the_next() {
     let server = Server::start();
     for n in 0..20 {
         let _ =
@@ -163,7 +163,7 @@ fn a_backup_that_nobody_takes_is_given_up() {
     drop(stream);
     server.until(|| (!copy.exists()).then_some(()));
     let _ = back_up(&server, "after.tar", &[]);
-    // Nor does one that a kill interrupts.
+    // A backup that a kill interrupts leaves nothing behind either.
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
     server.until(|| copy.exists().then_some(()));

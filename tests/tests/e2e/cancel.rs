@@ -1,9 +1,9 @@
-//! Ending a task that is under way.
+//! Ending a running task.
 
 use lkr_tests::{Server, assert_consistent, assert_nothing_left};
 use serde_json::{Value, json};
 
-/// Takes seconds to be cut into layers.
+/// A document whose layering takes seconds.
 fn long_text() -> String {
     let sentence =
         |n: u64| format!("Kestrel {} circles above field {} at noon on day {n}. ", n % 101, n % 89);
@@ -11,7 +11,7 @@ fn long_text() -> String {
 }
 
 #[test]
-fn deleting_a_document_under_work_cancels_its_task() {
+fn deleting_a_document_cancels_its_running_task() {
     let server = Server::start();
     let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
     let running = server.until(|| {
@@ -23,9 +23,9 @@ fn deleting_a_document_under_work_cancels_its_task() {
 }
 
 #[test]
-fn deleting_a_document_that_waits_cancels_its_task() {
+fn deleting_a_document_cancels_its_pending_task() {
     let server = Server::start();
-    // Long ones keep the workers busy.
+    // Long documents keep the workers busy.
     for _ in 0..8 {
         let _ = server.submit(&json!({"text": long_text()}));
     }
@@ -49,7 +49,7 @@ fn check_cancelled(server: &Server, task: &Value) {
     let zeros = json!({"l1": 0, "l2": 0, "l3": 0, "chunks": 0});
     assert_eq!(answer.data()["deleted"], zeros);
     assert_eq!(answer.data()["deleted_total"], 0);
-    // It has ended by the time that the delete is answered.
+    // It has ended when the delete is answered.
     let ended = server.task(task_id);
     assert_eq!(ended["status"], "failed", "{ended}");
     assert_eq!(ended["error"]["code"], 1003, "{ended}");
@@ -59,15 +59,15 @@ fn check_cancelled(server: &Server, task: &Value) {
     server.get(&format!("/documents/{doc_id}/text")).refused(1004, 404);
     let found = server.search(&json!({"query": "kestrel", "filters": {"doc_ids": [doc_id]}}));
     assert_eq!(found["results"], json!([]));
-    // A second delete finds nothing and says so.
+    // A second delete reports zero points.
     let again = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
     assert_eq!(again.data()["deleted"], zeros);
     assert_eq!(server.task(task_id), ended, "ended means ended");
 }
 
-/// A long document says how far it is, keeps no short one waiting, and can be called off.
+/// A long document reports progress, does not block short ones, and can be cancelled.
 #[test]
-fn lesson_13_a_long_task_tells_how_far_it_is_and_can_be_cancelled() {
+fn lesson_13_long_task_reports_progress_and_can_be_cancelled() {
     let server = Server::start();
     let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
     let under_work = || {
@@ -95,7 +95,7 @@ fn lesson_13_a_long_task_tells_how_far_it_is_and_can_be_cancelled() {
 }
 
 #[test]
-fn nothing_stays_of_what_was_cancelled() {
+fn cancelled_task_leaves_nothing() {
     let server = Server::start();
     let kept = server.add(&json!({"text": "Kestrel that stays."}));
     let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Citations over HTTP: the text cut at the offsets is the chunk, whatever the text is like.
+//! Citations over HTTP: the text cut at the offsets is the chunk, for texts of every kind.
 
 use lkr_tests::Server;
 use serde_json::json;
@@ -12,7 +12,7 @@ const TEXTS: [&str; 5] = [
 ];
 
 #[test]
-fn every_chunk_and_result_is_cut_from_its_text() {
+fn chunk_and_result_texts_equal_the_cut_at_their_offsets() {
     let server = Server::start();
     let mut ids: Vec<String> = TEXTS.iter().map(|text| server.add(&json!({"text": text}))).collect();
     let long: String = TEXTS.iter().cycle().take(300).map(|text| format!("{text}\n\n")).collect();
@@ -42,7 +42,7 @@ fn every_chunk_and_result_is_cut_from_its_text() {
     }
 }
 
-/// Highlights lie in the result's text, in order, without overlap.
+/// Highlights are ranges of the result's text, in order, without overlap.
 fn check_highlights(result: &serde_json::Value) {
     let length = result["text"].as_str().unwrap().chars().count() as u64;
     let mut last = 0;

@@ -1,4 +1,4 @@
-//! The command line `lkr` against a server.
+//! The command line `lkr` with a server.
 
 use std::{
     fs,
@@ -19,11 +19,11 @@ fn lkr(server: &Server, arguments: &[&str]) -> Output {
     process.output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// A folder `pets` of two documents and three queries, the last of which finds its document second at best.
+/// A collection `pets` of two documents and three queries; the last query finds its document second at best.
 fn collection(folder: &Path) -> String {
     let dir = folder.join("pets");
     fs::create_dir(&dir).unwrap();
@@ -50,15 +50,15 @@ fn collection(folder: &Path) -> String {
 }
 
 #[test]
-fn a_collection_is_sent_and_judged() {
+fn lkr_ingests_and_evaluates_a_collection() {
     let server = Server::start();
     let dir = collection(server.folder());
     let json = server.folder().join("figures.json").display().to_string();
     let output = lkr(&server, &["eval", "--ingest", "--json", &json, &dir]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
     assert_eq!((&figures["queries"], &figures["ingested"]["documents"]), (&3.into(), &2.into()), "{figures}");
-    // Found first, first, and second: (1 + 1 + 1/log2(3)) / 3 and (1 + 1 + 1/2) / 3.
+    // Ranks 1, 1 and 2: (1 + 1 + 1/log2(3)) / 3 and (1 + 1 + 1/2) / 3.
     let near = |key: &str, value: f64| (figures[key].as_f64().unwrap() - value).abs() < 1e-9;
     assert!(near("ndcg_at_10", (2.0 + 1.0 / 3.0_f64.log2()) / 3.0), "{figures}");
     assert!(near("mrr_at_10", 2.5 / 3.0) && near("recall_at_10", 1.0), "{figures}");
@@ -73,14 +73,18 @@ fn a_collection_is_sent_and_judged() {
 }
 
 #[test]
-fn files_and_folders_are_sent() {
+fn lkr_ingests_files_and_folders() {
     let server = Server::start();
     let notes = server.folder().join("notes");
     fs::create_dir_all(notes.join("old")).unwrap();
     fs::write(notes.join("a.md"), "# Alpha\n\nFirst letter.\n").unwrap();
     fs::write(notes.join("old/b.txt"), "Second letter.\n").unwrap();
     let output = lkr(&server, &["ingest", notes.to_str().unwrap()]);
-    assert!(output.status.success() && said(&output).contains("documents  2, 0 failed"), "{}", said(&output));
+    assert!(
+        output.status.success() && printed(&output).contains("documents  2, 0 failed"),
+        "{}",
+        printed(&output)
+    );
     let mut items: Vec<(String, String)> = server
         .all("/documents")
         .iter()
@@ -92,7 +96,7 @@ fn files_and_folders_are_sent() {
 }
 
 #[test]
-fn what_cannot_be_done_fails_in_one_line() {
+fn lkr_failures_print_one_line() {
     let server = Server::start();
     let blank = server.folder().join("blank.txt");
     fs::write(&blank, " \n").unwrap();
@@ -102,17 +106,17 @@ fn what_cannot_be_done_fails_in_one_line() {
         (["eval", "/nowhere"], "/nowhere/queries.jsonl"),
     ] {
         let output = lkr(&server, &arguments);
-        let said = said(&output);
+        let printed = printed(&output);
         assert!(
-            !output.status.success() && said.contains(named) && said.lines().count() == 1,
-            "{arguments:?}: {said}"
+            !output.status.success() && printed.contains(named) && printed.lines().count() == 1,
+            "{arguments:?}: {printed}"
         );
     }
     assert!(server.all("/documents").is_empty());
 }
 
 #[test]
-fn real_documents_are_found_by_words_and_cited_exactly() {
+fn real_documents_are_found_by_keyword_and_cited_exactly() {
     let dir = workspace().join("../shared/data/product_docs");
     if !dir.is_dir() {
         eprintln!("skipped: {} is not here", dir.display());
@@ -121,10 +125,10 @@ fn real_documents_are_found_by_words_and_cited_exactly() {
     let server = Server::start();
     let json = server.folder().join("figures.json").display().to_string();
     let output = lkr(&server, &["eval", "--ingest", "--json", &json, dir.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
     assert_eq!(figures["ingested"]["documents"], 45);
-    // BM25 over sections finds the documents with .847.
-    assert!(figures["ndcg_at_10"].as_f64().unwrap() >= 0.83, "{}", said(&output));
+    // The reference, BM25 over sections, reaches .847.
+    assert!(figures["ndcg_at_10"].as_f64().unwrap() >= 0.83, "{}", printed(&output));
     assert_eq!(assert_consistent(&server)["l1"], 45);
 }

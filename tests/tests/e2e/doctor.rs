@@ -1,4 +1,4 @@
-//! `lkr doctor` on the folders of real servers, and servers that start on damaged ones.
+//! `lkr doctor` on folders of real servers, and servers on damaged folders.
 
 use std::{
     fs,
@@ -15,16 +15,16 @@ pub(crate) fn doctor(server: &Server, arguments: &[&str]) -> Output {
     command.current_dir(server.folder()).output().unwrap()
 }
 
-/// What is done to the folder of a server that is killed.
+/// Damage to the folder of a killed server.
 type Damage = dyn Fn(&Server);
 
-/// Checks that the folder of a server that is stopped is found to be all right.
+/// Checks that doctor finds nothing in the folder of a stopped server.
 pub(crate) fn assert_healthy(server: &Server) {
     let Output { status, stdout, stderr } = doctor(server, &[]);
-    assert!(status.success(), "{}{}", said(&stdout), said(&stderr));
+    assert!(status.success(), "{}{}", printed(&stdout), printed(&stderr));
 }
 
-pub(crate) fn said(bytes: &[u8]) -> &str {
+pub(crate) fn printed(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
@@ -44,39 +44,39 @@ fn file_of(server: &Server, id: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn it_says_what_is_wrong_and_touches_nothing() {
+fn doctor_without_repair_reports_and_changes_nothing() {
     let (server, ids) = filled();
     let refused = doctor(&server, &["--repair"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused.stderr).contains("is in use by another process: stop the server first"));
+    assert!(printed(&refused.stderr).contains("is in use by another process: stop the server first"));
     server.kill();
     let whole = doctor(&server, &[]);
-    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stdout));
-    assert!(said(&whole.stdout).starts_with("8 documents, "));
+    assert_eq!(whole.status.code(), Some(0), "{}", printed(&whole.stdout));
+    assert!(printed(&whole.stdout).starts_with("8 documents, "));
     let path = file_of(&server, &ids[0]);
     let mut bytes = fs::read(&path).unwrap();
     bytes[50] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let found = doctor(&server, &[]);
     assert_eq!(found.status.code(), Some(1));
-    let line = said(&found.stdout).lines().next().unwrap();
+    let line = printed(&found.stdout).lines().next().unwrap();
     assert!(line.contains(&ids[0]) && line.contains("Stone 0"), "{line}");
     let as_json: Value = serde_json::from_slice(&doctor(&server, &["--json"]).stdout).unwrap();
     assert_eq!(as_json["findings"].as_array().unwrap().len(), 1);
     assert_eq!(as_json["documents"], 8);
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    // The text is refused rather than shown, the others are there.
+    // The damaged text is refused; the others are served.
     server.restart();
     server.get(&format!("/documents/{}/text", ids[0])).refused(2000, 500);
     assert_eq!(server.get(&format!("/documents/{}/text", ids[1])).data()["text"], text(1));
     let absent = Command::new(cli_binary()).args(["doctor", "--data-dir", "absent"]).output().unwrap();
     assert_eq!(absent.status.code(), Some(2));
-    assert!(said(&absent.stderr).contains("no knowledge base in absent"));
+    assert!(printed(&absent.stderr).contains("no knowledge base in absent"));
 }
 
-/// A server whose store is gone does not take everything else for what belongs to nothing.
+/// A server without its store does not treat all files as orphans.
 #[test]
-fn a_store_without_its_data_is_not_made_anew() {
+fn missing_store_is_reported_and_not_recreated() {
     let (server, ids) = filled();
     server.kill();
     let data = server.data_dir().join("store/kb/data.mdb");
@@ -84,13 +84,17 @@ fn a_store_without_its_data_is_not_made_anew() {
     let mut refused = server.command();
     let said_so = refused.env("RUST_LOG", "off").output().unwrap();
     assert!(!said_so.status.success());
-    let line = said(&said_so.stderr);
+    let line = printed(&said_so.stderr);
     let says = "data.mdb is missing: restore a backup; `lkr doctor` tells what is damaged";
     assert!(line.contains(says), "{line}");
     for arguments in [&[][..], &["--repair"]] {
         let told = doctor(&server, arguments);
-        assert_eq!(told.status.code(), Some(1), "{}", said(&told.stderr));
-        assert!(said(&told.stdout).starts_with("store/kb/data.mdb is missing"), "{}", said(&told.stdout));
+        assert_eq!(told.status.code(), Some(1), "{}", printed(&told.stderr));
+        assert!(
+            printed(&told.stdout).starts_with("store/kb/data.mdb is missing"),
+            "{}",
+            printed(&told.stdout)
+        );
         assert!(!data.exists());
     }
     assert!(ids.iter().all(|id| file_of(&server, id).is_file()));
@@ -111,9 +115,9 @@ fn graph_files(server: &Server) -> Vec<std::path::PathBuf> {
     files.filter(|file| file.is_file()).collect()
 }
 
-/// Whatever becomes of the graph while the server is down, it starts by itself, and searches answer as before.
+/// Whatever happens to the graph while the server is down, it starts, and searches return the same results.
 #[test]
-fn a_damaged_graph_needs_no_human() {
+fn damaged_graph_is_rebuilt_at_start() {
     let (server, ids) = filled();
     let graph = server.data_dir().join("store/graph");
     let cut = |share: u64| {
@@ -158,5 +162,5 @@ fn a_damaged_graph_needs_no_human() {
     }
     server.kill();
     let whole = doctor(&server, &[]);
-    assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stdout));
+    assert_eq!(whole.status.code(), Some(0), "{}", printed(&whole.stdout));
 }

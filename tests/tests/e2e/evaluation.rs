@@ -1,4 +1,4 @@
-//! Judging searches: as a task of the server, and by the command line in its own process.
+//! Evaluation as a task of the server, and by the command line in its own process.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use lkr_tests::{Server, cli_binary};
 use serde_json::{Value, json};
 
 #[test]
-fn lesson_02_a_judgement_survives_the_end_of_the_process() {
+fn lesson_02_evaluation_survives_kill_9() {
     let server = Server::start();
     let doc_id = server.add(&json!({ "text": "Basalt comes from volcanoes.", "source": "basalt" }));
     let query = json!({ "text": "volcanoes", "relevant": [{ "doc_id": doc_id }] });
@@ -18,7 +18,7 @@ fn lesson_02_a_judgement_survives_the_end_of_the_process() {
     let accepted = server.call("POST", "/eval", Some(&gold), Some(server.admin()));
     assert_eq!(accepted.status, 202);
     let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
-    // Killed amid the work: progress is written down while it goes on.
+    // Killed during the work: progress is recorded while it runs.
     server.until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
     server.restart();
     let task = server.ended(&task_id);
@@ -33,11 +33,11 @@ fn lkr(arguments: &[&str]) -> Output {
     Command::new(cli_binary()).args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Two documents of two sections each, one of them judged by document, section and span.
+/// Two documents of two sections each; one is judged by document, section and span.
 fn collection(folder: &Path) -> String {
     let dir = folder.join("moons");
     fs::create_dir(&dir).unwrap();
@@ -65,16 +65,16 @@ fn collection(folder: &Path) -> String {
 }
 
 #[test]
-fn a_collection_is_judged_in_its_own_process_and_kept() {
+fn lkr_eval_evaluates_in_process_and_keeps_the_base() {
     let folder = tempfile::tempdir().unwrap();
     let dir = collection(folder.path());
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (kept, json, per_query) = (path("kept"), path("figures.json"), path("queries.jsonl"));
     let arguments = ["eval", "--data-dir", &kept, "--json", &json, "--per-query", &per_query, &dir];
     for _ in 0..2 {
-        // The second time nothing is brought in, or there would be twice as many.
+        // The second run ingests nothing, or there would be twice as many documents.
         let output = lkr(&arguments);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
         assert_eq!((&figures["documents"], &figures["chunks"]), (&json!(2), &json!(4)), "{figures}");
         let result = |target: &str, system: &str| {
@@ -93,19 +93,19 @@ fn a_collection_is_judged_in_its_own_process_and_kept() {
         assert_eq!((&l1["recall_at_10"], &l1["recall_at_100"]), (&json!(1.0), &json!(1.0)));
         assert_eq!(l1["sparse_ndcg_at_10"], 1.0);
         assert_eq!(figures["citations"]["mismatches"], 0);
-        assert!(said(&output).contains("layered-graded − flat-graded: +0.0000"), "{}", said(&output));
+        assert!(printed(&output).contains("layered-graded − flat-graded: +0.0000"), "{}", printed(&output));
     }
     let same = lkr(&["compare", &per_query, &per_query]);
     assert!(
-        said(&same).contains("passages, layered-graded, 2 queries: nDCG@10 1.0000 to 1.0000"),
+        printed(&same).contains("passages, layered-graded, 2 queries: nDCG@10 1.0000 to 1.0000"),
         "{}",
-        said(&same)
+        printed(&same)
     );
 
-    // Real collections have blank queries: they find nothing.
+    // Real collections contain blank queries; they find nothing.
     fs::write(Path::new(&dir).join("queries.jsonl"), json!({ "_id": "q", "text": " " }).to_string()).unwrap();
     let blank = lkr(&["eval", "--data-dir", &kept, "--json", &json, &dir]);
-    assert!(blank.status.success(), "{}", said(&blank));
+    assert!(blank.status.success(), "{}", printed(&blank));
     let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     let first = &figures["results"][0];
     assert_eq!((&first["queries"], &first["ndcg_at_10"]), (&json!(1), &json!(0.0)), "{figures}");
@@ -117,10 +117,10 @@ fn a_collection_is_judged_in_its_own_process_and_kept() {
         .unwrap();
     let refused = lkr(&["eval", "--data-dir", &kept, &other]);
     assert!(
-        !refused.status.success() && said(&refused).contains("is not of this collection"),
+        !refused.status.success() && printed(&refused).contains("is not of this collection"),
         "{}",
-        said(&refused)
+        printed(&refused)
     );
     let unserved = lkr(&["eval", "--mode", "flat", &dir]);
-    assert!(!unserved.status.success() && said(&unserved).contains("--server"), "{}", said(&unserved));
+    assert!(!unserved.status.success() && printed(&unserved).contains("--server"), "{}", printed(&unserved));
 }

@@ -1,4 +1,4 @@
-//! Uploaded files: what is read, stored, shown and taken away again.
+//! Uploaded files: reading, storing, serving and deleting them.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use lkr_tests::{ADMIN_PASSWORD, Server};
 use serde_json::{Value, json};
 
 #[test]
-fn an_original_is_stored_and_goes_with_its_document() {
+fn original_is_stored_and_deleted_with_its_document() {
     let server = Server::start();
     let detail = server.uploaded("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
     let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
@@ -37,7 +37,7 @@ fn an_original_is_stored_and_goes_with_its_document() {
 }
 
 #[test]
-fn a_file_that_is_not_there_any_more_or_leads_elsewhere_is_not_found() {
+fn missing_or_linked_original_answers_not_found() {
     let server = Server::start();
     for harm in ["gone", "linked"] {
         let detail =
@@ -55,7 +55,7 @@ fn a_file_that_is_not_there_any_more_or_leads_elsewhere_is_not_found() {
 }
 
 #[test]
-fn a_file_that_cannot_be_stored_is_ingested_all_the_same() {
+fn file_whose_original_cannot_be_stored_is_ingested() {
     let mut server = Server::start();
     let taken = server.folder().join("taken");
     fs::write(&taken, "a file where a folder should be").unwrap();
@@ -73,7 +73,7 @@ fn a_file_that_cannot_be_stored_is_ingested_all_the_same() {
 }
 
 #[test]
-fn a_pdf_is_cited_with_its_page_and_path() {
+fn pdf_results_cite_page_and_heading_path() {
     let server = Server::start();
     let pages = [
         ["1 Moons", "Io has volcanoes that never rest.", "They colour its ground."],
@@ -97,7 +97,7 @@ fn a_pdf_is_cited_with_its_page_and_path() {
 }
 
 #[test]
-fn pdfium_reads_where_its_library_is_found() {
+fn pdfium_plugin_reads_when_its_library_is_found() {
     let Some(library) = std::env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from) else {
         assert!(std::env::var_os("CI").is_none(), "PDFium is not there");
         return eprintln!("skipped: LKR_PDFIUM_LIBRARY names no PDFium");
@@ -113,7 +113,7 @@ fn pdfium_reads_where_its_library_is_found() {
 }
 
 #[test]
-fn text_in_pictures_is_read_where_tesseract_is_installed() {
+fn ocr_reads_images_when_tesseract_is_installed() {
     let server = Server::start();
     let schema = server.call("GET", "/settings/schema", None, Some(server.admin()));
     if schema.data()["ocr_plugins"] != json!(["none", "tesseract"]) {
@@ -132,7 +132,7 @@ fn text_in_pictures_is_read_where_tesseract_is_installed() {
     assert_eq!(server.all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
 }
 
-/// A server that finds a program tesseract with these languages, which sleeps for so many seconds over a picture.
+/// A server that finds a program named tesseract with these languages, which sleeps for some seconds for each image.
 fn with_tesseract(languages: &str, seconds: u64) -> (Server, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("tesseract");
@@ -148,7 +148,7 @@ fn with_tesseract(languages: &str, seconds: u64) -> (Server, tempfile::TempDir) 
 }
 
 #[test]
-fn languages_of_pictures_are_those_that_are_installed() {
+fn ocr_languages_are_the_installed_ones() {
     let (server, programs) = with_tesseract("eng\\ndeu\\nosd", 0);
     let ocr = |languages: &[&str]| {
         let body = json!({"parsers": {"ocr": {"plugin": "tesseract", "languages": languages}}});
@@ -161,7 +161,7 @@ fn languages_of_pictures_are_those_that_are_installed() {
     assert!(refused.message().ends_with(message), "{}", refused.message());
     assert_eq!(ocr(&["de", "en"]).status, 200);
     assert!(!server.log().contains("parsers.ocr.languages"), "nothing is missing yet");
-    // One of them is taken away.
+    // One language is uninstalled.
     let script = fs::read_to_string(programs.path().join("tesseract")).unwrap();
     fs::write(programs.path().join("tesseract"), script.replace("\\ndeu", "")).unwrap();
     server.restart();
@@ -179,7 +179,7 @@ fn languages_of_pictures_are_those_that_are_installed() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn who_hangs_up_ends_the_reading_of_the_file() {
+fn client_disconnect_ends_parsing_of_its_file() {
     const SECONDS: u64 = 4_731;
     let (server, _programs) = with_tesseract("eng", SECONDS);
     choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
@@ -210,7 +210,7 @@ fn who_hangs_up_ends_the_reading_of_the_file() {
     assert_eq!(server.all("/documents/tasks").len(), 0, "nothing was accepted");
 }
 
-/// Waits until something holds, for less time than text in pictures may take.
+/// Waits until a condition holds, for less time than OCR may take.
 fn eventually(holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
@@ -224,7 +224,7 @@ fn choose(server: &Server, parsers: &Value) {
     assert_eq!(answer.status, 200, "{}", answer.message());
 }
 
-/// A PDF of pages with a running head, a heading and two lines each.
+/// A PDF whose pages have a running head, a heading and two lines each.
 fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
     let content = |[heading, one, two]: &[&str; 3], number: usize| {
         format!(
@@ -254,7 +254,7 @@ fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
     assemble(&objects.into_iter().map(String::into_bytes).collect::<Vec<_>>())
 }
 
-/// A PDF of one page that is a picture of the letters `HI`.
+/// A PDF of one page, which is an image of the letters `HI`.
 fn scanned() -> Vec<u8> {
     let (width, height) = (400_u32, 300_u32);
     let black = |x: u32, y: u32| {
@@ -299,9 +299,9 @@ fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What is on the disk is held against what was stored: neither all of it nor a part is served where it is not that.
+/// A file is compared with its stored checksum before it is served, whole or in part.
 #[test]
-fn a_flipped_file_is_not_served() {
+fn corrupted_original_is_not_served() {
     let server = Server::start();
     let detail = server.uploaded("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
     let l1 = &detail["l1"];

@@ -1,4 +1,4 @@
-//! The disk full: what cannot be stored is refused, reads go on, and nothing that was accepted is lost.
+//! A full disk: writes are refused, reads go on, and nothing that was accepted is lost.
 
 use std::{
     collections::BTreeMap,
@@ -14,14 +14,14 @@ use crate::doctor::assert_healthy;
 
 const MEGABYTES: u32 = 64;
 
-/// What is in the way, and then is not.
+/// The file that fills the disk, and is removed later.
 const BALLAST: usize = 24 << 20;
 
-/// How long a document may take until the disk is to blame.
+/// After this time a document is considered stuck.
 const SOON: Duration = Duration::from_secs(4);
 
 #[test]
-fn a_full_disk_refuses_and_loses_nothing() {
+fn full_disk_refuses_writes_and_loses_nothing() {
     let mut disk = None;
     let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
@@ -35,7 +35,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     }
     let refused = (3..2_000).find(|&n| match send(&server, n) {
         Ok(task_id) => {
-            // One after another, so that what waits has room once there is some.
+            // One after another, so that waiting documents fit once there is room.
             let deadline = Instant::now() + SOON;
             while Instant::now() < deadline && !has_ended(&server.task(&task_id)) {}
             accepted.insert(n, task_id);
@@ -53,7 +53,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert!(uploaded["code"] == 2000 || uploaded["data"]["saved_path"] == "", "{uploaded}");
     reads_go_on(&server);
 
-    // Nor does a start need room, not for a byte.
+    // A start needs no room either, not even a byte.
     let mut rest = fs::File::create(server.data_dir().join("rest")).unwrap();
     while rest.write_all(&[1; 512]).is_ok() {}
     server.restart();
@@ -86,7 +86,7 @@ fn body(n: u64) -> String {
     format!("# Report {n}\n\nIt is about {}.\n\n{}", Load::word(n), (0..20).map(section).collect::<String>())
 }
 
-/// Sends a document: its task, or how it was refused.
+/// Sends a document and returns its task, or the refusal.
 fn send(server: &Server, n: u64) -> Result<String, Value> {
     let document = json!({"text": body(n), "source": Load::source(n)});
     let answer = server.call("POST", "/documents", Some(&document), Some(server.admin()));
@@ -100,7 +100,7 @@ fn has_ended(task: &Value) -> bool {
     matches!(task["status"].as_str(), Some("done" | "failed"))
 }
 
-/// The source of what is found first by the word of a document; none where it is another's.
+/// The source of the first result for a document's word; none if it is another document's.
 fn found(server: &Server, n: u64) -> Option<String> {
     let found = server.search(&json!({"query": Load::word(n)}));
     let first = found["results"][0]["source"].as_str()?;

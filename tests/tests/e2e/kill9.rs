@@ -1,5 +1,5 @@
-//! kill -9, at random moments and at every kind of boundary between two steps, under a load of adds, deletes,
-//! replacements and changes, while somebody searches.
+//! kill -9 at random moments and at every kind of boundary between two writes, under a load of adds, deletes,
+//! replacements, changes and searches.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,23 +9,23 @@ use std::{
 };
 
 use lkr_tests::{
-    Death, Load, Outcome, RewriteKind, Seed, Server, SmallDisk, Watch, assert_consistent,
-    assert_nothing_left, damage_graphs, model_dir, workspace,
+    LedgerEntry, Load, RewriteKind, Seed, Server, SmallDisk, Termination, WatchedDocuments,
+    assert_consistent, assert_nothing_left, damage_graphs, model_dir, workspace,
 };
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
 
-/// How many documents are searched for at the end, of those that stayed and of those that went.
+/// How many live and how many deleted documents are searched for at the end.
 const SEARCHED: usize = 25;
 
-/// Where a server can be told to end: before and after each write.
+/// The fail points at which a server can end: before and after each write.
 const BOUNDARIES: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
 
-/// How long a server may take until it comes where it is to end.
+/// The longest a server may take to reach its fail point.
 const BOUNDARY_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How many kills at random moments the tests make do with.
+/// The number of kills at random moments in the tests.
 const AT_RANDOM: usize = 20;
 
 #[test]
@@ -34,12 +34,12 @@ fn kills_at_random_moments_lose_nothing() {
 }
 
 #[test]
-fn kills_between_any_two_steps_lose_nothing() {
+fn kills_at_fail_points_lose_nothing() {
     survive(&Server::start(), kills(16), "kills_between_any_two_steps_lose_nothing", at_a_boundary);
 }
 
 #[test]
-fn kills_amid_embedding_lose_nothing() {
+fn kills_during_embedding_lose_nothing() {
     let name = "kills_amid_embedding_lose_nothing";
     let Some(model) = model_dir(name) else { return };
     let model = model.display().to_string();
@@ -48,13 +48,13 @@ fn kills_amid_embedding_lose_nothing() {
     survive(&server, kills(5), name, at_random);
 }
 
-/// What is in the way on a disk that is nearly full, but for some megabytes.
+/// The file that fills the disk up to a few megabytes.
 const MEGABYTES: u32 = 96;
 const LEFT: u64 = 4;
 
-/// The disk fills amid the load; sometimes it still is full when the server starts again.
+/// The disk fills during the load; sometimes it is still full when the server starts again.
 #[test]
-fn kills_on_a_disk_that_fills_lose_nothing() {
+fn kills_on_a_full_disk_lose_nothing() {
     let mut disk = None;
     let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
@@ -68,35 +68,35 @@ fn kills_on_a_disk_that_fills_lose_nothing() {
     assert!(refused > 0);
 }
 
-fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let ballast = server.data_dir().join("ballast");
     if kill.is_multiple_of(3) {
         let _ = fs::remove_file(&ballast);
         server.restart();
-        return Some(Death::After(Duration::from_millis(200 + seed.below(800))));
+        return Some(Termination::After(Duration::from_millis(200 + seed.below(800))));
     }
     server.restart();
-    // All but a little, in which the store has its pages already and texts come to an end.
+    // Little room is left: the store has its pages already, and texts no longer fit.
     let stat = rustix::fs::statvfs(server.data_dir()).unwrap();
     let free = (stat.f_bavail * stat.f_frsize).saturating_sub(seed.below(LEFT << 20));
     let there = fs::metadata(&ballast).map_or(0, |meta| meta.len());
     let mut file = fs::OpenOptions::new().create(true).append(true).open(&ballast).unwrap();
     let _ = file.write_all(&vec![1; free as usize]);
     eprintln!("{there} bytes in the way, then {free} more");
-    Some(Death::After(Duration::from_millis(500 + seed.below(1_500))))
+    Some(Termination::After(Duration::from_millis(500 + seed.below(1_500))))
 }
 
-/// As many sections as a collection needs to have a graph, and in how many documents they lie.
+/// Enough sections for a collection to get a graph, and the number of documents they are in.
 const SECTIONS: usize = 16_000;
 const PARTS: usize = 8;
 /// The source of these documents.
 const SECTIONED: &str = "sectioned";
 
-/// Between a kill and the next start something becomes of the graphs.
+/// The graphs are damaged between a kill and the next start.
 #[test]
-fn kills_and_damaged_graphs_lose_nothing() {
+fn kills_with_damaged_graphs_lose_nothing() {
     let name = "kills_and_damaged_graphs_lose_nothing";
-    // It embeds at once, so that enough is embedded soon.
+    // Embedding starts at once, so that there are soon enough vectors.
     let model = workspace().join("crates/lkr-models-local/tests/fixtures/tiny-bert-mean");
     let server = Server::start_with(&[
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
@@ -113,33 +113,33 @@ fn many_sections(part: usize) -> String {
     (0..SECTIONS / PARTS).map(section).collect::<Vec<_>>().join("\n")
 }
 
-fn with_damaged_graphs(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+fn with_damaged_graphs(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     server.kill();
     let graphs = damage_graphs(server, seed);
     assert!(graphs > 0 || kill == 0, "there is no graph");
     server.restart();
-    Some(Death::After(Duration::from_millis(200 + seed.below(3_000))))
+    Some(Termination::After(Duration::from_millis(200 + seed.below(3_000))))
 }
 
-/// How often a server is killed: `usual` times, and in proportion where `cargo xtask crash` tells how often at random.
+/// How often a server is killed: `usual` times, or in proportion to the number given to `cargo xtask crash`.
 fn kills(usual: usize) -> usize {
     let told = std::env::var("CRASH_KILLS").ok();
     told.map_or(usual, |kills| (kills.parse::<usize>().unwrap() * usual).div_ceil(AT_RANDOM))
 }
 
-/// Starts the server as it will die, and says how; `None` where it died before it was ready.
-type Dying = fn(&Server, usize, &mut Seed) -> Option<Death>;
+/// Starts the server and returns how it will die; `None` if it died before it was ready.
+type Dying = fn(&Server, usize, &mut Seed) -> Option<Termination>;
 
-fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Death> {
+fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Termination> {
     server.restart();
-    Some(Death::After(Duration::from_millis(20 + seed.below(1000))))
+    Some(Termination::After(Duration::from_millis(20 + seed.below(1000))))
 }
 
-/// Sometimes among the first writes, which are those of the start itself and of what an earlier kill left.
-fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Death> {
+/// Sometimes at one of the first writes, which belong to the start itself and to recovery from an earlier kill.
+fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let most = if kill.is_multiple_of(3) { 12 } else { 150 };
     let point = format!("{}:{}", BOUNDARIES[kill % BOUNDARIES.len()], 1 + seed.below(most));
-    server.restart_to_end_at(&point).then_some(Death::OfItself(BOUNDARY_PATIENCE))
+    server.restart_to_end_at(&point).then_some(Termination::AtFailPoint(BOUNDARY_PATIENCE))
 }
 
 fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
@@ -148,15 +148,15 @@ fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
 
 fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: Dying) {
     let mut seed = Seed::announce(name);
-    let watch = Watch::begin(server);
+    let watch = WatchedDocuments::begin(server);
     let mut early = 0;
     for kill in 0..kills {
         match dying(server, kill, &mut seed) {
-            Some(death) => load.until_dead(server, &watch, death, &mut seed),
+            Some(death) => load.until_terminated(server, &watch, death, &mut seed),
             None => early += 1,
         }
     }
-    // Where there was no room, there is now.
+    // There is room again.
     let _ = fs::remove_file(server.data_dir().join("ballast"));
     server.restart();
     let ledger = load.ledger().clone();
@@ -175,8 +175,8 @@ fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: D
     assert_healthy(server);
 }
 
-/// The tasks of the documents that were accepted. Each has ended as it must; nothing else is under way either.
-fn ends(server: &Server, ledger: &BTreeMap<u64, Outcome>) -> HashMap<u64, Value> {
+/// The tasks of the accepted documents. Each has ended as it must, and no other task is unfinished.
+fn ends(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>) -> HashMap<u64, Value> {
     let mut ends = HashMap::new();
     for (&number, outcome) in ledger {
         let Some(task_id) = &outcome.task_id else { continue };
@@ -187,14 +187,14 @@ fn ends(server: &Server, ledger: &BTreeMap<u64, Outcome>) -> HashMap<u64, Value>
         }
         ends.insert(number, task);
     }
-    // Those whose 202 was lost to a kill are of no concern to anyone, but they end too.
+    // Tasks whose 202 was lost to a kill end too.
     server.until(|| {
         let under_way =
             |status| server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
         let none = |items: Value| items.as_array().is_some_and(Vec::is_empty);
         (none(under_way("pending")) && none(under_way("running"))).then_some(())
     });
-    // Ended means ended: asked again, each says the same.
+    // An ended task never changes.
     for (number, task) in &ends {
         assert_eq!(&server.task(task["task_id"].as_str().unwrap()), task, "{number}");
     }
@@ -203,8 +203,8 @@ fn ends(server: &Server, ledger: &BTreeMap<u64, Outcome>) -> HashMap<u64, Value>
 
 fn check_documents(
     server: &Server,
-    ledger: &BTreeMap<u64, Outcome>,
-    watch: &Watch,
+    ledger: &BTreeMap<u64, LedgerEntry>,
+    watch: &WatchedDocuments,
     ends: &HashMap<u64, Value>,
 ) {
     let mut listed: HashMap<String, Vec<String>> = HashMap::new();
@@ -231,8 +231,8 @@ fn check_documents(
     assert!(listed.is_empty(), "nobody sent {listed:?}");
 }
 
-/// What was answered is in force, and the tasks of all replacements have ended.
-fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+/// Every confirmed change is in force, and the tasks of all replacements have ended.
+fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &HashMap<u64, Value>) {
     let (mut replaced, mut changed) = (0, 0);
     for (number, outcome) in ledger {
         for task_id in outcome.rewrites.iter().filter_map(|rewrite| rewrite.task_id.as_ref()) {
@@ -251,7 +251,7 @@ fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashM
         let version = text.split_once("version ").and_then(|(_, rest)| rest.split_once('.')).unwrap().0;
         let mark = server.get(&path).data()["l1"]["metadata"]["mark"].as_str().map(str::to_owned);
         let standing = (version.parse().unwrap(), mark.map(|mark| mark.parse().unwrap()));
-        let may = outcome.standings();
+        let may = outcome.possible_versions();
         assert!(
             may.contains(&standing),
             "document {number} stands at {standing:?}, not {may:?}: {outcome:?}"
@@ -260,7 +260,7 @@ fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashM
     eprintln!("{replaced} replacements, {changed} changes");
 }
 
-fn check_search(server: &Server, ledger: &BTreeMap<u64, Outcome>, ends: &HashMap<u64, Value>) {
+fn check_search(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &HashMap<u64, Value>) {
     let found = |number: u64| {
         let request = json!({"query": Load::word(number), "group_by": "document", "top_k": 100});
         let results = server.search(&request)["results"].as_array().unwrap().clone();

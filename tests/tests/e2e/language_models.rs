@@ -1,4 +1,4 @@
-//! Language models on another machine, as the settings name them.
+//! Remote language models that the settings name.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ fn try_out(server: &Server, name: &str, entry: &Value) -> (bool, String) {
 }
 
 #[test]
-fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
+fn settings_test_uses_stored_key_after_restart() {
     let provider =
         TestProvider::with(ProviderBehavior { key: Some(KEY.to_owned()), ..ProviderBehavior::default() });
     let server = Server::start();
@@ -40,8 +40,8 @@ fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
     server.stop();
     server.restart();
     let (ok, detail) = try_out(&server, "summarize", &json!({ "api_key": "********" }));
-    assert!(ok && detail.contains("thinker said") && detail.contains("it takes a schema"), "{detail}");
-    // Another address is never shown the key.
+    assert!(ok && detail.contains("thinker answered") && detail.contains("accepts a schema"), "{detail}");
+    // The stored key is never sent to another address.
     let elsewhere = TestProvider::start();
     let (ok, _) =
         try_out(&server, "summarize", &json!({ "base_url": elsewhere.base_url(), "api_key": "********" }));
@@ -57,7 +57,7 @@ fn an_entry_is_tried_out_with_the_stored_key_also_after_a_restart() {
     }
 }
 
-/// A text of three sections, each about a stone, which are worth describing.
+/// A text of three sections, each long enough for a summary.
 fn stones() -> String {
     let section = |stone: &str| {
         let sentences: String =
@@ -68,7 +68,7 @@ fn stones() -> String {
 }
 
 #[test]
-fn lesson_03_what_was_described_before_a_kill_is_not_asked_about_again() {
+fn lesson_03_model_replies_from_before_a_kill_are_reused() {
     let provider = TestProvider::start();
     let hanging = Arc::new(AtomicBool::new(true));
     let hangs = Arc::clone(&hanging);
@@ -87,7 +87,7 @@ fn lesson_03_what_was_described_before_a_kill_is_not_asked_about_again() {
     let task_id = task["task_id"].as_str().unwrap();
     let notes = server.data_dir().join("blobs/notes");
     server.until(|| {
-        // What is being written still has another name.
+        // A file that is still being written has another name.
         let whole = walk(&notes).into_iter().filter(|path| !path.to_string_lossy().contains('#'));
         let kept = whole.filter_map(|path| fs::read_to_string(path).ok());
         kept.map(|kept| kept.matches("summary").count()).find(|&count| count >= 2)
@@ -120,7 +120,7 @@ fn lesson_03_what_was_described_before_a_kill_is_not_asked_about_again() {
     server.until(|| walk(&notes).is_empty().then_some(()));
 }
 
-/// The files below a folder.
+/// All files below a folder.
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()

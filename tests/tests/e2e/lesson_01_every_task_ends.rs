@@ -1,9 +1,9 @@
-//! Lesson 1: no stuck status and no lying one.
+//! Lesson 1: a status is neither stuck nor wrong.
 
 use lkr_tests::{Load, Server};
 use serde_json::json;
 
-/// Long enough to be under work for a while.
+/// Long enough to be processed for a while.
 fn long_text() -> String {
     (0..30_000)
         .map(|n| format!("Observation {n}: the gauge at pier {} reads {} metres. ", n % 97, n % 13))
@@ -16,7 +16,7 @@ fn lesson_01_done_means_searchable() {
     for n in 0..40 {
         let word = Load::word(n);
         let doc_id = server.add(&json!({"text": format!("The quokka {word} lives on an island.")}));
-        // At once, with no pause after the task said done.
+        // Immediately after the task reported done.
         let found = server.search(&json!({"query": word}));
         assert_eq!(found["results"][0]["doc_id"], doc_id, "{word}: {found}");
         assert_eq!(server.get(&format!("/documents/{doc_id}")).data()["l1"]["doc_id"], doc_id);
@@ -25,12 +25,12 @@ fn lesson_01_done_means_searchable() {
 }
 
 #[test]
-fn lesson_01_no_task_runs_for_ever_after_a_restart() {
+fn lesson_01_no_task_stays_running_after_restart() {
     let server = Server::start();
     let tasks: Vec<String> = (0..6)
         .map(|_| server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned())
         .collect();
-    // Amid the work, twice over.
+    // Twice, during processing.
     for _ in 0..2 {
         server.until(|| (0..6).any(|n| server.task(&tasks[n])["status"] == "running").then_some(()));
         server.kill();
@@ -49,14 +49,14 @@ fn lesson_01_no_task_runs_for_ever_after_a_restart() {
 }
 
 #[test]
-fn lesson_01_a_task_is_never_done_before_its_document_is_there() {
+fn lesson_01_task_is_done_only_once_its_document_exists() {
     let server = Server::start();
     let task = server.submit(&json!({"text": long_text()}));
     assert_eq!(task["status"], "pending");
     let task_id = task["task_id"].as_str().unwrap();
     let doc_id = server.task(task_id)["doc_id"].as_str().unwrap().to_owned();
     server.until(|| {
-        // The task is read first: had it said done, the document would have to be there.
+        // The task is read first: if it reports done, the document must exist.
         let task = server.task(task_id);
         let there = server.get(&format!("/documents/{doc_id}")).status == 200;
         let done = task["status"] == "done";

@@ -1,4 +1,4 @@
-//! Lesson 2: what was answered with 202 is on disk.
+//! Lesson 2: a document answered with 202 is on disk.
 
 use lkr_tests::Server;
 use serde_json::json;

@@ -1,12 +1,12 @@
-//! Lesson 8: one binary, started in an empty folder, serves.
+//! Lesson 8: one executable, started in an empty folder, serves.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use lkr_tests::{Server, server_binary};
 
 #[test]
-fn lesson_08_one_process_without_argument_or_file_serves() {
-    // The address is the one thing that is said, because others may listen at the default one.
+fn lesson_08_one_process_without_arguments_or_files_serves() {
+    // Only the address is configured, because another program may use the default port.
     let server = Server::bare();
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
     assert_eq!(server.try_call("GET", "/healthz", None, None).unwrap().status, 200);
@@ -27,7 +27,7 @@ fn lesson_08_one_process_without_argument_or_file_serves() {
     for thread in threads.flatten() {
         let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
-            // Its own workers, which wait for files, are the same program.
+            // Its parser workers are the same executable.
             let program = fs::read_link(Path::new("/proc").join(child).join("exe"));
             assert_eq!(
                 program.unwrap(),
@@ -40,7 +40,7 @@ fn lesson_08_one_process_without_argument_or_file_serves() {
 }
 
 #[test]
-fn lesson_08_the_binary_needs_no_library_of_its_own() {
+fn lesson_08_executable_needs_only_system_libraries() {
     let ldd = std::process::Command::new("ldd").arg(server_binary()).output();
     let Ok(ldd) = ldd else {
         eprintln!("skipped: no ldd");

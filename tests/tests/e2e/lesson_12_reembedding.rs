@@ -1,4 +1,4 @@
-//! Lesson 12: another embedding model while people search, through the real server and real kills.
+//! Lesson 12: the embedding model changes during searches, with a real server and real kills.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
 
-/// How many documents there are.
+/// The number of documents.
 const DOCUMENTS: usize = 600;
 
-/// How many are sent at a time.
+/// The size of a batch.
 const BATCH: usize = 100;
 
-/// How often the server is killed while it embeds them anew.
+/// How often the server is killed during re-embedding.
 const KILLS: u64 = 4;
 
 fn model(name: &str) -> String {
@@ -36,7 +36,7 @@ fn add_all(server: &Server) {
     }
 }
 
-/// The task that changes the model; there is one.
+/// The one re-embedding task.
 fn change(server: &Server) -> Option<Value> {
     let tasks = server.all("/documents/tasks");
     let mut changes = tasks.into_iter().filter(|task| task["kind"] == "reembed");
@@ -45,7 +45,7 @@ fn change(server: &Server) -> Option<Value> {
     change
 }
 
-/// A search by meaning and by words; neither fails, whatever model is in use.
+/// A semantic and a keyword search; neither may fail, whichever model is in use.
 fn search(server: &Server, n: usize) {
     let found =
         server.search(&json!({"query": format!("stone number {n} in the river"), "top_k": 3 + n % 20}));
@@ -58,12 +58,12 @@ fn embedding(server: &Server) -> Value {
 }
 
 #[test]
-fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() {
+fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     let mut server = Server::start_with(&[
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
         ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
     ]);
-    // A change from words alone to the first model, over nothing, is none.
+    // Starting with a first model on an empty base creates no task.
     assert_eq!(change(&server), None);
     add_all(&server);
     let before = embedding(&server);
@@ -71,8 +71,7 @@ fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() 
     server.stop();
 
     server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
-    let mut seed =
-        Seed::announce("lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search");
+    let mut seed = Seed::announce("lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search");
     let (mut searches, mut amid) = (0, 0);
     let mut late = String::new();
     for life in 0..KILLS {
@@ -89,7 +88,7 @@ fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() 
         }
         amid += usize::from(change(&server).is_some_and(|task| task["status"] != "done"));
         server.kill();
-        // What is half done is nothing that has to be mended.
+        // A half-finished change is not damage.
         assert_healthy(&server);
     }
     server.restart();
@@ -111,7 +110,7 @@ fn lesson_12_kills_amid_a_change_of_the_model_lose_nothing_and_fail_no_search() 
 }
 
 #[test]
-fn lesson_12_a_change_that_is_cancelled_leaves_the_earlier_model() {
+fn lesson_12_cancelled_reembedding_keeps_the_earlier_model() {
     let mut server = Server::start_with(&[
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
         ("LKR_MODEL_DIR", &model("tiny-bert-mean")),

@@ -1,4 +1,4 @@
-//! Whoever wants to know is told when a task ended or a document went.
+//! Webhooks for ended tasks and deleted documents.
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
@@ -25,7 +25,7 @@ fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
     }
 }
 
-/// Waits for the delivery of a task's end, and checks it.
+/// Waits for the delivery that reports a task's end, and checks it.
 fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str, secret: &str) -> Value {
     let delivery = receiver.wait_for(is_about(event, "task_id", task_id));
     assert!(delivery.is_signed_with(secret), "{delivery:?}");
@@ -41,7 +41,7 @@ fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str
 }
 
 #[test]
-fn lesson_14_every_end_is_told_and_signed() {
+fn lesson_14_every_task_end_is_delivered_and_signed() {
     let (server, receiver) = (Server::start(), Receiver::start());
     let made = hook(&server, &receiver, &json!({"events": EVENTS}));
     let secret = made["secret"].as_str().unwrap().to_owned();
@@ -79,7 +79,7 @@ fn lesson_14_every_end_is_told_and_signed() {
     ids.sort();
     ids.dedup();
     assert_eq!((ids.len(), receiver.deliveries().len()), (6, 6), "each once");
-    // A delivery is counted once its end is written, which may be after its receiver has it.
+    // The metric counts a delivery when its end is recorded, which may be after its receipt.
     server.until(|| {
         let metrics = server.try_call("GET", "/metrics", None, None).unwrap();
         let text = String::from_utf8(metrics.body).unwrap();
@@ -87,9 +87,9 @@ fn lesson_14_every_end_is_told_and_signed() {
     });
 }
 
-/// Each webhook hears what it asked for, signed with the secret that was sent for it.
+/// Each webhook receives the events it asked for, signed with its own secret.
 #[test]
-fn webhooks_hear_what_they_asked_for() {
+fn webhook_receives_only_its_events() {
     let (server, done, gone) = (Server::start(), Receiver::start(), Receiver::start());
     let secret = "as it was sent, ä";
     hook(&server, &done, &json!({"events": ["task.done"], "secret": secret}));
@@ -106,7 +106,7 @@ fn webhooks_hear_what_they_asked_for() {
 }
 
 #[test]
-fn lesson_14_deliveries_are_tried_again_over_kill_9() {
+fn lesson_14_deliveries_are_retried_after_kill_9() {
     let (server, receiver) = (Server::start(), Receiver::start());
     receiver.answer("500 Internal Server Error");
     let made = hook(&server, &receiver, &json!({"events": ["task.done"]}));
@@ -115,7 +115,7 @@ fn lesson_14_deliveries_are_tried_again_over_kill_9() {
     let first = receiver.wait_for(|_| true);
     server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
     server.kill();
-    // One hangs when the process ends.
+    // One delivery is pending when the process ends.
     receiver.answer("");
     let before = receiver.deliveries().len();
     server.restart();
@@ -131,7 +131,7 @@ fn lesson_14_deliveries_are_tried_again_over_kill_9() {
         assert_eq!(delivery.header("x-lkr-delivery"), first.header("x-lkr-delivery"));
         assert!(delivery.is_signed_with(secret));
     }
-    // What arrived is not sent again.
+    // A delivery that arrived is not sent again.
     let arrived = receiver.deliveries().len();
     server.stop();
     server.restart();
@@ -140,9 +140,9 @@ fn lesson_14_deliveries_are_tried_again_over_kill_9() {
     assert_eq!(receiver.deliveries().len(), arrived + 1);
 }
 
-/// Kills at any moment: all that ended is told, and nothing else.
+/// Kills at random moments: every end is reported, and nothing else.
 #[test]
-fn lesson_14_nothing_that_happened_goes_untold() {
+fn lesson_14_no_event_is_lost_by_kills() {
     let (server, receiver) = (Server::start(), Receiver::start());
     hook(&server, &receiver, &json!({"events": EVENTS}));
     let mut accepted = Vec::new();
@@ -170,7 +170,7 @@ fn lesson_14_nothing_that_happened_goes_untold() {
 }
 
 #[test]
-fn a_receiver_that_hangs_or_is_deleted_holds_nobody_up() {
+fn hanging_or_deleted_receiver_does_not_delay_others() {
     let (server, hanging, well) = (Server::start(), Receiver::start(), Receiver::start());
     hanging.answer("");
     let slow = hook(&server, &hanging, &json!({"events": ["task.done"]}));
@@ -193,9 +193,9 @@ fn a_receiver_that_hangs_or_is_deleted_holds_nobody_up() {
     assert_eq!(hanging.deliveries().len(), before, "what waited for it went with it");
 }
 
-/// Where the record of the webhooks cannot be read, webhooks are off; all else goes on.
+/// If the record of the webhooks is damaged, webhooks are disabled and everything else works.
 #[test]
-fn lesson_14_damaged_webhooks_keep_no_server_from_starting() {
+fn lesson_14_damaged_webhook_record_does_not_prevent_start() {
     let (server, receiver) = (Server::start(), Receiver::start());
     hook(&server, &receiver, &json!({"events": EVENTS}));
     server.stop();

@@ -1,14 +1,14 @@
-//! Whom the service calls, and whom it never does.
+//! Which hosts the server calls and which it refuses to call.
 
-use lkr_tests::{ADMIN_PASSWORD, Answer, Receiver, Server};
+use lkr_tests::{ADMIN_PASSWORD, Receiver, Response, Server};
 use serde_json::json;
 
-fn create(server: &Server, url: &str) -> Answer {
+fn create(server: &Server, url: &str) -> Response {
     let body = json!({"url": url, "events": ["task.done"]});
     server.call("POST", "/webhooks", Some(&body), Some(server.admin()))
 }
 
-fn set_address(server: &Server, base_url: &str) -> Answer {
+fn set_address(server: &Server, base_url: &str) -> Response {
     let body = json!({"models": {"summarize": {"provider": "remote_compatible", "base_url": base_url}}});
     server.call("PUT", "/settings", Some(&body), Some(server.admin()))
 }
@@ -57,7 +57,7 @@ fn lesson_26_only_listed_hosts_are_called() {
     create(&server, "http://models.example.evil.test/").refused(1001, 400);
     set_address(&server, "http://10.0.0.1/v1").refused(1001, 400);
     assert_eq!(set_address(&server, "https://Models.Example/v1").status, 200);
-    // A webhook from before the list is not called either, and one that is listed is.
+    // A webhook older than the list is not called either; a listed one is.
     let task = server.submit(&json!({"text": "Kestrels circle."}));
     let listed = Receiver::start();
     assert_eq!(create(&server, &listed.url().replace("127.0.0.1", "localhost")).status, 201);
@@ -66,22 +66,22 @@ fn lesson_26_only_listed_hosts_are_called() {
     let task = server.submit(&json!({"text": "Buzzards soar."}));
     let _ = listed.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
     assert_eq!(receiver.deliveries().len(), 0);
-    // Once it may be called again, it hears what happened meanwhile.
+    // Once it is allowed again, it receives the pending events.
     server.stop();
     server.set("LKR_OUTGOING_HOSTS", "");
     server.restart();
     let _ = receiver.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
-    // A list that names nobody does not stand for anybody.
+    // An empty list is not the same as no list.
     for wrong in ["http://h", ",", " "] {
         let checked = server.command().env("LKR_OUTGOING_HOSTS", wrong).output().unwrap();
-        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-        assert!(!checked.status.success() && said.contains("LKR_OUTGOING_HOSTS"), "{said}");
+        let printed = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert!(!checked.status.success() && printed.contains("LKR_OUTGOING_HOSTS"), "{printed}");
     }
 }
 
-/// Neither a redirect nor a proxy of the environment leads anywhere else.
+/// Redirects and proxies of the environment are ignored.
 #[test]
-fn lesson_26_nobody_is_led_elsewhere() {
+fn lesson_26_redirects_and_proxies_are_ignored() {
     let (receiver, elsewhere) = (Receiver::start(), Receiver::start());
     let proxy = elsewhere.url();
     let environment = [

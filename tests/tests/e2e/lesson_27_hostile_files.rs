@@ -1,5 +1,5 @@
-//! Files that were made to do harm: bombs, deep nesting, lies about what they are. Each is refused or read in bounded
-//! time, the server stays small, and searches go on meanwhile.
+//! Malicious files: bombs, deep nesting, wrong types. Each is refused or read in bounded
+//! time, the server's memory stays small, and searches go on.
 
 use std::{
     io::{Cursor, Write},
@@ -13,14 +13,14 @@ use serde_json::json;
 
 const MIB: u64 = 1024 * 1024;
 
-/// How long one of them may take. Parsers are given less; the rest is for slow machines.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest one file may take. Parsers have less; the rest is for slow machines.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// After this time a parser ends with what it has.
+/// After this time a parser returns what it has.
 const SOFT_DEADLINE: Duration = Duration::from_secs(10);
 
 #[test]
-fn hostile_files_harm_nobody() {
+fn lesson_27_malicious_files_do_not_harm_the_server() {
     let server = Server::start();
     let _ = server.uploaded("moons.txt", b"Io has volcanoes.");
     let before = server.memory();
@@ -35,14 +35,14 @@ fn hostile_files_harm_nobody() {
                 thread::sleep(Duration::from_millis(5));
             }
         });
-        // Also where an assertion fails, so that the failure is told.
+        // Ends the searches if an assertion fails, so that the failure is reported.
         let end = SetAtEnd(&over);
         for (name, bytes, reason) in hostile() {
             let (begun, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
             let answer = server.upload(name, &bytes);
             let took = begun.elapsed();
             if answer.status == 202 && took > SOFT_DEADLINE {
-                // On a slow machine the time is over before the limit is met: then what was read until then counts.
+                // On a slow machine the time limit comes before the size limit; then the text read so far is kept.
                 let task = server.ended(answer.data()["task_id"].as_str().unwrap());
                 let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
                 assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
@@ -50,7 +50,7 @@ fn hostile_files_harm_nobody() {
                 assert_eq!((answer.code(), answer.status), (1001, 400), "{name}: {}", answer.json);
                 assert!(answer.message().contains(reason), "{name}: {}", answer.message());
             }
-            assert!(took < PATIENCE, "{name} took {took:?}");
+            assert!(took < TIMEOUT, "{name} took {took:?}");
             assert!(
                 took < Duration::from_secs(1) || searches.load(Ordering::Relaxed) > searched,
                 "{name}: no searches"
@@ -68,7 +68,7 @@ fn hostile_files_harm_nobody() {
 }
 
 #[test]
-fn what_is_only_odd_is_read() {
+fn lesson_27_unusual_but_valid_files_are_read() {
     let server = Server::start();
     let deep =
         ["<div>".repeat(100_000), "<p>hello deep world</p>".to_owned(), "</div>".repeat(100_000)].concat();
@@ -84,7 +84,7 @@ fn what_is_only_odd_is_read() {
     }
 }
 
-/// Sets a flag when it goes.
+/// Sets a flag when it is dropped.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -93,7 +93,7 @@ impl Drop for SetAtEnd<'_> {
     }
 }
 
-/// Names, bytes, and what the refusal says.
+/// Names, bytes, and a word of the refusal.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let laughs: String =
         (0..10).map(|n| format!("<!ENTITY e{} \"{}\">", n + 1, format!("&e{n};").repeat(10))).collect();
@@ -128,7 +128,7 @@ fn docx(document: &str, before: &str) -> Vec<u8> {
     })
 }
 
-/// A document of this many MiB of zeros, which is a thousandth of that when packed.
+/// A document of this many MiB of zeros; packed, it has a thousandth of that size.
 fn bomb(mib: usize) -> Vec<u8> {
     package(|zip| (0..mib).try_for_each(|_| zip.write_all(&[0; MIB as usize])))
 }
@@ -147,7 +147,7 @@ fn package(document: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Vec<
     zip.finish().unwrap().into_inner()
 }
 
-/// A document of more text than one may have, in small paragraphs.
+/// A document above the limit of text, in small paragraphs.
 fn paragraphs() -> Vec<u8> {
     let whole = body("|");
     let (head, tail) = whole.split_once('|').unwrap();
@@ -159,7 +159,7 @@ fn paragraphs() -> Vec<u8> {
     })
 }
 
-/// A PDF whose page tree nests for ever.
+/// A PDF whose page tree refers to itself.
 fn page_bomb() -> Vec<u8> {
     let mut file = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n".to_vec();
     for number in 2..42 {

@@ -1,4 +1,4 @@
-//! Lesson 35, as far as it concerns requests with JSON bodies: slow clients and huge bodies.
+//! Lesson 35 for requests with JSON bodies: slow clients and huge bodies.
 
 use std::{
     io::{Read, Write},
@@ -9,20 +9,20 @@ use std::{
 use lkr_tests::Server;
 use serde_json::json;
 
-/// More than any pool of threads or connections is likely to have.
+/// More than any pool of threads or connections is likely to hold.
 const SLOW: usize = 200;
 
-/// How long a request may be under way on a busy machine. Slow clients would hold it up for much longer.
+/// The longest a request may take on a busy machine. Slow clients would delay it for much longer.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
-fn lesson_35_slow_clients_do_not_hold_up_others() {
+fn lesson_35_slow_clients_do_not_delay_other_requests() {
     let server = Server::start();
     let doc_id = server.add(&json!({"text": "The tortoise arrives in the end."}));
     let mut slow: Vec<TcpStream> = (0..SLOW)
         .map(|n| {
             let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-            // Half stop amid the headers, half amid the body.
+            // Half of them stop within the headers, half within the body.
             let start = match n % 2 {
                 0 => "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-",
                 _ => "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{",
@@ -44,7 +44,7 @@ fn lesson_35_slow_clients_do_not_hold_up_others() {
 }
 
 #[test]
-fn lesson_35_a_body_over_the_limit_is_refused_before_it_was_read() {
+fn lesson_35_oversized_body_is_refused_before_it_is_read() {
     let server = Server::start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -60,9 +60,9 @@ fn lesson_35_a_body_over_the_limit_is_refused_before_it_was_read() {
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
 
-/// A byte now and then is a sign of life, and no way to hold a request open.
+/// A byte now and then does not keep a request open.
 #[test]
-fn lesson_35_a_body_that_trickles_is_ended() {
+fn lesson_35_trickling_body_is_aborted() {
     let server = Server::start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();

@@ -1,4 +1,4 @@
-//! The built server from outside: over HTTP, killed and started again.
+//! The built server from outside: over HTTP, killed and restarted.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
 #![expect(clippy::print_stderr, reason = "a test says what it measures against")]
 

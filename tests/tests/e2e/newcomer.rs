@@ -1,4 +1,4 @@
-//! The quick start with nothing configured: as README.md has it, and step by step.
+//! The quick start without configuration: as README.md has it, and step by step.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use lkr_tests::Server;
 use serde_json::{Deserializer, Value, json};
 
 #[test]
-fn the_quick_start_of_the_readme_works_as_it_is() {
+fn readme_quick_start_works_as_written() {
     let has =
         |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !has("curl") || !has("python3") {
@@ -24,14 +24,14 @@ fn the_quick_start_of_the_readme_works_as_it_is() {
     let script = script.replace("http://127.0.0.1:8080", &here);
     let output =
         Command::new("sh").args(["-e", "-c", &script]).current_dir(server.folder()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    // What it prints is the task and the answer to the search.
-    let answers: Vec<Value> = Deserializer::from_str(&said)
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    // It prints the task and the search's response.
+    let answers: Vec<Value> = Deserializer::from_str(&printed)
         .into_iter()
         .collect::<Result<_, _>>()
-        .unwrap_or_else(|e| panic!("{e}: {said}"));
-    let [task, found] = answers.as_slice() else { panic!("a task and an answer: {said}") };
+        .unwrap_or_else(|e| panic!("{e}: {printed}"));
+    let [task, found] = answers.as_slice() else { panic!("a task and an answer: {printed}") };
     assert_eq!(task["data"]["status"], "done", "{task}");
     let best = &found["data"]["results"][0];
     assert_eq!(best["title"], "Tides", "{found}");
@@ -39,7 +39,7 @@ fn the_quick_start_of_the_readme_works_as_it_is() {
 }
 
 #[test]
-fn a_newcomer_finds_what_they_added() {
+fn first_login_password_change_add_and_search_work() {
     let server = Server::start_with(&[]);
     let file = server.data_dir().join("initial-admin-password");
     let password = fs::read_to_string(&file).unwrap();
@@ -48,7 +48,7 @@ fn a_newcomer_finds_what_they_added() {
     assert_eq!(session["token_type"], "Bearer");
     assert_eq!(session["user"]["must_change_password"], true);
 
-    // Nothing but the change of the password is open before it.
+    // Only changing the password is allowed before it is changed.
     let document =
         json!({"text": "# Tea\n\nGreen tea is steeped at 80 degrees.\n\n# Coffee\n\nCoffee takes 93."});
     let token = session["access_token"].as_str().unwrap();
@@ -70,12 +70,12 @@ fn a_newcomer_finds_what_they_added() {
 }
 
 #[test]
-fn the_first_password_is_not_made_again() {
+fn initial_password_is_not_created_again() {
     let mut server = Server::start();
     let file = server.data_dir().join("initial-admin-password");
     assert!(!file.exists(), "a password that was given is not written down");
     server.stop();
-    // What the environment says later does not change the account.
+    // A later value of the variable does not change the account.
     server.set("LKR_ADMIN_PASSWORD", "another password");
     server.restart();
     let login = json!({"username": "admin", "password": "another password"});

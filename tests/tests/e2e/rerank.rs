@@ -1,11 +1,11 @@
-//! A reranker in a folder beside the service.
+//! A reranker in a local folder.
 
 use std::{fs, path::PathBuf};
 
 use lkr_tests::{ADMIN_PASSWORD, Server, workspace};
 use serde_json::json;
 
-/// A tiny model, which knows nothing and is the same everywhere.
+/// A tiny model with fixed random weights.
 fn model() -> PathBuf {
     workspace().join("crates/lkr-models-local/tests/fixtures/tiny-bert-reranker")
 }
@@ -25,7 +25,7 @@ fn check(server: &Server) {
     let tried = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
     assert_eq!(tried.data()["ok"], true, "{:?}", tried.data());
     assert!(tried.data()["detail"].as_str().unwrap().contains("in this process"));
-    // What the settings name stands above it, and where that fails the order is as it was.
+    // The reranker of the settings takes precedence; if it fails, the order is unchanged.
     let named = json!({"models": {"rerank": {"provider": "local_llm", "base_url": "http://127.0.0.1:1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&named), Some(server.admin())).status, 200);
     let found = server.search(&json!({"query": "whales", "explain": true}));
@@ -37,13 +37,13 @@ fn check(server: &Server) {
 }
 
 #[test]
-fn a_folder_that_is_named_ranks_again() {
+fn reranker_folder_in_configuration_reranks() {
     let dir = model().display().to_string();
     check(&Server::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD), ("LKR_RERANK_MODEL_DIR", &dir)]));
 }
 
 #[test]
-fn a_folder_in_the_data_folder_ranks_again() {
+fn reranker_folder_in_data_dir_reranks() {
     let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         let folder = data.join("models/reranker");
         fs::create_dir_all(&folder).unwrap();
@@ -58,7 +58,7 @@ fn a_folder_in_the_data_folder_ranks_again() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_named_in_one_line() {
+fn unusable_reranker_folder_stops_start_with_one_line() {
     let server = Server::start();
     server.stop();
     let broken = server.folder().join("broken");
@@ -66,7 +66,7 @@ fn a_folder_that_cannot_be_used_is_named_in_one_line() {
     fs::write(broken.join("config.json"), "{").unwrap();
     for (folder, named) in [(server.folder().join("none"), "rerank_model_dir"), (broken, "config.json")] {
         let output = server.command().env("LKR_RERANK_MODEL_DIR", &folder).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains(named), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && printed.contains(named), "{printed}");
     }
 }

@@ -4,32 +4,32 @@ use std::{fs, net::TcpListener, process::Command};
 
 use lkr_tests::Server;
 
-/// Runs a server that must end by itself, and answers the one line that it says.
+/// Runs a server that must exit by itself, and returns its one line of output.
 fn refused(command: &mut Command) -> String {
-    // What is logged on the way there does not matter here.
+    // Log lines do not matter here.
     let output = command.env("RUST_LOG", "off").output().unwrap();
-    let said =
+    let printed =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(!output.status.success(), "it ran: {said}");
-    assert!(output.status.code().is_some(), "it was killed: {said}");
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    assert_eq!(lines.len(), 1, "one clear line:\n{said}");
-    assert!(!said.contains("panicked") && !said.contains("RUST_BACKTRACE"), "{said}");
-    said
+    assert!(!output.status.success(), "it ran: {printed}");
+    assert!(output.status.code().is_some(), "it was killed: {printed}");
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert_eq!(lines.len(), 1, "one clear line:\n{printed}");
+    assert!(!printed.contains("panicked") && !printed.contains("RUST_BACKTRACE"), "{printed}");
+    printed
 }
 
 #[test]
-fn a_second_process_on_the_same_folder_is_refused() {
+fn second_process_on_the_same_folder_is_refused() {
     let server = Server::start();
     let mut second = server.command();
     let line = refused(second.env("LKR_LISTEN", format!("127.0.0.1:{}", lkr_tests::free_port())));
     assert!(line.contains(&server.data_dir().display().to_string()), "it names the folder: {line}");
-    // The first goes on.
+    // The first server keeps running.
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
 
 #[test]
-fn a_port_in_use_is_refused() {
+fn port_in_use_stops_start() {
     let server = Server::start();
     let other = tempfile::tempdir().unwrap();
     let line = refused(server.command().env("LKR_DATA_DIR", other.path()));
@@ -38,7 +38,7 @@ fn a_port_in_use_is_refused() {
 }
 
 #[test]
-fn wrong_configuration_is_named() {
+fn wrong_configuration_is_named_in_the_error() {
     let server = Server::start();
     server.stop();
     for (key, value) in [
@@ -73,7 +73,7 @@ fn wrong_configuration_is_named() {
 }
 
 #[test]
-fn a_model_that_cannot_be_used_is_named() {
+fn unusable_model_is_named_in_the_error() {
     let server = Server::start();
     server.stop();
     let broken = server.folder().join("model");
@@ -84,7 +84,7 @@ fn a_model_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn an_unknown_variable_is_a_warning() {
+fn unknown_variable_logs_a_warning() {
     let mut server = Server::start();
     server.set("LKR_NO_SUCH_THING", "1");
     server.restart();
@@ -92,7 +92,7 @@ fn an_unknown_variable_is_a_warning() {
 }
 
 #[test]
-fn check_config_shows_what_is_in_force_without_secrets() {
+fn check_config_prints_values_in_force_without_secrets() {
     let server = Server::start();
     let secret = "0f0e0d0c0b0a09080706050403020100ffeeddccbbaa99887766554433221100";
     fs::write(server.folder().join("lkr.toml"), "upload_max_size_mb = 7\nlisten = '127.0.0.1:9'\n").unwrap();
@@ -104,7 +104,7 @@ fn check_config_shows_what_is_in_force_without_secrets() {
     let output = output.unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
-    // File under environment under flag.
+    // A flag overrides the environment, which overrides the file.
     assert!(shown.contains("upload_max_size_mb = 7"), "{shown}");
     assert!(
         shown.contains(&format!("127.0.0.1:{}", server.port())) && !shown.contains("127.0.0.1:9\""),

@@ -1,4 +1,4 @@
-//! Nothing secret is shown: not in an answer, not in the log, not in a file that is not sealed.
+//! No secret is shown in an answer, the log, or a file that is not sealed.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 use lkr_tests::{Receiver, Server};
 use serde_json::{Value, json};
 
-/// What is planted. Each is told from all else by its digits.
+/// The planted secrets, each recognisable by its digits.
 const ADMIN: &str = "correct horse battery 9";
 const USER: &str = "planted-user-password-4711";
 const CHANGED: &str = "planted-changed-password-4712";
@@ -19,8 +19,8 @@ const MODEL_KEYS: [&str; 4] = ["sk-planted-4716", "sk-planted-4717", "sk-planted
 const IN_URL: &str = "planted-in-a-url-4720";
 const HOOK: &str = "planted-webhook-secret-4721";
 
-/// The answers that show something once: a session's token, a key.
-fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Answer, key: &str) -> String {
+/// The answers that show a secret once: a session's token, a key.
+fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Response, key: &str) -> String {
     let secret = answer.data()[key].as_str().unwrap().to_owned();
     let rest = String::from_utf8_lossy(&answer.body).replacen(&secret, "", 1);
     answers.push((what.to_owned(), rest));
@@ -39,7 +39,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn nothing_secret_is_shown() {
+fn no_secret_appears_in_answers_logs_or_files() {
     let sealing = "5ec2e7".repeat(10) + "abcd";
     let environment =
         [("LKR_ADMIN_PASSWORD", ADMIN), ("LKR_SECRET_KEY", &*sealing), ("LKR_AUTH_REGISTER_ENABLED", "true")];
@@ -55,7 +55,7 @@ fn nothing_secret_is_shown() {
     let admin = server.admin().to_owned();
     secrets.push(admin.clone());
     let credentials = |name: &str, password: &str| json!({"username": name, "password": password});
-    // What is refused says nothing of what was sent.
+    // A refusal does not repeat what was sent.
     for body in [
         credentials("admin", WRONG),
         credentials(TYPED, "x"),
@@ -117,7 +117,7 @@ fn nothing_secret_is_shown() {
     let made = server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
     let made = shown(&mut answers, "webhook", &made, "secret");
     let _ = server.add(&json!({"text": "what webhooks are told"}));
-    // The reranker is asked, which has a key, and nobody answers.
+    // The reranker has a key and does not answer.
     let found = server.post("/search", &json!({"query": "what webhooks are told"}));
     assert!(String::from_utf8_lossy(&found.body).contains("not reranked"));
     answers.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
@@ -156,7 +156,7 @@ fn nothing_secret_is_shown() {
     let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, HOOK, &sealing].map(str::to_owned);
     secrets.extend(planted.into_iter().chain(MODEL_KEYS.map(str::to_owned)));
     secrets.push("471500815".to_owned());
-    // Neither does anybody see what a password or token is stored as.
+    // Stored forms of passwords and tokens are not shown either.
     for (what, answer) in &answers {
         assert!(!answer.contains("$pbkdf2"), "{what}");
     }

@@ -1,11 +1,11 @@
-//! SIGTERM amid ingestion.
+//! SIGTERM during ingestion.
 
 use std::time::{Duration, Instant};
 
 use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, model_dir};
 use serde_json::json;
 
-/// Those in flight have 30 seconds.
+/// Requests in flight have 30 seconds.
 const LIMIT: Duration = Duration::from_secs(40);
 
 fn text(n: usize) -> String {
@@ -13,7 +13,7 @@ fn text(n: usize) -> String {
 }
 
 #[test]
-fn sigterm_amid_ingestion_ends_well_and_loses_nothing() {
+fn sigterm_during_ingestion_exits_cleanly_and_loses_nothing() {
     let model = model_dir("sigterm with embedding").map(|dir| dir.display().to_string());
     let mut environment = vec![("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
     environment.extend(model.as_deref().map(|dir| ("LKR_MODEL_DIR", dir)));
@@ -34,7 +34,7 @@ fn sigterm_amid_ingestion_ends_well_and_loses_nothing() {
 }
 
 #[test]
-fn sigterm_at_rest_ends_at_once() {
+fn sigterm_when_idle_exits_at_once() {
     let server = Server::start();
     let doc_id = server.add(&json!({"text": "All is quiet."}));
     let started = Instant::now();

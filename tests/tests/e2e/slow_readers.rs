@@ -1,4 +1,4 @@
-//! Clients that ask for much and do not read it: the server's memory stays what it was, and others are answered.
+//! Clients that request much and do not read it: the server's memory does not grow, and others are answered.
 
 use std::{io::Write, net::TcpStream, thread, time::Duration};
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 const MIB: u64 = 1024 * 1024;
 
-/// How many do not read.
+/// The number of clients that do not read.
 const READERS: usize = 40;
 
 #[test]
-fn who_does_not_read_takes_no_memory() {
+fn clients_that_do_not_read_use_no_server_memory() {
     let server = Server::start();
     let line = "The level of the \"river\" is steady;\tnobody knows\\why, 水位は一定。\n";
     let text = line.repeat(12 * MIB as usize / line.len());

@@ -1,5 +1,5 @@
-//! Requests that are refused before their bodies were read: whoever sends first and listens then hears the answer, and
-//! a connection that is kept can be used again.
+//! Requests that are refused before their bodies are read: a client that sends first and reads then gets the answer, and
+//! a connection that is kept can be reused.
 
 use std::{
     io::Write,
@@ -10,7 +10,7 @@ use std::{
 
 use lkr_tests::{Server, exchange_on};
 
-/// The code and the status of a refusal, and the head of its request up to how the body comes.
+/// Code and status of a refusal, and the head of its request without the body's framing.
 type Refusal = (u64, u16, String);
 
 fn refusals(server: &Server) -> Vec<Refusal> {
@@ -44,7 +44,7 @@ fn chunked(length: usize) -> Vec<u8> {
     body
 }
 
-/// The request with a body of so many zeros.
+/// The request with a body of this many zeros.
 fn request(head: &str, length: usize, in_chunks: bool) -> Vec<u8> {
     let (field, body) = match in_chunks {
         true => ("Transfer-Encoding: chunked".to_owned(), chunked(length)),
@@ -53,7 +53,7 @@ fn request(head: &str, length: usize, in_chunks: bool) -> Vec<u8> {
     [format!("{head}{field}\r\n\r\n").as_bytes(), &body].concat()
 }
 
-/// Sends a request that is refused, and another one where the connection is kept; whether it was.
+/// Sends a request that is refused, and a second one if the connection is kept; returns whether it was.
 fn refused(server: &Server, (code, status, head): &Refusal, length: usize, in_chunks: bool) -> bool {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     let answer = exchange_on(&mut stream, &request(head, length, in_chunks));
@@ -69,7 +69,7 @@ fn refused(server: &Server, (code, status, head): &Refusal, length: usize, in_ch
 }
 
 #[test]
-fn refusals_are_heard_whatever_the_body() {
+fn refusal_reaches_client_whatever_the_body() {
     let server = Server::start();
     for refusal in refusals(&server) {
         for length in [1, 40_000, 1 << 20, 10 << 20] {
@@ -84,7 +84,7 @@ fn refusals_are_heard_whatever_the_body() {
 }
 
 #[test]
-fn bodies_over_a_limit_are_taken_to_their_end() {
+fn oversized_body_is_drained() {
     let server = Server::start();
     let json = "Content-Type: application/json\r\n";
     let login = (1001, 413, format!("POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\n{json}"));
@@ -95,9 +95,9 @@ fn bodies_over_a_limit_are_taken_to_their_end() {
     }
 }
 
-/// The answer is not held back for as long as the body takes, and what comes behind it is read all the same.
+/// The answer does not wait for the body, and the body is still read.
 #[test]
-fn a_slow_body_is_read_behind_its_answer() {
+fn slow_body_is_drained_after_the_answer() {
     let server = Server::start();
     let (code, status, head) = refusals(&server).remove(0);
     for field in ["Transfer-Encoding: chunked", "Content-Length: 10485760"] {
@@ -119,7 +119,7 @@ fn a_slow_body_is_read_behind_its_answer() {
 }
 
 #[test]
-fn a_body_that_never_comes_keeps_nobody_waiting() {
+fn missing_body_does_not_block_the_answer() {
     let server = Server::start();
     for refusal in refusals(&server) {
         for field in ["Transfer-Encoding: chunked", "Content-Length: 9000", "Content-Length: 9000000000"] {

@@ -1,4 +1,4 @@
-//! Stores of earlier versions are opened, and those of later ones are refused.
+//! Stores of earlier versions are opened, those of later versions refused.
 
 use std::{fs, path::Path, process::Command};
 
@@ -11,8 +11,8 @@ use crate::doctor::assert_healthy;
 
 const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
-/// A store that a server of version 1 wrote and that was killed with a task at hand: four documents, one of which came
-/// as a file, one that was changed by hand, an account, a setting.
+/// A store of version 1 whose server was killed with an unfinished task: four documents, one of them from
+/// a file, one changed by hand, an account, a setting.
 fn unpack(version: u32, to: &Path) {
     let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
     let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
@@ -20,7 +20,7 @@ fn unpack(version: u32, to: &Path) {
 }
 
 #[test]
-fn a_store_of_version_1_is_opened() {
+fn store_of_version_1_is_opened() {
     let server = Server::prepared(ENVIRONMENT, |data| unpack(1, data));
     server.restart();
     let login = |username| {
@@ -41,7 +41,7 @@ fn a_store_of_version_1_is_opened() {
     assert_eq!(found["results"][0]["path"], json!(["Io"]));
     let settings = server.call("GET", "/settings", None, Some(&user));
     assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
-    // What came in before there were fingerprints has one soon.
+    // Documents from before fingerprints existed get one.
     let again = server.until(|| {
         let body = json!({"text": "Basalt is  a volcanic rock. "});
         let accepted = server.call("POST", "/documents", Some(&body), Some(&admin));
@@ -64,10 +64,10 @@ fn a_store_of_version_1_is_opened() {
     assert_healthy(&server);
 }
 
-/// A store of version 2, of a server that was killed amid a replacement: a file that was replaced, a key, a webhook
-/// whose receiver is away, a sealed setting.
+/// A store of version 2 whose server was killed during a replacement: a replaced file, a key, a webhook
+/// with an unavailable receiver, a sealed setting.
 #[test]
-fn a_store_of_version_2_is_opened() {
+fn store_of_version_2_is_opened() {
     let server = Server::prepared(ENVIRONMENT, |data| unpack(2, data));
     server.restart();
     let body = json!({"username": "admin", "password": "fixture-password"});
@@ -96,7 +96,7 @@ fn a_store_of_version_2_is_opened() {
 }
 
 #[test]
-fn a_store_of_a_later_version_is_refused_in_one_line() {
+fn store_of_a_later_version_is_refused_in_one_line() {
     let server = Server::prepared(ENVIRONMENT, |data| {
         fs::create_dir_all(data).unwrap();
         let store = LmdbStore::open(&data.join("store"), LmdbOptions::default()).unwrap();
@@ -106,6 +106,6 @@ fn a_store_of_a_later_version_is_refused_in_one_line() {
     });
     let output = server.command().env("RUST_LOG", "off").output().unwrap();
     assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("version 99") && said.lines().count() == 1, "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("version 99") && printed.lines().count() == 1, "{printed}");
 }

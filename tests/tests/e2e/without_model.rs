@@ -1,4 +1,4 @@
-//! Without an embedding model, and when one comes later.
+//! Without an embedding model, and adding one later.
 
 use lkr_tests::{Server, model_dir};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn dependencies(server: &Server) -> Value {
 }
 
 #[test]
-fn words_are_found_and_everything_says_that_there_is_no_model() {
+fn keyword_search_works_and_missing_model_is_reported() {
     let server = Server::start();
     assert_eq!(dependencies(&server)["embedder"], "degraded", "{}", dependencies(&server));
     assert!(server.log().contains("model"), "the log says so at the start:\n{}", server.log());
@@ -33,7 +33,7 @@ fn words_are_found_and_everything_says_that_there_is_no_model() {
 }
 
 #[test]
-fn what_came_in_without_a_model_is_embedded_when_one_is_there() {
+fn documents_added_without_a_model_are_embedded_later() {
     let Some(model) = model_dir("what_came_in_without_a_model_is_embedded_when_one_is_there") else { return };
     let mut server = Server::start();
     let texts = [
@@ -46,7 +46,7 @@ fn what_came_in_without_a_model_is_embedded_when_one_is_there() {
     server.set("LKR_MODEL_DIR", &model.display().to_string());
     server.restart();
     let best = |query: &str| server.search(&json!({"query": query}))["results"][0].clone();
-    // No word of the query stands in the text.
+    // The text contains no word of the query.
     let found = server.until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
     assert!(found["scores"]["dense"].is_number() && found["scores"]["sparse"].is_null(), "{found}");
     server.until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));

@@ -1,19 +1,20 @@
-//! Nobody is locked out of administration, whatever happens at once.
+//! An enabled admin always remains, whatever changes run concurrently.
 
 use lkr_auth::{AccountChange, Actor, Auth, AuthOptions, ErrorKind, NewAccount, Result, Role};
 use proptest::prelude::*;
 
 use crate::support::{
-    OPERATOR, OTHER, PASSWORD, add, auth_over, by, disabled, enabled_admins, kind, mixing, options, role,
+    OPERATOR, OTHER, PASSWORD, add, auth_over, by, disabled, enabled_admins, interleaving_state, kind_of,
+    options, role,
 };
 
-/// So many slots that calls at once are mixed in the store and not in front of the hashes.
-fn roomy() -> AuthOptions {
-    AuthOptions { hashes_at_once: 8, ..options() }
+/// Many hash slots, so that concurrent calls interleave in the store and do not queue for a hash.
+fn many_hash_slots() -> AuthOptions {
+    AuthOptions { max_concurrent_hashes: 8, ..options() }
 }
 
-/// Takes an admin away, in one of the ways there are.
-async fn take_away(auth: &Auth, how: usize, target: &str, by: Actor<'_>) -> Result<()> {
+/// Removes an admin by demoting, disabling or deleting it.
+async fn remove_admin(auth: &Auth, how: usize, target: &str, by: Actor<'_>) -> Result<()> {
     match how % 3 {
         0 => auth.change_account(target, role(Role::User), by).await.map(drop),
         1 => auth.change_account(target, disabled(true), by).await.map(drop),
@@ -21,8 +22,8 @@ async fn take_away(auth: &Auth, how: usize, target: &str, by: Actor<'_>) -> Resu
     }
 }
 
-async fn mixed(seed: usize, admins: &[&str]) -> Auth {
-    let (auth, _) = auth_over(mixing(seed as u64), &roomy()).await;
+async fn interleaved(seed: usize, admins: &[&str]) -> Auth {
+    let (auth, _) = auth_over(interleaving_state(seed as u64), &many_hash_slots()).await;
     for name in admins {
         add(&auth, name, Role::Admin).await;
     }
@@ -30,30 +31,30 @@ async fn mixed(seed: usize, admins: &[&str]) -> Auth {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lesson_23_of_two_admins_who_take_each_other_away_one_is_left() {
+async fn lesson_23_two_admins_removing_each_other_leave_one() {
     for round in 0..150 {
-        let auth = mixed(round, &["ada"]).await;
+        let auth = interleaved(round, &["ada"]).await;
         let (mine, other) = (auth.clone(), auth.clone());
-        let one = tokio::spawn(async move { take_away(&mine, round, "ada", by("admin")).await });
-        let two = tokio::spawn(async move { take_away(&other, round / 3, "admin", by("ada")).await });
+        let one = tokio::spawn(async move { remove_admin(&mine, round, "ada", by("admin")).await });
+        let two = tokio::spawn(async move { remove_admin(&other, round / 3, "admin", by("ada")).await });
         let (one, two) = (one.await.unwrap(), two.await.unwrap());
         assert_ne!(one.is_ok(), two.is_ok(), "{round}: {one:?} {two:?}");
-        assert_eq!(kind(if one.is_ok() { two } else { one }), ErrorKind::Forbidden);
+        assert_eq!(kind_of(if one.is_ok() { two } else { one }), ErrorKind::Forbidden);
         assert_eq!(enabled_admins(&auth).await, 1, "{round}");
     }
 }
 
-/// Here nothing but the count of the admins refuses: each acts for somebody who is no account.
+/// Only the check of the last admin can refuse here, because the actors are not accounts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lesson_23_operators_cannot_take_the_last_admin_away() {
+async fn lesson_23_operators_cannot_remove_the_last_admin() {
     for round in 0..150 {
-        let auth = mixed(round, &["ada", "bob"]).await;
-        let taking = ["admin", "ada", "bob"].into_iter().enumerate().map(|(n, name)| {
+        let auth = interleaved(round, &["ada", "bob"]).await;
+        let removals = ["admin", "ada", "bob"].into_iter().enumerate().map(|(n, name)| {
             let auth = auth.clone();
-            tokio::spawn(async move { take_away(&auth, round / 3 + n, name, OPERATOR).await })
+            tokio::spawn(async move { remove_admin(&auth, round / 3 + n, name, OPERATOR).await })
         });
         let mut refused = 0;
-        for task in taking.collect::<Vec<_>>() {
+        for task in removals.collect::<Vec<_>>() {
             if let Err(error) = task.await.unwrap() {
                 assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
                 refused += 1;
@@ -63,17 +64,17 @@ async fn lesson_23_operators_cannot_take_the_last_admin_away() {
     }
 }
 
-/// There are admins enough: what refuses the loser is that it is none any more.
+/// Enough admins remain: the loser is refused because it is no longer an admin.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lesson_21_who_was_taken_away_takes_nobody_along() {
+async fn lesson_21_removed_admin_cannot_remove_others() {
     for round in 0..150 {
-        let auth = mixed(round, &["ada", "bob"]).await;
+        let auth = interleaved(round, &["ada", "bob"]).await;
         let (mine, other) = (auth.clone(), auth.clone());
-        let one = tokio::spawn(async move { take_away(&mine, round % 2, "ada", by("bob")).await });
-        let two = tokio::spawn(async move { take_away(&other, round / 2 % 2, "bob", by("ada")).await });
+        let one = tokio::spawn(async move { remove_admin(&mine, round % 2, "ada", by("bob")).await });
+        let two = tokio::spawn(async move { remove_admin(&other, round / 2 % 2, "bob", by("ada")).await });
         let (one, two) = (one.await.unwrap(), two.await.unwrap());
         assert_ne!(one.is_ok(), two.is_ok(), "{round}: {one:?} {two:?}");
-        assert_eq!(kind(if one.is_ok() { two } else { one }), ErrorKind::Forbidden);
+        assert_eq!(kind_of(if one.is_ok() { two } else { one }), ErrorKind::Forbidden);
         assert_eq!(enabled_admins(&auth).await, 2, "{round}");
     }
 }
@@ -121,9 +122,9 @@ fn any_call() -> impl Strategy<Value = (Call, usize)> {
     (call, 0..ACTORS.len())
 }
 
-/// Does the calls of each group at once, and one group after the other.
+/// Runs the calls of each group concurrently, and the groups one after another.
 async fn run(seed: u64, groups: Vec<Vec<(Call, usize)>>) -> std::result::Result<(), TestCaseError> {
-    let (auth, _) = auth_over(mixing(seed), &roomy()).await;
+    let (auth, _) = auth_over(interleaving_state(seed), &many_hash_slots()).await;
     add(&auth, "ada", Role::Admin).await;
     add(&auth, "bob", Role::Admin).await;
     for group in groups {
@@ -145,11 +146,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lesson_23_an_enabled_admin_is_always_left(
+    fn lesson_23_random_changes_always_leave_an_enabled_admin(
         seed in any::<u64>(),
         groups in prop::collection::vec(prop::collection::vec(any_call(), 1..4), 1..12),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(run(seed, groups))?;
     }
 }

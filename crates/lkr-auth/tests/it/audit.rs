@@ -23,7 +23,7 @@ async fn targets(log: &AuditLog, filter: &AuditFilter, limit: usize) -> Vec<Stri
     loop {
         let page = log.list(filter, after, limit).await.unwrap();
         assert!(page.items.len() == limit || page.next.is_none(), "every page but the last is full");
-        assert!(!page.items.is_empty() || after.is_none(), "no page is announced that is empty");
+        assert!(!page.items.is_empty() || after.is_none(), "no page is empty unless the list is");
         targets.extend(page.items.into_iter().map(|entry| entry.target));
         after = page.next;
         if after.is_none() {
@@ -33,7 +33,7 @@ async fn targets(log: &AuditLog, filter: &AuditFilter, limit: usize) -> Vec<Stri
 }
 
 #[tokio::test]
-async fn entries_say_who_did_what_and_when() {
+async fn entry_has_actor_action_target_and_time() {
     let (auth, _) = auth_with_admin().await;
     let first = entries(&auth).await.remove(0);
     assert_eq!((first.actor.as_str(), first.action), ("first start", AuditAction::AccountCreate));
@@ -49,7 +49,7 @@ async fn entries_say_who_did_what_and_when() {
 }
 
 #[tokio::test]
-async fn pages_are_full_under_every_filter() {
+async fn filtered_pages_are_full_except_the_last() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     let log = AuditLog::new(Arc::clone(&state));
     assert!(targets(&log, &AuditFilter::default(), 3).await.is_empty());
@@ -72,14 +72,14 @@ async fn pages_are_full_under_every_filter() {
 }
 
 #[tokio::test]
-async fn an_entry_shares_the_fate_of_its_step_and_is_kept_for_400_days() {
+async fn entry_is_applied_with_its_step_and_kept_for_400_days() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     let detail = Map::from_iter([("title".to_owned(), json!("x"))]);
     let entry = AuditLog::entry(by("ada"), AuditAction::DocumentChange, "d", detail.clone()).unwrap();
     let Op::Put { ttl, .. } = &entry.op else { panic!("{entry:?}") };
     assert_eq!(ttl.unwrap().as_secs(), 400 * 86_400);
-    let held = Write::check("other", lkr_state::Expect::Version(1));
-    let failed = state.apply(vec![entry.clone(), held]).await.unwrap_err();
+    let check = Write::check("other", lkr_state::Expect::Version(1));
+    let failed = state.apply(vec![entry.clone(), check]).await.unwrap_err();
     assert_eq!(failed.kind(), StateErrorKind::Conflict);
     let log = AuditLog::new(Arc::clone(&state));
     assert!(log.list(&AuditFilter::default(), None, 10).await.unwrap().items.is_empty());

@@ -6,14 +6,14 @@ use lkr_auth::{AuditAction, Credential, ErrorKind, KeyId, Role};
 use lkr_state::MemoryState;
 
 use crate::support::{
-    OTHER, PASSWORD, actions, add, auth_over, auth_with_admin, by, change_record, entries, everything, kind,
-    login, mixing, options, role,
+    OTHER, PASSWORD, actions, add, all_records, auth_over, auth_with_admin, by, change_record, entries,
+    interleaving_state, kind_of, login, options, role,
 };
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 #[tokio::test]
-async fn a_key_is_a_credential_of_its_account() {
+async fn key_authenticates_its_account() {
     let (auth, _) = auth_with_admin().await;
     let made = auth.create_key("Admin", "nightly backup", None, by("admin")).await.unwrap();
     let identity = auth.authenticate(&made.secret).await.unwrap();
@@ -27,7 +27,7 @@ async fn a_key_is_a_credential_of_its_account() {
 }
 
 #[tokio::test]
-async fn a_key_has_the_role_that_its_account_has_now() {
+async fn key_has_the_current_role_of_its_account() {
     let (auth, _) = auth_with_admin().await;
     add(&auth, "bob", Role::User).await;
     let made = auth.create_key("bob", "key", None, by("bob")).await.unwrap();
@@ -37,7 +37,7 @@ async fn a_key_has_the_role_that_its_account_has_now() {
 }
 
 #[tokio::test]
-async fn lesson_24_keys_are_random_and_not_stored_as_they_are() {
+async fn lesson_24_keys_are_random_and_not_stored_in_plain_text() {
     let (auth, state) = auth_with_admin().await;
     let one = auth.create_key("admin", "one", None, by("admin")).await.unwrap();
     let two = auth.create_key("admin", "two", None, by("admin")).await.unwrap();
@@ -45,14 +45,14 @@ async fn lesson_24_keys_are_random_and_not_stored_as_they_are() {
     let random = one.secret.strip_prefix("lkr_").unwrap();
     assert_eq!(random.len(), 64, "256 bits");
     assert!(random.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)));
-    for (key, value) in everything(&*state).await {
+    for (key, value) in all_records(&*state).await {
         assert!(!key.contains(random) && !value.contains(random), "{key}");
     }
     assert!(!format!("{one:?}").contains(random));
 }
 
 #[tokio::test]
-async fn lesson_32_one_answer_for_every_credential_that_is_none() {
+async fn lesson_32_every_invalid_credential_gets_the_same_answer() {
     let (auth, _) = auth_with_admin().await;
     let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
     auth.delete_key("admin", made.key.id, by("admin")).await.unwrap();
@@ -67,45 +67,49 @@ async fn lesson_32_one_answer_for_every_credential_that_is_none() {
 }
 
 #[tokio::test]
-async fn what_a_key_cannot_be() {
+async fn key_with_invalid_name_or_lifetime_is_refused() {
     let (auth, _) = auth_with_admin().await;
     let make = async |name: &str, lifetime| auth.create_key("admin", name, lifetime, by("admin")).await;
     for name in ["", " ", "\u{a0}\t", "a\nb", "a\0", &"x".repeat(101)] {
-        assert_eq!(kind(make(name, None).await), ErrorKind::Invalid, "{name:?}");
+        assert_eq!(kind_of(make(name, None).await), ErrorKind::Invalid, "{name:?}");
     }
     for lifetime in [Duration::ZERO, Duration::from_millis(999), 101 * YEAR, Duration::MAX] {
-        assert_eq!(kind(make("key", Some(lifetime)).await), ErrorKind::Invalid, "{lifetime:?}");
+        assert_eq!(kind_of(make("key", Some(lifetime)).await), ErrorKind::Invalid, "{lifetime:?}");
     }
-    assert_eq!(actions(&auth).await, [AuditAction::AccountCreate], "nothing was made");
+    assert_eq!(actions(&auth).await, [AuditAction::AccountCreate], "nothing was created");
     assert!(make(&"é".repeat(100), Some(100 * YEAR)).await.is_ok());
 }
 
 #[tokio::test]
-async fn keys_expire_and_are_gone() {
+async fn expired_key_is_refused_and_removed() {
     let (auth, state) = auth_with_admin().await;
     let second = Duration::from_secs(1);
     let brief = auth.create_key("admin", "brief", Some(second), by("admin")).await.unwrap();
     let lasting = auth.create_key("admin", "lasting", Some(YEAR), by("admin")).await.unwrap();
     assert_eq!(brief.key.expires_at.unwrap() - brief.key.created_at, second);
     tokio::time::sleep(second).await;
-    assert_eq!(kind(auth.authenticate(&brief.secret).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&brief.secret).await), ErrorKind::Unauthenticated);
     assert!(auth.authenticate(&lasting.secret).await.is_ok());
     assert_eq!(auth.keys("admin", None, 10).await.unwrap().items, [lasting.key]);
-    assert_eq!(kind(auth.delete_key("admin", brief.key.id, by("admin")).await), ErrorKind::NotFound);
-    let left = everything(&*state).await;
-    assert_eq!(left.iter().filter(|(key, _)| key.contains("key/")).count(), 2, "records of the other alone");
+    assert_eq!(kind_of(auth.delete_key("admin", brief.key.id, by("admin")).await), ErrorKind::NotFound);
+    let left = all_records(&*state).await;
+    assert_eq!(
+        left.iter().filter(|(key, _)| key.contains("key/")).count(),
+        2,
+        "only the records of the other key"
+    );
 }
 
 #[tokio::test]
-async fn lesson_21_a_key_is_deleted_by_its_account_alone() {
+async fn lesson_21_key_is_deleted_only_by_its_account() {
     let (auth, _) = auth_with_admin().await;
     add(&auth, "bob", Role::User).await;
     let made = auth.create_key("bob", "key", None, by("bob")).await.unwrap();
-    assert_eq!(kind(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
+    assert_eq!(kind_of(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
     assert!(auth.authenticate(&made.secret).await.is_ok());
     auth.delete_key("bob", made.key.id, by("bob")).await.unwrap();
-    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
-    assert_eq!(kind(auth.delete_key("bob", made.key.id, by("bob")).await), ErrorKind::NotFound);
+    assert_eq!(kind_of(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.delete_key("bob", made.key.id, by("bob")).await), ErrorKind::NotFound);
     assert!(auth.keys("bob", None, 10).await.unwrap().items.is_empty());
     let entry = entries(&auth).await.remove(0);
     assert_eq!((entry.action, entry.actor.as_str()), (AuditAction::KeyDelete, "bob"));
@@ -113,7 +117,7 @@ async fn lesson_21_a_key_is_deleted_by_its_account_alone() {
 }
 
 #[tokio::test]
-async fn keys_come_in_pages_the_newest_first() {
+async fn keys_are_paged_newest_first() {
     let (auth, _) = auth_with_admin().await;
     add(&auth, "bob", Role::User).await;
     for n in 0..5 {
@@ -135,17 +139,17 @@ async fn keys_come_in_pages_the_newest_first() {
 }
 
 #[tokio::test]
-async fn an_account_has_a_hundred_keys_also_when_they_are_made_at_once() {
-    let (auth, _) = auth_over(mixing(7), &options()).await;
+async fn concurrent_creation_keeps_the_limit_of_a_hundred_keys() {
+    let (auth, _) = auth_over(interleaving_state(7), &options()).await;
     for n in 0..98 {
         auth.create_key("admin", &format!("key {n}"), None, by("admin")).await.unwrap();
     }
-    let making = (0..6).map(|_| {
+    let creations = (0..6).map(|_| {
         let auth = auth.clone();
         tokio::spawn(async move { auth.create_key("admin", "one more", None, by("admin")).await })
     });
     let mut refused = 0;
-    for task in making.collect::<Vec<_>>() {
+    for task in creations.collect::<Vec<_>>() {
         if let Err(error) = task.await.unwrap() {
             assert_eq!(error.kind(), ErrorKind::TooMany);
             refused += 1;
@@ -161,13 +165,13 @@ async fn an_account_has_a_hundred_keys_also_when_they_are_made_at_once() {
 }
 
 #[tokio::test]
-async fn lesson_24_a_reset_ends_the_key_that_is_being_made() {
+async fn lesson_24_reset_ends_a_key_created_concurrently() {
     for seed in 0..60 {
-        let (auth, state) = auth_over(mixing(seed), &options()).await;
+        let (auth, state) = auth_over(interleaving_state(seed), &options()).await;
         add(&auth, "bob", Role::User).await;
         let (made, ended) = tokio::join!(
             async {
-                // Lets the other come as far as this one or further.
+                // Delays this call by a varying time, so that each order occurs.
                 for _ in 0..seed % 8 {
                     tokio::time::sleep(Duration::from_micros(200)).await;
                 }
@@ -183,42 +187,42 @@ async fn lesson_24_a_reset_ends_the_key_that_is_being_made() {
         );
         ended.unwrap();
         if let Ok(made) = made {
-            assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+            assert_eq!(kind_of(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
         }
-        let left = everything(&*state).await;
+        let left = all_records(&*state).await;
         assert!(left.iter().all(|(key, _)| !key.contains("key/")), "no record is left");
     }
 }
 
 #[tokio::test]
-async fn keys_outlive_the_process() {
+async fn key_outlives_the_process() {
     let state = Arc::new(MemoryState::default());
     let (auth, _) = auth_over(Arc::clone(&state) as _, &options()).await;
     let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
     drop(auth);
-    let again = lkr_auth::Auth::new(state, &options()).unwrap();
-    assert!(again.authenticate(&made.secret).await.is_ok());
-    assert!(again.change_password("admin", PASSWORD, OTHER, by("admin")).await.is_ok());
-    assert!(again.authenticate(&made.secret).await.is_ok());
+    let reopened = lkr_auth::Auth::new(state, &options()).unwrap();
+    assert!(reopened.authenticate(&made.secret).await.is_ok());
+    assert!(reopened.change_password("admin", PASSWORD, OTHER, by("admin")).await.is_ok());
+    assert!(reopened.authenticate(&made.secret).await.is_ok());
 }
 
-/// Keys are removed where they end; should a record be left, it is good for nothing all the same.
+/// Ended keys are removed. A record that is left behind is not valid either.
 #[tokio::test]
-async fn lesson_24_a_key_belongs_to_one_account_and_epoch() {
+async fn lesson_24_key_is_bound_to_its_account_and_epoch() {
     let (auth, state) = auth_with_admin().await;
     let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
     change_record(&*state, "admin", |account| account["key_epoch"] = 1.into()).await;
-    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
     assert!(auth.keys("admin", None, 10).await.unwrap().items.is_empty());
-    assert_eq!(kind(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
+    assert_eq!(kind_of(auth.delete_key("admin", made.key.id, by("admin")).await), ErrorKind::NotFound);
     change_record(&*state, "admin", |account| account["key_epoch"] = 0.into()).await;
     assert!(auth.authenticate(&made.secret).await.is_ok());
     change_record(&*state, "admin", |account| account["id"] = "another".into()).await;
-    assert_eq!(kind(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&made.secret).await), ErrorKind::Unauthenticated);
 }
 
 #[tokio::test]
-async fn a_key_makes_none_that_outlives_it() {
+async fn key_cannot_create_a_key_that_outlives_it() {
     let (auth, _) = auth_with_admin().await;
     let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
     let session = auth.authenticate(&login(&auth, "admin", PASSWORD).await.unwrap().token).await.unwrap();
@@ -233,11 +237,11 @@ async fn a_key_makes_none_that_outlives_it() {
     let same = auth.create_key_with(&with, "k", None, "r-5").await.unwrap();
     assert_eq!(same.key.expires_at, parent.key.expires_at);
     assert_eq!(entries(&auth).await[0].request_id, "r-5");
-    // One made with it in turn ends with it too.
+    // The limit applies across generations of keys.
     let with = auth.authenticate(&same.secret).await.unwrap();
     assert_eq!(
         auth.create_key_with(&with, "k", None, "").await.unwrap().key.expires_at,
         parent.key.expires_at
     );
-    assert_eq!(kind(auth.create_key_with(&with, "k", Some(hour), "").await), ErrorKind::Invalid);
+    assert_eq!(kind_of(auth.create_key_with(&with, "k", Some(hour), "").await), ErrorKind::Invalid);
 }

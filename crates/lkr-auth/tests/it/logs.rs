@@ -1,19 +1,19 @@
-//! What a refused login leaves in the log.
+//! The log line of a refused login.
 
 use std::{
     io,
     sync::{Arc, Mutex},
 };
 
-use lkr_auth::{Attempt, AuthOptions, Role, ThrottleOptions};
+use lkr_auth::{AuthOptions, LoginAttempt, Role, ThrottleOptions};
 use lkr_state::MemoryState;
 
 use crate::support::{OTHER, PASSWORD, add, attempt, auth_over, by, disabled, options};
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Lines {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -24,16 +24,16 @@ impl io::Write for Lines {
     }
 }
 
-impl Lines {
+impl LogBuffer {
     fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 }
 
 #[tokio::test]
-async fn lesson_32_a_refused_login_is_logged_without_what_was_typed() {
-    let lines = Lines::default();
-    let writer = lines.clone();
+async fn lesson_32_refused_login_is_logged_without_typed_text() {
+    let log = LogBuffer::default();
+    let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
 
@@ -43,10 +43,10 @@ async fn lesson_32_a_refused_login_is_logged_without_what_was_typed() {
     add(&auth, "Bob", Role::User).await;
     auth.change_account("bob", disabled(true), by("admin")).await.unwrap();
     add(&auth, "Ada", Role::User).await;
-    lines.take();
+    log.take();
 
     let typed = "hunter2hunter2";
-    let here = Some("192.0.2.7".parse().unwrap());
+    let address = Some("192.0.2.7".parse().unwrap());
     for (username, password, reason, logged) in [
         ("bob", OTHER, "wrong password", "Bob"),
         ("BOB", PASSWORD, "disabled", "Bob"),
@@ -56,14 +56,14 @@ async fn lesson_32_a_refused_login_is_logged_without_what_was_typed() {
         (typed, OTHER, "throttled account", "unknown"),
         ("ada", PASSWORD, "throttled address", "Ada"),
     ] {
-        let attempt = Attempt { address: here, ..attempt(username, password) };
-        assert!(!format!("{attempt:?}").contains(username), "nor is it in the attempt's debug form");
+        let attempt = LoginAttempt { address, ..attempt(username, password) };
+        assert!(!format!("{attempt:?}").contains(username), "the debug form has no username");
         auth.login(attempt).await.unwrap_err();
-        let line = lines.take();
+        let line = log.take();
         assert_eq!(line.lines().count(), 1, "{line}");
         for part in [
             " WARN ",
-            "a login was refused",
+            "login refused",
             &format!("reason=\"{reason}\""),
             &format!("username=\"{logged}\""),
             "address=192.0.2.7",
@@ -74,5 +74,5 @@ async fn lesson_32_a_refused_login_is_logged_without_what_was_typed() {
         assert!(!line.contains(typed) && !line.contains(PASSWORD) && !line.contains(OTHER));
     }
     auth.login(attempt("ada", PASSWORD)).await.unwrap();
-    assert_eq!(lines.take(), "", "a login that succeeds is none of this");
+    assert_eq!(log.take(), "", "a successful login is not logged");
 }

@@ -1,4 +1,4 @@
-//! Accounts and what belongs to them, over a store in memory.
+//! Accounts, sessions, keys and the audit log on a store in memory.
 
 #[cfg(test)]
 mod accounts;
@@ -13,7 +13,7 @@ mod logs;
 #[cfg(test)]
 mod outages;
 #[cfg(test)]
-mod overtaken;
+mod races;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

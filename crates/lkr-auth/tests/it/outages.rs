@@ -1,4 +1,4 @@
-//! A store that is away.
+//! A store that fails.
 
 use std::sync::{
     Arc,
@@ -9,7 +9,7 @@ use lkr_auth::{AuditFilter, Auth, Error, ErrorKind, NewAccount, Role};
 use lkr_state::{FailingState, MemoryState, StateStore};
 
 use crate::support::{
-    OPERATOR, OTHER, PASSWORD, add, attempt, auth_over, by, disabled, entries, everything, kind, login,
+    OPERATOR, OTHER, PASSWORD, add, all_records, attempt, auth_over, by, disabled, entries, kind_of, login,
     options,
 };
 
@@ -41,42 +41,42 @@ async fn every_call(auth: &Auth, key: lkr_auth::KeyId) -> Vec<(&'static str, Opt
 }
 
 #[tokio::test]
-async fn a_store_that_fails_is_no_wrong_password() {
+async fn store_failure_is_not_reported_as_a_wrong_password() {
     let inner: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     let (auth, _) = auth_over(Arc::clone(&inner), &options()).await;
     add(&auth, "bob", Role::User).await;
     let key = auth.create_key("admin", "key", None, by("admin")).await.unwrap().key.id;
-    let before = everything(&*inner).await;
-    for (theirs, ours) in [
+    let before = all_records(&*inner).await;
+    for (state_kind, auth_kind) in [
         (lkr_state::ErrorKind::Unavailable, ErrorKind::Unavailable),
         (lkr_state::ErrorKind::Internal, ErrorKind::Internal),
     ] {
-        let failing = Arc::new(FailingState::new(Arc::clone(&inner), move |_| Some(theirs)));
+        let failing = Arc::new(FailingState::new(Arc::clone(&inner), move |_| Some(state_kind)));
         for (call, error) in every_call(&Auth::new(failing, &options()).unwrap(), key).await {
-            assert_eq!(error.expect(call).kind(), ours, "{call}");
+            assert_eq!(error.expect(call).kind(), auth_kind, "{call}");
         }
     }
-    assert_eq!(everything(&*inner).await, before);
+    assert_eq!(all_records(&*inner).await, before);
 }
 
-/// Where a failure cannot be counted the password is not judged: otherwise an outage would let everybody guess.
+/// If failures cannot be counted, passwords are not judged. Otherwise, an outage would allow unlimited guessing.
 #[tokio::test]
-async fn lesson_32_what_cannot_be_counted_is_not_judged() {
+async fn lesson_32_password_is_not_judged_if_failures_cannot_be_counted() {
     let inner: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     auth_over(Arc::clone(&inner), &options()).await;
     let no_writes =
         FailingState::new(inner, |name| (name == "apply").then_some(lkr_state::ErrorKind::Unavailable));
     let auth = Auth::new(Arc::new(no_writes), &options()).unwrap();
     for password in [PASSWORD, OTHER] {
-        assert_eq!(kind(login(&auth, "admin", password).await), ErrorKind::Unavailable);
+        assert_eq!(kind_of(login(&auth, "admin", password).await), ErrorKind::Unavailable);
         let change = auth.change_password("admin", password, "a third password", by("admin")).await;
-        assert_eq!(kind(change), ErrorKind::Unavailable);
+        assert_eq!(kind_of(change), ErrorKind::Unavailable);
     }
 }
 
-/// Every write of a call fails in turn; then nothing has happened, or all of it.
+/// Every write of a call fails in turn; each call is applied completely or not at all.
 #[tokio::test]
-async fn a_change_and_its_entry_are_one_step() {
+async fn change_and_audit_entry_are_applied_together_or_not_at_all() {
     for failing in 0..12 {
         let inner: Arc<dyn StateStore> = Arc::new(MemoryState::default());
         let (sound, _) = auth_over(Arc::clone(&inner), &options()).await;
@@ -106,5 +106,24 @@ async fn a_change_and_its_entry_are_one_step() {
         let bob = names.iter().any(|account| account.username == "bob");
         let deleted = entries(&sound).await.iter().any(|entry| entry.action.name() == "account.delete");
         assert_ne!(bob, deleted);
+    }
+}
+
+#[tokio::test]
+async fn endless_conflicts_end_as_contention_and_not_as_an_outage() {
+    let inner: Arc<dyn StateStore> = Arc::new(MemoryState::default());
+    let (sound, _) = auth_over(Arc::clone(&inner), &options()).await;
+    add(&sound, "bob", Role::User).await;
+    let conflicting =
+        FailingState::new(inner, |name| (name == "apply").then_some(lkr_state::ErrorKind::Conflict));
+    let auth = Auth::new(Arc::new(conflicting), &options()).unwrap();
+    let results = [
+        auth.change_account("bob", disabled(true), by("admin")).await.map(drop),
+        auth.create_key("bob", "key", None, by("bob")).await.map(drop),
+        auth.change_password("bob", PASSWORD, OTHER, by("bob")).await.map(drop),
+        login(&auth, "bob", OTHER).await.map(drop),
+    ];
+    for result in results {
+        assert_eq!(kind_of(result), ErrorKind::Contention);
     }
 }

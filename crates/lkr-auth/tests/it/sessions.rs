@@ -1,4 +1,4 @@
-//! Logins, sessions and the change of one's own password.
+//! Logins, sessions and password changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,11 +6,11 @@ use lkr_auth::{AuditAction, Auth, AuthOptions, Credential, ErrorKind, FIRST_ADMI
 use lkr_state::{Expect, MemoryState, StateStoreExt, Write};
 
 use crate::support::{
-    OTHER, PASSWORD, actions, auth_with_admin, by, change_record, everything, kind, login, options,
+    OTHER, PASSWORD, actions, all_records, auth_with_admin, by, change_record, kind_of, login, options,
 };
 
 #[tokio::test]
-async fn login_me_logout() {
+async fn logout_ends_only_its_own_session() {
     let (auth, _) = auth_with_admin().await;
     let session = login(&auth, "ADMIN", PASSWORD).await.unwrap();
     assert_eq!(session.account.username, FIRST_ADMIN);
@@ -20,15 +20,15 @@ async fn login_me_logout() {
     let other = login(&auth, "admin", PASSWORD).await.unwrap();
     assert_ne!(other.token, session.token);
     assert!(auth.logout(&session.token).await.unwrap());
-    assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
-    assert!(auth.authenticate(&other.token).await.is_ok(), "only the one session ends");
+    assert_eq!(kind_of(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
+    assert!(auth.authenticate(&other.token).await.is_ok(), "the other session goes on");
     for nothing in [session.token.as_str(), "", "x", &"0".repeat(64)] {
         assert!(!auth.logout(nothing).await.unwrap(), "{nothing}");
     }
 }
 
 #[tokio::test]
-async fn lesson_32_one_answer_for_unknown_names_and_wrong_passwords() {
+async fn lesson_32_unknown_names_and_wrong_passwords_get_the_same_answer() {
     let (auth, _) = auth_with_admin().await;
     let wrong = login(&auth, "admin", OTHER).await.unwrap_err();
     assert_eq!(wrong.kind(), ErrorKind::Unauthenticated);
@@ -39,22 +39,22 @@ async fn lesson_32_one_answer_for_unknown_names_and_wrong_passwords() {
 }
 
 #[tokio::test]
-async fn tokens_that_are_none() {
+async fn malformed_and_unknown_tokens_are_unauthenticated() {
     let (auth, _) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     let upper = session.token.to_uppercase();
     for token in ["", "x", &"0".repeat(64), &upper, &format!("{}0", session.token), "é"] {
-        assert_eq!(kind(auth.authenticate(token).await), ErrorKind::Unauthenticated, "{token}");
+        assert_eq!(kind_of(auth.authenticate(token).await), ErrorKind::Unauthenticated, "{token}");
     }
 }
 
 #[tokio::test]
-async fn lesson_24_no_credential_is_stored_as_it_is() {
+async fn lesson_24_credentials_are_not_stored_in_plain_text() {
     let (auth, state) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     assert_eq!(session.token.len(), 64, "256 bits");
-    let records = everything(&*state).await;
-    assert!(records.len() >= 3, "account, session, mark");
+    let records = all_records(&*state).await;
+    assert!(records.len() >= 3, "account, session, initialised");
     for (key, value) in records {
         for secret in [session.token.as_str(), PASSWORD] {
             assert!(!key.contains(secret) && !value.contains(secret), "{key}");
@@ -64,37 +64,40 @@ async fn lesson_24_no_credential_is_stored_as_it_is() {
 }
 
 #[tokio::test]
-async fn lesson_24_a_password_change_ends_all_sessions_at_once() {
+async fn lesson_24_password_change_ends_all_sessions_at_once() {
     let (auth, _) = auth_with_admin().await;
     let (one, two) =
         (login(&auth, "admin", PASSWORD).await.unwrap(), login(&auth, "admin", PASSWORD).await.unwrap());
     let new = auth.change_password("Admin", PASSWORD, OTHER, by("admin")).await.unwrap();
     for old in [one, two] {
-        assert_eq!(kind(auth.authenticate(&old.token).await), ErrorKind::Unauthenticated);
+        assert_eq!(kind_of(auth.authenticate(&old.token).await), ErrorKind::Unauthenticated);
     }
     assert!(auth.authenticate(&new.token).await.is_ok());
-    assert_eq!(kind(login(&auth, "admin", PASSWORD).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(login(&auth, "admin", PASSWORD).await), ErrorKind::Unauthenticated);
     assert!(login(&auth, "admin", OTHER).await.is_ok());
 }
 
 #[tokio::test]
-async fn what_a_password_change_refuses() {
+async fn refused_password_change_keeps_sessions() {
     let (auth, _) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     assert_eq!(
-        kind(auth.change_password("admin", OTHER, OTHER, by("admin")).await),
+        kind_of(auth.change_password("admin", OTHER, OTHER, by("admin")).await),
         ErrorKind::Unauthenticated
     );
-    assert_eq!(kind(auth.change_password("admin", PASSWORD, "short", by("admin")).await), ErrorKind::Invalid);
     assert_eq!(
-        kind(auth.change_password("nobody", PASSWORD, OTHER, by("admin")).await),
+        kind_of(auth.change_password("admin", PASSWORD, "short", by("admin")).await),
+        ErrorKind::Invalid
+    );
+    assert_eq!(
+        kind_of(auth.change_password("nobody", PASSWORD, OTHER, by("admin")).await),
         ErrorKind::Unauthenticated
     );
     assert!(auth.authenticate(&session.token).await.is_ok(), "a refused change ends nothing");
 }
 
 #[tokio::test]
-async fn of_two_changes_at_once_one_wins() {
+async fn concurrent_password_changes_exactly_one_wins() {
     let (auth, _) = auth_with_admin().await;
     let third = "a third long password";
     let (one, two) = tokio::join!(
@@ -108,65 +111,65 @@ async fn of_two_changes_at_once_one_wins() {
 }
 
 #[tokio::test]
-async fn lesson_24_a_disabled_account_is_shut_out_at_once() {
+async fn lesson_24_disabled_account_is_refused_at_once() {
     let (auth, state) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     change_record(&*state, "admin", |account| account["disabled"] = true.into()).await;
-    assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
-    assert_eq!(kind(login(&auth, "admin", PASSWORD).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(login(&auth, "admin", PASSWORD).await), ErrorKind::Unauthenticated);
     assert_eq!(
-        kind(auth.change_password("admin", PASSWORD, OTHER, by("admin")).await),
+        kind_of(auth.change_password("admin", PASSWORD, OTHER, by("admin")).await),
         ErrorKind::Unauthenticated
     );
 }
 
 #[tokio::test]
-async fn lesson_24_a_session_is_not_inherited_by_a_later_account_of_the_name() {
+async fn lesson_24_later_account_of_the_same_name_does_not_inherit_sessions() {
     let (auth, state) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     change_record(&*state, "admin", |account| account["id"] = "another".into()).await;
-    assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
 }
 
 #[tokio::test]
-async fn sessions_expire() {
+async fn expired_session_is_unauthenticated() {
     let state = Arc::new(MemoryState::default());
     let brief = AuthOptions { session_ttl: Duration::ZERO, ..options() };
     let auth = Auth::new(state, &brief).unwrap();
     auth.initialise(PASSWORD, false).await.unwrap();
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
-    assert_eq!(kind(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
+    assert_eq!(kind_of(auth.authenticate(&session.token).await), ErrorKind::Unauthenticated);
 }
 
 #[tokio::test]
-async fn sessions_outlive_the_process() {
+async fn session_outlives_the_process() {
     let (auth, state) = auth_with_admin().await;
     let session = login(&auth, "admin", PASSWORD).await.unwrap();
     drop(auth);
-    let again = Auth::new(state, &options()).unwrap();
-    assert_eq!(again.authenticate(&session.token).await.unwrap().account, session.account);
+    let reopened = Auth::new(state, &options()).unwrap();
+    assert_eq!(reopened.authenticate(&session.token).await.unwrap().account, session.account);
 }
 
 #[tokio::test]
-async fn lesson_23_the_first_admin_is_made_once() {
+async fn lesson_23_first_admin_is_created_once() {
     let (auth, state) = auth_with_admin().await;
     assert!(auth.is_initialised().await.unwrap());
     assert!(!auth.initialise(OTHER, false).await.unwrap());
     assert!(login(&auth, "admin", PASSWORD).await.is_ok());
     state.apply(vec![Write::delete("auth/account/admin", Expect::Any)]).await.unwrap();
-    assert!(!auth.initialise(OTHER, false).await.unwrap(), "a deleted one does not come back");
+    assert!(!auth.initialise(OTHER, false).await.unwrap(), "a deleted admin is not created again");
     assert!(auth.account("admin").await.unwrap().is_none());
-    let fresh = Auth::new(Arc::new(MemoryState::default()), &options()).unwrap();
-    assert_eq!(kind(fresh.initialise("short", true).await), ErrorKind::Invalid);
+    let new = Auth::new(Arc::new(MemoryState::default()), &options()).unwrap();
+    assert_eq!(kind_of(new.initialise("short", true).await), ErrorKind::Invalid);
 }
 
 #[tokio::test]
-async fn a_flagged_account_has_to_choose_another_password() {
+async fn account_that_must_change_its_password_needs_a_different_one() {
     let auth = Auth::new(Arc::new(MemoryState::default()), &options()).unwrap();
     auth.initialise(PASSWORD, true).await.unwrap();
     assert!(login(&auth, "admin", PASSWORD).await.unwrap().account.must_change_password);
     assert_eq!(
-        kind(auth.change_password("admin", PASSWORD, PASSWORD, by("admin")).await),
+        kind_of(auth.change_password("admin", PASSWORD, PASSWORD, by("admin")).await),
         ErrorKind::Invalid
     );
     let session = auth.change_password("admin", PASSWORD, OTHER, by("admin")).await.unwrap();
@@ -174,12 +177,12 @@ async fn a_flagged_account_has_to_choose_another_password() {
     assert!(!auth.account("admin").await.unwrap().unwrap().must_change_password);
     assert!(
         auth.change_password("admin", OTHER, OTHER, by("admin")).await.is_ok(),
-        "not flagged any more: it may stay"
+        "without the flag, the password may stay the same"
     );
 }
 
 #[tokio::test]
-async fn hashes_of_fewer_iterations_are_renewed_at_the_next_login() {
+async fn hash_with_fewer_iterations_is_renewed_at_the_next_login() {
     let (_, state) = auth_with_admin().await;
     let stronger = Auth::new(Arc::clone(&state), &AuthOptions { iterations: 2_000, ..options() }).unwrap();
     let session = login(&stronger, "admin", PASSWORD).await.unwrap();
@@ -193,7 +196,7 @@ async fn hashes_of_fewer_iterations_are_renewed_at_the_next_login() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_internal_and_quotes_nothing() {
+async fn damaged_record_is_an_internal_error_without_quotes() {
     let (auth, state) = auth_with_admin().await;
     let write = Write::put("auth/account/admin", Expect::Any, "{\"v\":\"1\",\"password\":\"hush\"}");
     state.apply(vec![write]).await.unwrap();
@@ -203,7 +206,7 @@ async fn a_damaged_record_is_internal_and_quotes_nothing() {
 }
 
 #[tokio::test]
-async fn records_of_earlier_versions_are_read() {
+async fn record_without_key_epoch_is_read() {
     let (auth, state) = auth_with_admin().await;
     change_record(&*state, "admin", |account| drop(account.as_object_mut().unwrap().remove("key_epoch")))
         .await;
@@ -212,12 +215,12 @@ async fn records_of_earlier_versions_are_read() {
 }
 
 #[tokio::test]
-async fn a_password_change_is_noted_and_keeps_the_keys() {
+async fn password_change_is_audited_and_keeps_the_keys() {
     let (auth, _) = auth_with_admin().await;
     let made = auth.create_key("admin", "backup", None, by("admin")).await.unwrap();
     auth.change_password("admin", PASSWORD, OTHER, by("admin")).await.unwrap();
     assert!(auth.authenticate(&made.secret).await.is_ok());
-    assert!(!auth.logout(&made.secret).await.unwrap(), "a key is no session");
+    assert!(!auth.logout(&made.secret).await.unwrap(), "a key is not a session");
     assert!(auth.authenticate(&made.secret).await.is_ok());
     assert_eq!(actions(&auth).await[0], AuditAction::AccountPassword);
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lkr_auth::{
-    Account, AccountChange, Actor, Attempt, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, Error,
-    ErrorKind, Login, NewAccount, Result, Role,
+    Account, AccountChange, Actor, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, Error, ErrorKind,
+    Login, LoginAttempt, NewAccount, Result, Role,
 };
 use lkr_state::{Before, Expect, FailingState, MemoryState, ScanOrder, StateStore, StateStoreExt, Write};
 
@@ -20,7 +20,7 @@ pub(crate) fn options() -> AuthOptions {
     AuthOptions {
         iterations: 1_000,
         session_ttl: Duration::from_secs(60),
-        hashes_at_once: 2,
+        max_concurrent_hashes: 2,
         ..AuthOptions::default()
     }
 }
@@ -38,23 +38,23 @@ pub(crate) async fn auth_over(
     (auth, state)
 }
 
-pub(crate) fn kind<T>(result: Result<T, Error>) -> ErrorKind {
-    result.err().expect("it is refused").kind()
+pub(crate) fn kind_of<T>(result: Result<T, Error>) -> ErrorKind {
+    result.err().expect("the call fails").kind()
 }
 
 pub(crate) fn by(actor: &str) -> Actor<'_> {
     Actor { actor, account_id: None, request_id: "r-2" }
 }
 
-pub(crate) fn attempt<'a>(username: &'a str, password: &'a str) -> Attempt<'a> {
-    Attempt { username, password, address: None, request_id: "r-3" }
+pub(crate) fn attempt<'a>(username: &'a str, password: &'a str) -> LoginAttempt<'a> {
+    LoginAttempt { username, password, address: None, request_id: "r-3" }
 }
 
 pub(crate) async fn login(auth: &Auth, username: &str, password: &str) -> Result<Login> {
     auth.login(attempt(username, password)).await
 }
 
-/// Makes an account with [`PASSWORD`] that need not change it.
+/// Creates an account with [`PASSWORD`] that need not be changed.
 pub(crate) async fn add(auth: &Auth, username: &str, role: Role) -> Account {
     let new = NewAccount { username, password: PASSWORD, role, must_change_password: false };
     auth.create_account(new, OPERATOR).await.unwrap()
@@ -73,7 +73,7 @@ pub(crate) async fn enabled_admins(auth: &Auth) -> usize {
     accounts.iter().filter(|account| account.role == Role::Admin && !account.disabled).count()
 }
 
-/// All entries, the newest first.
+/// All audit entries, newest first.
 pub(crate) async fn entries(auth: &Auth) -> Vec<AuditEntry> {
     auth.audit().list(&AuditFilter::default(), None, 1000).await.unwrap().items
 }
@@ -83,7 +83,7 @@ pub(crate) async fn actions(auth: &Auth) -> Vec<AuditAction> {
 }
 
 /// Every key and value of the store.
-pub(crate) async fn everything(state: &dyn StateStore) -> Vec<(String, String)> {
+pub(crate) async fn all_records(state: &dyn StateStore) -> Vec<(String, String)> {
     let records = state.scan("", None, ScanOrder::Ascending, 10_000).await.unwrap();
     records
         .into_iter()
@@ -91,10 +91,10 @@ pub(crate) async fn everything(state: &dyn StateStore) -> Vec<(String, String)> 
         .collect()
 }
 
-/// A store that lets others go first, now this one, now that one, so that what happens at once is mixed.
-pub(crate) fn mixing(seed: u64) -> Arc<FailingState> {
+/// A store that yields a pseudo-random number of times before each operation, so that concurrent calls interleave.
+pub(crate) fn interleaving_state(seed: u64) -> Arc<FailingState> {
     let random = AtomicU64::new(seed);
-    let mix = move |_: &'static str| -> Before {
+    let yields = move |_: &'static str| -> Before {
         let step = random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let bits = (step ^ (step >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         Box::pin(async move {
@@ -104,34 +104,34 @@ pub(crate) fn mixing(seed: u64) -> Arc<FailingState> {
             None
         })
     };
-    Arc::new(FailingState::hooked(Arc::new(MemoryState::default()), mix))
+    Arc::new(FailingState::hooked(Arc::new(MemoryState::default()), yields))
 }
 
-/// Lets something else come first, right before the next step of a store is done.
+/// Runs a given future right before the next step of a store.
 #[derive(Clone, Default)]
-pub(crate) struct Overtaken(Arc<Mutex<Option<Before>>>);
+pub(crate) struct RaceInjector(Arc<Mutex<Option<Before>>>);
 
-impl Overtaken {
-    /// The store `inner`, whose steps are overtaken.
+impl RaceInjector {
+    /// The store `inner` with injected races.
     pub(crate) fn store(&self, inner: Arc<dyn StateStore>) -> Arc<FailingState> {
-        let first = Self::clone(self);
+        let injector = Self::clone(self);
         let hook = move |operation: &'static str| -> Before {
-            let first = (operation == "apply").then(|| first.0.lock().unwrap().take()).flatten();
-            first.unwrap_or_else(|| Box::pin(std::future::ready(None)))
+            let rival = (operation == "apply").then(|| injector.0.lock().unwrap().take()).flatten();
+            rival.unwrap_or_else(|| Box::pin(std::future::ready(None)))
         };
         Arc::new(FailingState::hooked(inner, hook))
     }
 
-    /// Lets `hook` come before the next step.
-    pub(crate) fn by(&self, hook: impl Future<Output = ()> + Send + 'static) {
+    /// Runs `rival` before the next step.
+    pub(crate) fn before_next_step(&self, rival: impl Future<Output = ()> + Send + 'static) {
         *self.0.lock().unwrap() = Some(Box::pin(async {
-            hook.await;
+            rival.await;
             None
         }));
     }
 }
 
-/// Changes the stored account, as a later version of this crate or another process would.
+/// Changes the stored account, as another version of this crate or another process would.
 pub(crate) async fn change_record(
     state: &dyn StateStore,
     name: &str,

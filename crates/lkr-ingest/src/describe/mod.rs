@@ -50,11 +50,11 @@ pub(crate) async fn describe(inner: &Inner, draft: &mut Draft, task: &Task, repo
             return Ok(Told { warnings, ..Told::default() });
         }
     };
-    let mut notes = Notes::of(inner, task.doc_id, task.input.revision).await?;
+    let mut notes = Notes::of(inner, task.doc_id()?, task.input.revision).await?;
     if task.kind == TaskKind::Replace
-        && let Some(live) = inner.ports.catalog.document(task.doc_id).await?
+        && let Some(live) = inner.ports.catalog.document(task.doc_id()?).await?
     {
-        notes.join(Notes::of(inner, task.doc_id, live.value.revision).await?);
+        notes.join(Notes::of(inner, task.doc_id()?, live.value.revision).await?);
     }
     let work = Work::new(inner, &*model, notes);
     work.sections(draft, task, report).await?;
@@ -186,7 +186,7 @@ impl<'a> Work<'a> {
 
     async fn put(&self, task: &Task, notes: Option<Vec<u8>>) -> Result<()> {
         match notes {
-            Some(notes) => notes::keep(self.inner, task.doc_id, task.input.revision, notes).await,
+            Some(notes) => notes::keep(self.inner, task.doc_id()?, task.input.revision, notes).await,
             None => Ok(()),
         }
     }

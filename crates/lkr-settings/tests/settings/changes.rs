@@ -1,4 +1,4 @@
-//! Changes, resets, entity tags, and what happens alongside.
+//! Changes, resets, entity tags, and writes in the same step.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,8 @@ use lkr_state::{
 };
 
 use crate::support::{
-    fresh, kind, of_base_url, of_key, of_models, of_summarize, of_threshold, over, plugins, sealing_key,
+    base_url_change, key_change, kind_of, models_change, new_settings, open, plugins, sealing_key,
+    summarize_change, threshold_change,
 };
 
 async fn apply(settings: &Settings, change: &SettingsChange) -> Arc<lkr_settings::Snapshot> {
@@ -22,8 +23,8 @@ async fn apply(settings: &Settings, change: &SettingsChange) -> Arc<lkr_settings
 }
 
 #[tokio::test]
-async fn defaults() {
-    let (settings, state) = fresh();
+async fn new_store_has_the_defaults_and_reads_store_nothing() {
+    let (settings, state) = new_settings();
     let now = settings.current().await.unwrap();
     for (name, entry) in now.settings.models.named() {
         assert_eq!((entry.provider, entry.model.as_str(), entry.base_url.as_str()), (None, "", ""), "{name}");
@@ -39,9 +40,9 @@ async fn defaults() {
 }
 
 #[tokio::test]
-async fn a_change_is_merged_at_every_depth() {
-    let (settings, _) = fresh();
-    let first = of_summarize(ModelEntryChange {
+async fn change_is_merged_at_every_depth() {
+    let (settings, _) = new_settings();
+    let first = summarize_change(ModelEntryChange {
         provider: Some(Some(Provider::LocalLlm)),
         model: Some("small".to_owned()),
         base_url: Some("http://localhost:11434/v1".to_owned()),
@@ -55,11 +56,11 @@ async fn a_change_is_merged_at_every_depth() {
 
     let model = ModelEntryChange { model: Some("large".to_owned()), ..Default::default() };
     expected.models.summarize.model = "large".to_owned();
-    assert_eq!(apply(&settings, &of_summarize(model)).await.settings, expected);
+    assert_eq!(apply(&settings, &summarize_change(model)).await.settings, expected);
 
     let rerank = ModelEntryChange { timeout_s: Some(600), ..Default::default() };
     expected.models.rerank.timeout_s = 600;
-    let change = of_models(ModelsChange { rerank: Some(rerank), ..Default::default() });
+    let change = models_change(ModelsChange { rerank: Some(rerank), ..Default::default() });
     assert_eq!(apply(&settings, &change).await.settings, expected);
 
     let ocr = OcrChange { plugin: None, languages: Some(vec!["de".to_owned(), "fr".to_owned()]) };
@@ -77,79 +78,83 @@ async fn a_change_is_merged_at_every_depth() {
 
     let off = ModelEntryChange { provider: Some(None), ..Default::default() };
     expected.models.summarize.provider = None;
-    assert_eq!(apply(&settings, &of_summarize(off)).await.settings, expected);
-    assert_eq!(apply(&settings, &SettingsChange::default()).await.settings, expected, "nothing named");
+    assert_eq!(apply(&settings, &summarize_change(off)).await.settings, expected);
+    assert_eq!(apply(&settings, &SettingsChange::default()).await.settings, expected, "an empty change");
     assert_eq!(settings.current().await.unwrap().settings, expected);
 }
 
 #[tokio::test]
-async fn lesson_26_a_changed_address_clears_the_key() {
+async fn lesson_26_changed_address_clears_the_key() {
     let key_after = async |change: ModelEntryChange| {
-        let (settings, _) = fresh();
-        let with_key = of_base_url("https://a.example", KeyChange::Set("sk-old".into()));
-        apply(&settings, &of_summarize(with_key)).await;
+        let (settings, _) = new_settings();
+        let with_key = base_url_change("https://a.example", KeyChange::Set("sk-old".into()));
+        apply(&settings, &summarize_change(with_key)).await;
         let previewed = settings.preview("summarize", &change).await.unwrap();
-        let after = apply(&settings, &of_summarize(change)).await.settings.models.summarize.clone();
+        let after = apply(&settings, &summarize_change(change)).await.settings.models.summarize.clone();
         assert_eq!(previewed, after, "a preview follows the same rules");
         after.api_key.secret().unwrap().map(|key| key.expose().to_owned())
     };
     let old = Some("sk-old".to_owned());
     let new = Some("sk-new".to_owned());
     assert_eq!(key_after(ModelEntryChange::default()).await, old);
-    assert_eq!(key_after(of_base_url("https://a.example", KeyChange::Keep)).await, old);
-    assert_eq!(key_after(of_base_url("  https://a.example\n", KeyChange::Keep)).await, old, "trimmed");
+    assert_eq!(key_after(base_url_change("https://a.example", KeyChange::Keep)).await, old);
+    assert_eq!(key_after(base_url_change("  https://a.example\n", KeyChange::Keep)).await, old, "trimmed");
     for other in ["https://b.example", "https://a.example/", "http://a.example", "HTTPS://a.example", ""] {
-        assert_eq!(key_after(of_base_url(other, KeyChange::Keep)).await, None, "{other}");
-        assert_eq!(key_after(of_base_url(other, KeyChange::Clear)).await, None, "{other}");
-        assert_eq!(key_after(of_base_url(other, KeyChange::Set("sk-new".into()))).await, new, "{other}");
+        assert_eq!(key_after(base_url_change(other, KeyChange::Keep)).await, None, "{other}");
+        assert_eq!(key_after(base_url_change(other, KeyChange::Clear)).await, None, "{other}");
+        assert_eq!(key_after(base_url_change(other, KeyChange::Set("sk-new".into()))).await, new, "{other}");
     }
-    assert_eq!(key_after(of_key("sk-new")).await, new);
+    assert_eq!(key_after(key_change("sk-new")).await, new);
     let clear = ModelEntryChange { api_key: KeyChange::Clear, ..Default::default() };
     assert_eq!(key_after(clear).await, None);
 }
 
 #[tokio::test]
-async fn a_first_address_clears_a_key_that_was_stored_without_one() {
-    let (settings, _) = fresh();
-    apply(&settings, &of_summarize(of_key("sk-old"))).await;
-    let same = apply(&settings, &of_summarize(of_base_url(" ", KeyChange::Keep))).await;
-    assert!(same.settings.models.summarize.api_key.is_stored(), "empty as before");
-    let moved = apply(&settings, &of_summarize(of_base_url("http://a", KeyChange::Keep))).await;
+async fn first_address_clears_a_key_that_was_stored_without_one() {
+    let (settings, _) = new_settings();
+    apply(&settings, &summarize_change(key_change("sk-old"))).await;
+    let same = apply(&settings, &summarize_change(base_url_change(" ", KeyChange::Keep))).await;
+    assert!(same.settings.models.summarize.api_key.is_stored(), "the address is still empty");
+    let moved = apply(&settings, &summarize_change(base_url_change("http://a", KeyChange::Keep))).await;
     assert!(!moved.settings.models.summarize.api_key.is_stored());
 }
 
 #[tokio::test]
-async fn a_key_of_another_entry_is_not_touched() {
-    let (settings, _) = fresh();
-    let models =
-        ModelsChange { embed: Some(of_key("sk-e")), rerank: Some(of_key("sk-r")), ..Default::default() };
-    apply(&settings, &of_models(models)).await;
-    let embed = Some(of_base_url("http://a", KeyChange::Keep));
-    let after = apply(&settings, &of_models(ModelsChange { embed, ..Default::default() })).await;
+async fn changed_address_keeps_the_keys_of_other_entries() {
+    let (settings, _) = new_settings();
+    let models = ModelsChange {
+        embed: Some(key_change("sk-e")),
+        rerank: Some(key_change("sk-r")),
+        ..Default::default()
+    };
+    apply(&settings, &models_change(models)).await;
+    let embed = Some(base_url_change("http://a", KeyChange::Keep));
+    let after = apply(&settings, &models_change(ModelsChange { embed, ..Default::default() })).await;
     assert_eq!(after.settings.models.embed.api_key, ApiKey::None);
     assert_eq!(after.settings.models.rerank.api_key, ApiKey::Set("sk-r".into()));
 }
 
 #[tokio::test]
-async fn a_preview_stores_nothing() {
-    let (settings, state) = fresh();
-    let entry = settings.preview("embed", &of_key("sk-tried")).await.unwrap();
+async fn preview_stores_nothing_and_refuses_invalid_values() {
+    let (settings, state) = new_settings();
+    let entry = settings.preview("embed", &key_change("sk-tried")).await.unwrap();
     assert_eq!(entry.api_key, ApiKey::Set("sk-tried".into()));
     assert!(state.get("settings").await.unwrap().is_none());
-    let error = settings.preview("other", &of_key("sk-tried")).await.unwrap_err();
+    let error = settings.preview("other", &key_change("sk-tried")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    let expected = "preview settings: models.other is unknown; there are embed, summarize, classify, rerank";
+    let expected =
+        "preview settings: models.other is unknown; allowed are embed, summarize, classify, rerank";
     assert_eq!(error.to_string(), expected);
     let timeout = ModelEntryChange { timeout_s: Some(0), ..Default::default() };
-    assert_eq!(kind(settings.preview("embed", &timeout).await), ErrorKind::Invalid);
+    assert_eq!(kind_of(settings.preview("embed", &timeout).await), ErrorKind::Invalid);
 }
 
 #[tokio::test]
-async fn a_reset_goes_back_to_the_defaults_and_never_to_an_old_tag() {
-    let (settings, state) = fresh();
+async fn reset_restores_the_defaults_with_a_new_etag() {
+    let (settings, state) = new_settings();
     let first = settings.current().await.unwrap();
-    apply(&settings, &of_threshold(9)).await;
-    apply(&settings, &of_summarize(of_key("sk-planted"))).await;
+    apply(&settings, &threshold_change(9)).await;
+    apply(&settings, &summarize_change(key_change("sk-planted"))).await;
     let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(reset.settings, first.settings);
     assert_ne!(reset.etag(), first.etag());
@@ -158,17 +163,21 @@ async fn a_reset_goes_back_to_the_defaults_and_never_to_an_old_tag() {
 }
 
 #[tokio::test]
-async fn etags_change_with_each_change_and_with_the_plugins() {
-    let (settings, state) = fresh();
+async fn etag_changes_with_each_write_and_with_the_plugins() {
+    let (settings, state) = new_settings();
     let mut seen = vec![settings.current().await.unwrap().etag().to_owned()];
     for step in 0..3 {
-        // Also a change that changes nothing has its own.
-        seen.push(apply(&settings, &of_threshold(5)).await.etag().to_owned());
+        // A change to equal values has a new tag too.
+        seen.push(apply(&settings, &threshold_change(5)).await.etag().to_owned());
         seen.push(settings.reset(&IfMatch::Any, vec![]).await.unwrap().etag().to_owned());
-        assert_eq!(settings.current().await.unwrap().etag(), seen[2 * step + 2], "it stays without a change");
+        assert_eq!(
+            settings.current().await.unwrap().etag(),
+            seen[2 * step + 2],
+            "the tag stays without a write"
+        );
     }
-    let same = over(&state).current().await.unwrap().etag().to_owned();
-    assert_eq!(Some(&same), seen.last(), "every process answers the same");
+    let same = open(&state).current().await.unwrap().etag().to_owned();
+    assert_eq!(Some(&same), seen.last(), "every process has the same tag");
     let more = Plugins { html: vec!["html-a".to_owned()], ..plugins() };
     let other = Settings::open(state, sealing_key(), more).unwrap();
     seen.push(other.current().await.unwrap().etag().to_owned());
@@ -180,45 +189,51 @@ async fn etags_change_with_each_change_and_with_the_plugins() {
 }
 
 #[tokio::test]
-async fn if_match_holds_for_the_present_tag_alone() {
-    let (settings, _) = fresh();
+async fn if_match_accepts_only_the_current_tag() {
+    let (settings, _) = new_settings();
     let first = settings.current().await.unwrap().etag().to_owned();
     let tags = |tags: &[&str]| IfMatch::Tags(tags.iter().map(|&tag| tag.to_owned()).collect());
     let weak = format!("W/{first}");
     let bare = first.trim_matches('"');
     for wrong in [tags(&[]), tags(&["\"other\""]), tags(&[&weak]), tags(&[bare]), tags(&["*"])] {
-        assert_eq!(kind(settings.update(&of_threshold(9), &wrong, vec![]).await), ErrorKind::Conflict);
-        assert_eq!(kind(settings.reset(&wrong, vec![]).await), ErrorKind::Conflict);
+        assert_eq!(kind_of(settings.update(&threshold_change(9), &wrong, vec![]).await), ErrorKind::Conflict);
+        assert_eq!(kind_of(settings.reset(&wrong, vec![]).await), ErrorKind::Conflict);
     }
     assert_eq!(settings.current().await.unwrap().etag(), first);
     let right = tags(&["\"other\"", &first]);
-    let after = settings.update(&of_threshold(9), &right, vec![]).await.unwrap();
+    let after = settings.update(&threshold_change(9), &right, vec![]).await.unwrap();
     assert_eq!(after.settings.dedup.simhash_threshold, 9);
-    assert_eq!(kind(settings.update(&of_threshold(8), &right, vec![]).await), ErrorKind::Conflict);
+    assert_eq!(kind_of(settings.update(&threshold_change(8), &right, vec![]).await), ErrorKind::Conflict);
     let now = tags(&[after.etag()]);
     assert_eq!(settings.reset(&now, vec![]).await.unwrap().settings.dedup.simhash_threshold, 3);
 }
 
 #[tokio::test]
-async fn what_goes_alongside_is_written_with_the_change_or_not_at_all() {
-    let (settings, state) = fresh();
+async fn alongside_writes_are_applied_with_the_change_or_not_at_all() {
+    let (settings, state) = new_settings();
     let alongside =
         |entry: &str| vec![Write::put(entry, Expect::Absent, "who"), Write::increment("generation")];
-    settings.update(&of_threshold(9), &IfMatch::Any, alongside("audit/1")).await.unwrap();
+    settings.update(&threshold_change(9), &IfMatch::Any, alongside("audit/1")).await.unwrap();
     settings.reset(&IfMatch::Any, alongside("audit/2")).await.unwrap();
     assert!(state.get("audit/1").await.unwrap().is_some() && state.get("audit/2").await.unwrap().is_some());
     assert_eq!(state.counter("generation").await.unwrap(), 2);
 
     let stale = IfMatch::Tags(vec!["\"stale\"".to_owned()]);
     let refused = [
-        (ErrorKind::Invalid, settings.update(&of_threshold(65), &IfMatch::Any, alongside("audit/3")).await),
-        (ErrorKind::Conflict, settings.update(&of_threshold(9), &stale, alongside("audit/3")).await),
+        (
+            ErrorKind::Invalid,
+            settings.update(&threshold_change(65), &IfMatch::Any, alongside("audit/3")).await,
+        ),
+        (ErrorKind::Conflict, settings.update(&threshold_change(9), &stale, alongside("audit/3")).await),
         (ErrorKind::Conflict, settings.reset(&stale, alongside("audit/3")).await),
-        (ErrorKind::Conflict, settings.update(&of_threshold(9), &IfMatch::Any, alongside("audit/1")).await),
+        (
+            ErrorKind::Conflict,
+            settings.update(&threshold_change(9), &IfMatch::Any, alongside("audit/1")).await,
+        ),
         (ErrorKind::Conflict, settings.reset(&IfMatch::Any, alongside("audit/1")).await),
     ];
     for (expected, result) in refused {
-        assert_eq!(kind(result), expected);
+        assert_eq!(kind_of(result), expected);
     }
     assert!(state.get("audit/3").await.unwrap().is_none());
     assert_eq!(state.counter("generation").await.unwrap(), 2);
@@ -226,63 +241,63 @@ async fn what_goes_alongside_is_written_with_the_change_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn the_other_process_sees_a_change_at_once() {
-    let (one, state) = fresh();
-    let other = over(&state);
+async fn other_process_sees_a_change_at_once() {
+    let (one, state) = new_settings();
+    let other = open(&state);
     other.current().await.unwrap();
-    let changed = apply(&one, &of_threshold(9)).await;
+    let changed = apply(&one, &threshold_change(9)).await;
     let seen = other.current().await.unwrap();
     assert_eq!((seen.etag(), &seen.settings), (changed.etag(), &changed.settings));
 }
 
 #[tokio::test]
-async fn a_record_is_decoded_once_per_version() {
-    let (settings, _) = fresh();
+async fn record_is_decoded_once_per_version() {
+    let (settings, _) = new_settings();
     let first = settings.current().await.unwrap();
     assert!(Arc::ptr_eq(&first, &settings.clone().current().await.unwrap()));
-    let second = apply(&settings, &of_threshold(9)).await;
+    let second = apply(&settings, &threshold_change(9)).await;
     assert!(!Arc::ptr_eq(&first, &second));
     assert!(Arc::ptr_eq(&second, &settings.current().await.unwrap()));
-    assert_eq!(first.settings.dedup.simhash_threshold, 3, "a request in flight keeps what it has");
+    assert_eq!(first.settings.dedup.simhash_threshold, 3, "a request in flight keeps its snapshot");
 }
 
 #[tokio::test]
-async fn subscribers_are_told_of_what_is_seen() {
-    let (settings, state) = fresh();
+async fn subscribers_are_notified_of_new_versions() {
+    let (settings, state) = new_settings();
     let mut versions = settings.subscribe();
     settings.current().await.unwrap();
     assert!(!versions.has_changed().unwrap());
-    apply(&settings, &of_threshold(9)).await;
+    apply(&settings, &threshold_change(9)).await;
     assert!(versions.has_changed().unwrap());
     let seen = *versions.borrow_and_update();
     settings.current().await.unwrap();
     assert!(!versions.has_changed().unwrap());
-    apply(&over(&state), &of_threshold(8)).await;
+    apply(&open(&state), &threshold_change(8)).await;
     settings.current().await.unwrap();
     assert!(versions.has_changed().unwrap() && *versions.borrow() > seen);
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_gone_gives_way_to_the_default_and_stays_stored() {
-    let (settings, state) = fresh();
+async fn removed_plugin_falls_back_to_the_default_and_stays_stored() {
+    let (settings, state) = new_settings();
     let pdf = PluginChange { plugin: Some("pdf-b".to_owned()) };
     let parsers = ParsersChange { pdf: Some(pdf), ..Default::default() };
     apply(&settings, &SettingsChange { parsers: Some(parsers), ..Default::default() }).await;
     let fewer = Plugins { pdf: vec!["pdf-a".to_owned()], ..plugins() };
     let without = Settings::open(Arc::clone(&state), sealing_key(), fewer).unwrap();
     assert_eq!(without.current().await.unwrap().settings.parsers.pdf.plugin, "pdf-a");
-    apply(&without, &of_threshold(9)).await;
+    apply(&without, &threshold_change(9)).await;
     let back = settings.current().await.unwrap();
     assert_eq!(back.settings.parsers.pdf.plugin, "pdf-b");
     assert_eq!(back.settings.dedup.simhash_threshold, 9);
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_told_and_a_reset_mends_it() {
-    let (settings, state) = fresh();
+async fn damaged_record_is_an_error_until_a_reset() {
+    let (settings, state) = new_settings();
     state.apply(vec![Write::put("settings", Expect::Any, "{\"v\":\"1\",\"sk-planted")]).await.unwrap();
-    assert_eq!(kind(settings.current().await), ErrorKind::Corrupt);
-    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
+    assert_eq!(kind_of(settings.current().await), ErrorKind::Corrupt);
+    let error = settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(!format!("{error} {error:?}").contains("planted"));
     let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
@@ -291,7 +306,7 @@ async fn a_damaged_record_is_told_and_a_reset_mends_it() {
 }
 
 #[tokio::test]
-async fn what_the_store_cannot_do() {
+async fn store_errors_keep_their_kind_and_change_nothing() {
     let kinds = [
         (StateErrorKind::Unavailable, ErrorKind::Unavailable),
         (StateErrorKind::Corrupt, ErrorKind::Corrupt),
@@ -302,21 +317,21 @@ async fn what_the_store_cannot_do() {
             let inner: Arc<dyn StateStore> = Arc::new(MemoryState::new());
             let state = FailingState::new(Arc::clone(&inner), move |op| (op == failing).then_some(theirs));
             let state: Arc<dyn StateStore> = Arc::new(state);
-            let settings = over(&state);
-            assert_eq!(kind(settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await), ours);
-            assert_eq!(kind(settings.reset(&IfMatch::Any, vec![]).await), ours);
+            let settings = open(&state);
+            assert_eq!(kind_of(settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await), ours);
+            assert_eq!(kind_of(settings.reset(&IfMatch::Any, vec![]).await), ours);
             assert!(inner.get("settings").await.unwrap().is_none());
             if failing == "get_many" {
-                assert_eq!(kind(settings.current().await), ours);
-                assert_eq!(kind(settings.derive(|_| ()).get().await), ours);
-                assert_eq!(kind(settings.preview("embed", &ModelEntryChange::default()).await), ours);
+                assert_eq!(kind_of(settings.current().await), ours);
+                assert_eq!(kind_of(settings.derive(|_| ()).get().await), ours);
+                assert_eq!(kind_of(settings.preview("embed", &ModelEntryChange::default()).await), ours);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_change_that_cannot_be_read_back_is_done() {
+async fn change_that_cannot_be_read_back_is_stored() {
     let inner: Arc<dyn StateStore> = Arc::new(MemoryState::new());
     let reads = AtomicUsize::new(0);
     let state = FailingState::new(Arc::clone(&inner), move |operation| {
@@ -324,8 +339,8 @@ async fn a_change_that_cannot_be_read_back_is_done() {
         second.then_some(StateErrorKind::Unavailable)
     });
     let state: Arc<dyn StateStore> = Arc::new(state);
-    let settings = over(&state);
-    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
+    let settings = open(&state);
+    let error = settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Unavailable && error.is_retryable());
     assert_eq!(settings.current().await.unwrap().settings.dedup.simhash_threshold, 9);
 }

@@ -1,4 +1,4 @@
-//! What is refused, in which words, and that nothing changes then.
+//! Refused values: the messages, and that nothing is stored.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use lkr_settings::{
 use lkr_state::{MemoryState, StateStore, StateStoreExt};
 
 use crate::support::{
-    fresh, kind, of_base_url, of_key, of_summarize, of_threshold, over, plugins as plugins_here, sealing_key,
+    base_url_change, key_change, kind_of, new_settings, open, plugins as built_in_plugins, sealing_key,
+    summarize_change, threshold_change,
 };
 
-/// The reason for which `change` is refused.
+/// The message of the refusal of `change`.
 async fn refusal(change: SettingsChange) -> String {
-    let (settings, state) = fresh();
+    let (settings, state) = new_settings();
     let error = settings.update(&change, &IfMatch::Any, vec![]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(state.get("settings").await.unwrap().is_none(), "nothing was stored");
@@ -24,21 +25,21 @@ async fn refusal(change: SettingsChange) -> String {
 }
 
 async fn is_allowed(change: SettingsChange) {
-    let (settings, _) = fresh();
+    let (settings, _) = new_settings();
     let result = settings.update(&change, &IfMatch::Any, vec![]).await;
     assert!(result.is_ok(), "{change:?}: {result:?}");
 }
 
 fn model(model: impl Into<String>) -> SettingsChange {
-    of_summarize(ModelEntryChange { model: Some(model.into()), ..Default::default() })
+    summarize_change(ModelEntryChange { model: Some(model.into()), ..Default::default() })
 }
 
 fn timeout(timeout_s: u32) -> SettingsChange {
-    of_summarize(ModelEntryChange { timeout_s: Some(timeout_s), ..Default::default() })
+    summarize_change(ModelEntryChange { timeout_s: Some(timeout_s), ..Default::default() })
 }
 
 fn base_url(text: &str) -> SettingsChange {
-    of_summarize(of_base_url(text, KeyChange::Keep))
+    summarize_change(base_url_change(text, KeyChange::Keep))
 }
 
 fn parsers(parsers: ParsersChange) -> SettingsChange {
@@ -51,7 +52,7 @@ fn languages(codes: &[&str]) -> SettingsChange {
 }
 
 #[tokio::test]
-async fn plugins() {
+async fn plugins_that_are_not_built_in_are_refused() {
     let one = |plugin: &str| Some(PluginChange { plugin: Some(plugin.to_owned()) });
     let pdf = refusal(parsers(ParsersChange { pdf: one("other"), ..Default::default() })).await;
     assert_eq!(pdf, "parsers.pdf.plugin is \"other\"; built in: pdf-a, pdf-b");
@@ -66,24 +67,24 @@ async fn plugins() {
 }
 
 #[tokio::test]
-async fn numbers() {
-    assert_eq!(refusal(of_threshold(65)).await, "dedup.simhash_threshold is 65; allowed is 0 to 64");
+async fn numbers_out_of_range_are_refused() {
+    assert_eq!(refusal(threshold_change(65)).await, "dedup.simhash_threshold is 65; allowed is 0 to 64");
     let expected = "models.summarize.timeout_s is 0; allowed is 1 to 600";
     assert_eq!(refusal(timeout(0)).await, expected);
     assert_eq!(refusal(timeout(601)).await, expected.replace("is 0", "is 601"));
     let context =
-        |tokens| of_summarize(ModelEntryChange { context_tokens: Some(tokens), ..Default::default() });
+        |tokens| summarize_change(ModelEntryChange { context_tokens: Some(tokens), ..Default::default() });
     let expected = "models.summarize.context_tokens is 999; allowed is 1000 to 1000000";
     assert_eq!(refusal(context(999)).await, expected);
     assert_eq!(refusal(context(1_000_001)).await, expected.replace("999;", "1000001;"));
     is_allowed(context(1_000_000)).await;
-    for allowed in [of_threshold(0), of_threshold(64), timeout(1), timeout(600)] {
+    for allowed in [threshold_change(0), threshold_change(64), timeout(1), timeout(600)] {
         is_allowed(allowed).await;
     }
 }
 
 #[tokio::test]
-async fn languages_of_ocr() {
+async fn unknown_ocr_languages_are_refused() {
     let path = "parsers.ocr.languages";
     let codes = "allowed are the two-letter codes of ISO 639-1";
     assert_eq!(refusal(languages(&[])).await, format!("{path} has 0 entries; allowed are 1 to 10"));
@@ -95,10 +96,11 @@ async fn languages_of_ocr() {
 }
 
 #[tokio::test]
-async fn languages_that_are_not_installed() {
-    let here = Plugins { ocr_languages: Some(vec!["de".to_owned(), "en".to_owned()]), ..plugins_here() };
-    let (state, key) = (fresh().1, sealing_key());
-    let settings = Settings::open(Arc::clone(&state), key, here).unwrap();
+async fn ocr_languages_not_installed_are_refused_when_changed() {
+    let installed =
+        Plugins { ocr_languages: Some(vec!["de".to_owned(), "en".to_owned()]), ..built_in_plugins() };
+    let (state, key) = (new_settings().1, sealing_key());
+    let settings = Settings::open(Arc::clone(&state), key, installed).unwrap();
     let update = async |plugin: Option<&str>, codes: &[&str]| {
         let languages = codes.iter().map(|&code| code.to_owned()).collect();
         let languages = Some(languages).filter(|_| !codes.is_empty());
@@ -107,9 +109,9 @@ async fn languages_that_are_not_installed() {
         let updated = settings.update(&change, &IfMatch::Any, vec![]).await;
         updated.map(|after| after.settings.parsers.ocr.languages.join(" ")).map_err(|error| error.to_string())
     };
-    let refused = "change settings: parsers.ocr.languages has fr, it, of which ocr-b has nothing installed; \
-        installed: de, en";
-    // Nothing reads pictures yet, so nothing is missing.
+    let refused =
+        "change settings: parsers.ocr.languages has fr, it, not installed for ocr-b; installed: de, en";
+    // OCR is off, so no language is missing.
     assert_eq!(update(None, &["fr", "en", "it"]).await.unwrap(), "fr en it");
     assert_eq!(update(Some("ocr-b"), &[]).await.unwrap_err(), refused);
     assert_eq!(update(Some("ocr-b"), &["it", "fr"]).await.unwrap_err(), refused.replace("fr, it", "it, fr"));
@@ -117,17 +119,17 @@ async fn languages_that_are_not_installed() {
     assert_eq!(update(None, &["fr", "de", "it"]).await.unwrap_err(), refused);
     assert_eq!(update(None, &["de"]).await.unwrap(), "de");
     assert_eq!(update(Some("none"), &["fr"]).await.unwrap(), "fr");
-    // What another program stored, or was installed once, stands in nobody's way.
-    let elsewhere = over(&state);
+    // Stored languages that are not installed do not block other changes.
+    let elsewhere = open(&state);
     let ocr = Some(OcrChange { plugin: Some("ocr-b".to_owned()), languages: None });
     let change = parsers(ParsersChange { ocr, ..Default::default() });
     elsewhere.update(&change, &IfMatch::Any, vec![]).await.unwrap();
-    settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap();
+    settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(settings.current().await.unwrap().settings.parsers.ocr.languages, ["fr"]);
 }
 
 #[tokio::test]
-async fn model_names() {
+async fn model_names_too_long_or_with_control_characters_are_refused() {
     let long = refusal(model("x".repeat(201))).await;
     assert_eq!(long, "models.summarize.model has 201 characters; allowed are 200");
     let control = refusal(model("a\u{7f}b")).await;
@@ -138,7 +140,7 @@ async fn model_names() {
 }
 
 #[tokio::test]
-async fn addresses() {
+async fn malformed_addresses_are_refused() {
     let long = format!("http://h/{}", "x".repeat(2040));
     is_allowed(base_url(&long[..2048])).await;
     let refused = refusal(base_url(&long)).await;
@@ -181,19 +183,20 @@ async fn addresses() {
 }
 
 #[tokio::test]
-async fn lesson_26_addresses_must_pass_a_check_that_is_given() {
+async fn lesson_26_addresses_must_pass_the_given_check() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
     let check = |address: &str| match address.contains("forbidden") {
         true => Err("is forbidden".to_owned()),
         false => Ok(()),
     };
-    let settings = Settings::open_checking(state, sealing_key(), plugins_here(), Arc::new(check)).unwrap();
-    let entry = |address| of_base_url(address, KeyChange::Keep);
-    let change = |address| of_summarize(entry(address));
+    let settings =
+        Settings::open_checking(state, sealing_key(), built_in_plugins(), Arc::new(check)).unwrap();
+    let entry = |address| base_url_change(address, KeyChange::Keep);
+    let change = |address| summarize_change(entry(address));
     for address in ["http://forbidden/v1", " http://forbidden/v1 "] {
         let error = settings.update(&change(address), &IfMatch::Any, vec![]).await.unwrap_err();
         assert_eq!(error.to_string(), "change settings: models.summarize.base_url is forbidden");
-        assert_eq!(kind(settings.preview("rerank", &entry(address)).await), ErrorKind::Invalid);
+        assert_eq!(kind_of(settings.preview("rerank", &entry(address)).await), ErrorKind::Invalid);
     }
     for address in ["http://allowed/v1", ""] {
         settings.update(&change(address), &IfMatch::Any, vec![]).await.unwrap();
@@ -201,7 +204,7 @@ async fn lesson_26_addresses_must_pass_a_check_that_is_given() {
 }
 
 #[tokio::test]
-async fn addresses_that_may_hold_a_secret_are_not_repeated() {
+async fn messages_do_not_quote_addresses_with_secrets() {
     for (wrong, reason) in [
         ("http://user:planted@h", "user info"),
         ("http://planted@h/x", "user info"),
@@ -228,24 +231,24 @@ async fn addresses_that_may_hold_a_secret_are_not_repeated() {
 }
 
 #[tokio::test]
-async fn keys_are_checked_and_never_repeated() {
+async fn invalid_keys_are_refused_without_quoting_them() {
     let long = "planted".repeat(600);
     for wrong in ["", " ", " planted", "planted ", "plan ted", "planted\n", "plantéd", "\u{7f}planted", &long]
     {
-        let refused = refusal(of_summarize(of_key(wrong))).await;
+        let refused = refusal(summarize_change(key_change(wrong))).await;
         assert_eq!(refused, "models.summarize.api_key is not 1 to 4096 visible ASCII characters");
     }
-    let mask = refusal(of_summarize(of_key("********"))).await;
-    assert_eq!(mask, "models.summarize.api_key is the mask that stands for a stored key");
+    let mask = refusal(summarize_change(key_change("********"))).await;
+    assert_eq!(mask, "models.summarize.api_key is the mask that responses show for a stored key");
     for allowed in ["x", "sk-!~\"'{}", &long[..4096]] {
-        is_allowed(of_summarize(of_key(allowed))).await;
+        is_allowed(summarize_change(key_change(allowed))).await;
     }
 }
 
 #[tokio::test]
-async fn a_change_with_one_wrong_value_does_nothing() {
-    let mut change = of_summarize(of_key("sk-planted"));
-    change.dedup = of_threshold(65).dedup;
+async fn change_with_one_invalid_value_stores_nothing() {
+    let mut change = summarize_change(key_change("sk-planted"));
+    change.dedup = threshold_change(65).dedup;
     let refused = refusal(change).await;
     assert!(refused.starts_with("dedup.simhash_threshold"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! What is built from the settings: when, how often, and when it goes.
+//! Values derived from the settings: when they are built, how often, and when they are dropped.
 
 use std::{
     sync::{
@@ -11,25 +11,25 @@ use std::{
 
 use lkr_settings::{Derived, IfMatch, RuntimeSettings, Settings};
 
-use crate::support::{fresh, of_threshold, over};
+use crate::support::{new_settings, open, threshold_change};
 
-/// How many were built and how many are gone.
+/// How many values were built and how many were dropped.
 #[derive(Default)]
 struct Counts {
     built: AtomicUsize,
     dropped: AtomicUsize,
 }
 
-/// What is built in the tests: it remembers a setting.
-struct Fake {
+/// A derived value that remembers a setting.
+struct FakeClient {
     threshold: u8,
     counts: Arc<Counts>,
 }
 
 impl Counts {
-    fn build(self: &Arc<Self>, settings: &RuntimeSettings) -> Fake {
+    fn build(self: &Arc<Self>, settings: &RuntimeSettings) -> FakeClient {
         self.built.fetch_add(1, Ordering::SeqCst);
-        Fake { threshold: settings.dedup.simhash_threshold, counts: Arc::clone(self) }
+        FakeClient { threshold: settings.dedup.simhash_threshold, counts: Arc::clone(self) }
     }
 
     fn both(&self) -> (usize, usize) {
@@ -37,13 +37,13 @@ impl Counts {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeClient {
     fn drop(&mut self) {
         self.counts.dropped.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-fn counted(settings: &Settings) -> (Derived<Fake>, Arc<Counts>) {
+fn derive_counted(settings: &Settings) -> (Derived<FakeClient>, Arc<Counts>) {
     let counts = Arc::new(Counts::default());
     let derived = settings.derive({
         let counts = Arc::clone(&counts);
@@ -53,13 +53,13 @@ fn counted(settings: &Settings) -> (Derived<Fake>, Arc<Counts>) {
 }
 
 async fn set(settings: &Settings, threshold: u8) {
-    settings.update(&of_threshold(threshold), &IfMatch::Any, vec![]).await.unwrap();
+    settings.update(&threshold_change(threshold), &IfMatch::Any, vec![]).await.unwrap();
 }
 
 #[tokio::test]
-async fn built_when_first_asked_for_and_once() {
-    let (settings, _) = fresh();
-    let (derived, counts) = counted(&settings);
+async fn value_is_built_once_at_the_first_call() {
+    let (settings, _) = new_settings();
+    let (derived, counts) = derive_counted(&settings);
     assert_eq!(counts.both(), (0, 0));
     let first = derived.get().await.unwrap();
     for _ in 0..10 {
@@ -69,26 +69,26 @@ async fn built_when_first_asked_for_and_once() {
 }
 
 #[tokio::test]
-async fn a_change_drops_it_at_once() {
-    let (settings, _) = fresh();
-    let (derived, counts) = counted(&settings);
-    let (idle, idle_counts) = counted(&settings);
+async fn change_drops_the_value_at_once() {
+    let (settings, _) = new_settings();
+    let (derived, counts) = derive_counted(&settings);
+    let (idle, idle_counts) = derive_counted(&settings);
     drop(derived.get().await.unwrap());
     set(&settings, 9).await;
-    assert_eq!(counts.both(), (1, 1), "dropped, and not built before it is asked for");
+    assert_eq!(counts.both(), (1, 1), "the old value is dropped, the new one is built on demand");
     assert_eq!(derived.get().await.unwrap().threshold, 9);
     settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(counts.both(), (2, 2));
     assert_eq!(derived.get().await.unwrap().threshold, 3);
     assert_eq!((counts.both(), idle_counts.both()), ((3, 2), (0, 0)));
     drop((derived, idle));
-    assert_eq!(counts.both(), (3, 3), "nothing else holds it");
+    assert_eq!(counts.both(), (3, 3), "no other reference is left");
 }
 
 #[tokio::test]
-async fn a_request_in_flight_keeps_the_old_one_and_later_ones_get_the_new() {
-    let (settings, _) = fresh();
-    let (derived, counts) = counted(&settings);
+async fn change_leaves_held_values_alive_and_later_calls_get_the_new_one() {
+    let (settings, _) = new_settings();
+    let (derived, counts) = derive_counted(&settings);
     let before = derived.get().await.unwrap();
     set(&settings, 9).await;
     let after = derived.get().await.unwrap();
@@ -99,36 +99,36 @@ async fn a_request_in_flight_keeps_the_old_one_and_later_ones_get_the_new() {
 }
 
 #[tokio::test]
-async fn a_refused_change_drops_nothing() {
-    let (settings, _) = fresh();
-    let (derived, counts) = counted(&settings);
+async fn refused_change_keeps_the_value() {
+    let (settings, _) = new_settings();
+    let (derived, counts) = derive_counted(&settings);
     derived.get().await.unwrap();
-    assert!(settings.update(&of_threshold(65), &IfMatch::Any, vec![]).await.is_err());
+    assert!(settings.update(&threshold_change(65), &IfMatch::Any, vec![]).await.is_err());
     let stale = IfMatch::Tags(vec![]);
-    assert!(settings.update(&of_threshold(9), &stale, vec![]).await.is_err());
+    assert!(settings.update(&threshold_change(9), &stale, vec![]).await.is_err());
     assert!(settings.reset(&stale, vec![]).await.is_err());
     derived.get().await.unwrap();
     assert_eq!(counts.both(), (1, 0));
 }
 
 #[tokio::test]
-async fn a_change_of_another_process_is_seen_at_the_next_call() {
-    let (settings, state) = fresh();
-    let (derived, counts) = counted(&settings);
+async fn change_by_another_process_is_seen_at_the_next_call() {
+    let (settings, state) = new_settings();
+    let (derived, counts) = derive_counted(&settings);
     derived.get().await.unwrap();
-    set(&over(&state), 9).await;
+    set(&open(&state), 9).await;
     assert_eq!(derived.get().await.unwrap().threshold, 9);
     assert_eq!(counts.both(), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_callers_at_once_build_one() {
-    let (settings, _) = fresh();
+async fn concurrent_callers_build_one_value() {
+    let (settings, _) = new_settings();
     let counts = Arc::new(Counts::default());
     let derived = settings.derive({
         let counts = Arc::clone(&counts);
         move |settings| {
-            // Long enough for the others to come meanwhile.
+            // Long enough for the other callers to arrive.
             std::thread::sleep(Duration::from_millis(20));
             counts.build(settings)
         }
@@ -149,8 +149,8 @@ async fn many_callers_at_once_build_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_a_change_makes_old_while_it_is_built_is_not_held() {
-    let (settings, _) = fresh();
+async fn value_outdated_during_its_build_is_not_cached() {
+    let (settings, _) = new_settings();
     let counts = Arc::new(Counts::default());
     let (begun, building) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
@@ -158,7 +158,7 @@ async fn what_a_change_makes_old_while_it_is_built_is_not_held() {
     let derived = settings.derive({
         let counts = Arc::clone(&counts);
         move |settings| {
-            // Only the first one is waited for.
+            // The test receives only the first message.
             let _ = begun.send(());
             gate.lock().unwrap().recv().unwrap();
             counts.build(settings)
@@ -171,15 +171,15 @@ async fn what_a_change_makes_old_while_it_is_built_is_not_held() {
     tokio::task::spawn_blocking(move || building.recv().unwrap()).await.unwrap();
     set(&settings, 9).await;
     go.send(()).unwrap();
-    assert_eq!(caller.await.unwrap(), 3, "it was asked for before the change");
+    assert_eq!(caller.await.unwrap(), 3, "the call began before the change");
     assert_eq!(counts.both(), (1, 1));
     go.send(()).unwrap();
     assert_eq!(derived.get().await.unwrap().threshold, 9);
 }
 
 #[tokio::test]
-async fn a_build_that_fails_is_kept_as_any_other() {
-    let (settings, _) = fresh();
+async fn failed_build_is_cached_like_a_value() {
+    let (settings, _) = new_settings();
     let derived = settings.derive(|settings| match settings.dedup.simhash_threshold {
         9 => Ok("client"),
         _ => Err("no such client"),

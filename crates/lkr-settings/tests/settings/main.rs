@@ -1,4 +1,4 @@
-//! The settings over a store in memory.
+//! The settings on a store in memory.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

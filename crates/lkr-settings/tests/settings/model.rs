@@ -1,4 +1,4 @@
-//! Any sequence of changes against a simple model: a table of paths and texts.
+//! Random sequences of changes against a reference model: a table of paths and texts.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use lkr_settings::{
 use lkr_state::{MemoryState, StateStore};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use crate::support::over;
+use crate::support::open;
 
 type Table = BTreeMap<&'static str, String>;
 
@@ -17,11 +17,11 @@ type Table = BTreeMap<&'static str, String>;
 enum Step {
     Update(Box<SettingsChange>),
     Reset,
-    /// The process starts anew.
+    /// The process restarts.
     Reopen,
 }
 
-/// Two entries are as good as four, and collide more often.
+/// Two of the four entries, so that changes meet the same entry more often.
 fn models() -> impl Strategy<Value = ModelsChange> {
     (option::of(entry()), option::of(entry())).prop_map(|(embed, rerank)| ModelsChange {
         embed,
@@ -110,7 +110,7 @@ fn table(settings: &RuntimeSettings) -> Table {
     ])
 }
 
-/// The table after `change`; `None` where it is not allowed.
+/// The table after `change`; `None` if it is not allowed.
 fn after(before: &Table, change: &SettingsChange) -> Option<Table> {
     let mut table = before.clone();
     let models = change.models.clone().unwrap_or_default();
@@ -186,7 +186,7 @@ fn put(table: &mut Table, path: &'static str, value: Option<String>) {
 
 async fn run(steps: Vec<Step>) {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
-    let mut settings: Settings = over(&state);
+    let mut settings: Settings = open(&state);
     let defaults = table(&settings.current().await.unwrap().settings);
     let mut expected = defaults.clone();
     for step in steps {
@@ -196,7 +196,7 @@ async fn run(steps: Vec<Step>) {
                 let result = settings.update(&change, &IfMatch::Any, vec![]).await;
                 let allowed = after(&expected, &change);
                 assert_eq!(result.is_ok(), allowed.is_some(), "{change:?}");
-                // What names nothing is no change.
+                // An empty change keeps the tag.
                 let changes = allowed.is_some() && !change.is_empty();
                 assert_eq!(result.is_ok_and(|new| new.etag() != etag), changes, "{change:?}");
                 expected = allowed.unwrap_or(expected);
@@ -205,7 +205,7 @@ async fn run(steps: Vec<Step>) {
                 assert_ne!(settings.reset(&IfMatch::Any, vec![]).await.unwrap().etag(), etag);
                 expected = defaults.clone();
             }
-            Step::Reopen => settings = over(&state),
+            Step::Reopen => settings = open(&state),
         }
         assert_eq!(table(&settings.current().await.unwrap().settings), expected);
     }
@@ -213,7 +213,7 @@ async fn run(steps: Vec<Step>) {
 
 proptest! {
     #[test]
-    fn any_sequence_of_changes_equals_the_table(steps in vec(step(), 1..24)) {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(steps));
+    fn random_changes_equal_the_reference_model(steps in vec(step(), 1..24)) {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(run(steps));
     }
 }

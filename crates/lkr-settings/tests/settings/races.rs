@@ -1,11 +1,11 @@
-//! Changes at the same time.
+//! Concurrent changes.
 
 use lkr_settings::{ErrorKind, IfMatch, ModelEntryChange, ModelsChange, PerModel, Settings, SettingsChange};
 use lkr_state::{StateStoreExt, Write};
 
-use crate::support::{fresh, kind, of_models, of_threshold, over, overtaken};
+use crate::support::{kind_of, models_change, new_settings, open, threshold_change, with_conflicts};
 
-/// The change of one field of one of the entries.
+/// A change of one field of one entry.
 fn one_field(entry: usize, field: usize) -> SettingsChange {
     let text = Some(format!("http://h/{entry}"));
     let change = match field {
@@ -16,7 +16,7 @@ fn one_field(entry: usize, field: usize) -> SettingsChange {
     let mut models = ModelsChange::default();
     *[&mut models.embed, &mut models.summarize, &mut models.classify, &mut models.rerank][entry] =
         Some(change);
-    of_models(models)
+    models_change(models)
 }
 
 async fn all_at_once(handle: impl Fn() -> Settings) {
@@ -43,33 +43,35 @@ async fn all_at_once(handle: impl Fn() -> Settings) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_changes_in_one_process_none_is_lost() {
+async fn concurrent_changes_in_one_process_are_all_applied() {
     for _ in 0..20 {
-        let (settings, state) = fresh();
+        let (settings, state) = new_settings();
         all_at_once(|| settings.clone()).await;
         assert_eq!(state.counter("generation").await.unwrap(), 12);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_changes_in_many_processes_none_is_lost() {
+async fn concurrent_changes_in_many_processes_are_all_applied() {
     for _ in 0..20 {
-        let (_, state) = fresh();
-        all_at_once(|| over(&state)).await;
+        let (_, state) = new_settings();
+        all_at_once(|| open(&state)).await;
         assert_eq!(state.counter("generation").await.unwrap(), 12);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_changes_with_the_same_tag_exactly_one_wins() {
+async fn concurrent_changes_with_the_same_tag_exactly_one_wins() {
     for _ in 0..20 {
-        let (settings, state) = fresh();
+        let (settings, state) = new_settings();
         let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
         let tasks: Vec<_> = (10..20)
             .map(|threshold| {
-                let (settings, seen) = (over(&state), seen.clone());
+                let (settings, seen) = (open(&state), seen.clone());
                 let alongside = vec![Write::increment("generation")];
-                tokio::spawn(async move { settings.update(&of_threshold(threshold), &seen, alongside).await })
+                tokio::spawn(
+                    async move { settings.update(&threshold_change(threshold), &seen, alongside).await },
+                )
             })
             .collect();
         let mut winners = vec![];
@@ -86,21 +88,21 @@ async fn of_many_changes_with_the_same_tag_exactly_one_wins() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_overtaken_is_done_over_the_other() {
-    let (settings, state) = overtaken(1, one_field(0, 0));
-    settings.update(&of_threshold(9), &IfMatch::Any, vec![Write::increment("generation")]).await.unwrap();
-    let now = over(&state).current().await.unwrap();
+async fn change_after_a_conflict_is_merged_into_the_other_change() {
+    let (settings, state) = with_conflicts(1, one_field(0, 0));
+    settings.update(&threshold_change(9), &IfMatch::Any, vec![Write::increment("generation")]).await.unwrap();
+    let now = open(&state).current().await.unwrap();
     assert_eq!(now.settings.dedup.simhash_threshold, 9);
     assert_eq!(now.settings.models.embed.model, "http://h/0");
     assert_eq!(state.counter("generation").await.unwrap(), 1);
 }
 
 #[tokio::test]
-async fn a_change_with_a_tag_that_is_overtaken_is_refused() {
-    let (settings, state) = overtaken(1, one_field(0, 0));
+async fn change_with_a_tag_after_a_conflict_is_refused() {
+    let (settings, state) = with_conflicts(1, one_field(0, 0));
     let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
     let alongside = vec![Write::increment("generation")];
-    assert_eq!(kind(settings.update(&of_threshold(9), &seen, alongside).await), ErrorKind::Conflict);
+    assert_eq!(kind_of(settings.update(&threshold_change(9), &seen, alongside).await), ErrorKind::Conflict);
     let now = settings.current().await.unwrap();
     assert_eq!(now.settings.dedup.simhash_threshold, 3);
     assert_eq!(now.settings.models.embed.model, "http://h/0");
@@ -108,21 +110,21 @@ async fn a_change_with_a_tag_that_is_overtaken_is_refused() {
 }
 
 #[tokio::test]
-async fn a_reset_that_is_overtaken_resets_the_other_change_too() {
-    let (settings, _) = overtaken(1, one_field(0, 0));
+async fn reset_after_a_conflict_resets_the_other_change_too() {
+    let (settings, _) = with_conflicts(1, one_field(0, 0));
     let reset = settings.reset(&IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(reset.settings.models.embed.model, "");
-    let (settings, _) = overtaken(1, one_field(0, 0));
+    let (settings, _) = with_conflicts(1, one_field(0, 0));
     let seen = IfMatch::Tags(vec![settings.current().await.unwrap().etag().to_owned()]);
-    assert_eq!(kind(settings.reset(&seen, vec![]).await), ErrorKind::Conflict);
+    assert_eq!(kind_of(settings.reset(&seen, vec![]).await), ErrorKind::Conflict);
 }
 
 #[tokio::test]
-async fn a_change_is_given_up_that_is_overtaken_again_and_again() {
-    let (settings, _) = overtaken(8, one_field(0, 0));
-    assert!(settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.is_ok());
-    let (settings, _) = overtaken(usize::MAX, one_field(0, 0));
-    let error = settings.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap_err();
-    assert!(error.kind() == ErrorKind::Unavailable && error.is_retryable(), "{error}");
+async fn change_with_endless_conflicts_ends_as_contention() {
+    let (settings, _) = with_conflicts(8, one_field(0, 0));
+    assert!(settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await.is_ok());
+    let (settings, _) = with_conflicts(usize::MAX, one_field(0, 0));
+    let error = settings.update(&threshold_change(9), &IfMatch::Any, vec![]).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Contention && error.is_retryable(), "{error}");
     assert_eq!(settings.current().await.unwrap().settings.dedup.simhash_threshold, 3);
 }

@@ -1,13 +1,13 @@
-//! The schema against the settings that it tells of.
+//! The schema against the settings that it describes.
 
 use std::collections::BTreeMap;
 
 use lkr_settings::{Dedup, ModelEntry, Models, OcrChoice, Parsers, PluginChoice, RuntimeSettings, Settings};
 use serde_json::{Value, json};
 
-use crate::support::fresh;
+use crate::support::new_settings;
 
-/// The leaves as answers show them. No pattern has `..`, so that a new field does not compile before it is here.
+/// The leaf values as responses show them. No pattern has `..`, so a new field that is missing here does not compile.
 fn leaves(settings: &RuntimeSettings) -> BTreeMap<String, Value> {
     let RuntimeSettings { models, parsers, dedup } = settings;
     let Models { embed, summarize, classify, rerank } = models;
@@ -37,7 +37,7 @@ fn leaves(settings: &RuntimeSettings) -> BTreeMap<String, Value> {
     leaves
 }
 
-/// The leaves below `schema`, and on the way that each object is closed and whole.
+/// Collects the leaves below `schema`. Checks that each object requires all its properties and allows no others.
 fn schema_leaves(path: &str, schema: &Value, leaves: &mut BTreeMap<String, Value>) {
     assert!(schema["description"].as_str().is_some_and(|text| text.ends_with('.')), "{path}");
     let Some(properties) = schema["properties"].as_object() else {
@@ -64,8 +64,8 @@ fn leaves_of(settings: &Settings) -> BTreeMap<String, Value> {
 }
 
 #[tokio::test]
-async fn every_leaf_stands_there_with_its_default_and_no_other_does() {
-    let (settings, _) = fresh();
+async fn schema_lists_exactly_the_settings_with_their_defaults() {
+    let (settings, _) = new_settings();
     let defaults: BTreeMap<_, _> = leaves_of(&settings)
         .into_iter()
         .map(|(path, mut schema)| {
@@ -77,8 +77,8 @@ async fn every_leaf_stands_there_with_its_default_and_no_other_does() {
 }
 
 #[test]
-fn what_is_allowed_stands_there() {
-    let (settings, _) = fresh();
+fn schema_states_allowed_values_and_limits() {
+    let (settings, _) = new_settings();
     let leaves = leaves_of(&settings);
     assert_eq!(settings.schema()["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(leaves["parsers.pdf.plugin"]["enum"], json!(settings.plugins().pdf));

@@ -1,4 +1,4 @@
-//! Keys at rest.
+//! API keys at rest.
 
 use std::sync::Arc;
 
@@ -9,15 +9,16 @@ use lkr_state::{Expect, ScanOrder, StateStore, StateStoreExt, Write};
 use serde_json::Value;
 
 use crate::support::{
-    fresh, kind, of_base_url, of_key, of_models, of_summarize, of_threshold, over, plugins,
+    base_url_change, key_change, kind_of, models_change, new_settings, open, plugins, summarize_change,
+    threshold_change,
 };
 
 const PLANTED: &str = "sk-planted-0123456789";
 
 async fn with_planted_key() -> (Settings, Arc<dyn StateStore>) {
-    let (settings, state) = fresh();
-    let entry = of_base_url("https://a.example", KeyChange::Set(PLANTED.into()));
-    settings.update(&of_summarize(entry), &IfMatch::Any, vec![]).await.unwrap();
+    let (settings, state) = new_settings();
+    let entry = base_url_change("https://a.example", KeyChange::Set(PLANTED.into()));
+    settings.update(&summarize_change(entry), &IfMatch::Any, vec![]).await.unwrap();
     (settings, state)
 }
 
@@ -29,7 +30,7 @@ async fn stored(state: &Arc<dyn StateStore>) -> Value {
     serde_json::from_slice(&state.get("settings").await.unwrap().unwrap().value).unwrap()
 }
 
-/// Changes the stored record, as somebody with access to the store would.
+/// Changes the stored record, as an attacker with access to the store would.
 async fn tamper(state: &Arc<dyn StateStore>, change: impl FnOnce(&mut Value)) {
     let mut record = stored(state).await;
     change(&mut record);
@@ -37,7 +38,7 @@ async fn tamper(state: &Arc<dyn StateStore>, change: impl FnOnce(&mut Value)) {
 }
 
 #[tokio::test]
-async fn no_key_is_stored_as_it_is() {
+async fn keys_are_stored_sealed_only() {
     let (settings, state) = with_planted_key().await;
     let hex: String = PLANTED.bytes().map(|byte| format!("{byte:02x}")).collect();
     let records = state.scan("", None, ScanOrder::Ascending, 10).await.unwrap();
@@ -51,26 +52,26 @@ async fn no_key_is_stored_as_it_is() {
 }
 
 #[tokio::test]
-async fn another_process_with_the_same_key_reads_it() {
+async fn other_process_with_the_same_secret_key_opens_it() {
     let (_, state) = with_planted_key().await;
-    let entry = over(&state).current().await.unwrap().settings.models.summarize.clone();
+    let entry = open(&state).current().await.unwrap().settings.models.summarize.clone();
     assert_eq!(entry.api_key, ApiKey::Set(PLANTED.into()));
 }
 
 #[tokio::test]
-async fn with_another_key_it_counts_as_stored_and_survives_other_changes() {
+async fn other_secret_key_keeps_the_stored_key_through_changes() {
     let (settings, state) = with_planted_key().await;
     let sealed = stored(&state).await["models"]["summarize"]["api_key"].clone();
     let other = with_another_key(&state);
     let entry = other.current().await.unwrap().settings.models.summarize.clone();
     assert_eq!(entry.api_key, ApiKey::Unreadable);
     assert!(entry.api_key.is_stored());
-    assert_eq!(kind(entry.api_key.secret()), ErrorKind::Corrupt);
-    assert_eq!(entry.base_url, "https://a.example", "the rest is readable");
+    assert_eq!(kind_of(entry.api_key.secret()), ErrorKind::Corrupt);
+    assert_eq!(entry.base_url, "https://a.example", "the other fields are readable");
 
     let timeout = ModelEntryChange { timeout_s: Some(5), ..Default::default() };
-    other.update(&of_threshold(9), &IfMatch::Any, vec![]).await.unwrap();
-    other.update(&of_summarize(timeout.clone()), &IfMatch::Any, vec![]).await.unwrap();
+    other.update(&threshold_change(9), &IfMatch::Any, vec![]).await.unwrap();
+    other.update(&summarize_change(timeout.clone()), &IfMatch::Any, vec![]).await.unwrap();
     assert_eq!(other.preview("summarize", &timeout).await.unwrap().api_key, ApiKey::Unreadable);
     assert_eq!(stored(&state).await["models"]["summarize"]["api_key"], sealed);
     let back = settings.current().await.unwrap();
@@ -78,21 +79,21 @@ async fn with_another_key_it_counts_as_stored_and_survives_other_changes() {
 }
 
 #[tokio::test]
-async fn with_another_key_it_can_be_replaced_cleared_and_moved_away_from() {
+async fn other_secret_key_allows_replacing_and_clearing() {
     for (change, expected) in [
-        (of_key("sk-new"), ApiKey::Set("sk-new".into())),
+        (key_change("sk-new"), ApiKey::Set("sk-new".into())),
         (ModelEntryChange { api_key: KeyChange::Clear, ..Default::default() }, ApiKey::None),
-        (of_base_url("https://b.example", KeyChange::Keep), ApiKey::None),
+        (base_url_change("https://b.example", KeyChange::Keep), ApiKey::None),
     ] {
         let (_, state) = with_planted_key().await;
         let other = with_another_key(&state);
-        let after = other.update(&of_summarize(change), &IfMatch::Any, vec![]).await.unwrap();
+        let after = other.update(&summarize_change(change), &IfMatch::Any, vec![]).await.unwrap();
         assert_eq!(after.settings.models.summarize.api_key, expected);
     }
 }
 
 #[tokio::test]
-async fn what_was_tampered_with_does_not_open() {
+async fn tampered_key_does_not_open() {
     let (_, state) = with_planted_key().await;
     let sealed = stored(&state).await["models"]["summarize"]["api_key"].as_str().unwrap().to_owned();
     let mut flipped = sealed.clone().into_bytes();
@@ -101,16 +102,16 @@ async fn what_was_tampered_with_does_not_open() {
     let flipped = String::from_utf8(flipped).unwrap();
     for wrong in [flipped.as_str(), &sealed[2..], &sealed[..sealed.len() - 1], "", "zz", PLANTED] {
         tamper(&state, |record| record["models"]["summarize"]["api_key"] = wrong.into()).await;
-        let entry = over(&state).current().await.unwrap().settings.models.summarize.clone();
+        let entry = open(&state).current().await.unwrap().settings.models.summarize.clone();
         assert_eq!(entry.api_key, ApiKey::Unreadable, "{wrong}");
     }
     tamper(&state, |record| record["models"]["summarize"]["api_key"] = sealed.into()).await;
-    let entry = over(&state).current().await.unwrap().settings.models.summarize.clone();
+    let entry = open(&state).current().await.unwrap().settings.models.summarize.clone();
     assert_eq!(entry.api_key, ApiKey::Set(PLANTED.into()));
 }
 
 #[tokio::test]
-async fn lesson_26_a_key_that_is_moved_to_another_entry_does_not_open() {
+async fn lesson_26_key_moved_to_another_entry_does_not_open() {
     let (settings, state) = with_planted_key().await;
     tamper(&state, |record| {
         record["models"]["rerank"] = record["models"]["summarize"].clone();
@@ -123,13 +124,16 @@ async fn lesson_26_a_key_that_is_moved_to_another_entry_does_not_open() {
 }
 
 #[tokio::test]
-async fn the_same_key_is_sealed_anew_each_time() {
-    let (settings, state) = fresh();
-    let models =
-        ModelsChange { embed: Some(of_key(PLANTED)), rerank: Some(of_key(PLANTED)), ..Default::default() };
-    settings.update(&of_models(models.clone()), &IfMatch::Any, vec![]).await.unwrap();
+async fn same_key_is_sealed_differently_each_time() {
+    let (settings, state) = new_settings();
+    let models = ModelsChange {
+        embed: Some(key_change(PLANTED)),
+        rerank: Some(key_change(PLANTED)),
+        ..Default::default()
+    };
+    settings.update(&models_change(models.clone()), &IfMatch::Any, vec![]).await.unwrap();
     let first = stored(&state).await;
-    settings.update(&of_models(models), &IfMatch::Any, vec![]).await.unwrap();
+    settings.update(&models_change(models), &IfMatch::Any, vec![]).await.unwrap();
     let second = stored(&state).await;
     let sealed =
         [&first, &second].map(|record| ["embed", "rerank"].map(|name| &record["models"][name]["api_key"]));

@@ -28,22 +28,22 @@ pub(crate) fn sealing_key() -> SealingKey {
     SealingKey::from_hex(&"07".repeat(32)).unwrap()
 }
 
-pub(crate) fn over(state: &Arc<dyn StateStore>) -> Settings {
+pub(crate) fn open(state: &Arc<dyn StateStore>) -> Settings {
     Settings::open(Arc::clone(state), sealing_key(), plugins()).unwrap()
 }
 
-pub(crate) fn fresh() -> (Settings, Arc<dyn StateStore>) {
+pub(crate) fn new_settings() -> (Settings, Arc<dyn StateStore>) {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::new());
-    (over(&state), state)
+    (open(&state), state)
 }
 
-/// A handle whose first `times` writes are overtaken by `other`, which another handle over the same store does.
-pub(crate) fn overtaken(times: usize, other: SettingsChange) -> (Settings, Arc<dyn StateStore>) {
-    let (rival, state) = fresh();
-    let tries = AtomicUsize::new(0);
+/// Settings whose first `times` writes conflict, because another handle applies `other` just before each of them.
+pub(crate) fn with_conflicts(times: usize, other: SettingsChange) -> (Settings, Arc<dyn StateStore>) {
+    let (rival, state) = new_settings();
+    let writes = AtomicUsize::new(0);
     let failing = FailingState::new(Arc::clone(&state), move |operation| {
-        if operation == "apply" && tries.fetch_add(1, Ordering::SeqCst) < times {
-            // A store in memory is never waited for.
+        if operation == "apply" && writes.fetch_add(1, Ordering::SeqCst) < times {
+            // A store in memory is always ready.
             let mut update = pin!(rival.update(&other, &IfMatch::Any, vec![]));
             let polled = update.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(matches!(polled, Poll::Ready(Ok(_))));
@@ -51,30 +51,30 @@ pub(crate) fn overtaken(times: usize, other: SettingsChange) -> (Settings, Arc<d
         None
     });
     let failing: Arc<dyn StateStore> = Arc::new(failing);
-    (over(&failing), state)
+    (open(&failing), state)
 }
 
-pub(crate) fn of_models(models: ModelsChange) -> SettingsChange {
+pub(crate) fn models_change(models: ModelsChange) -> SettingsChange {
     SettingsChange { models: Some(models), ..SettingsChange::default() }
 }
 
-pub(crate) fn of_summarize(entry: ModelEntryChange) -> SettingsChange {
-    of_models(ModelsChange { summarize: Some(entry), ..ModelsChange::default() })
+pub(crate) fn summarize_change(entry: ModelEntryChange) -> SettingsChange {
+    models_change(ModelsChange { summarize: Some(entry), ..ModelsChange::default() })
 }
 
-pub(crate) fn of_base_url(base_url: &str, api_key: KeyChange) -> ModelEntryChange {
+pub(crate) fn base_url_change(base_url: &str, api_key: KeyChange) -> ModelEntryChange {
     ModelEntryChange { base_url: Some(base_url.to_owned()), api_key, ..ModelEntryChange::default() }
 }
 
-pub(crate) fn of_key(key: &str) -> ModelEntryChange {
+pub(crate) fn key_change(key: &str) -> ModelEntryChange {
     ModelEntryChange { api_key: KeyChange::Set(key.into()), ..ModelEntryChange::default() }
 }
 
-pub(crate) fn of_threshold(threshold: u8) -> SettingsChange {
+pub(crate) fn threshold_change(threshold: u8) -> SettingsChange {
     let dedup = DedupChange { simhash_threshold: Some(threshold), ..DedupChange::default() };
     SettingsChange { dedup: Some(dedup), ..SettingsChange::default() }
 }
 
-pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
+pub(crate) fn kind_of<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
     result.unwrap_err().kind()
 }

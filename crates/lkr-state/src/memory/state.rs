@@ -65,7 +65,6 @@ impl MemoryState {
 }
 
 #[async_trait]
-#[deny(clippy::missing_trait_methods)]
 impl StateStore for MemoryState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         keys.iter().try_for_each(|key| check_key("get_many", key))?;

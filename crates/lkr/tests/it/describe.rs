@@ -75,7 +75,7 @@ fn result(task: Task) -> DocumentResult {
 
 async fn add(kb: &KnowledgeBase, document: NewDocument) -> (lkr::DocId, DocumentResult) {
     let task = kb.submit(document, Submission::default()).await.unwrap();
-    (task.doc_id, result(ended(kb, task.task_id).await))
+    (task.doc_id().unwrap(), result(ended(kb, task.task_id).await))
 }
 
 /// How many requests were for descriptions, and how many for categories.

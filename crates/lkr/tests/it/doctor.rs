@@ -240,7 +240,20 @@ async fn indexes_and_tasks_are_put_right() {
     // A task that nobody would work on: its text is the first document's.
     let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
     let task = Task::replace(first.doc_id, first.created_by.clone(), input);
-    let record = serde_json::to_vec(&task).unwrap();
+    let record = serde_json::json!({
+        "task_id": task.task_id,
+        "doc_id": first.doc_id,
+        "kind": "replace",
+        "status": "pending",
+        "stage": task.stage,
+        "progress": { "done": 0, "total": 0 },
+        "attempts": 0,
+        "created_at": "2026-01-02T03:04:05Z",
+        "updated_at": "2026-01-02T03:04:05Z",
+        "created_by": "eva",
+        "input": { "revision": first.revision + 1, "title": "", "source": "", "metadata": {} },
+    });
+    let record = record.to_string();
     store
         .state()
         .apply(vec![Write::put(format!("task/{}", task.task_id), Expect::Any, record)])

@@ -11,8 +11,8 @@ use std::{
 
 use crate::common::{Ground, Scripted, document, ended, until};
 use lkr::{
-    IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest, Stage, Submission,
-    TaskStatus,
+    FailureReason, IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest,
+    Stage, Submission, TaskStatus,
 };
 use lkr_models::{AdaptiveBatch, AdaptiveBatchOptions, Embedder};
 use lkr_parsers::{Parser, Source};
@@ -79,9 +79,9 @@ async fn reserved_metadata_is_dropped_with_a_warning() {
         .await
         .unwrap();
     let task = ended(&kb, task.task_id).await;
-    let warnings = task.result.unwrap().document().unwrap().warnings;
+    let warnings = task.result.clone().unwrap().document().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("raw_file_path")), "{warnings:?}");
-    let document = kb.document(task.doc_id).await.unwrap().unwrap();
+    let document = kb.document(task.doc_id().unwrap()).await.unwrap().unwrap();
     assert_eq!(document.metadata.keys().collect::<Vec<_>>(), ["kind"]);
 }
 
@@ -107,16 +107,19 @@ async fn a_delete_ends_the_task_that_runs() {
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
     let task = kb.submit(document("marble", 20), Submission::by("eva".into())).await.unwrap();
     until("two batches are stored", async || points(&ground).await[3] == 8).await;
-    assert_eq!(kb.delete(task.doc_id).await.unwrap().total(), 0);
+    assert_eq!(kb.delete(task.doc_id().unwrap()).await.unwrap().total(), 0);
     let task = kb.task(task.task_id).await.unwrap().unwrap();
-    let error = task.error.unwrap();
-    assert_eq!((task.status, error.code, error.retryable), (TaskStatus::Failed, 1003, false));
+    let error = task.error.clone().unwrap();
+    assert_eq!(
+        (task.status, error.reason, error.retryable),
+        (TaskStatus::Failed, FailureReason::Cancelled, false)
+    );
     assert_eq!(error.message, "cancelled");
     embedder.permits.add_permits(1000);
     until("nothing of it stays", async || points(&ground).await == [0; 4] && texts(&ground).await == 0).await;
     until("it left the queue", async || kb.queued().await.unwrap() == 0).await;
     assert_eq!(points(&ground).await, [0; 4]);
-    assert!(kb.document(task.doc_id).await.unwrap().is_none());
+    assert!(kb.document(task.doc_id().unwrap()).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -137,7 +140,7 @@ async fn the_fifth_failed_attempt_is_the_last() {
     let task = kb.submit(document("chalk", 1), Submission::by("eva".into())).await.unwrap();
     let task = ended(&kb, task.task_id).await;
     let error = task.error.unwrap();
-    assert_eq!((task.status, task.attempts, error.code), (TaskStatus::Failed, 5, 2000));
+    assert_eq!((task.status, task.attempts, error.reason), (TaskStatus::Failed, 5, FailureReason::Internal));
     assert!(error.retryable && error.message.contains("told to fail"), "{error:?}");
     assert_eq!(error.stage, Stage::Embed);
     until("nothing of it stays", async || points(&ground).await == [0; 4]).await;
@@ -175,7 +178,7 @@ async fn a_restart_goes_on_where_the_last_process_was() {
     until("three batches are stored", async || points(&ground).await[3] == 12).await;
     kb.shutdown(Duration::ZERO).await;
     assert_eq!(embedder.texts.lock().unwrap().len(), 12);
-    assert!(kb.document(task.doc_id).await.unwrap().is_none(), "half a document is none");
+    assert!(kb.document(task.doc_id().unwrap()).await.unwrap().is_none(), "half a document is none");
 
     embedder.permits.add_permits(1000);
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
@@ -279,7 +282,7 @@ async fn a_delete_frees_the_worker_of_a_long_step() {
         .unwrap();
     let task = kb.submit(document("basalt", 3), Submission::by("eva".into())).await.unwrap();
     until("it is under work", async || parser.begun.load(Ordering::SeqCst)).await;
-    kb.delete(task.doc_id).await.unwrap();
+    kb.delete(task.doc_id().unwrap()).await.unwrap();
     // The only worker is free again, although the step is not at its end.
     kb.add(document("slate", 1)).await.unwrap();
     parser.released.store(true, Ordering::SeqCst);
@@ -427,7 +430,7 @@ async fn a_model_that_returns_embeds_what_came_in_for_another() {
     kb.shutdown(Duration::ZERO).await;
 
     let _open = ground.open(Some(Scripted::named("first", 1000))).await;
-    let l1 = lkr_catalog::l1_id(task.doc_id, 1);
+    let l1 = lkr_catalog::l1_id(task.doc_id().unwrap(), 1);
     until("it has the first model's vectors", async || {
         let found = ground.vectors.get(&Layer::L1.into(), &[l1], Include::All).await.unwrap();
         found[0].as_ref().unwrap().dense.is_some()

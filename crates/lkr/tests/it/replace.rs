@@ -6,8 +6,9 @@ use std::sync::{Arc, atomic::Ordering};
 use crate::common::{Ground, Scripted, document, ended, until};
 use futures_util::StreamExt as _;
 use lkr::{
-    Creator, Dedup, DocId, DocumentChange, DocumentResult, Duplicate, ErrorKind, Idempotency, KnowledgeBase,
-    Layer, ListFilter, NewDocument, SearchRequest, Submission, Task, TaskKind, TaskStatus, Upsert,
+    Creator, Dedup, DocId, DocumentChange, DocumentResult, Duplicate, ErrorKind, FailureReason, Idempotency,
+    KnowledgeBase, Layer, ListFilter, NewDocument, SearchRequest, Submission, Task, TaskKind, TaskStatus,
+    Upsert,
 };
 use lkr_vectors::Filter;
 
@@ -66,7 +67,7 @@ async fn a_replacement_is_seen_whole_and_embeds_what_is_new() {
     let (ground, embedder) = (Ground::default(), Scripted::free());
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
     let task = kb.submit(of_words(&["basalt", "gneiss", "marble", "opal", "tuff"]), by("eva")).await.unwrap();
-    let (doc_id, before) = (task.doc_id, ended(&kb, task.task_id).await);
+    let (doc_id, before) = (task.doc_id().unwrap(), ended(&kb, task.task_id).await);
     assert_eq!(result(before).embedded, 5);
     let old = kb.document(doc_id).await.unwrap().unwrap();
     embedder.texts.lock().unwrap().clear();
@@ -76,7 +77,7 @@ async fn a_replacement_is_seen_whole_and_embeds_what_is_new() {
         ..of_words(&["basalt", "gneiss", "granite", "opal", "tuff"])
     };
     let task = kb.replace(doc_id, new, by("ann")).await.unwrap().unwrap();
-    assert_eq!((task.kind, task.doc_id), (TaskKind::Replace, doc_id));
+    assert_eq!((task.kind, task.doc_id().unwrap()), (TaskKind::Replace, doc_id));
     let done = ended(&kb, task.task_id).await;
     assert_eq!(done.created_by.name, "ann");
     assert_eq!(result(done).embedded, 1);
@@ -119,7 +120,7 @@ async fn of_several_replacements_the_last_stays() {
     assert_eq!(result(last).title, "marble");
     for earlier in &tasks[..2] {
         let task = ended(&kb, *earlier).await;
-        assert_eq!((task.status, task.error.unwrap().code), (TaskStatus::Failed, 1003));
+        assert_eq!((task.status, task.error.unwrap().reason), (TaskStatus::Failed, FailureReason::Cancelled));
     }
     assert_eq!(kb.document(doc_id).await.unwrap().unwrap().title, "marble");
     tidy(&ground, &kb).await;
@@ -175,7 +176,10 @@ async fn what_is_cancelled_leaves_what_was_there() {
     let new = kb.submit(document("tuff", 20), by("eva")).await.unwrap();
     for task in [replacement.task_id, new.task_id] {
         let cancelled = kb.cancel(task).await.unwrap().unwrap();
-        assert_eq!((cancelled.status, cancelled.error.as_ref().unwrap().code), (TaskStatus::Failed, 1003));
+        assert_eq!(
+            (cancelled.status, cancelled.error.as_ref().unwrap().reason),
+            (TaskStatus::Failed, FailureReason::Cancelled)
+        );
         assert_eq!(kb.cancel(task).await.unwrap_err().kind(), ErrorKind::Conflict, "it has ended");
         assert_eq!(kb.retry(task).await.unwrap_err().kind(), ErrorKind::Conflict, "nothing of it is kept");
     }
@@ -192,7 +196,10 @@ async fn failed(kb: &KnowledgeBase, embedder: &Scripted) -> Task {
     embedder.failures.store(1, Ordering::SeqCst);
     embedder.permits.add_permits(1);
     let task = ended(kb, task.task_id).await;
-    assert_eq!((task.status, task.error.as_ref().unwrap().code), (TaskStatus::Failed, 2000));
+    assert_eq!(
+        (task.status, task.error.as_ref().unwrap().reason),
+        (TaskStatus::Failed, FailureReason::Internal)
+    );
     task
 }
 
@@ -209,7 +216,7 @@ async fn lesson_03_a_retry_by_hand_goes_on_where_it_failed() {
     let again = kb.retry(task.task_id).await.unwrap().unwrap();
     assert_eq!((again.status, again.attempts, again.error), (TaskStatus::Pending, 0, None));
     let done = ended(&kb, task.task_id).await;
-    assert_eq!(done.doc_id, task.doc_id);
+    assert_eq!(done.subject, task.subject);
     assert_eq!(result(done).embedded, 12, "the first eight are stored");
     assert_eq!(kb.retry(task.task_id).await.unwrap_err().kind(), ErrorKind::Conflict);
     tidy(&ground, &kb).await;
@@ -223,7 +230,7 @@ async fn a_failed_task_that_is_forgotten_leaves_nothing() {
         let task = failed(&kb, &embedder).await;
         match forget {
             true => assert!(kb.forget(task.task_id).await.unwrap().is_some()),
-            false => assert_eq!(kb.delete(task.doc_id).await.unwrap().total(), 0),
+            false => assert_eq!(kb.delete(task.doc_id().unwrap()).await.unwrap().total(), 0),
         }
         assert_eq!(kb.task(task.task_id).await.unwrap().is_none(), forget);
         tidy(&ground, &kb).await;
@@ -275,7 +282,7 @@ async fn equal_texts_are_one_document() {
     let text = document("opal", 3).text.replace('\n', " \r\n ");
     let again = NewDocument { text, title: "Another title".to_owned(), ..NewDocument::default() };
     let task = ended(&kb, kb.submit(again.clone(), by("eva")).await.unwrap().task_id).await;
-    assert_eq!(task.doc_id, first.doc_id);
+    assert_eq!(task.doc_id().unwrap(), first.doc_id);
     let said = result(task);
     assert_eq!(said.duplicate_of, Some(Duplicate { doc_id: first.doc_id, distance: 0 }));
     assert_eq!((said.embedded, said.title, said.counts), (0, first.title.clone(), first.counts));
@@ -361,7 +368,7 @@ async fn lesson_06_an_upsert_replaces_what_has_the_source() {
     ended(&kb, first.task_id).await;
     for (n, name) in ["tuff", "marble", "marble"].into_iter().enumerate() {
         let task = kb.submit(from_source(name, 2, "s"), upsert("eva", Upsert::Own)).await.unwrap();
-        assert_eq!((task.kind, task.doc_id), (TaskKind::Replace, first.doc_id));
+        assert_eq!((task.kind, task.doc_id().unwrap()), (TaskKind::Replace, first.doc_id().unwrap()));
         let done = result(ended(&kb, task.task_id).await);
         assert_eq!(done.embedded, if n == 2 { 0 } else { 2 }, "what is the same is not embedded again");
     }
@@ -370,7 +377,7 @@ async fn lesson_06_an_upsert_replaces_what_has_the_source() {
     assert_eq!(foreign.kind, TaskKind::Ingest);
     ended(&kb, foreign.task_id).await;
     let admin = kb.submit(from_source("schist", 1, "s"), upsert("admin", Upsert::Any)).await.unwrap();
-    assert_eq!(admin.doc_id, foreign.doc_id, "of several the newest");
+    assert_eq!(admin.doc_id().unwrap(), foreign.doc_id().unwrap(), "of several the newest");
     ended(&kb, admin.task_id).await;
     // Without a source there is nothing to go by.
     for _ in 0..2 {
@@ -392,18 +399,18 @@ async fn upserts_of_a_new_source_at_once_make_one_document() {
     });
     let sent = futures_util::future::try_join_all(sent).await.unwrap();
     for task in &sent {
-        assert_eq!(task.doc_id, sent[0].doc_id);
+        assert_eq!(task.doc_id().unwrap(), sent[0].doc_id().unwrap());
         ended(&kb, task.task_id).await;
     }
-    assert_eq!(ids(&kb).await, [sent[0].doc_id]);
+    assert_eq!(ids(&kb).await, [sent[0].doc_id().unwrap()]);
     tidy(&ground, &kb).await;
     // One that is gone is made anew.
-    kb.delete(sent[0].doc_id).await.unwrap();
+    kb.delete(sent[0].doc_id().unwrap()).await.unwrap();
     let submission = Submission { upsert: Some(Upsert::Own), ..by("eva") };
     let task = kb.submit(from_source("opal", 1, "new"), submission).await.unwrap();
-    assert_ne!(task.doc_id, sent[0].doc_id);
+    assert_ne!(task.doc_id().unwrap(), sent[0].doc_id().unwrap());
     ended(&kb, task.task_id).await;
-    assert_eq!(ids(&kb).await, [task.doc_id]);
+    assert_eq!(ids(&kb).await, [task.doc_id().unwrap()]);
 }
 
 #[tokio::test]
@@ -506,9 +513,9 @@ async fn what_failed_is_still_its_senders() {
     let (ground, embedder) = (Ground::default(), Scripted::new(2));
     let kb = ground.open(Some(Arc::clone(&embedder))).await;
     let task = failed(&kb, &embedder).await;
-    assert_eq!(kb.owner(task.doc_id).await.unwrap().unwrap().id, "eva");
+    assert_eq!(kb.owner(task.doc_id().unwrap()).await.unwrap().unwrap().id, "eva");
     kb.forget(task.task_id).await.unwrap().unwrap();
-    assert!(kb.owner(task.doc_id).await.unwrap().is_none());
+    assert!(kb.owner(task.doc_id().unwrap()).await.unwrap().is_none());
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
-//! Bodies: what is no JSON, or says what cannot be.
+//! Bodies that are not JSON, or contain invalid values.
 
-use lkr_tests::{Answer, Server};
+use lkr_tests::{Response, Server};
 use serde_json::{Value, json};
 
 use super::{UNKNOWN, withstood};
 
 #[test]
-fn documents() {
+fn invalid_documents_are_refused() {
     withstood(|server| {
         let token = server.admin();
         let wrong: Vec<Value> = vec![
@@ -39,7 +39,7 @@ fn documents() {
 }
 
 #[test]
-fn json_that_is_none() {
+fn malformed_json_is_refused() {
     withstood(|server| {
         let nested = |depth: usize| format!("{{\"text\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
         let deep_key =
@@ -79,7 +79,7 @@ fn json_that_is_none() {
 }
 
 #[test]
-fn control_characters_are_text() {
+fn control_characters_are_accepted_in_texts() {
     withstood(|server| {
         let text = "harbour\u{0}light \u{1}\u{1f} and \u{fffe} a \u{10ffff}";
         let doc_id = server.add(&json!({"text": text, "title": "a\u{0}b", "metadata": {"k\u{0}": "v\u{0}"}}));
@@ -90,7 +90,7 @@ fn control_characters_are_text() {
 }
 
 #[test]
-fn sizes() {
+fn oversized_bodies_and_texts_are_refused() {
     withstood(|server| {
         let token = server.admin();
         let limit = 16 << 20;
@@ -101,7 +101,7 @@ fn sizes() {
         assert_eq!((huge.code(), huge.status), (1001, 413), "{}", huge.json);
         let query = server.post("/search", &json!({"query": "x".repeat(32 << 20)}));
         assert_eq!((query.code(), query.status), (1001, 413), "{}", query.json);
-        // Exactly the limit is taken, escapes in the JSON not counted.
+        // A text of exactly the limit is accepted; JSON escapes do not count.
         let text = "\"\n".repeat(limit / 2);
         let task = server.submit(&json!({"text": text}));
         let doc_id = server.task(task["task_id"].as_str().unwrap())["doc_id"].as_str().unwrap().to_owned();
@@ -110,7 +110,7 @@ fn sizes() {
 }
 
 #[test]
-fn searches() {
+fn invalid_searches_are_refused() {
     withstood(|server| {
         let wrong = vec![
             json!({}),
@@ -156,7 +156,7 @@ fn searches() {
     });
 }
 
-fn json_bytes(server: &Server, path: &str, body: &[u8]) -> Answer {
+fn json_bytes(server: &Server, path: &str, body: &[u8]) -> Response {
     let headers = [
         ("Content-Type", "application/json".to_owned()),
         ("Authorization", format!("Bearer {}", server.admin())),

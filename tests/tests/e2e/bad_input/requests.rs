@@ -1,4 +1,4 @@
-//! Parameters, identifiers, paths, methods, types and credentials.
+//! Parameters, identifiers, paths, methods, content types and credentials.
 
 use lkr_tests::exchange;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{UNKNOWN, withstood};
 
 #[test]
-fn parameters() {
+fn invalid_parameters_are_refused() {
     withstood(|server| {
         for path in ["/documents", "/documents/tasks", &format!("/documents/{UNKNOWN}/chunks")] {
             for query in [
@@ -36,7 +36,7 @@ fn parameters() {
 }
 
 #[test]
-fn identifiers() {
+fn invalid_identifiers_are_refused() {
     withstood(|server| {
         let doc_id = server.add(&json!({"text": "An id in capitals is another id."}));
         let task_id = server.all("/documents/tasks")[0]["task_id"].as_str().unwrap().to_owned();
@@ -53,7 +53,7 @@ fn identifiers() {
             let answer = server.get(&format!("/documents/tasks/{id}"));
             assert_eq!((answer.code(), answer.status), (1004, 404), "{id}: {}", answer.json);
         }
-        // Deleting what is not there is no mistake.
+        // Deleting an absent document is not an error.
         let answer = server.call("DELETE", &format!("/documents/{UNKNOWN}"), None, Some(server.admin()));
         assert_eq!(answer.data()["deleted_total"], 0);
         assert_eq!(server.get(&format!("/documents/{doc_id}")).status, 200);
@@ -61,7 +61,7 @@ fn identifiers() {
 }
 
 #[test]
-fn paths_methods_and_types() {
+fn unknown_paths_methods_and_content_types_are_refused() {
     withstood(|server| {
         for path in ["/nope", "/", "", "/documents/", "/search/stream/x", "/auth"] {
             server.get(path).refused(1004, 404);
@@ -103,7 +103,7 @@ fn paths_methods_and_types() {
 }
 
 #[test]
-fn credentials() {
+fn invalid_credentials_are_refused() {
     withstood(|server| {
         for (method, path, body) in [
             ("POST", "/documents", Some(json!({"text": "x"}))),
@@ -118,7 +118,7 @@ fn credentials() {
                 assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{method} {path}");
             }
         }
-        // A wrong credential is refused on public routes too, and ignored by the login and at the root.
+        // A wrong credential is refused on public routes too, and ignored by login and root paths.
         server.call("GET", "/documents", None, Some("x")).refused(1005, 401);
         server.call("POST", "/search", Some(&json!({"query": "q"})), Some("x")).refused(1005, 401);
         assert_eq!(server.try_call("GET", "/healthz", None, Some("x")).unwrap().status, 200);
@@ -153,7 +153,7 @@ fn credentials() {
 }
 
 #[test]
-fn request_ids() {
+fn request_ids_are_kept_or_replaced() {
     withstood(|server| {
         let id_of = |id: &str| {
             let headers = [("X-Request-Id", id.to_owned())];
@@ -174,7 +174,7 @@ fn request_ids() {
 }
 
 #[test]
-fn bytes_that_are_no_http() {
+fn bytes_that_are_not_http_do_no_harm() {
     withstood(|server| {
         let port = server.port();
         for request in [
@@ -187,7 +187,7 @@ fn bytes_that_are_no_http() {
             let status = exchange(port, request.as_bytes()).status;
             assert!((400..500).contains(&status), "{status} to {request:.40}");
         }
-        // A client that hangs up amid its body is nobody's problem.
+        // A client that disconnects within its body does no harm.
         drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     });
 }

@@ -1,0 +1,73 @@
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use lkr::{
+    Layer, SPACE_DEFAULT, SearchOptions, SearchRequest,
+    ports::{EmbedKind, Embedder},
+};
+use lkr_models::SparseEncoder;
+use lkr_vectors::{Collection, Condition, Filter, Query as Leg, QueryVector};
+
+use crate::{collection::Query, local_kb::LocalKnowledgeBase, stats::Latency};
+
+/// How many queries run before it counts.
+const WARM: usize = 10;
+
+/// The same queries through a search, and as nothing but their embedding and their legs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SearchCost {
+    pub(super) queries: usize,
+    pub(super) whole: Latency,
+    pub(super) legs: Latency,
+}
+
+/// Asks each query both ways, turn by turn, now one first and now the other.
+pub(super) async fn measure(
+    local_kb: &LocalKnowledgeBase,
+    embedder: &Arc<dyn Embedder>,
+    queries: &[Query],
+) -> Result<SearchCost> {
+    for query in queries.iter().take(WARM) {
+        // Asked for another number of results, so that the cache does not know it later.
+        let request = SearchRequest { top_k: 9, ..SearchRequest::new(query.text.as_str()) };
+        local_kb.kb.search(&request).await?;
+        legs(local_kb, embedder, &query.text).await?;
+    }
+    let (mut whole, mut alone) = (Vec::new(), Vec::new());
+    for (turn, query) in queries.iter().enumerate() {
+        if turn % 2 == 0 {
+            alone.push(legs(local_kb, embedder, &query.text).await?);
+        }
+        let started = Instant::now();
+        local_kb.kb.search(&SearchRequest::new(query.text.as_str())).await?;
+        whole.push(started.elapsed());
+        if turn % 2 == 1 {
+            alone.push(legs(local_kb, embedder, &query.text).await?);
+        }
+    }
+    Ok(SearchCost { queries: queries.len(), whole: Latency::of(whole), legs: Latency::of(alone) })
+}
+
+/// Embeds a query and asks the vector store what a layered search asks it.
+async fn legs(local_kb: &LocalKnowledgeBase, embedder: &Arc<dyn Embedder>, query: &str) -> Result<Duration> {
+    let started = Instant::now();
+    let vector = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?.pop();
+    let dense = QueryVector::Dense(vector.context("the model answered no vector")?);
+    let sparse = QueryVector::Sparse(SparseEncoder::default().query(query));
+    let space = Condition::Tag { key: "space".to_owned(), any: vec![SPACE_DEFAULT.to_owned()] };
+    let legs: Vec<Leg> = Layer::ALL
+        .into_iter()
+        .flat_map(|layer| [(layer, dense.clone()), (layer, sparse.clone())])
+        .map(|(layer, vector)| Leg {
+            collection: Collection::from(layer),
+            vector,
+            filter: Filter::only(space.clone()),
+            limit: SearchOptions::default().candidates,
+        })
+        .collect();
+    local_kb.vectors.query_batch(&legs).await?;
+    Ok(started.elapsed())
+}

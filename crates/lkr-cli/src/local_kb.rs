@@ -1,0 +1,70 @@
+//! A knowledge base in this process.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use lkr::{
+    Catalog, KnowledgeBase, MemoryCache, SearchOptions,
+    ports::{Embedder, StateStore, VectorStore},
+    retrieval::Searcher,
+};
+use lkr_models_local::{LocalEmbedder, LocalOptions};
+use lkr_store_lmdb::{LmdbOptions, LmdbStore};
+use object_store::local::LocalFileSystem;
+
+/// A knowledge base as the server opens it, and the parts of it that are measured by themselves.
+#[derive(Debug)]
+pub(crate) struct LocalKnowledgeBase {
+    pub(crate) kb: KnowledgeBase,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) vectors: Arc<dyn VectorStore>,
+    pub(crate) catalog: Catalog,
+}
+
+impl LocalKnowledgeBase {
+    /// Makes one in a folder that is empty or not there yet.
+    pub(crate) async fn make(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+        if data_dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            bail!("{} is not empty", data_dir.display());
+        }
+        Self::open(data_dir, model).await
+    }
+
+    /// Opens the one in a folder, which is made unless it is there.
+    pub(crate) async fn open(data_dir: &Path, model: Option<&Path>) -> Result<Self> {
+        Self::with(data_dir, model.map(embedder).transpose()?).await
+    }
+
+    /// The same with an embedder that is there.
+    pub(crate) async fn with(data_dir: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<Self> {
+        let store = LmdbStore::open(&data_dir.join("store"), LmdbOptions::default())?;
+        let blobs = data_dir.join("blobs");
+        std::fs::create_dir_all(&blobs).with_context(|| format!("make {}", blobs.display()))?;
+        let blobs = LocalFileSystem::new_with_prefix(blobs)?.with_fsync(true);
+        let vectors: Arc<dyn VectorStore> = Arc::new(store.vectors());
+        let state = Arc::new(store.state());
+        let catalog = Catalog::new(Arc::clone(&state) as Arc<dyn StateStore>);
+        let builder = KnowledgeBase::builder()
+            .vectors(Arc::clone(&vectors))
+            .state(state)
+            .queue(Arc::new(store.queue()))
+            .blobs(Arc::new(blobs));
+        let builder = match &embedder {
+            Some(embedder) => builder.embedder(Arc::clone(embedder)),
+            None => builder,
+        };
+        Ok(Self { kb: builder.build().await?, embedder, vectors, catalog })
+    }
+
+    /// A searcher as the server has, without a cache.
+    pub(crate) fn searcher(&self, options: SearchOptions) -> Searcher {
+        let no_cache = Arc::new(MemoryCache::new(0, Duration::ZERO));
+        let (vectors, embedder) = (Arc::clone(&self.vectors), self.embedder.clone());
+        Searcher::new(vectors, self.catalog.clone(), embedder, no_cache, options)
+    }
+}
+
+/// The embedding model of a folder.
+pub(crate) fn embedder(model: &Path) -> Result<Arc<dyn Embedder>> {
+    Ok(Arc::new(LocalEmbedder::open(model, LocalOptions::default())?))
+}

@@ -1,0 +1,180 @@
+use std::{ffi::OsString, fs, path::Path};
+
+use super::*;
+use crate::{config::show, program::one_line};
+
+fn load_with(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Result<LoadedConfig> {
+    let arguments = std::iter::once(&"lkr-server").chain(arguments).map(OsString::from).collect();
+    let environment = environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect();
+    load(&ConfigSources { folder: folder.to_owned(), environment, arguments })
+}
+
+fn load_error(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+    let line = one_line(&load_with(folder, environment, arguments).unwrap_err());
+    assert!(!line.contains('\n'));
+    line
+}
+
+#[test]
+fn load_without_sources_returns_the_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load_with(folder.path(), &[], &[]).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    assert_eq!(loaded.config.model_dir(), Path::new("./lkr-data/models/default"));
+    assert!(loaded.warnings.is_empty() && !loaded.check_only);
+}
+
+#[test]
+fn flag_overrides_environment_and_environment_overrides_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lkr.toml"), "listen = \"a:1\"\ndata_dir = \"f\"\nupload_max_size_mb = 7")
+        .unwrap();
+    let loaded = load_with(
+        folder.path(),
+        &[("LKR_LISTEN", "b:2"), ("LKR_DATA_DIR", "e"), ("PATH", "/bin")],
+        &["--listen", "c:3", "--require-login-for-reads"],
+    );
+    let config = loaded.unwrap().config;
+    assert_eq!((config.listen.as_str(), config.upload_max_size_mb), ("c:3", 7));
+    assert_eq!(config.data_dir, Path::new("e"));
+    assert!(config.require_login_for_reads);
+}
+
+#[test]
+fn missing_named_config_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("other.toml"), "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
+    let config = load_with(folder.path(), &[], &["--config", "other.toml"]).unwrap().config;
+    assert!(show(&config).contains("trusted_proxies = \"10.0.0.0/8,::1\""));
+    assert!(load_error(folder.path(), &[], &["--config=absent.toml"]).contains("absent.toml"));
+}
+
+#[test]
+fn unknown_key_is_named_in_the_warning_or_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load_with(folder.path(), &[("LKR_NOPE", "1")], &[]).unwrap();
+    assert_eq!(loaded.warnings, ["unknown key LKR_NOPE in the environment"]);
+    assert!(load_error(folder.path(), &[], &["--nope", "1"]).contains("--nope"));
+    assert!(load_error(folder.path(), &[], &["nope"]).contains("nope"));
+    fs::write(folder.path().join("lkr.toml"), "nope = 1").unwrap();
+    assert!(load_error(folder.path(), &[], &[]).contains("unknown key nope"));
+}
+
+#[test]
+fn bad_value_is_named_with_its_source_and_secrets_are_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in [
+        ("LKR_LISTEN", "8080"),
+        ("LKR_LISTEN", "host:99999"),
+        ("LKR_DATA_DIR", ""),
+        ("LKR_ADMIN_PASSWORD", "short"),
+        ("LKR_SECRET_KEY", "abc"),
+        ("LKR_VECTORS", "faiss"),
+        ("LKR_QDRANT_URL", "nowhere"),
+        ("LKR_STATE", "Redis"),
+        ("LKR_BLOBS", "ftp://x"),
+        ("LKR_ROLE", "boss"),
+        ("LKR_REQUIRE_LOGIN_FOR_READS", "maybe"),
+        ("LKR_SECOND_ROUND", ""),
+        ("LKR_OUTGOING_HOSTS", "http://a"),
+        ("LKR_TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("LKR_CORS_ORIGINS", "*"),
+        ("LKR_UPLOAD_ALLOWED_EXTENSIONS", ".exe"),
+        ("LKR_UPLOAD_MAX_SIZE_MB", "0"),
+        ("LKR_UPLOAD_MAX_SIZE_MB", "1.5"),
+        ("LKR_AUTH_REGISTER_ENABLED", "2"),
+    ] {
+        let line = load_error(folder.path(), &[(name, value)], &[]);
+        assert!(line.contains(&format!(" for {name}: expected")), "{line}");
+        let may_be_secret = ["PASSWORD", "SECRET", "URL", "BLOBS"].iter().any(|part| name.contains(part));
+        assert_eq!(line.contains(&format!("bad value {value:?}")), !may_be_secret, "{line}");
+        let flag = format!("--{}", name.trim_start_matches("LKR_").to_lowercase().replace('_', "-"));
+        let line = load_error(folder.path(), &[], &[&format!("{flag}={value}")]);
+        assert!(line.contains(&flag), "{line}");
+    }
+    for toml in [
+        "listen = 1",
+        "upload_max_size_mb = \"1\"",
+        "second_round = 1",
+        "cors_origins = [1]",
+        "= 1",
+        "[listen]",
+    ] {
+        fs::write(folder.path().join("lkr.toml"), toml).unwrap();
+        assert!(load_error(folder.path(), &[], &[]).contains("lkr.toml"), "{toml}");
+    }
+}
+
+#[test]
+fn option_that_this_build_does_not_have_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in [
+        ("LKR_VECTORS", "qdrant"),
+        ("LKR_QDRANT_URL", "http://q:6334"),
+        ("LKR_STATE", "redis"),
+        ("LKR_REDIS_URL", "redis://r"),
+        ("LKR_BLOBS", "s3://bucket"),
+        ("LKR_ROLE", "worker"),
+        ("LKR_CORS_ORIGINS", "https://a.example"),
+    ] {
+        assert!(load_error(folder.path(), &[(name, value)], &[]).contains("does not have"), "{name}");
+    }
+}
+
+#[test]
+fn outgoing_hosts_accepts_host_names_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let load_hosts = |value| load_with(folder.path(), &[("LKR_OUTGOING_HOSTS", value)], &[]);
+    let listed = load_hosts("models.example, 10.0.0.5,localhost").unwrap().config;
+    let expected = ["models.example", "10.0.0.5", "localhost"].map(str::to_owned).to_vec();
+    assert_eq!(listed.outgoing_hosts, Some(expected));
+    assert!(show(&listed).contains("outgoing_hosts = \"models.example,10.0.0.5,localhost\""));
+    assert_eq!(load_hosts("").unwrap().config.outgoing_hosts, None);
+    for wrong in ["http://models.example", "models.example:8080", "a b", "u@h", "*.example", "a/b"] {
+        let error = load_error(folder.path(), &[("LKR_OUTGOING_HOSTS", wrong)], &[]);
+        assert!(error.contains("LKR_OUTGOING_HOSTS") && error.contains(wrong), "{error}");
+    }
+    for no_host in [",", " ", " , ,"] {
+        let error = load_error(folder.path(), &[("LKR_OUTGOING_HOSTS", no_host)], &[]);
+        assert!(error.contains("LKR_OUTGOING_HOSTS") && error.contains("names no host"), "{error}");
+    }
+}
+
+#[test]
+fn shown_configuration_masks_secrets_and_parses_as_toml() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = "5".repeat(64);
+    let environment = [("LKR_ADMIN_PASSWORD", "hush-hush-hush"), ("LKR_SECRET_KEY", secret.as_str())];
+    let loaded = load_with(folder.path(), &environment, &["--check-config"]).unwrap();
+    assert!(loaded.check_only);
+    let text = show(&loaded.config);
+    assert!(!text.contains("hush") && !text.contains("555"), "{text}");
+    let shown: toml::Table = text.parse().unwrap();
+    assert_eq!(shown["admin_password"].as_str(), Some("********"));
+    assert_eq!(shown["upload_max_size_mb"].as_integer(), Some(50));
+
+    let config = Config { redis_url: Some("redis://user:hush@host:1".to_owned()), ..Config::default() };
+    assert!(show(&config).contains("redis://********@host:1"));
+}
+
+#[test]
+fn help_lists_the_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = load_with(folder.path(), &[], &["--help"]).unwrap().print.unwrap();
+    assert!(help.contains("--upload-max-size-mb") && help.contains("--check-config"));
+}
+
+#[test]
+fn reset_admin_accepts_the_same_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["reset-admin", "--data-dir", "d"][..], &["--data-dir", "d", "reset-admin"]] {
+        let loaded = load_with(folder.path(), &[("LKR_LISTEN", "e:2")], arguments).unwrap();
+        assert!(loaded.reset_admin);
+        assert_eq!(
+            (loaded.config.data_dir.as_path(), loaded.config.listen.as_str()),
+            (Path::new("d"), "e:2")
+        );
+    }
+    assert!(load_error(folder.path(), &[], &["reset-everything"]).contains("reset-everything"));
+    assert!(!load_with(folder.path(), &[], &[]).unwrap().reset_admin);
+}

@@ -1,0 +1,42 @@
+//! Prints the configuration.
+
+use std::fmt::Write as _;
+
+use super::{
+    Config,
+    keys::{KEYS, ValueKind, Visibility},
+};
+
+/// The effective configuration in the format of the configuration file, with secrets masked. Keys without a value become
+/// comments.
+#[must_use]
+pub fn show(config: &Config) -> String {
+    let mut text = String::new();
+    for key in KEYS {
+        let value = (key.get)(config).map(|value| mask(key.visibility, &value));
+        // Writing to a string cannot fail.
+        let _ = match (value, key.kind) {
+            (None, _) => writeln!(text, "# {} is not set", key.name),
+            (Some(value), ValueKind::Integer | ValueKind::Boolean) => {
+                writeln!(text, "{} = {value}", key.name)
+            }
+            (Some(value), ValueKind::Text | ValueKind::List) => {
+                writeln!(text, "{} = {}", key.name, toml::Value::String(value))
+            }
+        };
+    }
+    text
+}
+
+fn mask(visibility: Visibility, value: &str) -> String {
+    match visibility {
+        Visibility::Plain => value.to_owned(),
+        Visibility::Secret => "********".to_owned(),
+        Visibility::Url => {
+            match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+                Some((scheme, (_, host))) => format!("{scheme}://********@{host}"),
+                None => value.to_owned(),
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Parsers of configuration values. An error is the reason why the value is invalid.
+
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
+
+use ipnet::IpNet;
+use lkr_outgoing::Policy;
+
+use super::{ProcessRole, StateBackend, VectorsBackend};
+
+type Parsed<T> = Result<T, String>;
+
+pub(super) fn listen(text: &str) -> Parsed<String> {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+    match port.map(str::parse::<u16>) {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ => Err("expected host:port, such as 127.0.0.1:8080".to_owned()),
+    }
+}
+
+pub(super) fn path(text: &str) -> Parsed<PathBuf> {
+    if text.is_empty() { Err("expected a path".to_owned()) } else { Ok(PathBuf::from(text)) }
+}
+
+pub(super) fn optional_path(text: &str) -> Parsed<Option<PathBuf>> {
+    Ok(optional(text)?.map(PathBuf::from))
+}
+
+/// An empty text means that the value is not set.
+pub(super) fn optional(text: &str) -> Parsed<Option<String>> {
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+pub(super) fn optional_url(text: &str) -> Parsed<Option<String>> {
+    match text.split_once("://") {
+        _ if text.is_empty() => Ok(None),
+        Some((scheme, rest)) if !scheme.is_empty() && !rest.is_empty() => Ok(Some(text.to_owned())),
+        _ => Err("expected a URL such as http://host:port".to_owned()),
+    }
+}
+
+pub(super) fn blobs(text: &str) -> Parsed<Option<String>> {
+    match text.split_once("://") {
+        Some(("s3", bucket)) if !bucket.is_empty() => Ok(Some(text.to_owned())),
+        Some(_) => Err("expected a folder or s3://bucket/prefix".to_owned()),
+        None => optional(text),
+    }
+}
+
+pub(super) fn password(text: &str) -> Parsed<Option<String>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    lkr_auth::check_password(text).map_err(|_| "expected 8 to 128 characters".to_owned())?;
+    Ok(Some(text.to_owned()))
+}
+
+pub(super) fn secret_key(text: &str) -> Parsed<Option<String>> {
+    let well_formed = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    match text {
+        "" => Ok(None),
+        _ if well_formed => Ok(Some(text.to_owned())),
+        _ => Err("expected 64 hexadecimal characters".to_owned()),
+    }
+}
+
+pub(super) fn boolean(text: &str) -> Parsed<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+/// At most 1 TiB, so that the number of bytes does not overflow.
+pub(super) fn megabytes(text: &str) -> Parsed<u64> {
+    let range = 1..=1024 * 1024;
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("expected a whole number from {} to {}", range.start(), range.end())),
+    }
+}
+
+pub(super) fn vectors(text: &str) -> Parsed<VectorsBackend> {
+    one_of(text, &[VectorsBackend::Embedded, VectorsBackend::Qdrant])
+}
+
+pub(super) fn state(text: &str) -> Parsed<StateBackend> {
+    one_of(text, &[StateBackend::Embedded, StateBackend::Redis])
+}
+
+pub(super) fn role(text: &str) -> Parsed<ProcessRole> {
+    one_of(text, &[ProcessRole::All, ProcessRole::Api, ProcessRole::Worker])
+}
+
+fn one_of<T: Copy + std::fmt::Debug>(text: &str, choices: &[T]) -> Parsed<T> {
+    choices.iter().copied().find(|&choice| name_of(choice) == text).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|&choice| name_of(choice)).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// The name of an enum variant in lower case.
+pub(super) fn name_of(choice: impl std::fmt::Debug) -> String {
+    format!("{choice:?}").to_ascii_lowercase()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table of keys expects an option")]
+pub(super) fn shown(path: &Path) -> Option<String> {
+    Some(path.display().to_string())
+}
+
+fn list(text: &str, check: impl Fn(&str) -> Result<(), String>) -> Parsed<Vec<String>> {
+    let items: Vec<_> = text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
+    items.iter().try_for_each(|item| check(item))?;
+    Ok(items.into_iter().map(str::to_owned).collect())
+}
+
+/// An empty text means that the list is not set. A list of commas and blanks is an error: its author meant to restrict
+/// the hosts.
+pub(super) fn hosts(text: &str) -> Parsed<Option<Vec<String>>> {
+    let check = |host: &str| match Policy::only([host]) {
+        Err(_) => {
+            Err(format!("expected host names without scheme, port and path; {host:?} is not a host name"))
+        }
+        Ok(_) => Ok(()),
+    };
+    let hosts = list(text, check)?;
+    match hosts.is_empty() {
+        _ if text.is_empty() => Ok(None),
+        true => Err("expected host names; the list names no host".to_owned()),
+        false => Ok(Some(hosts)),
+    }
+}
+
+pub(super) fn proxies(text: &str) -> Parsed<Vec<IpNet>> {
+    let items = list(text, |_| Ok(()))?;
+    let network = |item: &String| -> Parsed<IpNet> {
+        let parsed = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
+        parsed.map_err(|_| format!("expected addresses or networks such as 10.0.0.0/8; {item:?} is neither"))
+    };
+    items.iter().map(network).collect()
+}
+
+/// Networks in CIDR notation; a network of one address as that address.
+pub(super) fn networks(networks: &[IpNet]) -> String {
+    let shown = networks.iter().map(|network| match network.prefix_len() == network.max_prefix_len() {
+        true => network.addr().to_string(),
+        false => network.to_string(),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn origins(text: &str) -> Parsed<Vec<String>> {
+    list(text, |origin| {
+        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        match host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' '])) {
+            true => Ok(()),
+            false => {
+                Err(format!("expected origins such as https://example.org; {origin:?} is not an origin"))
+            }
+        }
+    })
+}
+
+pub(super) fn extensions(text: &str) -> Parsed<Vec<String>> {
+    const KNOWN: [&str; 6] = [".txt", ".md", ".html", ".htm", ".pdf", ".docx"];
+    let extensions = list(&text.to_lowercase(), |extension| match KNOWN.contains(&extension) {
+        true => Ok(()),
+        false => Err(format!("expected some of {}, not {extension:?}", KNOWN.join(", "))),
+    })?;
+    if extensions.is_empty() { Err(format!("expected some of {}", KNOWN.join(", "))) } else { Ok(extensions) }
+}

@@ -1,0 +1,317 @@
+//! The error table: the public code and HTTP status of each kind of failure.
+
+use std::{error::Error as StdError, io, time::Duration};
+
+use actix_web::http::StatusCode;
+
+/// A public error code. The table below has its number, name and HTTP status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorCode {
+    /// The request is invalid.
+    Invalid,
+    /// The current state does not allow the operation.
+    Conflict,
+    /// The object does not exist.
+    NotFound,
+    /// The credential is missing or invalid.
+    Unauthenticated,
+    /// The account lacks the permission.
+    Forbidden,
+    /// Registration is disabled.
+    RegisterDisabled,
+    /// The account must change its password first.
+    PasswordChangeRequired,
+    /// There were too many failed attempts.
+    RateLimited,
+    /// The service has too much work, or a dependency is unavailable.
+    Overloaded,
+    /// The operation failed.
+    Internal,
+}
+
+/// A row of the table: the code, its public number, its name and its usual HTTP status.
+type ErrorCodeRow = (ErrorCode, u32, &'static str, StatusCode);
+
+const TABLE: [ErrorCodeRow; 10] = [
+    (ErrorCode::Invalid, 1001, "invalid_request", StatusCode::BAD_REQUEST),
+    (ErrorCode::Conflict, 1003, "conflict", StatusCode::CONFLICT),
+    (ErrorCode::NotFound, 1004, "not_found", StatusCode::NOT_FOUND),
+    (ErrorCode::Unauthenticated, 1005, "unauthenticated", StatusCode::UNAUTHORIZED),
+    (ErrorCode::Forbidden, 1006, "forbidden", StatusCode::FORBIDDEN),
+    (ErrorCode::RegisterDisabled, 1007, "register_disabled", StatusCode::FORBIDDEN),
+    (ErrorCode::PasswordChangeRequired, 1008, "password_change_required", StatusCode::FORBIDDEN),
+    (ErrorCode::RateLimited, 1009, "rate_limited", StatusCode::TOO_MANY_REQUESTS),
+    (ErrorCode::Overloaded, 1010, "overloaded", StatusCode::SERVICE_UNAVAILABLE),
+    (ErrorCode::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR),
+];
+
+/// The codes of failed tasks.
+impl From<lkr::FailureReason> for ErrorCode {
+    fn from(reason: lkr::FailureReason) -> Self {
+        match reason {
+            lkr::FailureReason::Invalid => Self::Invalid,
+            lkr::FailureReason::Cancelled => Self::Conflict,
+            lkr::FailureReason::Internal => Self::Internal,
+        }
+    }
+}
+
+impl ErrorCode {
+    fn row(self) -> ErrorCodeRow {
+        let internal = (Self::Internal, 2000, "internal", StatusCode::INTERNAL_SERVER_ERROR);
+        TABLE.into_iter().find(|(code, ..)| *code == self).unwrap_or(internal)
+    }
+
+    /// All codes, by number.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.0)
+    }
+
+    /// The number in responses.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.row().1
+    }
+
+    /// The name in the documentation.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The usual HTTP status.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        self.row().3
+    }
+}
+
+/// An error response.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    pub(crate) code: ErrorCode,
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    /// The methods of the path, for a wrong method.
+    pub(crate) allow: Option<String>,
+    /// Seconds to wait before the next attempt.
+    pub(crate) retry_after: Option<u64>,
+    /// The size of the file, for a range outside of it.
+    pub(crate) size: Option<u64>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            message: message.into(),
+            allow: None,
+            retry_after: None,
+            size: None,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Invalid, message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotFound, message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Forbidden, message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Conflict, message)
+    }
+
+    fn rate_limited(message: impl Into<String>, retry_after: Duration) -> Self {
+        let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+        Self { retry_after: Some(seconds.max(1)), ..Self::new(ErrorCode::RateLimited, message) }
+    }
+
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self::invalid(message).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+    }
+
+    pub(crate) fn range_not_satisfiable(size: u64) -> Self {
+        let message = format!("the range is outside of the file, which has {size} bytes");
+        let error = Self::invalid(message).with_status(StatusCode::RANGE_NOT_SATISFIABLE);
+        Self { size: Some(size), ..error }
+    }
+
+    pub(crate) fn wrong_content_type(message: impl Into<String>) -> Self {
+        Self::invalid(message).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+    }
+
+    pub(crate) fn wrong_method(method: &str, allow: String) -> Self {
+        let message = format!("method {method} is not allowed here");
+        let error = Self::invalid(message).with_status(StatusCode::METHOD_NOT_ALLOWED);
+        Self { allow: Some(allow), ..error }
+    }
+
+    /// A failure of the service. Only the log gets its full message.
+    pub(crate) fn internal(failure: &dyn StdError) -> Self {
+        tracing::error!(error = %failure, "request failed with an internal error");
+        Self::new(ErrorCode::Internal, without_paths(&failure.to_string()))
+    }
+
+    fn overloaded(failure: &dyn StdError) -> Self {
+        tracing::warn!(error = %failure, "request refused: overloaded or a dependency is unavailable");
+        Self::new(ErrorCode::Overloaded, without_paths(&failure.to_string()))
+    }
+}
+
+/// Converts the error of a call to the knowledge base.
+pub(crate) trait KbResultExt<T> {
+    /// For a call that only reads: an unavailable store is an internal error.
+    fn for_read(self) -> Result<T, ApiError>;
+
+    /// For a call that writes, or needs a store that may be unavailable: the client may retry.
+    fn for_write(self) -> Result<T, ApiError>;
+}
+
+impl<T> KbResultExt<T> for lkr::Result<T> {
+    fn for_read(self) -> Result<T, ApiError> {
+        self.map_err(|error| match error.kind() {
+            lkr::ErrorKind::Unavailable => ApiError::internal(&error),
+            _ => ApiError::from(error),
+        })
+    }
+
+    fn for_write(self) -> Result<T, ApiError> {
+        self.map_err(ApiError::from)
+    }
+}
+
+impl From<lkr::Error> for ApiError {
+    fn from(error: lkr::Error) -> Self {
+        use lkr::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.reason()),
+            ErrorKind::NotFound => Self::not_found(error.reason()),
+            ErrorKind::Conflict => Self::new(ErrorCode::Conflict, error.reason()),
+            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
+            ErrorKind::Overloaded | ErrorKind::Unavailable => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<lkr_auth::Error> for ApiError {
+    fn from(error: lkr_auth::Error) -> Self {
+        use lkr_auth::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.to_string()),
+            ErrorKind::Unauthenticated => Self::new(ErrorCode::Unauthenticated, error.to_string()),
+            ErrorKind::Forbidden => Self::forbidden(error.to_string()),
+            ErrorKind::NotFound => Self::not_found(error.to_string()),
+            ErrorKind::Taken | ErrorKind::TooMany => Self::conflict(error.to_string()),
+            ErrorKind::RateLimited { retry_after } => Self::rate_limited(error.to_string(), retry_after),
+            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
+            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Overloaded | ErrorKind::Unavailable => {
+                Self::overloaded(&error)
+            }
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<lkr_settings::Error> for ApiError {
+    fn from(error: lkr_settings::Error) -> Self {
+        use lkr_settings::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.to_string()),
+            ErrorKind::Conflict => Self::conflict(error.to_string()),
+            ErrorKind::Contention => Self::overloaded(&error),
+            ErrorKind::Unavailable if !disk_is_full(&error) => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<lkr_webhooks::Error> for ApiError {
+    fn from(error: lkr_webhooks::Error) -> Self {
+        use lkr_webhooks::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.reason()),
+            ErrorKind::NotFound => Self::not_found(error.reason()),
+            ErrorKind::TooMany => Self::conflict(error.reason()),
+            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
+            ErrorKind::Conflict | ErrorKind::Contention | ErrorKind::Unavailable => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+/// Whether the cause of a failure is a full disk. A retry does not help then, and the contract calls it an internal
+/// error.
+fn disk_is_full(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// The message without the server's paths, which clients must not see.
+pub(crate) fn without_paths(message: &str) -> String {
+    let hide = |word: &str| {
+        let bare = word.trim_start_matches(['"', '\'', '(', '`']);
+        let is_path = bare.starts_with("file://") || (bare.starts_with('/') && bare.len() > 1);
+        if is_path { "…".to_owned() } else { word.to_owned() }
+    };
+    message.split(' ').map(hide).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_code_numbers_are_unique_and_sorted() {
+        let mut numbers: Vec<_> = TABLE.iter().map(|row| row.1).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), TABLE.len());
+        assert!(numbers.is_sorted());
+    }
+
+    #[test]
+    fn paths_are_removed_from_messages() {
+        assert_eq!(
+            without_paths("read text: \"/srv/lkr/blobs/x\" is gone, file:///srv/y too; 3 / 4"),
+            "read text: … is gone, … too; 3 / 4"
+        );
+    }
+
+    #[test]
+    fn unavailable_store_is_internal_for_reads_and_overloaded_for_writes() {
+        let unavailable = || {
+            lkr::Result::<()>::Err(lkr::Error::new(
+                lkr::ErrorKind::Unavailable,
+                "search",
+                "connection refused",
+            ))
+        };
+        assert_eq!(unavailable().for_read().unwrap_err().code, ErrorCode::Internal);
+        assert_eq!(unavailable().for_write().unwrap_err().code, ErrorCode::Overloaded);
+    }
+
+    #[test]
+    fn full_disk_is_an_internal_error() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = lkr::Error::new(lkr::ErrorKind::Unavailable, "submit document", full);
+        assert_eq!(ApiError::from(error).code, ErrorCode::Internal);
+    }
+}

@@ -1,0 +1,38 @@
+//! What all routes share: permissions, request bodies, query parameters, responses and the request middleware.
+
+mod access;
+mod client_address;
+mod context;
+mod endpoint;
+mod form;
+mod in_flight;
+mod json_body;
+mod middleware;
+mod part_headers;
+mod query;
+mod request_body;
+mod request_id;
+mod response;
+mod response_memory;
+mod sse;
+mod streamed_envelope;
+mod write_timeout;
+
+pub use access::Access;
+pub(crate) use access::{
+    Admin, Authenticated, Caller, Owner, PendingPassword, Public, PublicVerified, Reader, TaskOwner,
+};
+pub(crate) use context::{RequestContext, unknown_document, unknown_task};
+pub use endpoint::Endpoint;
+pub(crate) use endpoint::{answer_unknown_path, answer_wrong_method};
+pub(crate) use form::{Form, FormFile, FormRules};
+pub(crate) use in_flight::InFlight;
+pub(crate) use json_body::{BodyBudget, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
+pub(crate) use middleware::request_middleware;
+pub(crate) use query::cursor;
+pub(crate) use request_id::RequestId;
+pub(crate) use response::{ApiResponse, HandlerResult};
+pub(crate) use response_memory::ResponseMemory;
+pub(crate) use sse::{KEEP_ALIVE, sse_event, sse_response};
+pub(crate) use streamed_envelope::stream_envelope;
+pub(crate) use write_timeout::WriteTimeout;

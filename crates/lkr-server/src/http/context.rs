@@ -1,0 +1,152 @@
+//! What a handler gets to know of its request.
+
+use std::net::IpAddr;
+
+use actix_web::{HttpRequest, http::header::HeaderName, web::Data};
+use lkr_domain::{DocId, TaskId};
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+use super::{
+    access::{Access, admit},
+    client_address::client_address,
+    form::{self, Form, FormRules},
+    json_body::{self, BufferedBody, EmptyObject},
+    query::QueryParams,
+    request_id::RequestId,
+};
+use crate::{
+    error::{ApiError, ErrorCode},
+    state::{AppState, Services},
+};
+
+/// A request that was admitted to its route.
+pub(crate) struct RequestContext {
+    request: HttpRequest,
+    access: Access,
+    state: Data<AppState>,
+}
+
+impl RequestContext {
+    pub(crate) fn new(request: HttpRequest, access: Access) -> Result<Self, ApiError> {
+        let state = request.app_data::<Data<AppState>>().cloned();
+        let state = state
+            .ok_or_else(|| ApiError::new(ErrorCode::Internal, "the application has no state registered"))?;
+        Ok(Self { request, access, state })
+    }
+
+    pub(crate) fn request(&self) -> &HttpRequest {
+        &self.request
+    }
+
+    pub(crate) fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    /// The application's state, for code that outlives a borrow of the request.
+    pub(crate) fn state_data(&self) -> Data<AppState> {
+        self.state.clone()
+    }
+
+    pub(crate) fn services(&self) -> Result<&Services, ApiError> {
+        self.state.services()
+    }
+
+    pub(crate) fn request_id(&self) -> RequestId {
+        RequestId::of(&self.request)
+    }
+
+    /// The client's address.
+    pub(crate) fn client_address(&self) -> Option<IpAddr> {
+        client_address(&self.request, &self.state.options.trusted_proxies)
+    }
+
+    /// A header's values. A value that is not text counts as empty.
+    pub(crate) fn header(&self, name: HeaderName) -> impl Iterator<Item = &str> {
+        self.request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default())
+    }
+
+    pub(crate) fn query(&self) -> Result<QueryParams, ApiError> {
+        QueryParams::parse(self.request.query_string())
+    }
+
+    /// Refuses any query parameter.
+    pub(crate) fn no_query(&self) -> Result<(), ApiError> {
+        self.query()?.finish()
+    }
+
+    /// The body as a JSON object of at most `limit` bytes.
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self, limit: usize) -> Result<T, ApiError> {
+        self.no_query()?;
+        json_body::check_content_type(self.request.headers())?;
+        let body = self.body(limit).await?;
+        json_body::parse(body.as_ref())
+    }
+
+    /// Refuses a body with content. It may be absent or an empty JSON object.
+    pub(crate) async fn no_body(&mut self) -> Result<(), ApiError> {
+        self.no_query()?;
+        let body = self.body(1024).await?;
+        if body.as_ref().is_empty() {
+            return Ok(());
+        }
+        json_body::parse::<EmptyObject>(body.as_ref()).map(drop)
+    }
+
+    /// The body. The client decides how long that takes, and a permission may end meanwhile, so it is checked again.
+    async fn body(&mut self, limit: usize) -> Result<BufferedBody, ApiError> {
+        let body = json_body::read(&self.request, limit, &self.state.body_budget).await?;
+        self.admit_again().await?;
+        Ok(body)
+    }
+
+    /// The body as a form with a file. The permission is checked again afterwards.
+    pub(crate) async fn form(&mut self, rules: &FormRules<'_>) -> Result<Form, ApiError> {
+        self.no_query()?;
+        let form = form::read(&self.request, rules).await?;
+        self.admit_again().await?;
+        Ok(form)
+    }
+
+    /// Checks the permission again, if the route needs one: after slow work and before a lasting change.
+    pub(crate) async fn admit_again(&self) -> Result<(), ApiError> {
+        if self.access.needs_login(self.state.options.require_login_for_reads) {
+            admit(self.access, &self.request, &self.state).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the memory of a response of about `bytes` before it is built. A response that is not streamed stays in
+    /// memory until its client has read it.
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<(), ApiError> {
+        self.state.response_memory.reserve(&self.request, bytes).await
+    }
+
+    /// The document that the path names. A malformed id is the id of no document.
+    pub(crate) fn doc_id(&self) -> Result<DocId, ApiError> {
+        self.path_part("doc_id").parse().map_err(|_| unknown_document())
+    }
+
+    /// The task that the path names.
+    pub(crate) fn task_id(&self) -> Result<TaskId, ApiError> {
+        self.path_part("task_id").parse().map_err(|_| unknown_task())
+    }
+
+    /// The username that the path names.
+    pub(crate) fn username(&self) -> String {
+        percent_decode_str(self.path_part("username")).decode_utf8_lossy().into_owned()
+    }
+
+    /// A named part of the path, not decoded.
+    pub(crate) fn path_part(&self, name: &str) -> &str {
+        self.request.match_info().get(name).unwrap_or_default()
+    }
+}
+
+pub(crate) fn unknown_document() -> ApiError {
+    ApiError::not_found("no such document")
+}
+
+pub(crate) fn unknown_task() -> ApiError {
+    ApiError::not_found("no such task")
+}

@@ -1,0 +1,224 @@
+//! JSON bodies: read within a size limit, a time limit and a total memory budget, and parsed strictly.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+    sync::Arc,
+};
+
+use actix_web::{
+    HttpRequest,
+    http::header::{self, HeaderMap},
+};
+use futures_util::StreamExt;
+use serde::{Deserialize, Deserializer, de};
+use serde_json::error::Category;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::request_body::RequestBody;
+use crate::error::{ApiError, ErrorCode};
+
+/// The size limit of bodies that describe an account, a key, a webhook or settings.
+pub(crate) const SMALL_BODY_BYTES: usize = 64 * 1024;
+
+/// The granularity of the budget.
+const UNIT: usize = 64 * 1024;
+
+/// The memory that the bodies of all requests may take together.
+#[derive(Debug)]
+pub(crate) struct BodyBudget {
+    units: Arc<Semaphore>,
+}
+
+impl BodyBudget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { units: Arc::new(Semaphore::new(bytes / UNIT)) }
+    }
+
+    /// Takes the permits that a body of `bytes` needs beyond those it has.
+    fn grow(&self, permits: &mut Vec<OwnedSemaphorePermit>, bytes: usize) -> Result<(), ApiError> {
+        while permits.len() < bytes / UNIT {
+            let permit = Arc::clone(&self.units).try_acquire_owned();
+            let busy = |_| ApiError::new(ErrorCode::Overloaded, "too many large requests at once");
+            permits.push(permit.map_err(busy)?);
+        }
+        Ok(())
+    }
+}
+
+/// A body in memory. Dropping it returns its memory to the budget.
+pub(super) struct BufferedBody {
+    bytes: Vec<u8>,
+    permits: Vec<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for BufferedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(super) async fn read(
+    request: &HttpRequest,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<BufferedBody, ApiError> {
+    let too_large = || ApiError::too_large(format!("the body is larger than {limit} bytes"));
+    if content_length(request.headers()).is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let mut body = BufferedBody { bytes: Vec::new(), permits: Vec::new() };
+    let Some(mut stream) = RequestBody::of(request) else { return Ok(body) };
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
+        let length = body.bytes.len() + chunk.len();
+        if length > limit {
+            return Err(too_large());
+        }
+        budget.grow(&mut body.permits, length)?;
+        body.bytes.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Refuses a body whose content type is not JSON.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::wrong_content_type(format!(
+            "the content type must be application/json, not {essence:?}"
+        )));
+    }
+    check_content_encoding(headers)
+}
+
+/// Refuses a compressed body.
+pub(super) fn check_content_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    match encoding {
+        None | Some("identity") => Ok(()),
+        Some(other) => {
+            Err(ApiError::wrong_content_type(format!("content encoding {other:?} is not supported")))
+        }
+    }
+}
+
+/// Parses a JSON object. An error names the key of the wrong value. Arrays are refused: serde would accept one for a
+/// struct.
+pub(super) fn parse<T: de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let malformed =
+        |error: serde_json::Error| ApiError::invalid(format!("the body is not valid JSON: {error}"));
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'{') {
+        let _: de::IgnoredAny = serde_json::from_slice(bytes).map_err(malformed)?;
+        return Err(ApiError::invalid("the body is not a JSON object"));
+    }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        match error.classify() {
+            Category::Data if path == "." => ApiError::invalid(error.to_string()),
+            Category::Data => ApiError::invalid(format!("{path}: {error}")),
+            _ => malformed(error),
+        }
+    })?;
+    json.end().map_err(malformed)?;
+    Ok(parsed)
+}
+
+/// A JSON object without keys.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyObject {}
+
+/// Deserialises an optional struct from a JSON object or null only.
+pub(crate) fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    struct Visitor<T>(std::marker::PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(de::value::MapAccessDeserializer::new(map)).map(Some)
+        }
+    }
+
+    deserializer.deserialize_any(Visitor(std::marker::PhantomData))
+}
+
+/// Deserialises an optional map of strings from a JSON object or null. A duplicate key is an error. The values may be
+/// optional themselves.
+pub(crate) fn string_map<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, V>>, D::Error> {
+    struct StringMap<V>(BTreeMap<String, V>);
+
+    struct Visitor<V>(std::marker::PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> de::Visitor<'de> for Visitor<V> {
+        type Value = StringMap<V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of strings")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<StringMap<V>, A::Error> {
+            let mut strings = BTreeMap::new();
+            while let Some((key, value)) = map.next_entry::<String, V>()? {
+                match strings.entry(key) {
+                    Entry::Vacant(entry) => drop(entry.insert(value)),
+                    Entry::Occupied(entry) => {
+                        return Err(de::Error::custom(format_args!("duplicate key {:?}", entry.key())));
+                    }
+                }
+            }
+            Ok(StringMap(strings))
+        }
+    }
+
+    impl<'de, V: Deserialize<'de>> Deserialize<'de> for StringMap<V> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+        }
+    }
+
+    Ok(Option::<StringMap<V>>::deserialize(deserializer)?.map(|StringMap(strings)| strings))
+}
+
+/// A secret in a body. No message and no log line repeats it.
+#[derive(Clone)]
+pub(crate) struct SecretInput(pub(crate) String);
+
+impl fmt::Debug for SecretInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("********")
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretInput {
+    /// Serde's own error message would quote a value of a wrong type.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => Ok(Self(text)),
+            _ => Err(de::Error::custom("a secret is a string")),
+        }
+    }
+}

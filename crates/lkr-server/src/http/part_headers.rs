@@ -1,0 +1,143 @@
+//! Transcodes the headers of a form's parts to UTF-8.
+
+use std::{
+    borrow::Cow,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use actix_web::{error::PayloadError, web::Bytes};
+use encoding_rs::WINDOWS_1252;
+use futures_util::Stream;
+
+/// Longer headers are passed on unchanged; the form parser refuses them.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// The end of the headers of a part.
+const HEADERS_END: &[u8] = b"\r\n\r\n";
+
+/// A form as it arrives, with the headers of its parts in UTF-8. Headers that are not UTF-8 are decoded as Windows-1252,
+/// in which old programs write file names. Everything else is passed on unchanged.
+pub(super) struct PartHeaderDecoder<S> {
+    inner: S,
+    /// The delimiter between two parts: a line break, two dashes and the boundary.
+    delimiter: Vec<u8>,
+    /// Bytes that arrived and were not passed on yet.
+    buffer: Vec<u8>,
+    /// How many bytes at the front were never sent by the client: the line break before the first part.
+    synthetic: usize,
+    in_headers: bool,
+    ended: bool,
+}
+
+impl<S> PartHeaderDecoder<S> {
+    pub(super) fn new(inner: S, boundary: &str) -> Self {
+        let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
+        Self { inner, delimiter, buffer: b"\r\n".to_vec(), synthetic: 2, in_headers: false, ended: false }
+    }
+
+    /// The bytes that can be passed on now.
+    fn forward(&mut self) -> Vec<u8> {
+        let mut passed = Vec::new();
+        loop {
+            // The end of the form follows its last delimiter in the place of headers.
+            self.in_headers &= !self.buffer.starts_with(b"--");
+            let mark = if self.in_headers { HEADERS_END } else { &self.delimiter };
+            let Some(at) = find(&self.buffer, mark) else { break };
+            let part: Vec<u8> = self.buffer.drain(..at + mark.len()).collect();
+            passed.extend_from_slice(&if self.in_headers { utf8(&part) } else { Cow::Borrowed(&*part) });
+            self.in_headers = !self.in_headers;
+        }
+        let free = self.forwardable();
+        self.in_headers &= free == 0;
+        passed.extend(self.buffer.drain(..free));
+        let synthetic = self.synthetic.min(passed.len());
+        passed.drain(..synthetic);
+        self.synthetic -= synthetic;
+        passed
+    }
+
+    /// How many bytes can be passed on without the bytes after them: neither headers nor the start of a delimiter.
+    fn forwardable(&self) -> usize {
+        match self.buffer.len() {
+            length if self.ended => length,
+            length if self.in_headers && length > MAX_BYTES => length,
+            _ if self.in_headers => 0,
+            length => length.saturating_sub(self.delimiter.len()),
+        }
+    }
+}
+
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for PartHeaderDecoder<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        while !self.ended {
+            match ready!(Pin::new(&mut self.inner).poll_next(cx)) {
+                Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.ended = true,
+            }
+            let passed = self.forward();
+            if !passed.is_empty() {
+                return Poll::Ready(Some(Ok(passed.into())));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+fn utf8(headers: &[u8]) -> Cow<'_, [u8]> {
+    if std::str::from_utf8(headers).is_ok() {
+        return Cow::Borrowed(headers);
+    }
+    Cow::Owned(WINDOWS_1252.decode_without_bom_handling(headers).0.into_owned().into_bytes())
+}
+
+fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
+    let first = mark.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.iter().position(|byte| byte == first)?;
+        if text.get(at..)?.starts_with(mark) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    /// What is passed on of a form that arrives in chunks of `size` bytes.
+    async fn transcoded(form: &[u8], size: usize) -> Vec<u8> {
+        let chunks: Vec<_> = form.chunks(size).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
+        let forwarded =
+            PartHeaderDecoder::new(stream::iter(chunks), "B").map(Result::unwrap).collect::<Vec<_>>();
+        forwarded.await.concat()
+    }
+
+    #[actix_web::test]
+    async fn part_headers_become_utf8_and_all_other_bytes_stay() {
+        let form = b"before \xe9\r\n--B\r\nname=\xe9\x80\r\n\r\n\xe9--B\r\n\r\n\xe9\r\n--B\r\nname=\xc3\xa9\r\n\r\n\r\n--B--\r\n\xe9";
+        let expected = [
+            &b"before \xe9\r\n--B\r\nname="[..],
+            "\u{e9}\u{20ac}".as_bytes(),
+            b"\r\n\r\n\xe9--B\r\n\r\n\xe9\r\n--B\r\nname=\xc3\xa9\r\n\r\n\r\n--B--\r\n\xe9",
+        ]
+        .concat();
+        for size in 1..=form.len() {
+            assert_eq!(transcoded(form, size).await, expected, "{size}");
+            assert_eq!(transcoded(&form[10..], size).await, &expected[10..], "{size}");
+        }
+        for end in 0..form.len() {
+            // At the end of the stream nothing is held back.
+            assert!(transcoded(&form[..end], 3).await.len() >= end, "{end}");
+        }
+        let long = [b"--B\r\n".to_vec(), vec![0xe9; 2 * MAX_BYTES], HEADERS_END.to_vec()].concat();
+        assert!(transcoded(&long, 1000).await == long);
+    }
+}

@@ -1,0 +1,29 @@
+//! Server-sent events.
+
+use actix_web::{HttpResponse, http::header, web::Bytes};
+use futures_util::Stream;
+use serde::Serialize;
+
+use super::response::ApiResponse;
+use crate::error::ApiError;
+
+/// A comment that keeps an idle connection open.
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
+
+/// A server-sent event. Serialised JSON contains no line break, so one `data` line is enough.
+pub(crate) fn sse_event(name: &str, data: &impl Serialize) -> Result<Bytes, ApiError> {
+    let data = serde_json::to_string(data).map_err(|error| ApiError::internal(&error))?;
+    Ok(Bytes::from(format!("event: {name}\ndata: {data}\n\n")))
+}
+
+/// A response that sends events as they come.
+pub(crate) fn sse_response(
+    events: impl Stream<Item = Result<Bytes, actix_web::Error>> + 'static,
+) -> ApiResponse {
+    let response = HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .streaming(events);
+    ApiResponse::Raw(response)
+}

@@ -1,0 +1,108 @@
+//! Opens the services of a configuration.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context, Result, anyhow};
+use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
+use lkr_auth::{Auth, AuthOptions};
+use lkr_outgoing::{Outgoing, Policy};
+use lkr_settings::Settings;
+use lkr_webhooks::EventOutbox;
+
+use crate::{
+    chat_models::ChatModels,
+    config::Config,
+    embedder_reconciler::{EmbedderReconciler, connect},
+    file_reader, first_admin,
+    plugins::{available_plugins, find_tools},
+    rerankers::Rerankers,
+    secret_key,
+    state::{AppState, Services},
+    webhooks::{address_check, open_webhooks, outbox},
+};
+
+/// Opens the stores, creates the first admin and reads the settings.
+pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Services> {
+    let (rerankers, chat_models, outbox) = (Rerankers::default(), ChatModels::default(), outbox());
+    let kb = open_knowledge_base(config, app, &rerankers, &chat_models, &outbox).await?;
+    let auth = Auth::new(kb.state(), &AuthOptions::default())?;
+    let password_file = first_admin::password_file(&config.data_dir);
+    first_admin::ensure(&auth, &password_file, config.admin_password.as_deref()).await?;
+    let tools = file_reader::check_pdfium(config, find_tools(config)).await?;
+    let checked_tools = tools.clone();
+    let plugins = tokio::task::spawn_blocking(move || available_plugins(&checked_tools)).await?;
+    let policy = outgoing_policy(config)?;
+    let key = secret_key::load(config).await?;
+    let settings = Settings::open_checking(kb.state(), key.clone(), plugins, address_check(policy.clone()))?;
+    // Report settings that this machine cannot apply now, not when the first file arrives.
+    if let Err(error) = settings.current().await {
+        tracing::warn!(%error, "cannot read the stored settings");
+    }
+    let files = file_reader::open_reader(config, tools)?;
+    let outgoing = tokio::task::spawn_blocking(move || Outgoing::new(policy)).await??;
+    rerankers.follow(&settings, outgoing.clone());
+    chat_models.follow(&settings, outgoing.clone(), |purpose| app.call_observer(purpose));
+    let webhooks = open_webhooks(kb.state(), key, outgoing.clone(), outbox, app).await?;
+    let embedder_reconciler = EmbedderReconciler::follow(
+        kb.clone(),
+        settings.clone(),
+        outgoing.clone(),
+        config.model_dir(),
+        connect(app.call_observer("embed")),
+    )
+    .await;
+    Ok(Services { kb, files, auth, settings, embedder_reconciler, webhooks, chat_models, outgoing })
+}
+
+async fn open_knowledge_base(
+    config: &Config,
+    app: &AppState,
+    rerankers: &Rerankers,
+    chat_models: &ChatModels,
+    outbox: &EventOutbox,
+) -> Result<KnowledgeBase> {
+    let taxonomy = load_taxonomy(config).await?;
+    create_private_dir(&config.data_dir)
+        .await
+        .with_context(|| format!("cannot create the data folder {}", config.data_dir.display()))?;
+    let mut options = OpenOptions::new(&config.data_dir);
+    options.blobs_dir = config.blobs_dir();
+    options.uploads_dir = config.upload_dir();
+    options.model_dir = config.model_dir();
+    options.rerank_model_dir = config.rerank_model_dir();
+    options.taxonomy = taxonomy;
+    options.embedder_is_named_later = true;
+    options.rerankers = Some(Arc::new(rerankers.clone()));
+    options.chat_models = Some(Arc::new(chat_models.clone()));
+    options.search.second_round = config.second_round;
+    options.outbox = Some(Arc::new(outbox.clone()));
+    options.contention = Some(app.contention_observer());
+    KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
+        lkr::ErrorKind::Conflict => {
+            let folder = config.data_dir.display();
+            anyhow!(error).context(format!("the data folder {folder} is in use by another process"))
+        }
+        _ => anyhow!(error),
+    })
+}
+
+/// Creates a folder that only its owner can enter, unless it exists.
+async fn create_private_dir(folder: &Path) -> std::io::Result<()> {
+    let mut builder = tokio::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(folder).await
+}
+
+/// The hosts that outgoing requests may reach.
+fn outgoing_policy(config: &Config) -> Result<Policy> {
+    Ok(config.outgoing_hosts.as_ref().map_or_else(|| Ok(Policy::any()), Policy::only)?)
+}
+
+async fn load_taxonomy(config: &Config) -> Result<Taxonomy> {
+    match config.taxonomy_path.clone() {
+        Some(path) => Ok(tokio::task::spawn_blocking(move || Taxonomy::load(&path)).await??),
+        None => Ok(Taxonomy::built_in()),
+    }
+}

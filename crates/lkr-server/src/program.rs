@@ -1,0 +1,95 @@
+//! The program `lkr-server`: parses arguments, starts logging and runs the server until a signal.
+
+use std::{
+    ffi::OsString,
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    config::{ConfigSources, LoadedConfig, load, show},
+    file_reader::PARSE_WORKER,
+    first_admin, memory,
+    run::run,
+};
+
+/// How long the program waits at its end for work on blocking threads.
+const BLOCKING_GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// Runs the program `lkr-server` with `arguments`, the program's name first.
+#[must_use]
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    // A parser worker closes everything that the process has open, so no other thread may run yet.
+    if arguments.get(1).is_some_and(|argument| argument == PARSE_WORKER) {
+        return lkr::files::work();
+    }
+    memory::limit_memory();
+    if let Some(point) = lkr_fail_points::ENABLED.then(|| std::env::var("FAIL_POINT").ok()).flatten() {
+        lkr_fail_points::arm(&point);
+    }
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With stderr closed there is nowhere to report to.
+            let _ = writeln!(std::io::stderr(), "lkr-server: {}", one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: Vec<OsString>) -> Result<()> {
+    let LoadedConfig { config, warnings, check_only, reset_admin, print } =
+        load(&ConfigSources::of_process(arguments))?;
+    start_logging();
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if let Some(text) = print.or_else(|| check_only.then(|| show(&config))) {
+        return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if reset_admin {
+        let file = runtime.block_on(first_admin::reset(&config))?;
+        let text = format!("the account admin has a new password, in {}\n", file.display());
+        return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
+    }
+    let served = runtime.block_on(async {
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        run(config, async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+        .await
+    });
+    // Blocking work may still run; nothing waits for its result.
+    runtime.shutdown_timeout(BLOCKING_GRACE_PERIOD);
+    served
+}
+
+/// Logs to stderr at the level that `RUST_LOG` names, `info` by default.
+fn start_logging() {
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,actix_http=off,actix_server=warn"));
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+}
+
+/// An error and its causes in one line. A cause that an outer message already names is not repeated.
+pub(crate) fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for reason in error.chain().map(ToString::to_string) {
+        if !line.contains(&reason) {
+            let colon = if line.is_empty() { "" } else { ": " };
+            line = format!("{line}{colon}{reason}");
+        }
+    }
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}

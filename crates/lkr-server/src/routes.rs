@@ -1,0 +1,50 @@
+//! The route table: each route with its permission and its documentation. The application and the OpenAPI document are
+//! built from it. Each row is defined beside its handler.
+
+mod audit;
+mod auth;
+mod backup;
+mod documents;
+mod eval;
+mod files;
+mod keys;
+mod knowledge;
+mod ops;
+mod pages;
+mod search;
+mod settings;
+mod submissions;
+mod tasks;
+mod users;
+mod webhooks;
+
+use crate::{error::ApiError, http::Endpoint, openapi};
+
+/// Every route. Fixed paths precede those with a parameter in the same place.
+#[must_use]
+pub fn endpoints() -> Vec<Endpoint> {
+    let groups = [
+        auth::endpoints(),
+        keys::endpoints(),
+        users::endpoints(),
+        audit::endpoints(),
+        settings::endpoints(),
+        webhooks::endpoints(),
+        tasks::endpoints(),
+        files::endpoints(),
+        submissions::endpoints(),
+        documents::endpoints(),
+        search::endpoints(),
+        knowledge::endpoints(),
+        eval::endpoints(),
+        backup::endpoints(),
+        ops::endpoints(openapi_json),
+        pages::endpoints(openapi_json),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// The OpenAPI document of all routes, as JSON.
+fn openapi_json() -> Result<String, ApiError> {
+    openapi::document(&endpoints()).to_json().map_err(|error| ApiError::internal(&error))
+}

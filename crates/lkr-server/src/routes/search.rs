@@ -1,0 +1,101 @@
+//! Search, as one response or as a stream of events.
+
+use std::time::Instant;
+
+use actix_web::{
+    http::{
+        Method,
+        header::{HeaderName, HeaderValue},
+    },
+    web::Bytes,
+};
+use futures_util::{StreamExt, stream};
+use lkr::{CacheStatus, retrieval::SummaryPart};
+use serde_json::json;
+
+use crate::{
+    error::{ApiError, KbResultExt},
+    http::{ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, sse_event, sse_response},
+    openapi::{OperationDoc, ResponseShape, schema},
+    wire::{
+        search::{SearchAnswer, SummaryDone},
+        search_input::SearchInput,
+    },
+};
+
+/// More than the longest query and filters need with every character escaped.
+const BODY_BYTES: usize = 1024 * 1024;
+
+const X_CACHE_DOC: &str = "hit or miss: whether the results came from the cache.";
+
+const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/search",
+            OperationDoc::new("Search", "search", "Searches the documents", ResponseShape::Envelope(schema::<SearchAnswer>()))
+                .header("X-Cache", X_CACHE_DOC)
+                .body::<SearchInput>(),
+            search,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/search/stream",
+            OperationDoc::new(
+                "Search",
+                "search_stream",
+                "Searches the documents and streams events: results, then summary.delta and summary.done, or error",
+                ResponseShape::Raw("text/event-stream"),
+            )
+            .header("X-Cache", X_CACHE_DOC)
+            .body::<SearchInput>(),
+            stream,
+        ),
+    ]
+}
+
+async fn search(_: Reader, mut cx: RequestContext) -> HandlerResult {
+    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+    let started = Instant::now();
+    let found = cx.services()?.kb.search(&request).await.for_read()?;
+    let cache = record_search(&cx, found.cache, started);
+    Ok(ApiResponse::ok(&SearchAnswer::from(&*found.response))?.header(X_CACHE, cache))
+}
+
+/// Streams the results and then the summary. An error before the results is a plain envelope.
+async fn stream(_: Reader, mut cx: RequestContext) -> HandlerResult {
+    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+    let started = Instant::now();
+    let begun = cx.services()?.kb.search_begin(&request).await.for_read()?;
+    let cache = record_search(&cx, begun.cache, started);
+    let results = sse_event("results", &SearchAnswer::from(&*begun.response))?;
+    let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());
+    let summary = summary.map(|part| summary_event(&part).unwrap_or_else(|error| error_event(&error)));
+    let events = stream::iter([results]).chain(summary).map(Ok);
+    Ok(sse_response(events).header(X_CACHE, cache))
+}
+
+/// The event of a part of a summary.
+fn summary_event(part: &SummaryPart) -> Result<Bytes, ApiError> {
+    match part {
+        SummaryPart::Text(text) => sse_event("summary.delta", &json!({ "text": text })),
+        SummaryPart::End(summary, warnings) => {
+            let warnings = Some(warnings.as_slice()).filter(|warnings| !warnings.is_empty());
+            sse_event("summary.done", &SummaryDone { summary: summary.into(), warnings })
+        }
+    }
+}
+
+fn error_event(error: &ApiError) -> Bytes {
+    let data = json!({ "code": error.code.number(), "message": error.message });
+    sse_event("error", &data).unwrap_or_default()
+}
+
+/// Counts a search and returns the value of its `X-Cache` header.
+fn record_search(cx: &RequestContext, cache: CacheStatus, started: Instant) -> HeaderValue {
+    let hit = cache == CacheStatus::Hit;
+    cx.state().metrics.search(hit, started.elapsed());
+    HeaderValue::from_static(if hit { "hit" } else { "miss" })
+}

@@ -1,0 +1,184 @@
+//! Adds and replaces documents sent as JSON.
+
+use actix_web::http::{Method, StatusCode, header::HeaderName};
+use lkr::{Dedup, DocId, Idempotency, OnReplace, Submission, Task, Upsert};
+use lkr_auth::{AuditAction, AuditLog};
+use lkr_settings::DedupStrategy;
+use serde_json::Map;
+
+use crate::{
+    error::{ApiError, ErrorCode, KbResultExt},
+    http::{
+        ApiResponse, Authenticated, Caller, Endpoint, HandlerResult, Owner, RequestContext, unknown_document,
+    },
+    openapi::{OperationDoc, ResponseShape, schema},
+    wire::{
+        batch::{BatchAccepted, BatchInput},
+        document_input::{DocumentInput, MAX_TEXT_BYTES},
+        submission_options::SubmissionOptions,
+        tasks::Accepted,
+    },
+};
+
+/// The largest body. Each byte of the text may be escaped to six, and the other fields need some room.
+const BODY_BYTES: usize = 6 * MAX_TEXT_BYTES + 2 * 1024 * 1024;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The header's name and its documentation.
+pub(super) const IDEMPOTENCY: (&str, &str) = (
+    "Idempotency-Key",
+    "1 to 128 characters. A second request with the same key within 24 hours returns the task of the first, in its \
+     current state.",
+);
+
+/// The longest key, in characters.
+const MAX_KEY_CHARS: usize = 128;
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc =
+        |id, summary, shape| OperationDoc::new("Documents", id, summary, ResponseShape::Envelope(shape));
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents",
+            doc("add_document", "Accepts a document for ingestion", schema::<Accepted>())
+                .status(StatusCode::ACCEPTED)
+                .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
+                .body::<DocumentInput>(),
+            add,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents/batch",
+            doc(
+                "add_documents",
+                "Accepts several documents for ingestion: all of them or none",
+                schema::<BatchAccepted>(),
+            )
+            .status(StatusCode::ACCEPTED)
+            .request_header(IDEMPOTENCY.0, IDEMPOTENCY.1)
+            .body::<BatchInput>(),
+            add_all,
+        ),
+        Endpoint::new(
+            Method::PUT,
+            "/api/v1/documents/{doc_id}",
+            doc(
+                "replace_document",
+                "Accepts a replacement of a document's text and properties. A search sees the old version or the new one, never a mix",
+                schema::<Accepted>(),
+            )
+            .status(StatusCode::ACCEPTED)
+            .body::<DocumentInput>()
+            .errors(&[ErrorCode::NotFound]),
+            replace,
+        ),
+    ]
+}
+
+async fn add(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
+    let idempotency = idempotency(&cx, &caller, "documents")?;
+    if let Some(task) = first(replayed_tasks(&cx, idempotency.as_ref()).await?) {
+        return ApiResponse::accepted(&Accepted::from(&task));
+    }
+    let input: DocumentInput = cx.json(BODY_BYTES).await?;
+    let options = input.options();
+    let (document, warnings) = input.check()?;
+    let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
+    let task = cx.services()?.kb.submit(document, submission).await.for_write()?;
+    ApiResponse::accepted(&Accepted::from(&task))
+}
+
+async fn add_all(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
+    let idempotency = idempotency(&cx, &caller, "batch")?;
+    if let Some(tasks) = replayed_tasks(&cx, idempotency.as_ref()).await? {
+        return ApiResponse::accepted(&BatchAccepted::from(&*tasks));
+    }
+    let input: BatchInput = cx.json(BODY_BYTES).await?;
+    let common = submission(&cx, &caller, SubmissionOptions::default()).await?;
+    let documents = input.check()?.into_iter().map(|(document, warnings, options)| {
+        let submission = Submission { warnings, ..apply(options, common.clone(), &caller) };
+        (document, submission)
+    });
+    let tasks = cx.services()?.kb.submit_all(documents.collect(), idempotency).await.for_write()?;
+    ApiResponse::accepted(&BatchAccepted::from(&*tasks))
+}
+
+async fn replace(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
+    let input: DocumentInput = cx.json(BODY_BYTES).await?;
+    let doc_id = cx.doc_id()?;
+    let (document, warnings) = input.check()?;
+    let submission = Submission { warnings, ..submission(&cx, &caller, SubmissionOptions::default()).await? };
+    let task = cx.services()?.kb.replace(doc_id, document, submission).await.for_write()?;
+    ApiResponse::accepted(&Accepted::from(&task.ok_or_else(unknown_document)?))
+}
+
+/// Applies the client's options to a submission. Callers other than admins may replace only their own documents.
+fn apply(options: SubmissionOptions, submission: Submission, caller: &Caller) -> Submission {
+    let upsert = if caller.is_admin() { Upsert::Any } else { Upsert::Own };
+    Submission {
+        dedup: if options.force { Dedup::None } else { submission.dedup },
+        upsert: options.upsert.then_some(upsert),
+        ..submission
+    }
+}
+
+/// The submission of a caller's documents by the current settings and the client's options.
+pub(super) async fn submission(
+    cx: &RequestContext,
+    caller: &Caller,
+    options: SubmissionOptions,
+) -> Result<Submission, ApiError> {
+    let settings = cx.services()?.settings.current().await?;
+    let dedup = match settings.settings.dedup.strategy {
+        DedupStrategy::None => Dedup::None,
+        DedupStrategy::Simhash => {
+            Dedup::Simhash { threshold: settings.settings.dedup.simhash_threshold.into() }
+        }
+        _ => Dedup::Sha256,
+    };
+    let actor = caller.clone();
+    let on_replace = OnReplace::new(move |doc_id: DocId| {
+        let entry =
+            AuditLog::entry(actor.actor(), AuditAction::DocumentReplace, &doc_id.to_string(), Map::new());
+        entry
+            .map_err(|error| tracing::error!(%error, "cannot create the audit entry of a replacement; it is not logged"))
+            .into_iter()
+            .collect()
+    });
+    let common = Submission { dedup, on_replace, ..Submission::by(caller.creator()) };
+    Ok(apply(options, common, caller))
+}
+
+/// The idempotency key of a request, scoped to the account and the endpoint.
+pub(super) fn idempotency(
+    cx: &RequestContext,
+    caller: &Caller,
+    endpoint: &'static str,
+) -> Result<Option<Idempotency>, ApiError> {
+    let mut keys = cx.header(IDEMPOTENCY_KEY);
+    let Some(key) = keys.next() else { return Ok(None) };
+    let length = key.chars().count();
+    if keys.next().is_some() || !(1..=MAX_KEY_CHARS).contains(&length) {
+        let reason =
+            format!("the header Idempotency-Key must be given once, with 1 to {MAX_KEY_CHARS} characters");
+        return Err(ApiError::invalid(reason));
+    }
+    Ok(Some(Idempotency { account: caller.account.id.clone(), endpoint, key: key.to_owned() }))
+}
+
+/// The tasks that an earlier request with the same key created.
+pub(super) async fn replayed_tasks(
+    cx: &RequestContext,
+    idempotency: Option<&Idempotency>,
+) -> Result<Option<Vec<Task>>, ApiError> {
+    match idempotency {
+        Some(idempotency) => cx.services()?.kb.remembered(idempotency).await.for_write(),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn first(tasks: Option<Vec<Task>>) -> Option<Task> {
+    tasks.and_then(|tasks| tasks.into_iter().next())
+}

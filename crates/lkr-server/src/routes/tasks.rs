@@ -1,0 +1,195 @@
+//! Listing, watching, cancelling and retrying tasks.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix_web::{
+    http::{Method, StatusCode},
+    web::{Bytes, Data},
+};
+use futures_util::stream;
+use lkr::{Task, TaskId};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{
+    error::{ApiError, ErrorCode, KbResultExt},
+    http::{
+        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, Reader, RequestContext, TaskOwner, cursor,
+        sse_event, sse_response, unknown_task,
+    },
+    openapi::{OperationDoc, ResponseShape, schema},
+    state::AppState,
+    wire::tasks::{DeletedTask, TaskItem, TaskList},
+};
+
+/// How often a watched task is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often an idle connection gets a keep-alive.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| OperationDoc::new("Tasks", id, summary, ResponseShape::Envelope(shape));
+    vec![
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/tasks",
+            doc("list_tasks", "Lists tasks, newest first", schema::<TaskList>())
+                .query_text("status", "Only tasks with this status: pending, running, done or failed.")
+                .paged(),
+            list,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/tasks/{task_id}",
+            doc("get_task", "Returns a task", schema::<TaskItem>()).errors(&[ErrorCode::NotFound]),
+            get,
+        ),
+        Endpoint::new(
+            Method::DELETE,
+            "/api/v1/documents/tasks/{task_id}",
+            doc(
+                "delete_task",
+                "Deletes the record of a task that has ended, and what a failed task kept for a retry",
+                schema::<DeletedTask>(),
+            )
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
+            delete,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents/tasks/{task_id}/cancel",
+            doc("cancel_task", "Cancels a task and removes everything that it made", schema::<TaskItem>())
+                .status(StatusCode::ACCEPTED)
+                .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
+            cancel,
+        ),
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/documents/tasks/{task_id}/retry",
+            doc("retry_task", "Retries a failed task from the stage where it failed", schema::<TaskItem>())
+                .status(StatusCode::ACCEPTED)
+                .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
+            retry,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/documents/tasks/{task_id}/events",
+            OperationDoc::new(
+                "Tasks",
+                "watch_task",
+                "Streams server-sent events named `task`: the task now and after each change, until it ends",
+                ResponseShape::Raw("text/event-stream"),
+            )
+            .errors(&[ErrorCode::NotFound, ErrorCode::Overloaded]),
+            watch,
+        ),
+    ]
+}
+
+async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
+    let mut query = cx.query()?;
+    let (limit, after) = (query.limit()?, query.offset('t')?);
+    let status = query.parsed("status", "pending, running, done or failed", |text| text.parse().ok())?;
+    query.finish()?;
+    let page = cx.services()?.kb.tasks(status, after, limit as usize).await.for_read()?;
+    ApiResponse::ok(&TaskList::new(page.items, page.next.map(|id| cursor('t', id))))
+}
+
+async fn get(_: Reader, cx: RequestContext) -> HandlerResult {
+    cx.no_query()?;
+    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?;
+    ApiResponse::ok(&TaskItem::from(task.ok_or_else(unknown_task)?))
+}
+
+async fn delete(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+    cx.no_body().await?;
+    let task = cx.services()?.kb.forget(cx.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
+    ApiResponse::ok(&DeletedTask { task_id: task.task_id, deleted: true })
+}
+
+async fn cancel(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+    cx.no_body().await?;
+    let task = cx.services()?.kb.cancel(cx.task_id()?).await.for_write()?;
+    ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
+}
+
+async fn retry(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+    cx.no_body().await?;
+    let task = cx.services()?.kb.retry(cx.task_id()?).await.for_write()?;
+    ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
+}
+
+async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
+    cx.no_query()?;
+    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?.ok_or_else(unknown_task)?;
+    let state = cx.state_data();
+    let too_many = || ApiError::new(ErrorCode::Overloaded, "too many clients watch tasks");
+    let watcher = TaskWatcher {
+        _permit: Arc::clone(&state.watcher_permits).try_acquire_owned().map_err(|_| too_many())?,
+        state,
+        task_id: task.task_id,
+        first: Some(task),
+        last_event: None,
+        last_sent: Instant::now(),
+        has_ended: false,
+    };
+    Ok(sse_response(stream::unfold(watcher, |mut watcher| async move {
+        let event = watcher.next_event().await?;
+        Some((Ok(event), watcher))
+    })))
+}
+
+/// A client that watches a task.
+struct TaskWatcher {
+    _permit: OwnedSemaphorePermit,
+    state: Data<AppState>,
+    task_id: TaskId,
+    /// The task at the time of the request, until its event is sent.
+    first: Option<Task>,
+    last_event: Option<Bytes>,
+    last_sent: Instant,
+    has_ended: bool,
+}
+
+impl TaskWatcher {
+    /// The next event or keep-alive; `None` after the end of the task and when the service stops.
+    async fn next_event(&mut self) -> Option<Bytes> {
+        loop {
+            let task = match self.first.take() {
+                Some(task) => task,
+                None => self.poll_task().await?,
+            };
+            self.has_ended = task.status.has_ended();
+            let event = sse_event("task", &TaskItem::from(task)).ok()?;
+            let is_new = self.last_event.as_ref() != Some(&event);
+            if !is_new && self.last_sent.elapsed() < KEEP_ALIVE_INTERVAL {
+                continue;
+            }
+            self.last_sent = Instant::now();
+            if !is_new {
+                return Some(KEEP_ALIVE);
+            }
+            self.last_event = Some(event.clone());
+            return Some(event);
+        }
+    }
+
+    /// Reads the task after the poll interval.
+    async fn poll_task(&self) -> Option<Task> {
+        if self.has_ended || self.state.is_stopping() {
+            return None;
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+        // A store that is unavailable for a moment does not end the stream: the client sees no change.
+        loop {
+            match self.state.services().ok()?.kb.task(self.task_id).await {
+                Ok(task) => return task,
+                Err(error) if self.state.is_stopping() || !error.is_retryable() => return None,
+                Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Webhooks.
+
+use actix_web::http::{Method, StatusCode};
+use lkr_auth::{AuditAction, AuditLog};
+use lkr_domain::WebhookId;
+use lkr_webhooks::{EventKind, NewWebhook, generate_secret};
+use serde_json::{Map, json};
+
+use crate::{
+    error::{ApiError, ErrorCode},
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
+    openapi::{OperationDoc, ResponseShape, schema},
+    wire::webhooks::{DeletedWebhook, ShownWebhook, WebhookInput, WebhookItem, WebhookList},
+};
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let doc = |id, summary, shape| OperationDoc::new("Webhooks", id, summary, ResponseShape::Envelope(shape));
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/v1/webhooks",
+            doc(
+                "create_webhook",
+                "Creates a webhook. Each later event is posted to its URL as {event, at, data}, signed in \
+                 X-Lkr-Signature, and retried for a day until the receiver answers 2xx",
+                schema::<ShownWebhook>(),
+            )
+            .status(StatusCode::CREATED)
+            .body::<WebhookInput>()
+            .errors(&[ErrorCode::Conflict]),
+            create,
+        ),
+        Endpoint::new(
+            Method::GET,
+            "/api/v1/webhooks",
+            doc("list_webhooks", "Lists webhooks, newest first", schema::<WebhookList>()).paged(),
+            list,
+        ),
+        Endpoint::new(
+            Method::DELETE,
+            "/api/v1/webhooks/{id}",
+            doc("delete_webhook", "Deletes a webhook and its pending deliveries", schema::<DeletedWebhook>())
+                .errors(&[ErrorCode::NotFound]),
+            delete,
+        ),
+    ]
+}
+
+async fn create(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
+    let WebhookInput { url, secret, events } = cx.json(SMALL_BODY_BYTES).await?;
+    let (secret, shown) = match secret {
+        Some(secret) => (secret.0.into(), None),
+        None => {
+            let generated = generate_secret();
+            let shown = generated.expose().to_owned();
+            (generated, Some(shown))
+        }
+    };
+    let events: Vec<_> = events.into_iter().map(EventKind::from).collect();
+    let names: Vec<_> = events.iter().map(|event| event.name()).collect();
+    let (id, created_by) = (WebhookId::new(), caller.account.username.clone());
+    // The URL is not logged: it may contain a secret.
+    let detail = Map::from_iter([("events".to_owned(), json!(names))]);
+    let entry = AuditLog::entry(caller.actor(), AuditAction::WebhookCreate, &id.to_string(), detail)?;
+    let new = NewWebhook { id, url, secret, events, created_by };
+    let webhook = cx.services()?.webhooks.create(new, vec![entry]).await?;
+    ApiResponse::created(&ShownWebhook { item: webhook.into(), secret: shown })
+}
+
+async fn list(_: Admin, cx: RequestContext) -> HandlerResult {
+    let mut query = cx.query()?;
+    let (limit, after) = (query.limit()? as usize, query.offset::<WebhookId>('w')?);
+    query.finish()?;
+    let mut webhooks = cx.services()?.webhooks.list().await?;
+    webhooks.retain(|webhook| after.is_none_or(|after| webhook.id < after));
+    let has_more = webhooks.len() > limit;
+    webhooks.truncate(limit);
+    let next_offset = webhooks.last().filter(|_| has_more).map(|webhook| cursor('w', webhook.id));
+    ApiResponse::ok(&WebhookList {
+        items: webhooks.into_iter().map(WebhookItem::from).collect(),
+        next_offset,
+    })
+}
+
+async fn delete(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
+    cx.no_body().await?;
+    let id: WebhookId = cx.path_part("id").parse().map_err(|_| ApiError::not_found("no such webhook"))?;
+    let entry = AuditLog::entry(caller.actor(), AuditAction::WebhookDelete, &id.to_string(), Map::new())?;
+    cx.services()?.webhooks.delete(id, vec![entry]).await?;
+    ApiResponse::ok(&DeletedWebhook { id: id.to_string(), deleted: true })
+}

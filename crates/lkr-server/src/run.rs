@@ -1,0 +1,128 @@
+//! The life of the server: bind, open the services, serve, stop.
+
+use std::{future::Future, net::SocketAddr, time::Duration};
+
+use actix_web::{HttpServer, dev::ServerHandle, web::Data};
+use anyhow::{Context, Result};
+
+use crate::{
+    app::create_app,
+    config::Config,
+    first_admin,
+    open::open_services,
+    state::{AppOptions, AppState},
+};
+
+/// How long requests in flight may take after a stop.
+const REQUEST_GRACE_PERIOD: Duration = Duration::from_secs(30);
+
+/// How long running tasks may take after a stop. The next start resumes the others.
+const TASK_GRACE_PERIOD: Duration = Duration::from_secs(5);
+
+/// How long webhook deliveries in progress may take after a stop. The next start delivers the others.
+const DELIVERY_GRACE_PERIOD: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection may take to shut down after the server closes it.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an idle connection is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How long the last bytes of the last responses may take to leave the process.
+const FLUSH_GRACE_PERIOD: Duration = Duration::from_millis(200);
+
+/// How often the number of requests in flight is read after a stop.
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs the server until `stop` completes.
+///
+/// It listens at once and refuses requests until the stores are open.
+///
+/// # Errors
+/// What prevents a start: an address or a data folder in use, or a store or model that cannot be opened.
+pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Result<()> {
+    let state = Data::new(AppState::new(AppOptions {
+        require_login_for_reads: config.require_login_for_reads,
+        initial_password_file: Some(first_admin::password_file(&config.data_dir)),
+        register_enabled: config.auth_register_enabled,
+        trusted_proxies: config.trusted_proxies.clone(),
+        upload_extensions: config.upload_allowed_extensions.clone(),
+        upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
+    }));
+    let (handle, addresses) = serve(&config, &state)?;
+    tokio::pin!(stop);
+    let services = tokio::select! {
+        services = open_services(&config, &state) => services,
+        () = &mut stop => {
+            handle.stop(false).await;
+            return Ok(());
+        }
+    };
+    let services = match services {
+        Ok(services) => services,
+        Err(error) => {
+            handle.stop(false).await;
+            return Err(error);
+        }
+    };
+    let deliverer = services.webhooks.start();
+    state.open(services.clone());
+    for address in addresses {
+        tracing::info!("ready at http://{address}");
+    }
+    stop.await;
+    tracing::info!("stopping");
+    drain(&state, &handle).await;
+    services.kb.shutdown(TASK_GRACE_PERIOD).await;
+    deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
+    Ok(())
+}
+
+/// Binds the address and serves on threads of its own.
+fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<SocketAddr>)> {
+    let shared = state.clone();
+    let server = HttpServer::new(move || create_app(shared.clone()))
+        .client_request_timeout(HEAD_TIMEOUT)
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+        // A client that disconnects cancels its request, above all the parsing of its file. Over TCP, a half-closed
+        // connection looks the same as a closed one. Few clients half-close, and they get no response.
+        .h1_allow_half_closed(false)
+        .keep_alive(KEEP_ALIVE)
+        .shutdown_timeout(REQUEST_GRACE_PERIOD.as_secs())
+        .disable_signals()
+        .bind(&config.listen)
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let addresses = server.addrs();
+    let server = server.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    Ok((handle, addresses))
+}
+
+/// Refuses new requests and waits for those in flight, but not for idle connections.
+async fn drain(state: &AppState, handle: &ServerHandle) {
+    state.stop();
+    let graceful = handle.stop(true);
+    let drained = async {
+        while state.in_flight() > 0 {
+            tokio::time::sleep(DRAIN_POLL_INTERVAL).await;
+        }
+        tokio::time::sleep(FLUSH_GRACE_PERIOD).await;
+    };
+    let done = async {
+        tokio::select! {
+            () = graceful => {}
+            () = drained => {}
+        }
+    };
+    if tokio::time::timeout(REQUEST_GRACE_PERIOD, done).await.is_err() {
+        tracing::warn!(
+            in_flight = state.in_flight(),
+            grace_period_s = REQUEST_GRACE_PERIOD.as_secs(),
+            "grace period expired; requests in flight were cut off"
+        );
+    }
+}

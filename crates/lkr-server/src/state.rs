@@ -1,0 +1,144 @@
+//! The application's state, shared by all requests.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use ipnet::IpNet;
+use lkr::{
+    KnowledgeBase,
+    files::FileReader,
+    ports::{models::CallObserver, state::ContentionObserver},
+};
+use lkr_auth::Auth;
+use lkr_outgoing::Outgoing;
+use lkr_settings::Settings;
+use lkr_webhooks::Webhooks;
+use tokio::sync::Semaphore;
+
+use crate::{
+    chat_models::ChatModels,
+    embedder_reconciler::EmbedderReconciler,
+    error::{ApiError, ErrorCode},
+    http::{BodyBudget, InFlight, ResponseMemory},
+    metrics::Metrics,
+};
+
+/// The memory that request bodies may take together: two of the largest and many usual ones.
+const BODY_BUDGET_BYTES: usize = 256 * 1024 * 1024;
+
+/// The memory that large responses may take together until they are sent.
+const RESPONSE_MEMORY_BYTES: u32 = 256 * 1024 * 1024;
+
+/// The most clients that watch tasks at once. Each holds a connection and is polled for several times a second.
+const MAX_WATCHERS: usize = 1_000;
+
+/// The libraries behind the service.
+#[derive(Debug, Clone)]
+pub struct Services {
+    /// Documents and searches.
+    pub kb: KnowledgeBase,
+    /// Parses uploaded files.
+    pub files: FileReader,
+    /// Accounts, sessions and API keys.
+    pub auth: Auth,
+    /// The settings that can be changed while the service runs.
+    pub settings: Settings,
+    /// Applies the settings' embedding model.
+    pub embedder_reconciler: EmbedderReconciler,
+    /// Webhooks and their deliveries.
+    pub webhooks: Webhooks,
+    /// The settings' language models.
+    pub chat_models: ChatModels,
+    /// The client for outgoing requests.
+    pub outgoing: Outgoing,
+}
+
+/// The part of the configuration that requests depend on.
+#[derive(Debug, Clone, Default)]
+pub struct AppOptions {
+    /// Whether reads need a login too.
+    pub require_login_for_reads: bool,
+    /// The file with the first admin's generated password. It is removed when that password changes.
+    pub initial_password_file: Option<PathBuf>,
+    /// Whether anybody may register an account.
+    pub register_enabled: bool,
+    /// Proxies whose X-Forwarded-For is trusted.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The extensions of files that may be uploaded, in lower case with their dots.
+    pub upload_extensions: Vec<String>,
+    /// The largest file that may be uploaded, in bytes.
+    pub upload_max_bytes: u64,
+}
+
+/// What all requests share: the options, and the services once they are open.
+#[derive(Debug)]
+pub struct AppState {
+    pub(crate) options: AppOptions,
+    pub(crate) metrics: Metrics,
+    pub(crate) body_budget: BodyBudget,
+    pub(crate) response_memory: ResponseMemory,
+    pub(crate) in_flight: InFlight,
+    /// One permit for each client that watches a task.
+    pub(crate) watcher_permits: Arc<Semaphore>,
+    services: OnceLock<Services>,
+    stopping: AtomicBool,
+}
+
+impl AppState {
+    /// A state whose services are not open yet.
+    #[must_use]
+    pub fn new(options: AppOptions) -> Self {
+        Self {
+            options,
+            metrics: Metrics::new(),
+            body_budget: BodyBudget::new(BODY_BUDGET_BYTES),
+            response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
+            in_flight: InFlight::default(),
+            watcher_permits: Arc::new(Semaphore::new(MAX_WATCHERS)),
+            services: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// Sets the services; requests are served from now on. A second call changes nothing.
+    pub fn open(&self, services: Services) {
+        if self.services.set(services).is_err() {
+            tracing::error!("services opened twice; the first ones stay");
+        }
+    }
+
+    /// The number of requests in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
+    }
+
+    /// Refuses requests from now on, including those over open connections.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Counts the model calls of a purpose: embed, summarize or classify.
+    #[must_use]
+    pub fn call_observer(&self, purpose: &'static str) -> Arc<dyn CallObserver> {
+        self.metrics.model_calls(purpose)
+    }
+
+    /// Counts operations that gave up because of contention.
+    pub(crate) fn contention_observer(&self) -> ContentionObserver {
+        self.metrics.contention()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn services(&self) -> Result<&Services, ApiError> {
+        self.services.get().ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "the service is starting"))
+    }
+}

@@ -1,0 +1,258 @@
+use std::collections::BTreeMap;
+
+use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord, Original, files::Format};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::timestamp::timestamp;
+
+/// The L1 record of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct L1Item {
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    title: String,
+    source: String,
+    summary: String,
+    /// The most significant first.
+    keywords: Vec<String>,
+    /// Empty if there is none.
+    category: String,
+    /// ISO 639-1 code; empty if unknown.
+    language: String,
+    metadata: BTreeMap<String, String>,
+    chunk_count: u64,
+    /// The length of the extracted text in code points.
+    char_count: u32,
+    /// The SHA-256 of the extracted text as UTF-8.
+    content_sha256: String,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    created_by: String,
+}
+
+impl From<Document> for L1Item {
+    fn from(document: Document) -> Self {
+        let metadata = document.all_metadata();
+        Self {
+            doc_id: document.doc_id,
+            title: document.title,
+            source: document.source,
+            summary: document.summary,
+            keywords: document.keywords,
+            category: document.category,
+            language: document.language,
+            metadata,
+            chunk_count: document.counts.chunks,
+            char_count: document.char_count,
+            content_sha256: document.content_sha256,
+            created_at: timestamp(document.created_at),
+            updated_at: timestamp(document.updated_at),
+            created_by: document.created_by.name,
+        }
+    }
+}
+
+/// A page of documents, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentList {
+    items: Vec<L1Item>,
+    /// The cursor of the next page; null on the last page.
+    #[schema(required)]
+    next_offset: Option<String>,
+}
+
+impl DocumentList {
+    pub(crate) fn new(items: Vec<Document>, next_offset: Option<String>) -> Self {
+        Self { items: items.into_iter().map(L1Item::from).collect(), next_offset }
+    }
+}
+
+/// A section (L2) or a subsection or passage (L3).
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NodeItem {
+    node_id: String,
+    #[schema(value_type = String)]
+    doc_id: DocId,
+    /// The L2 node that contains an L3 node; null for an L2 node.
+    #[schema(required)]
+    parent_id: Option<String>,
+    /// l2 or l3
+    layer: &'static str,
+    /// The position within the layer of the document, from 0.
+    ordinal: u32,
+    title: String,
+    summary: String,
+    /// The headings above the node, below the document's title.
+    path: Vec<String>,
+    /// The position of the first code point in the extracted text.
+    char_start: u32,
+    /// The position after the last code point.
+    char_end: u32,
+    #[schema(required)]
+    page_start: Option<u32>,
+    #[schema(required)]
+    page_end: Option<u32>,
+}
+
+impl NodeItem {
+    fn new(doc_id: DocId, layer: &'static str, record: NodeRecord<Node>) -> Self {
+        let NodeRecord { id, parent_id, value: node } = record;
+        Self {
+            node_id: id.to_string(),
+            doc_id,
+            parent_id: parent_id.map(|id| id.to_string()),
+            layer,
+            ordinal: node.ordinal,
+            title: node.title,
+            summary: node.summary,
+            path: node.path,
+            char_start: node.span.start,
+            char_end: node.span.end,
+            page_start: node.pages.map(|pages| pages.start),
+            page_end: node.pages.map(|pages| pages.end),
+        }
+    }
+}
+
+/// A document with its nodes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentDetail {
+    l1: L1Item,
+    l2: Vec<NodeItem>,
+    l3: Vec<NodeItem>,
+    chunk_count: u64,
+    /// The stored original; null if there is none.
+    #[schema(required)]
+    file: Option<FileInfo>,
+}
+
+/// A stored original.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileInfo {
+    original_filename: String,
+    size_bytes: u64,
+    content_type: String,
+    available: bool,
+}
+
+impl DocumentDetail {
+    /// A document with its nodes. `available` is whether its original can be read.
+    pub(crate) fn new(Detail { document, l2, l3 }: Detail, available: bool) -> Self {
+        let doc_id = document.doc_id;
+        Self {
+            l2: l2.into_iter().map(|node| NodeItem::new(doc_id, "l2", node)).collect(),
+            l3: l3.into_iter().map(|node| NodeItem::new(doc_id, "l3", node)).collect(),
+            chunk_count: document.counts.chunks,
+            file: document.original.as_ref().map(|original| FileInfo::new(original, available)),
+            l1: L1Item::from(document),
+        }
+    }
+}
+
+impl FileInfo {
+    fn new(original: &Original, available: bool) -> Self {
+        Self {
+            original_filename: original.file_name.clone(),
+            size_bytes: original.size_bytes,
+            content_type: content_type(&original.file_name).to_owned(),
+            available,
+        }
+    }
+}
+
+/// The media type of a file name, by its extension.
+pub(crate) fn content_type(file_name: &str) -> &'static str {
+    Format::from_file_name(file_name).map_or("application/octet-stream", Format::media_type)
+}
+
+/// A passage of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChunkItem {
+    chunk_id: String,
+    /// The L3 node that contains the chunk.
+    #[schema(required)]
+    parent_id: Option<String>,
+    /// The position within the document, from 0.
+    ordinal: u32,
+    /// The extracted text cut at char_start and char_end.
+    text: String,
+    path: Vec<String>,
+    char_start: u32,
+    char_end: u32,
+    #[schema(required)]
+    page_start: Option<u32>,
+    #[schema(required)]
+    page_end: Option<u32>,
+}
+
+impl From<NodeRecord<Chunk>> for ChunkItem {
+    fn from(NodeRecord { id, parent_id, value: chunk }: NodeRecord<Chunk>) -> Self {
+        Self {
+            chunk_id: id.to_string(),
+            parent_id: parent_id.map(|id| id.to_string()),
+            ordinal: chunk.ordinal,
+            text: chunk.text,
+            path: chunk.path,
+            char_start: chunk.span.start,
+            char_end: chunk.span.end,
+            page_start: chunk.pages.map(|pages| pages.start),
+            page_end: chunk.pages.map(|pages| pages.end),
+        }
+    }
+}
+
+/// A page of chunks, in order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChunkList {
+    pub(crate) items: Vec<ChunkItem>,
+    /// The cursor of the next page; null on the last page.
+    #[schema(required)]
+    pub(crate) next_offset: Option<String>,
+}
+
+/// The extracted text of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DocumentText {
+    #[schema(value_type = String)]
+    pub(crate) doc_id: DocId,
+    pub(crate) text: String,
+}
+
+/// Counts by layer.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct ByLayer {
+    l1: u64,
+    l2: u64,
+    l3: u64,
+    chunks: u64,
+}
+
+impl From<Counts> for ByLayer {
+    fn from(Counts { l1, l2, l3, chunks }: Counts) -> Self {
+        Self { l1, l2, l3, chunks }
+    }
+}
+
+/// The result of deleting a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedDocument {
+    doc_id: String,
+    /// The number of live points that were deleted.
+    deleted: ByLayer,
+    deleted_total: u64,
+}
+
+impl DeletedDocument {
+    pub(crate) fn new(doc_id: DocId, counts: Counts) -> Self {
+        Self { doc_id: doc_id.to_string(), deleted: counts.into(), deleted_total: counts.total() }
+    }
+
+    /// The result for a malformed id.
+    pub(crate) fn nothing(id: &str) -> Self {
+        let none = Counts::default();
+        Self { doc_id: id.to_owned(), deleted: none.into(), deleted_total: 0 }
+    }
+}

@@ -1,0 +1,63 @@
+use lkr::{Task, TaskId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A file to ingest.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
+pub(crate) struct UploadForm {
+    /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
+    #[schema(value_type = String, format = Binary)]
+    file: String,
+    /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
+    #[schema(nullable = false)]
+    title: Option<String>,
+    /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
+    #[schema(nullable = false)]
+    source: Option<String>,
+    /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
+    #[schema(nullable = false)]
+    metadata: Option<String>,
+    /// Ingest the file even if the settings detect a duplicate.
+    #[schema(nullable = false)]
+    force: Option<bool>,
+    /// Replace the newest live document with the same source, if the caller may change that document.
+    #[schema(nullable = false)]
+    upsert: Option<bool>,
+}
+
+/// A file that replaces a document's content.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used; the parts are read as a stream")]
+pub(crate) struct ReplaceForm {
+    /// The file. The extension of its name decides its format. Its size limit is configured, 50 MB by default.
+    #[schema(value_type = String, format = Binary)]
+    file: String,
+    /// The title, at most 4,096 characters. If it is blank, the file name without extension is used.
+    #[schema(nullable = false)]
+    title: Option<String>,
+    /// Where the document comes from, at most 4,096 characters. If it is empty, `file:` and the file name are used.
+    #[schema(nullable = false)]
+    source: Option<String>,
+    /// Metadata as a JSON object; anything else is ignored with a warning. Values become strings.
+    #[schema(nullable = false)]
+    metadata: Option<String>,
+}
+
+/// An accepted file.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UploadAccepted {
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    /// pending; or the current status, if an earlier request with the same Idempotency-Key created the task
+    status: &'static str,
+    /// The path of the stored file, relative to the upload folder; empty if it could not be stored.
+    saved_path: String,
+}
+
+impl From<&Task> for UploadAccepted {
+    fn from(task: &Task) -> Self {
+        let path = task.input.original.as_ref().map(|original| original.path.clone());
+        Self { task_id: task.task_id, status: task.status.name(), saved_path: path.unwrap_or_default() }
+    }
+}

@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+
+use lkr::{DocId, Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::{
+    error::ApiError,
+    http::{optional_object, string_map},
+};
+
+/// A search request.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchInput {
+    /// The query: 1 to 2,000 characters, not counting surrounding white space.
+    #[schema(min_length = 1, max_length = 2000)]
+    query: String,
+    /// The maximum number of results.
+    #[schema(minimum = 1, maximum = 100, default = 10)]
+    top_k: Option<u32>,
+    /// Whether to summarize the results.
+    #[schema(default = false)]
+    summarize: Option<bool>,
+    /// Restricts the documents to search.
+    #[serde(default, deserialize_with = "optional_object")]
+    filters: Option<FiltersInput>,
+    /// layered, or flat to search chunks alone
+    #[schema(default = "layered")]
+    mode: Option<ModeInput>,
+    /// chunk: at most two thirds of the results come from one document while others match; or document: one result
+    /// for each document, its best chunk
+    #[schema(default = "chunk")]
+    group_by: Option<GroupByInput>,
+    /// Whether to report legs and ranks.
+    #[schema(default = false)]
+    explain: Option<bool>,
+    /// How the legs are fused: graded fusion, or plain reciprocal-rank fusion (rrf).
+    #[schema(default = "graded")]
+    fusion: Option<FusionInput>,
+    /// Whether to rerank the best candidates. The default is true if a reranker is configured. If it is missing or
+    /// fails, the response has a warning.
+    rerank: Option<bool>,
+}
+
+/// Restricts the documents to search. A document must match all given filters.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FiltersInput {
+    /// The category; empty for documents without one.
+    category: Option<String>,
+    /// The exact source.
+    source: Option<String>,
+    /// The ids of at most 1,000 documents.
+    #[schema(value_type = Option<Vec<String>>)]
+    doc_ids: Option<Vec<DocId>>,
+    /// The language as ISO 639-1 code.
+    language: Option<String>,
+    /// Metadata keys with their exact values, at most 64.
+    #[serde(default, deserialize_with = "string_map")]
+    metadata: Option<BTreeMap<String, String>>,
+}
+
+impl SearchInput {
+    pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
+        let default = SearchRequest::default();
+        let request = SearchRequest {
+            query: self.query,
+            top_k: self.top_k.map_or(default.top_k, |top_k| top_k as usize),
+            summarize: self.summarize.unwrap_or(default.summarize),
+            filters: self.filters.unwrap_or_default().into(),
+            mode: self.mode.map_or(default.mode, Into::into),
+            group_by: self.group_by.map_or(default.group_by, Into::into),
+            explain: self.explain.unwrap_or(default.explain),
+            fusion: self.fusion.map_or(default.fusion, Into::into),
+            rerank: self.rerank,
+        };
+        request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
+        Ok(request)
+    }
+}
+
+/// Declares an enum with its names in JSON.
+macro_rules! names {
+    ($(#[$doc:meta])* $input:ident for $target:ident: $($name:literal = $variant:ident),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+        #[serde(try_from = "String")]
+        enum $input { $(#[schema(rename = $name)] $variant),+ }
+
+        // A derived implementation would also accept an object.
+        impl TryFrom<String> for $input {
+            type Error = String;
+
+            fn try_from(name: String) -> Result<Self, String> {
+                match name.as_str() {
+                    $($name => Ok(Self::$variant),)+
+                    _ => Err(format!("{name:?}, expected {}", [$($name),+].join(" or "))),
+                }
+            }
+        }
+
+        impl From<$input> for $target {
+            fn from(input: $input) -> Self {
+                match input { $($input::$variant => Self::$variant),+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// Which layers are searched.
+    ModeInput for Mode: "layered" = Layered, "flat" = Flat
+}
+names! {
+    /// What a result stands for.
+    GroupByInput for GroupBy: "chunk" = Chunk, "document" = Document
+}
+names! {
+    /// How the legs are fused.
+    FusionInput for Fusion: "graded" = Graded, "rrf" = Rrf
+}
+
+impl From<FiltersInput> for SearchFilters {
+    fn from(input: FiltersInput) -> Self {
+        Self {
+            category: input.category,
+            source: input.source,
+            doc_ids: input.doc_ids,
+            language: input.language,
+            metadata: input.metadata.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+use lkr_webhooks::{EventKind, Webhook};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::timestamp::timestamp;
+use crate::http::SecretInput;
+
+/// A new webhook.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebhookInput {
+    /// The URL to post events to: http or https, a host that outgoing requests may reach, no user; at most 2048
+    /// characters. Redirects are not followed.
+    #[schema(min_length = 1, max_length = 2048)]
+    pub(crate) url: String,
+    /// The secret that signs deliveries, 1 to 256 characters. By default a random one is generated.
+    #[schema(value_type = Option<String>, format = Password, min_length = 1, max_length = 256)]
+    pub(crate) secret: Option<SecretInput>,
+    /// The events to deliver, at least one.
+    #[schema(min_items = 1)]
+    pub(crate) events: Vec<EventInput>,
+}
+
+/// A kind of event.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+pub(crate) enum EventInput {
+    /// A task succeeded.
+    #[serde(rename = "task.done")]
+    TaskDone,
+    /// A task failed or was cancelled.
+    #[serde(rename = "task.failed")]
+    TaskFailed,
+    /// A document was deleted.
+    #[serde(rename = "document.deleted")]
+    DocumentDeleted,
+}
+
+impl From<EventInput> for EventKind {
+    fn from(event: EventInput) -> Self {
+        match event {
+            EventInput::TaskDone => Self::TaskDone,
+            EventInput::TaskFailed => Self::TaskFailed,
+            EventInput::DocumentDeleted => Self::DocumentDeleted,
+        }
+    }
+}
+
+/// A webhook without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookItem {
+    id: String,
+    url: String,
+    /// The events to deliver.
+    events: Vec<&'static str>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    created_by: String,
+}
+
+impl From<Webhook> for WebhookItem {
+    fn from(webhook: Webhook) -> Self {
+        Self {
+            id: webhook.id.to_string(),
+            url: webhook.url,
+            events: webhook.events.into_iter().map(EventKind::name).collect(),
+            created_at: timestamp(webhook.created_at),
+            created_by: webhook.created_by,
+        }
+    }
+}
+
+/// A created webhook.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownWebhook {
+    #[serde(flatten)]
+    pub(crate) item: WebhookItem,
+    /// The generated secret, shown only once; null if the client sent one.
+    #[schema(required)]
+    pub(crate) secret: Option<String>,
+}
+
+/// A page of webhooks, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookList {
+    pub(crate) items: Vec<WebhookItem>,
+    /// The cursor of the next page; null on the last page.
+    #[schema(required)]
+    pub(crate) next_offset: Option<String>,
+}
+
+/// The result of deleting a webhook.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedWebhook {
+    pub(crate) id: String,
+    /// true
+    pub(crate) deleted: bool,
+}

@@ -1,0 +1,340 @@
+//! The application on in-memory stores, and a client for it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use actix_web::{
+    body::{BoxBody, MessageBody, to_bytes},
+    dev::{Service, ServiceResponse},
+    http::{Method, StatusCode, header::HeaderMap},
+    test,
+    web::Data,
+};
+use lkr::{
+    KnowledgeBase, TaskStatus,
+    files::{FileReader, FileTools, Format},
+    ports::{
+        Embedder,
+        models::{self, MemoryEmbedder},
+    },
+};
+use lkr_auth::{Actor, Auth, AuthOptions, NewAccount, Role};
+use lkr_outgoing::{Outgoing, Policy};
+use lkr_server::{
+    AppOptions, AppState, ChatModels, ConnectEmbedder, EmbedderReconciler, Rerankers, Services,
+    address_check, available_plugins, connect, create_app, open_webhooks, outbox,
+};
+use lkr_settings::{SealingKey, Settings};
+use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
+use lkr_vectors::{FailingVectors, MemoryVectors};
+use lkr_webhooks::EventOutbox;
+use serde_json::{Value, json};
+
+/// The size limit of uploads in these tests.
+pub(crate) const MAX_UPLOAD_BYTES: u64 = 1024 * 1024;
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+pub(crate) const TEXT: &str = "# Moons\n\nJupiter has many moons.\n\n## Io\n\nIo has volcanoes. They never rest.\n\n\
+    ## Europa\n\nEuropa hides an ocean under its ice.\n";
+
+/// Makes one operation of one store fail.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FaultInjector(Arc<Mutex<Option<StoreFault>>>);
+
+/// A store, an operation, and whether its error is retryable.
+type StoreFault = (&'static str, &'static str, bool);
+
+impl FaultInjector {
+    /// Makes `operation` of `store` fail from now on.
+    pub(crate) fn set(&self, store: &'static str, operation: &'static str, retryable: bool) {
+        *self.0.lock().unwrap() = Some((store, operation, retryable));
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+
+    fn find(&self, store: &str, operation: &str) -> Option<bool> {
+        let fault = *self.0.lock().unwrap();
+        fault.filter(|fault| fault.0 == store && fault.1 == operation).map(|fault| fault.2)
+    }
+}
+
+/// A response.
+#[derive(Debug)]
+pub(crate) struct TestResponse {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl TestResponse {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|_| panic!("not JSON: {:?}", String::from_utf8_lossy(&self.body)))
+    }
+
+    pub(crate) fn data(&self) -> Value {
+        assert!(self.status.is_success(), "{} {}", self.status, self.json());
+        self.json()["data"].clone()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Asserts that the response is an error in the envelope, and returns its message.
+    #[track_caller]
+    pub(crate) fn expect_error(&self, code: u32, status: u16) -> String {
+        let json = self.json();
+        let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["code", "data", "message", "request_id"]);
+        assert_eq!((json["code"].as_u64(), self.status.as_u16()), (Some(code.into()), status), "{json}");
+        assert_eq!(json["data"], Value::Null);
+        assert_eq!(json["request_id"].as_str(), self.header("x-request-id"));
+        json["message"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Options of the application under test.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TestOptions {
+    pub(crate) require_login_for_reads: bool,
+    pub(crate) must_change_password: bool,
+    pub(crate) starting: bool,
+    pub(crate) register_enabled: bool,
+    pub(crate) trusted_proxies: &'static [&'static str],
+}
+
+/// The application under test with its stores.
+pub(crate) struct Api<S> {
+    app: S,
+    pub(crate) kb: KnowledgeBase,
+    pub(crate) auth: Auth,
+    pub(crate) settings: Settings,
+    pub(crate) chat_models: ChatModels,
+    pub(crate) app_state: Data<AppState>,
+    pub(crate) faults: FaultInjector,
+    _spool: tempfile::TempDir,
+}
+
+pub(crate) trait App:
+    Service<actix_http::Request, Response = ServiceResponse<BoxBody>, Error = actix_web::Error>
+{
+}
+
+impl<S> App for S where
+    S: Service<actix_http::Request, Response = ServiceResponse<BoxBody>, Error = actix_web::Error>
+{
+}
+
+pub(crate) async fn api() -> Api<impl App> {
+    api_with(TestOptions::default()).await
+}
+
+pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
+    let faults = FaultInjector::default();
+    let (outbox, rerankers, chat_models) = (outbox(), Rerankers::default(), ChatModels::default());
+    let (kb, state) = knowledge_base(&faults, outbox.clone(), rerankers.clone(), chat_models.clone()).await;
+    let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
+    let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
+    auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
+    let tools = FileTools::default();
+    let policy = Policy::any();
+    let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
+    let settings =
+        Settings::open_checking(Arc::clone(&state), key.clone(), available_plugins(&tools), check).unwrap();
+    let spool = tempfile::tempdir().unwrap();
+    let files = FileReader::in_process(spool.path().to_owned(), tools).unwrap();
+    let app_options = AppOptions {
+        require_login_for_reads: options.require_login_for_reads,
+        register_enabled: options.register_enabled,
+        trusted_proxies: options.trusted_proxies.iter().map(|network| network.parse().unwrap()).collect(),
+        upload_extensions: Format::extensions().map(str::to_owned).collect(),
+        upload_max_bytes: MAX_UPLOAD_BYTES,
+        ..AppOptions::default()
+    };
+    let app_state = Data::new(AppState::new(app_options));
+    if !options.starting {
+        let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
+        let outgoing = Outgoing::new(policy).unwrap();
+        rerankers.follow(&settings, outgoing.clone());
+        chat_models.follow(&settings, outgoing.clone(), |purpose| app_state.call_observer(purpose));
+        let chat_models = chat_models.clone();
+        let webhooks = open_webhooks(state, key, outgoing.clone(), outbox, &app_state).await.unwrap();
+        let embedder_reconciler = EmbedderReconciler::follow(
+            kb.clone(),
+            settings.clone(),
+            outgoing.clone(),
+            PathBuf::from("no-model"),
+            connect_by_name(),
+        )
+        .await;
+        app_state.open(Services {
+            kb,
+            files,
+            auth,
+            settings,
+            embedder_reconciler,
+            webhooks,
+            chat_models,
+            outgoing,
+        });
+    }
+    let app = test::init_service(create_app(app_state.clone())).await;
+    Api { app, kb, auth, settings, chat_models, app_state, faults, _spool: spool }
+}
+
+async fn knowledge_base(
+    faults: &FaultInjector,
+    outbox: EventOutbox,
+    rerankers: Rerankers,
+    chat_models: ChatModels,
+) -> (KnowledgeBase, Arc<dyn StateStore>) {
+    let (f1, f2, f3) = (faults.clone(), faults.clone(), faults.clone());
+    let vectors = FailingVectors::new(Arc::new(MemoryVectors::default()), move |operation| {
+        let (unavailable, internal) = (lkr_vectors::ErrorKind::Unavailable, lkr_vectors::ErrorKind::Internal);
+        f1.find("vectors", operation).map(|retryable| if retryable { unavailable } else { internal })
+    });
+    let state: Arc<dyn StateStore> =
+        Arc::new(FailingState::new(Arc::new(MemoryState::default()), move |operation| {
+            f2.find("state", operation).map(state_error)
+        }));
+    let queue = FailingQueue::new(Arc::new(MemoryQueue::default()), move |operation| {
+        f3.find("queue", operation).map(state_error)
+    });
+    let builder =
+        KnowledgeBase::builder().vectors(Arc::new(vectors)).state(Arc::clone(&state)).queue(Arc::new(queue));
+    let builder = builder
+        .outbox(Arc::new(outbox))
+        .reranker_source(Arc::new(rerankers))
+        .chat_models(Arc::new(chat_models));
+    (builder.build().await.unwrap(), state)
+}
+
+/// Connects to in-memory embedders by model name: `memory-32` has 32 dimensions. Other models connect over HTTP.
+fn connect_by_name() -> ConnectEmbedder {
+    let connect_http = connect(Arc::new(NoCallCounts));
+    Arc::new(move |entry, outgoing| {
+        let dims = entry.model.strip_prefix("memory-").and_then(|dims| dims.parse().ok());
+        match dims {
+            Some(dims) => {
+                let embedder: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::with_dims(dims));
+                Box::pin(std::future::ready(Ok(embedder)))
+            }
+            None => connect_http(entry, outgoing),
+        }
+    })
+}
+
+/// Ignores the calls of models.
+#[derive(Debug)]
+struct NoCallCounts;
+
+impl models::CallObserver for NoCallCounts {
+    fn ended(&self, _: &models::ModelCall) {}
+}
+
+fn state_error(retryable: bool) -> lkr_state::ErrorKind {
+    if retryable { lkr_state::ErrorKind::Unavailable } else { lkr_state::ErrorKind::Internal }
+}
+
+impl<S: App> Api<S> {
+    pub(crate) async fn send(&self, request: test::TestRequest) -> TestResponse {
+        let response = self.app.call(request.to_request()).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = to_bytes(response.into_body().boxed()).await.unwrap().to_vec();
+        TestResponse { status, headers, body }
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: Option<Value>,
+    ) -> TestResponse {
+        let mut request = test::TestRequest::with_uri(path).method(method);
+        if !token.is_empty() {
+            request = request.insert_header(("authorization", format!("Bearer {token}")));
+        }
+        if let Some(body) = body {
+            request = request.set_json(body);
+        }
+        self.send(request).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
+        self.call(Method::GET, path, "", None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: Value) -> TestResponse {
+        self.call(Method::POST, path, token, Some(body)).await
+    }
+
+    /// Logs in and returns the token.
+    pub(crate) async fn login(&self, username: &str) -> String {
+        let body = json!({ "username": username, "password": PASSWORD });
+        let response = self.post("/api/v1/auth/login", "", body).await;
+        response.data()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn admin(&self) -> String {
+        self.login("admin").await
+    }
+
+    /// Creates an account with the password [`PASSWORD`].
+    pub(crate) async fn account(&self, username: &str, role: Role, must_change_password: bool) {
+        let account = NewAccount { username, password: PASSWORD, role, must_change_password };
+        self.auth.create_account(account, Actor::program("a test")).await.unwrap();
+    }
+
+    /// Creates an account of role user and returns a token for it.
+    pub(crate) async fn user(&self, username: &str) -> String {
+        self.account(username, Role::User, false).await;
+        self.login(username).await
+    }
+
+    /// Creates an API key for the account of a token.
+    pub(crate) async fn key(&self, token: &str) -> String {
+        let response = self.post("/api/v1/auth/keys", token, json!({ "name": "a program" })).await;
+        response.data()["key"].as_str().unwrap().to_owned()
+    }
+
+    /// Adds a document, waits until it is searchable and returns its id.
+    pub(crate) async fn add(&self, token: &str, body: Value) -> String {
+        let accepted = self.post("/api/v1/documents", token, body).await;
+        assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.json());
+        let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
+        let task = self.ended(token, &task_id).await;
+        assert_eq!(task["status"], "done", "{task}");
+        task["doc_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits for the end of a task and returns the task.
+    pub(crate) async fn ended(&self, token: &str, task_id: &str) -> Value {
+        loop {
+            let task = self.kb.task(task_id.parse().unwrap()).await.unwrap().unwrap();
+            if matches!(task.status, TaskStatus::Done | TaskStatus::Failed) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.call(Method::GET, &format!("/api/v1/documents/tasks/{task_id}"), token, None).await.data()
+    }
+}
+
+/// The names and data of server-sent events.
+pub(crate) fn events(response: &TestResponse) -> Vec<(String, Value)> {
+    let text = String::from_utf8(response.body.clone()).unwrap();
+    let parse = |event: &str| {
+        let (name, data) = event.split_once('\n').unwrap();
+        let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        (name.strip_prefix("event: ").unwrap().to_owned(), data)
+    };
+    text.split_terminator("\n\n").map(parse).collect()
+}

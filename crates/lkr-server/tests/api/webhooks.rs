@@ -1,0 +1,140 @@
+//! Webhooks, without deliveries.
+
+use actix_web::http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, App, api};
+
+const PATH: &str = "/api/v1/webhooks";
+
+async fn create<S: App>(api: &Api<S>, token: &str, body: Value) -> crate::support::TestResponse {
+    api.post(PATH, token, body).await
+}
+
+async fn list<S: App>(api: &Api<S>, token: &str, query: &str) -> Value {
+    api.call(Method::GET, &format!("{PATH}{query}"), token, None).await.data()
+}
+
+fn webhook() -> Value {
+    json!({ "url": "http://127.0.0.1:9/hook", "events": ["task.done"] })
+}
+
+#[actix_web::test]
+async fn generated_webhook_secret_is_shown_once() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let created = create(&api, &admin, webhook()).await;
+    assert_eq!(created.status.as_u16(), 201);
+    let created = created.data();
+    let keys: Vec<_> = created.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["created_at", "created_by", "events", "id", "secret", "url"]);
+    assert_eq!(
+        (&created["url"], &created["created_by"]),
+        (&json!("http://127.0.0.1:9/hook"), &json!("admin"))
+    );
+    let secret = created["secret"].as_str().unwrap();
+    assert!(secret.len() > 64 && created["id"].as_str().unwrap().len() == 32);
+    let other = create(&api, &admin, webhook()).await.data();
+    assert_ne!(other["secret"].as_str().unwrap(), secret);
+    for given in [json!("s"), json!("x".repeat(256)), json!("a b é")] {
+        let body = json!({ "url": "http://127.0.0.1:9/", "events": ["task.failed"], "secret": given });
+        assert_eq!(create(&api, &admin, body).await.data()["secret"], Value::Null);
+    }
+    let null = json!({ "url": "http://127.0.0.1:9/", "events": ["task.failed"], "secret": null });
+    assert!(create(&api, &admin, null).await.data()["secret"].is_string());
+    let listed = list(&api, &admin, "").await;
+    assert!(!listed.to_string().contains("secret") && listed["items"].as_array().unwrap().len() == 6);
+    let last = &listed["items"][5];
+    let mut shown = created.clone();
+    shown.as_object_mut().unwrap().remove("secret");
+    assert_eq!(*last, shown, "newest first");
+    let audit = api.call(Method::GET, "/api/v1/audit?action=webhook.create", &admin, None).await.data();
+    assert_eq!(audit["items"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        (&audit["items"][5]["target"], &audit["items"][5]["actor"]),
+        (&created["id"], &json!("admin"))
+    );
+    assert!(!audit.to_string().contains(secret));
+}
+
+#[actix_web::test]
+async fn webhooks_are_listed_page_by_page_and_deleted() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(create(&api, &admin, webhook()).await.data()["id"].as_str().unwrap().to_owned());
+    }
+    ids.reverse();
+    let (mut listed_ids, mut query) = (Vec::new(), "?limit=2".to_owned());
+    loop {
+        let page = list(&api, &admin, &query).await;
+        let items = page["items"].as_array().unwrap();
+        listed_ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next_offset"].as_str() else { break };
+        assert_eq!(items.len(), 2);
+        query = format!("?limit=2&offset={next}");
+    }
+    assert_eq!(listed_ids, ids);
+    for query in ["?limit=0", "?offset=x", "?more=1"] {
+        api.call(Method::GET, &format!("{PATH}{query}"), &admin, None).await.expect_error(1001, 400);
+    }
+    let path = format!("{PATH}/{}", ids[2]);
+    let deleted = api.call(Method::DELETE, &path, &admin, None).await.data();
+    assert_eq!(deleted, json!({ "id": ids[2], "deleted": true }));
+    api.call(Method::DELETE, &path, &admin, None).await.expect_error(1004, 404);
+    api.call(Method::DELETE, &format!("{PATH}/x"), &admin, None).await.expect_error(1004, 404);
+    assert_eq!(list(&api, &admin, "").await["items"].as_array().unwrap().len(), 4);
+    let audit = api.call(Method::GET, "/api/v1/audit?action=webhook.delete", &admin, None).await.data();
+    assert_eq!(audit["items"].as_array().unwrap().len(), 1, "a delete of an unknown webhook is not logged");
+}
+
+#[actix_web::test]
+async fn invalid_webhook_is_refused_and_names_the_field() {
+    let api = api().await;
+    let admin = api.admin().await;
+    for (body, field) in [
+        (json!({ "events": ["task.done"] }), "url"),
+        (json!({ "url": "http://a.example" }), "events"),
+        (json!({ "url": "http://a.example", "events": [] }), "events"),
+        (json!({ "url": "http://a.example", "events": ["task.done", "task.dnoe"] }), "events[1]"),
+        (json!({ "url": "http://a.example", "events": "task.done" }), "events"),
+        (json!({ "url": "http://a.example", "events": ["task.done"], "retries": 3 }), "retries"),
+        (json!({ "url": "http://a.example", "events": ["task.done"], "secret": "" }), "secret"),
+        (json!({ "url": "http://a.example", "events": ["task.done"], "secret": [4711] }), "secret"),
+        (json!({ "url": 1, "events": ["task.done"] }), "url"),
+        (json!({ "url": "a.example", "events": ["task.done"] }), "url"),
+        (json!({ "url": "file:///etc/passwd", "events": ["task.done"] }), "url"),
+        (json!({ "url": "http://u:4711@a.example", "events": ["task.done"] }), "url"),
+        (json!({ "url": "http://169.254.169.254/", "events": ["task.done"] }), "169.254.169.254"),
+        (json!({ "url": "http://[::ffff:a9fe:a9fe]/", "events": ["task.done"] }), "url"),
+        (json!({ "url": "http://metadata.google.internal/", "events": ["task.done"] }), "url"),
+    ] {
+        let message = create(&api, &admin, body.clone()).await.expect_error(1001, 400);
+        assert!(message.contains(field) && !message.contains("4711"), "{body}: {message}");
+    }
+    assert_eq!(list(&api, &admin, "").await["items"], json!([]));
+    for _ in 0..20 {
+        create(&api, &admin, webhook()).await.data();
+    }
+    create(&api, &admin, webhook()).await.expect_error(1003, 409);
+}
+
+#[actix_web::test]
+async fn lesson_26_model_url_that_is_never_called_is_refused() {
+    let api = api().await;
+    let admin = api.admin().await;
+    for address in ["http://169.254.169.254/v1", "http://2852039166/", "https://metadata.google.internal/v1"]
+    {
+        let body = json!({ "models": { "rerank": { "base_url": address } } });
+        for (method, path) in [(Method::PUT, "/api/v1/settings"), (Method::POST, "/api/v1/settings/test")] {
+            let message = api.call(method, path, &admin, Some(body.clone())).await.expect_error(1001, 400);
+            assert!(
+                message.contains("models.rerank.base_url") && message.contains("never called"),
+                "{message}"
+            );
+        }
+    }
+    let settings = api.call(Method::GET, "/api/v1/settings", &admin, None).await.data();
+    assert_eq!(settings["models"]["rerank"]["base_url"], "");
+}

@@ -1,0 +1,18 @@
+//! Every refusal has its code, and the server keeps working.
+
+mod bodies;
+mod requests;
+
+use lkr_tests::Server;
+use serde_json::json;
+
+const UNKNOWN: &str = "00000000000000000000000000000000";
+
+/// Runs `bad`, then checks that the server still works.
+fn withstood(bad: impl FnOnce(&Server)) {
+    let server = Server::start();
+    bad(&server);
+    let doc_id = server.add(&json!({"text": "The lighthouse still stands."}));
+    assert_eq!(server.search(&json!({"query": "lighthouse"}))["results"][0]["doc_id"], doc_id);
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
