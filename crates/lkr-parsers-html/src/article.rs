@@ -33,8 +33,8 @@ impl Parser for Article {
         if sanitized.is_truncated {
             blocks.warn("the page has more tags than can be followed: some were left out, but no words");
         }
-        let document = Document::copied_to(&*sanitized.html);
-        let style_sheet = page::trusted_styles(&document, StyleSheet::of(&sanitized.html));
+        let document = Document::from(&*sanitized.html);
+        let style_sheet = page::trusted_styles(&document, StyleSheet::from_page(&sanitized.html));
         let page = page::read(&document, &style_sheet);
         let article = if source.is_over() { None } else { readability::article(&document, &page) };
         drop(document);

@@ -10,12 +10,12 @@ const MAX_TITLE_CHARS: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     composer: Composer,
-    open_elements: Option<Open>,
+    open_block: Option<OpenBlock>,
 }
 
 /// A list or a table that may go on.
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     /// The number of the table; none for a list.
     table: Option<usize>,
     text: String,
@@ -58,18 +58,19 @@ impl Blocks {
     }
 
     fn line(&mut self, table: Option<usize>, line: &str, is_furniture: bool) -> Result<()> {
-        let goes_on = self.open_elements.as_ref().is_some_and(|open_elements| {
-            open_elements.table == table && open_elements.is_furniture == is_furniture
-        });
-        if !goes_on {
+        let continues = self
+            .open_block
+            .as_ref()
+            .is_some_and(|open_block| open_block.table == table && open_block.is_furniture == is_furniture);
+        if !continues {
             self.close()?;
         }
-        let open_elements =
-            self.open_elements.get_or_insert_with(|| Open { table, text: String::new(), is_furniture });
-        if !open_elements.text.is_empty() {
-            open_elements.text.push('\n');
+        let open_block =
+            self.open_block.get_or_insert_with(|| OpenBlock { table, text: String::new(), is_furniture });
+        if !open_block.text.is_empty() {
+            open_block.text.push('\n');
         }
-        open_elements.text.push_str(line);
+        open_block.text.push_str(line);
         Ok(())
     }
 
@@ -83,11 +84,11 @@ impl Blocks {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(open_elements) = self.open_elements.take() else {
+        let Some(open_block) = self.open_block.take() else {
             return Ok(());
         };
-        let kind = if open_elements.table.is_some() { BlockKind::Table } else { BlockKind::List };
-        self.add(kind, &open_elements.text, open_elements.is_furniture)
+        let kind = if open_block.table.is_some() { BlockKind::Table } else { BlockKind::List };
+        self.add(kind, &open_block.text, open_block.is_furniture)
     }
 
     fn add(&mut self, kind: BlockKind, text: &str, is_furniture: bool) -> Result<()> {

@@ -6,35 +6,35 @@ use lkr_parsers::{Decoded, Source, charset_of, decode};
 /// put it later were written all the same.
 const SEARCHED_BYTES: usize = 8 * 1024;
 
-/// The text of a page, in the encoding that its sender declared, else in the one that it declares itself.
+/// The text of a page, in the encoding that its sender declared_charset, else in the one that it declares itself.
 pub(crate) fn read<'a>(source: &Source<'a>) -> Decoded<'a> {
     let head = source.bytes.get(..SEARCHED_BYTES).unwrap_or(source.bytes);
-    let sent = source.media_type.and_then(charset_of).map(str::to_owned);
-    let declared = sent.or_else(|| declared(&String::from_utf8_lossy(head)));
-    decode(source.bytes, declared.as_deref())
+    let from_sender = source.media_type.and_then(charset_of).map(str::to_owned);
+    let declared_charset = from_sender.or_else(|| declared_charset(&String::from_utf8_lossy(head)));
+    decode(source.bytes, declared_charset.as_deref())
 }
 
 /// What the first `meta` element with an encoding says. UTF-16 cannot be true, as the element could be read.
-fn declared(head: &str) -> Option<String> {
+fn declared_charset(head: &str) -> Option<String> {
     let head = without_comments(head).to_ascii_lowercase();
-    let of_tag = |tag: &str| {
+    let from_tag = |tag: &str| {
         let tag = tag.split('>').next().unwrap_or_default();
         let value = tag.split("charset").nth(1)?.trim_start().strip_prefix('=')?.trim_start();
         let value = value.trim_start_matches(['"', '\'']);
         let end = value.find(['"', '\'', ';', '/', ' ', '\t', '\r', '\n']).unwrap_or(value.len());
         value.get(..end).filter(|value| !value.is_empty() && !value.starts_with("utf-16")).map(str::to_owned)
     };
-    let of_xml = || {
+    let from_xml = || {
         let declaration = head.trim_start().strip_prefix("<?xml")?.split("?>").next()?;
         declaration.split("encoding=").nth(1)?.split(['"', '\'']).nth(1).map(str::to_owned)
     };
-    head.split("<meta").skip(1).find_map(of_tag).or_else(of_xml)
+    head.split("<meta").skip(1).find_map(from_tag).or_else(from_xml)
 }
 
 fn without_comments(text: &str) -> String {
     let mut parts = text.split("<!--");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |output, separate| output + separate.split_once("-->").map_or("", |(_, rest)| rest))
+    parts.fold(first, |text, part| text + part.split_once("-->").map_or("", |(_, rest)| rest))
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
             ("<meta name=charset>", None),
             ("charset=utf-8", None),
         ] {
-            assert_eq!(declared(head).as_deref(), expected, "{head}");
+            assert_eq!(declared_charset(head).as_deref(), expected, "{head}");
         }
     }
 

@@ -81,7 +81,7 @@ const BOILERPLATE_WORDS: [&str; 44] = [
 
 pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
     match name {
-        "title" if !is_outside_head(node) => Role::Title,
+        "title" if !is_drawing_title(node) => Role::Title,
         _ if is_hidden => Role::Hidden,
         "h1" => Role::Heading(1),
         "h2" => Role::Heading(2),
@@ -152,7 +152,7 @@ fn is_adjacent_link(node: &NodeRef<'_>) -> bool {
 }
 
 /// Whether a title is one of a drawing, not of the page.
-fn is_outside_head(node: &NodeRef<'_>) -> bool {
+fn is_drawing_title(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
@@ -161,9 +161,9 @@ pub(crate) fn visibility_in(
     node: &NodeRef<'_>,
     name: &str,
     style_sheet: &StyleSheet,
-    containers: &TextVisibility,
+    outer: &TextVisibility,
 ) -> Option<TextVisibility> {
-    visibility::visibility_in(name, |attribute_end| node.attr(attribute_end), style_sheet, containers)
+    visibility::visibility_in(name, |attribute| node.attr(attribute), style_sheet, outer)
 }
 
 /// Whether an element surrounds a page's text: navigation, comments, banners and the like.
@@ -174,7 +174,7 @@ pub(crate) fn is_boilerplate(node: &NodeRef<'_>, name: &str) -> bool {
     if matches!(name, "html" | "body" | "main" | "article") {
         return false;
     }
-    ["role", "class", "id"].iter().filter_map(|attribute_end| node.attr(attribute_end)).any(|value| {
+    ["role", "class", "id"].iter().filter_map(|attribute| node.attr(attribute)).any(|value| {
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| BOILERPLATE_WORDS.contains(&word.to_ascii_lowercase().as_str()))
     })

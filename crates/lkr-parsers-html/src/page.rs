@@ -7,7 +7,7 @@ use crate::{
     style_sheet::StyleSheet,
     table::is_data_table,
     unit::{TextUnit, UnitKind},
-    visibility::{TextVisibility, hides_too_much},
+    visibility::{TextVisibility, leaves_too_little},
 };
 
 /// What parts the cells of a row.
@@ -31,12 +31,12 @@ pub(crate) fn trusted_styles(document: &Document, mut style_sheet: StyleSheet) -
     if !has_aria_hidden && !style_sheet.has_rules() {
         return style_sheet;
     }
-    let left = read(document, &style_sheet).chars();
+    let visible = read(document, &style_sheet).chars();
     let without_rules = style_sheet.without_rules();
-    if hides_too_much(left, read(document, &without_rules).chars()) {
+    if leaves_too_little(visible, read(document, &without_rules).chars()) {
         return without_rules;
     }
-    style_sheet.ignores_aria_hidden = left == 0;
+    style_sheet.ignores_aria_hidden = visible == 0;
     style_sheet
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn read(document: &Document, style_sheet: &StyleSheet) -> Page {
     let mut walk = PageWalk {
         style_sheet,
         page: Page::default(),
-        open_elements: None,
+        open_unit: None,
         lists: Vec::new(),
         marker: String::new(),
         tables: 0,
@@ -130,7 +130,7 @@ impl Context {
 struct PageWalk<'a> {
     style_sheet: &'a StyleSheet,
     page: Page,
-    open_elements: Option<TextUnit>,
+    open_unit: Option<TextUnit>,
     /// The next number of each open list; none where it has marks without numbers.
     lists: Vec<Option<i64>>,
     /// The mark of the item that begins.
@@ -227,10 +227,10 @@ impl PageWalk<'_> {
 
     fn begin_item(&mut self, node: &NodeRef<'_>) {
         self.flush();
-        let own = node.attr("value").and_then(|value| value.trim().parse().ok());
+        let explicit = node.attr("value").and_then(|value| value.trim().parse().ok());
         self.marker = match self.lists.last_mut() {
             Some(Some(next)) => {
-                let number: i64 = own.unwrap_or(*next);
+                let number: i64 = explicit.unwrap_or(*next);
                 *next = number.saturating_add(1);
                 format!("{number}.")
             }
@@ -249,7 +249,7 @@ impl PageWalk<'_> {
 
     /// Parts what comes from what came, in the same line.
     fn separate(&mut self) {
-        if let Some(unit) = &mut self.open_elements
+        if let Some(unit) = &mut self.open_unit
             && !unit.text.is_empty()
             && !unit.text.ends_with(char::is_whitespace)
             && let Some(last) = unit.spans.last_mut()
@@ -264,7 +264,7 @@ impl PageWalk<'_> {
         if context.is_flat() {
             return self.separate();
         }
-        let Some(unit) = &mut self.open_elements else {
+        let Some(unit) = &mut self.open_unit else {
             return;
         };
         if unit.text.ends_with('\n') && unit.kind == UnitKind::Paragraph {
@@ -283,7 +283,7 @@ impl PageWalk<'_> {
                 return;
             };
             let is_blank = contents.chars().all(|c| c.is_ascii_whitespace());
-            if is_blank && self.open_elements.is_none() && !context.is_preformatted {
+            if is_blank && self.open_unit.is_none() && !context.is_preformatted {
                 return;
             }
             let unit = self.unit(context);
@@ -298,7 +298,7 @@ impl PageWalk<'_> {
     /// The unit that is open, else a new one.
     fn unit(&mut self, context: &Context) -> &mut TextUnit {
         let marker = &mut self.marker;
-        self.open_elements.get_or_insert_with(|| {
+        self.open_unit.get_or_insert_with(|| {
             let kind = match context {
                 Context { is_title: true, .. } => UnitKind::Title,
                 Context { row: Some(table), .. } => UnitKind::Row(*table),
@@ -314,7 +314,7 @@ impl PageWalk<'_> {
     }
 
     fn flush(&mut self) {
-        self.page.units.extend(self.open_elements.take().filter(|unit| !unit.is_blank()));
+        self.page.units.extend(self.open_unit.take().filter(|unit| !unit.is_blank()));
     }
 }
 

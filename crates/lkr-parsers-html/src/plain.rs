@@ -33,7 +33,7 @@ impl Parser for PlainHtml {
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let decoded = charset::read(source);
         let sanitized = sanitize::sanitize(&decoded.text, MAX_TAGS);
-        check(&sanitized.html)?;
+        check_limits(&sanitized.html)?;
         let mut composer = Composer::new();
         if decoded.lossy {
             composer.warn(format!("some characters could not be read as {}", decoded.encoding));
@@ -52,64 +52,64 @@ impl Parser for PlainHtml {
 fn render(html: &str) -> std::result::Result<String, html2text::Error> {
     let config = config::plain_no_decorate().link_footnotes(false).raw_mode(true);
     let page = config.parse_html(html.as_bytes())?;
-    leave_hidden_out(&page, &sheet_of(html));
+    remove_hidden(&page, &trusted_styles(html));
     let tree = config.dom_to_render_tree(&page)?;
     config.render_to_string(tree, WIDTH)
 }
 
 /// The page's style sheets, as far as they are to be believed.
-fn sheet_of(html: &str) -> StyleSheet {
-    let style_sheet = StyleSheet::of(html);
+fn trusted_styles(html: &str) -> StyleSheet {
+    let style_sheet = StyleSheet::from_page(html);
     if style_sheet.has_rules() || html.contains("aria-hidden") {
-        return page::trusted_styles(&Document::copied_to(html), style_sheet);
+        return page::trusted_styles(&Document::from(html), style_sheet);
     }
     style_sheet
 }
 
 /// The crate reads nothing that hides text, so what is hidden is taken from the page.
-fn leave_hidden_out(page: &RcDom, style_sheet: &StyleSheet) {
-    let mut open_elements = vec![(Handle::clone(&page.document), TextVisibility::default())];
-    while let Some((node, visibility)) = open_elements.pop() {
+fn remove_hidden(page: &RcDom, style_sheet: &StyleSheet) {
+    let mut open_nodes = vec![(Handle::clone(&page.document), TextVisibility::default())];
+    while let Some((node, visibility)) = open_nodes.pop() {
         // Inside of what cannot be seen, elements stay, as there may be some that can.
         node.children.borrow_mut().retain(|child| {
             let is_element = matches!(child.data, Element { .. });
             if !is_element {
                 return visibility.is_visible();
             }
-            let inside = place_of(child, style_sheet, &visibility);
-            open_elements.extend(inside.map(|inside| (Handle::clone(child), inside)));
+            let inside = visibility_of(child, style_sheet, &visibility);
+            open_nodes.extend(inside.map(|inside| (Handle::clone(child), inside)));
             inside.is_some()
         });
     }
 }
 
 /// How words are seen in a node, which is in such a place.
-fn place_of(node: &Handle, style_sheet: &StyleSheet, containers: &TextVisibility) -> Option<TextVisibility> {
+fn visibility_of(node: &Handle, style_sheet: &StyleSheet, outer: &TextVisibility) -> Option<TextVisibility> {
     let Element { name, attrs, .. } = &node.data else {
-        return Some(*containers);
+        return Some(*outer);
     };
     let attrs = attrs.borrow();
-    let value = |attribute_end: &str| {
-        let found = attrs.iter().find(|other| &*other.name.local == attribute_end);
+    let value = |attribute: &str| {
+        let found = attrs.iter().find(|other| &*other.name.local == attribute);
         found.map(|found| &*found.value)
     };
-    visibility_in(&name.local, value, style_sheet, containers)
+    visibility_in(&name.local, value, style_sheet, outer)
 }
 
 /// Refuses what the crate cannot do within bounds.
-fn check(html: &str) -> Result<()> {
+fn check_limits(html: &str) -> Result<()> {
     if html.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
-        return Err(error::too_much("it has more than 500,000 lines"));
+        return Err(error::limit("it has more than 500,000 lines"));
     }
-    if ["colspan", "rowspan", "start"].iter().any(|name| counts_far(html, name)) {
-        return Err(error::too_much("it counts cells or items beyond 9,999"));
+    if ["colspan", "rowspan", "start"].iter().any(|name| has_large_number(html, name)) {
+        return Err(error::limit("it counts cells or items beyond 9,999"));
     }
     Ok(())
 }
 
 /// Whether an attribute of that name has a long number.
-fn counts_far(html: &str, name: &str) -> bool {
-    let is_far = |value: &[u8]| {
+fn has_large_number(html: &str, name: &str) -> bool {
+    let is_large = |value: &[u8]| {
         let value = value.trim_ascii_start();
         let Some(value) = value.strip_prefix(b"=") else {
             return false;
@@ -120,7 +120,7 @@ fn counts_far(html: &str, name: &str) -> bool {
     };
     let windows = html.as_bytes().windows(name.len()).enumerate();
     let found = windows.filter(|(_, window)| window.eq_ignore_ascii_case(name.as_bytes()));
-    found.map(|(at, _)| at + name.len()).any(|at| html.as_bytes().get(at..).is_some_and(is_far))
+    found.map(|(at, _)| at + name.len()).any(|at| html.as_bytes().get(at..).is_some_and(is_large))
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_far_is_refused() {
+    fn what_has_large_number_is_refused() {
         for page in [
             "<ol start=9223372036854775807><li>a</ol>",
             "<td COLSPAN = '00065534'>",

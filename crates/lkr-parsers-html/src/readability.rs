@@ -61,7 +61,7 @@ fn covers_most_text(nodes: &HashSet<NodeId>, page: &Page) -> bool {
         if length < MIN_UNIT_CHARS || linked * 2 > length {
             continue;
         }
-        let read = length_of(unit, nodes);
+        let read = length_in(unit, nodes);
         inside += read;
         // Where the innermost element has some of the article in it, so have those around it.
         let is_boilerplate = unit.boilerplate.is_some_and(|element| !containers.contains(&element));
@@ -72,14 +72,13 @@ fn covers_most_text(nodes: &HashSet<NodeId>, page: &Page) -> bool {
 
 /// What looks like surroundings but has text of the article in it.
 fn containers(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
-    let of_article =
+    let article_units =
         page.units.iter().filter(|unit| unit.spans.iter().any(|span| nodes.contains(&span.node)));
     let mut found = HashSet::new();
-    for unit in of_article {
+    for unit in article_units {
         // Those further out were found with the first one that was.
-        let fresh: Vec<usize> =
-            ancestors(page, unit).take_while(|element| !found.contains(element)).collect();
-        found.extend(fresh);
+        let new: Vec<usize> = ancestors(page, unit).take_while(|element| !found.contains(element)).collect();
+        found.extend(new);
     }
     found
 }
@@ -90,11 +89,11 @@ fn ancestors(page: &Page, unit: &TextUnit) -> impl Iterator<Item = usize> {
     std::iter::successors(unit.boilerplate, outer)
 }
 
-fn length_of(unit: &TextUnit, nodes: &HashSet<NodeId>) -> usize {
+fn length_in(unit: &TextUnit, nodes: &HashSet<NodeId>) -> usize {
     length(unit, |span| nodes.contains(&span.node))
 }
 
 /// How many characters of a unit are of such spans.
-fn length(unit: &TextUnit, is_such: impl Fn(&Span) -> bool) -> usize {
-    unit.parts().filter(|(_, span)| is_such(span)).map(|(text, _)| text.chars().count()).sum()
+fn length(unit: &TextUnit, is_counted: impl Fn(&Span) -> bool) -> usize {
+    unit.parts().filter(|(_, span)| is_counted(span)).map(|(text, _)| text.chars().count()).sum()
 }

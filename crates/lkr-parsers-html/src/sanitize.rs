@@ -1,8 +1,8 @@
-//! A look at a page's tags before it is parsed.
+//! Removes tags that would make parsing slow, before a page is parsed.
 //!
-//! Parsers of HTML need time that grows with the square of how deep elements lie in each other and of how many
-//! attributes a tag has, and open formatting elements again and again where they overlap with blocks. This scan follows
-//! the rules roughly, and leaves out the tags that no page needs. Words are left out only with a tag that hides them.
+//! The time that HTML parsers need grows with the square of the nesting depth and of the number of attributes of a tag.
+//! They also reopen formatting elements again and again where these overlap with blocks. This scan follows the parsing
+//! rules roughly and removes tags beyond fixed limits. It removes text only if a removed tag hides it.
 
 mod hidden;
 mod name;
@@ -16,36 +16,36 @@ use name::{BARRIER, BLOCK, DOCUMENT, FOREIGN, FORMATTING, INTEGRATION, RAW, TABL
 pub(crate) use styles::find_styles;
 use tag::{Tag, comment_end, hides_content, parse_tag, raw_text_end, starts_tag};
 
-/// Elements lie no deeper in each other; 38 was the deepest among some hundred real pages.
+/// Most levels of nested elements. Some hundred real pages had 38 at most.
 const MAX_DEPTH: usize = 512;
 
-/// A tag has no more attributes; 70 were the most among them.
+/// Most attributes of a tag. The same pages had 70 at most.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// A page has no more tags, unless a parser asks for less.
+/// Most tags of a page, unless a parser sets a lower limit.
 pub(crate) const MAX_TAGS: usize = 600_000;
 
-/// A page has no more `<` that begin no tag.
+/// Most `<` of a page that do not begin a tag.
 const MAX_STRAY_BRACKETS: usize = 20_000;
 
-/// No more formatting elements are open at once.
+/// Most formatting elements that are open at once.
 const MAX_FORMATTING: usize = 48;
 
-/// Formatting elements are opened again no more often.
+/// Formatting elements are reopened at most this often in a page.
 const MAX_REOPENED: usize = 100_000;
 
-/// The end of an element that was left out is looked for among so many of them.
+/// The end tag of a removed element is searched among this many removed start tags.
 const MAX_UNMATCHED: usize = 16;
 
 /// A page that can be parsed in reasonable time.
 #[derive(Debug)]
 pub(crate) struct Sanitized<'a> {
     pub(crate) html: Cow<'a, str>,
-    /// Whether tags or attributes were left out.
+    /// Whether tags or attributes were removed.
     pub(crate) is_truncated: bool,
 }
 
-/// Leaves out what would make parsing slow, and all tags but the first `max_tags`.
+/// Removes tags that would make parsing slow, and all tags after the first `max_tags`.
 pub(crate) fn sanitize(html: &str, max_tags: usize) -> Sanitized<'_> {
     if html.contains(is_dropped_control) {
         let clean: String = html.chars().filter(|c| !is_dropped_control(*c)).collect();
@@ -55,7 +55,7 @@ pub(crate) fn sanitize(html: &str, max_tags: usize) -> Sanitized<'_> {
     scan(html, max_tags)
 }
 
-/// Whether a character means nothing on a page. The parser drops it too, but keeps a record of each.
+/// Whether a control character has no meaning in HTML. The parser drops it too, but records an error for each.
 fn is_dropped_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{85}')
 }
@@ -69,7 +69,7 @@ fn scan(html: &str, max_tags: usize) -> Sanitized<'_> {
     if !scan.is_truncated {
         return Sanitized { html: Cow::Borrowed(html), is_truncated: false };
     }
-    scan.show(html.len());
+    scan.end_hidden_at(html.len());
     scan.copy_until(html.len());
     Sanitized { html: Cow::Owned(scan.output), is_truncated: true }
 }
@@ -77,7 +77,7 @@ fn scan(html: &str, max_tags: usize) -> Sanitized<'_> {
 #[derive(Debug, Default)]
 struct Sanitizer<'a> {
     html: &'a str,
-    /// The page so far, up to the byte `copied_to`, if it differs.
+    /// The sanitized page up to the byte `copied_to`, if it differs from the input.
     output: String,
     copied_to: usize,
     is_truncated: bool,
@@ -85,17 +85,17 @@ struct Sanitizer<'a> {
     max_tags: usize,
     stray_brackets: usize,
     open_elements: Vec<TagName>,
-    /// Formatting elements that have no end yet, whether they are open or not.
+    /// Formatting elements without an end tag so far, whether they are open or not.
     active_formatting: Vec<TagName>,
     reopened: usize,
-    /// Starts that were left out, whose ends are left out too.
+    /// Removed start tags, whose end tags are removed too.
     removed_starts: Vec<TagName>,
-    /// The element that is left out with all that it holds.
+    /// The element that is being removed with its content.
     hidden: Option<HiddenElement>,
 }
 
 impl Sanitizer<'_> {
-    /// Looks at the next tag from the byte `at` on; answers the byte after it.
+    /// Handles the next tag from the byte `at` on; returns the offset after it.
     fn next_tag(&mut self, at: usize) -> Option<usize> {
         let start = at + self.html.get(at..)?.find('<')?;
         if self.html.get(at..start).is_some_and(|text| !text.trim_ascii().is_empty()) {
@@ -112,7 +112,7 @@ impl Sanitizer<'_> {
             return Some(self.stray_bracket(start));
         }
         let Some(tag) = parse_tag(self.html, start) else {
-            // A tag without an end is not shown, nor is what follows it.
+            // Browsers show neither a tag without an end nor the text after it.
             self.replace(start, self.html.len(), "");
             return None;
         };
@@ -124,7 +124,7 @@ impl Sanitizer<'_> {
         Some(self.start(&tag, start))
     }
 
-    /// A comment or a declaration.
+    /// Handles a comment or a declaration.
     fn comment_or_declaration(&mut self, start: usize, end: usize) -> usize {
         self.tags += 1;
         if self.tags > self.max_tags {
@@ -133,7 +133,7 @@ impl Sanitizer<'_> {
         end
     }
 
-    /// A `<` that begins no tag. The parser keeps a record of each one that is not written as it should be.
+    /// Handles a `<` that does not begin a tag. The parser records an error for each one that is not escaped.
     fn stray_bracket(&mut self, start: usize) -> usize {
         self.stray_brackets += 1;
         if self.stray_brackets > MAX_STRAY_BRACKETS {
@@ -142,7 +142,7 @@ impl Sanitizer<'_> {
         start + 1
     }
 
-    /// Takes a start tag in, or leaves it out; answers the byte to go on with.
+    /// Keeps or removes a start tag; returns the offset at which the scan continues.
     fn start(&mut self, tag: &Tag, start: usize) -> usize {
         let name = tag.name;
         let is_foreign = self.is_foreign();
@@ -164,16 +164,20 @@ impl Sanitizer<'_> {
             return tag.end;
         }
         if exceeds_limits {
-            // What parts words goes on to part them.
-            self.replace(start, tag.end, if name.is(FORMATTING) { "" } else { " " });
+            self.remove_tag(tag, start);
             if has_content {
                 self.removed_starts.push(name);
             }
             return tag.end;
         }
-        if let Some(copied_to) = tag.excess_attributes {
-            self.replace(copied_to, tag.end.saturating_sub(1), " ");
+        if let Some(excess) = tag.excess_attributes {
+            self.replace(excess, tag.end.saturating_sub(1), " ");
         }
+        self.open(name, start, has_content);
+        tag.end
+    }
+
+    fn open(&mut self, name: TagName, start: usize, has_content: bool) {
         if !name.is(BLOCK) {
             self.reopen_formatting(start);
         }
@@ -183,18 +187,22 @@ impl Sanitizer<'_> {
         if name.is(FORMATTING) {
             self.active_formatting.push(name);
         }
-        tag.end
+    }
+
+    /// Removes a tag. A space keeps words apart that it separated.
+    fn remove_tag(&mut self, tag: &Tag, start: usize) {
+        self.replace(start, tag.end, if tag.name.is(FORMATTING) { "" } else { " " });
     }
 
     fn exceeds_limits(&self, name: TagName, has_content: bool) -> bool {
-        let active_formatting =
+        let is_formatting_full =
             self.active_formatting.len() >= MAX_FORMATTING || self.reopened > MAX_REOPENED;
         self.tags > self.max_tags
             || (has_content && self.open_elements.len() >= MAX_DEPTH)
-            || (name.is(FORMATTING) && active_formatting)
+            || (name.is(FORMATTING) && is_formatting_full)
     }
 
-    /// Closes what gives way to an element.
+    /// Closes the elements whose end tag this start tag implies.
     fn close_implied(&mut self, name: TagName) {
         let Some((closed, barriers)) = name.implied_end() else {
             return;
@@ -213,21 +221,21 @@ impl Sanitizer<'_> {
             return;
         }
         if name.is(FORMATTING)
-            && let Some(at) = self.active_formatting.iter().rposition(|open_elements| *open_elements == name)
+            && let Some(at) = self.active_formatting.iter().rposition(|open| *open == name)
         {
             self.active_formatting.remove(at);
         }
         let recent = self.removed_starts.len().saturating_sub(MAX_UNMATCHED);
-        let left_out = self.removed_starts.iter().skip(recent).rposition(|left_out| *left_out == name);
-        if let Some(at) = left_out {
+        let removed = self.removed_starts.iter().skip(recent).rposition(|removed| *removed == name);
+        if let Some(at) = removed {
             self.removed_starts.remove(recent + at);
-            self.replace(start, tag.end, if name.is(FORMATTING) { "" } else { " " });
+            self.remove_tag(tag, start);
             return;
         }
         if self.tags > self.max_tags && !name.is(RAW) {
-            self.replace(start, tag.end, if name.is(FORMATTING) { "" } else { " " });
+            self.remove_tag(tag, start);
         }
-        let found = self.open_elements.iter().rposition(|open_elements| *open_elements == name);
+        let found = self.open_elements.iter().rposition(|open| *open == name);
         let Some(at) = found.filter(|at| self.reaches(name, *at)) else {
             return;
         };
@@ -238,7 +246,7 @@ impl Sanitizer<'_> {
         }
     }
 
-    /// Whether the end of an element reaches the open one at `at`.
+    /// Whether an end tag can close the open element at `at`.
     fn reaches(&self, name: TagName, at: usize) -> bool {
         let barriers = match name {
             name if name.is(TABULAR) => TABLE,
@@ -248,19 +256,19 @@ impl Sanitizer<'_> {
         !self.open_elements.get(at + 1..).unwrap_or_default().iter().any(|other| other.is(barriers))
     }
 
-    /// Opens the formatting elements again that a block's end has closed. `at` is where they would be.
+    /// Reopens the formatting elements that the end of a block closed. `at` is their position.
     fn reopen_formatting(&mut self, at: usize) {
         if self.active_formatting.is_empty() || self.hidden.is_some() {
             return;
         }
-        let open_elements = self.open_elements.iter().filter(|name| name.is(FORMATTING)).count();
-        let lost = self.active_formatting.len().saturating_sub(open_elements);
-        self.reopened += lost;
+        let open = self.open_elements.iter().filter(|name| name.is(FORMATTING)).count();
+        let missing = self.active_formatting.len().saturating_sub(open);
+        self.reopened += missing;
         if self.reopened <= MAX_REOPENED {
-            let again = self.active_formatting.iter().rev().take(lost).copied();
-            return self.open_elements.extend(again);
+            let reopened = self.active_formatting.iter().rev().take(missing).copied();
+            return self.open_elements.extend(reopened);
         }
-        // Formatting is over, in all of the rest.
+        // The limit is reached: all formatting ends here.
         let ends: String =
             self.active_formatting.drain(..).map(|name| format!("</{}>", name.as_str())).collect();
         self.open_elements.retain(|name| !name.is(FORMATTING));
@@ -272,14 +280,14 @@ impl Sanitizer<'_> {
         nearest.is_some_and(|name| name.is(FOREIGN))
     }
 
-    /// Puts `instead` in the place of a range.
-    fn replace(&mut self, start: usize, end: usize, instead: &str) {
+    /// Replaces a range.
+    fn replace(&mut self, start: usize, end: usize, replacement: &str) {
         self.is_truncated = true;
         if self.hidden.is_some() {
             return;
         }
         self.copy_until(start);
-        self.output.push_str(instead);
+        self.output.push_str(replacement);
         self.copied_to = end;
     }
 

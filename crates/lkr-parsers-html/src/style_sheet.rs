@@ -10,13 +10,13 @@ use crate::{
     sanitize,
 };
 
-/// Style sheets of a page beyond this many bytes are not read. See docs/studies.md#html-hostile.
+/// Style sheets of a page beyond this many bytes are not read.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Selectors of a page beyond this many are ignored. See docs/studies.md#html-hostile.
+/// Selectors of a page beyond this many are ignored.
 const MAX_SELECTORS: usize = 20_000;
 
-/// Classes of an element beyond this many are ignored. See docs/studies.md#html-hostile.
+/// Classes of an element beyond this many are ignored.
 const MAX_CLASSES: usize = 64;
 
 /// What a page declares about the look of its elements.
@@ -64,7 +64,7 @@ impl StyleSheet {
     pub(crate) fn style_of<Text: Deref<Target = str>>(
         &self,
         name: &str,
-        attribute_end: impl Fn(&str) -> Option<Text>,
+        attribute: impl Fn(&str) -> Option<Text>,
     ) -> Style {
         let mut style = Style::default();
         if self.rules.is_empty() {
@@ -76,13 +76,12 @@ impl StyleSheet {
             }
         };
         add(name);
-        for class in
-            attribute_end("class").iter().flat_map(|all| all.split_ascii_whitespace()).take(MAX_CLASSES)
+        for class in attribute("class").iter().flat_map(|all| all.split_ascii_whitespace()).take(MAX_CLASSES)
         {
             add(&format!(".{class}"));
             add(&format!("{name}.{class}"));
         }
-        if let Some(id) = attribute_end("id") {
+        if let Some(id) = attribute("id") {
             add(&format!("#{}", id.trim()));
             add(&format!("{name}#{}", id.trim()));
         }
@@ -112,20 +111,20 @@ impl StyleSheet {
             style
         };
         // One style for each specificity, made when it is first needed.
-        let mut find_styles: [Option<Style>; 4] = [None, None, None, None];
+        let mut styles: [Option<Style>; 4] = [None, None, None, None];
         for selector in selectors_of(selectors) {
             self.selector_count += 1;
             if self.selector_count > MAX_SELECTORS {
                 return;
             }
             if let Some(specificity) = simple_selector(selector).filter(|_| is_unconditional) {
-                let style = find_styles
+                let style = styles
                     .get_mut(specificity as usize)
                     .map(|style| style.get_or_insert_with(|| Style::new(declarations, specificity, order)));
                 self.merge(selector, style.as_deref().filter(|style| !style.is_empty()));
                 continue;
             }
-            let style: &Style = find_styles[3].get_or_insert_with(conditional_style);
+            let style: &Style = styles[3].get_or_insert_with(conditional_style);
             if style.is_empty() || selects_pseudo_element(selector) {
                 continue;
             }
@@ -152,7 +151,7 @@ impl StyleSheet {
 /// Whether a conditional declaration counts: it does if it may make text visible.
 fn may_show(value: Value) -> bool {
     match value {
-        Value::Flag(hides_content) => !hides_content,
+        Value::Flag(hides) => !hides,
         Value::ZeroSize(size) => size == Some(false),
         Value::Color(color) => !matches!(color, Color::Transparent | Color::WHITE),
     }
@@ -194,10 +193,13 @@ fn selects_pseudo_element(selector: &str) -> bool {
 fn subject_keys(selector: &str) -> Vec<String> {
     let plain = selector.split(['(', '[']).next().unwrap_or_default();
     // Brackets may be followed by further elements.
-    let behind = selector.rsplit([')', ']']).next().unwrap_or_default();
-    let separate =
-        if plain.len() == selector.len() || behind.contains([' ', '>', '+', '~']) { behind } else { plain };
-    let last = separate.trim().rsplit([' ', '>', '+', '~']).next().unwrap_or_default();
+    let after_brackets = selector.rsplit([')', ']']).next().unwrap_or_default();
+    let subject = if plain.len() == selector.len() || after_brackets.contains([' ', '>', '+', '~']) {
+        after_brackets
+    } else {
+        plain
+    };
+    let last = subject.trim().rsplit([' ', '>', '+', '~']).next().unwrap_or_default();
     let last = last.split(':').next().unwrap_or_default();
     let ends = last.char_indices().filter(|(_, c)| matches!(c, '.' | '#')).map(|(at, _)| at);
     let starts: Vec<usize> = ends.take(8).collect();

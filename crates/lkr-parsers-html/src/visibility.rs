@@ -45,13 +45,13 @@ impl TextVisibility {
         !(self.is_zero_size
             || self.is_invisible
             || self.is_indented_off_screen
-            || self.foreground.is_lost_on(self.background))
+            || self.foreground.is_invisible_on(self.background))
     }
 }
 
 /// Whether what is left of a page's characters is so little of all that what hid the rest is not to be believed.
-pub(crate) const fn hides_too_much(left: usize, all: usize) -> bool {
-    left.saturating_mul(MIN_VISIBLE_PART) < all && all.saturating_sub(left) >= MIN_HIDDEN_CHARS
+pub(crate) const fn leaves_too_little(visible: usize, all: usize) -> bool {
+    visible.saturating_mul(MIN_VISIBLE_PART) < all && all.saturating_sub(visible) >= MIN_HIDDEN_CHARS
 }
 
 /// Whether nothing in elements of that name is ever shown by a browser that runs scripts.
@@ -75,51 +75,52 @@ pub(crate) fn is_never_shown(name: &str) -> bool {
 /// How words are seen in an element; none where nothing in it can be, whatever is said inside.
 pub(crate) fn visibility_in<Text: Deref<Target = str>>(
     name: &str,
-    attribute_end: impl Fn(&str) -> Option<Text>,
+    attribute: impl Fn(&str) -> Option<Text>,
     style_sheet: &StyleSheet,
-    containers: &TextVisibility,
+    outer: &TextVisibility,
 ) -> Option<TextVisibility> {
-    let has = |name: &str| attribute_end(name).is_some();
+    let has = |name: &str| attribute(name).is_some();
     let is_closed = name == "dialog" && !has("open");
     // Without anything to show, an object shows what it holds.
-    let is_instead = name == "object" && (has("data") || has("type") || has("classid"));
-    if is_closed || is_instead || is_never_shown(name) || has("hidden") {
+    let is_fallback = name == "object" && (has("data") || has("type") || has("classid"));
+    if is_closed || is_fallback || is_never_shown(name) || has("hidden") {
         return None;
     }
-    if containers.is_in_svg && matches!(name, "defs" | "desc" | "title" | "metadata") {
+    if outer.is_in_svg && matches!(name, "defs" | "desc" | "title" | "metadata") {
         return None;
     }
     let is_page = matches!(name, "html" | "body");
     let has_aria_hidden =
-        || attribute_end("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+        || attribute("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
     if !is_page && !style_sheet.ignores_aria_hidden && has_aria_hidden() {
         return None;
     }
-    let class = attribute_end("class");
+    let class = attribute("class");
     let is_formula = name == "mjx-assistive-mml"
         || class
             .as_deref()
             .is_some_and(|class| class.contains("MJX_Assistive_MathML") || class.contains("katex-mathml"));
     // Formulas are drawn elsewhere, and their words are hidden beneath.
-    let mut style = if is_formula { Style::default() } else { style_sheet.style_of(name, &attribute_end) };
+    let mut style = if is_formula { Style::default() } else { style_sheet.style_of(name, &attribute) };
     let is_lazy_loaded = is_lazy_loaded(class.as_deref().unwrap_or_default(), &style);
     if is_lazy_loaded {
         style.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
     }
-    add_presentational_hints(name, &attribute_end, &mut style);
-    if let Some(style) = attribute_end("style") {
-        style.merge(&Style::new(&Declarations::parse(&style), Specificity::Inline, 0));
+    add_presentational_hints(name, &attribute, &mut style);
+    if let Some(inline) = attribute("style") {
+        style.merge(&Style::new(&Declarations::parse(&inline), Specificity::Inline, 0));
     }
-    let is_animated = style.is_set(Property::Animation) && (style_sheet.is_animated || style_sheet.has_links);
+    let is_animated =
+        style.is_set(Property::Animation) && (style_sheet.has_animations || style_sheet.has_linked_sheets);
     if is_animated && !style.is_set(Property::Display) {
         style.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
     }
     if hides_content(name, &style) {
         return None;
     }
-    let is_styled_elsewhere = style_sheet.has_links && !is_page && (class.is_some() || has("id"));
+    let is_styled_elsewhere = style_sheet.has_linked_sheets && !is_page && (class.is_some() || has("id"));
     let may_have_background = is_styled_elsewhere || is_lazy_loaded;
-    Some(inside(name, &style, style_sheet, containers, may_have_background))
+    Some(inside(name, &style, style_sheet, outer, may_have_background))
 }
 
 /// Whether rules hide an element only until it comes into sight: scripts that load what is looked at then give it
@@ -134,23 +135,23 @@ fn is_lazy_loaded(classes: &str, rules: &Style) -> bool {
 /// What old attributes say of colours.
 fn add_presentational_hints<Text: Deref<Target = str>>(
     name: &str,
-    attribute_end: impl Fn(&str) -> Option<Text>,
+    attribute: impl Fn(&str) -> Option<Text>,
     style: &mut Style,
 ) {
     let color = |value: Text| Color::read(&value.trim().to_ascii_lowercase()).unwrap_or(Color::Unknown);
     let foreground = match name {
-        "font" => attribute_end("color"),
-        "body" => attribute_end("text"),
+        "font" => attribute("color"),
+        "body" => attribute("text"),
         _ => None,
     };
     if let Some(foreground) = foreground {
-        style.add_presentational_hints(Property::Color, Value::Color(color(foreground)));
+        style.add_hint(Property::Color, Value::Color(color(foreground)));
     }
-    if let Some(background) = attribute_end("bgcolor") {
-        style.add_presentational_hints(Property::Background, Value::Color(color(background)));
+    if let Some(background) = attribute("bgcolor") {
+        style.add_hint(Property::Background, Value::Color(color(background)));
     }
-    if attribute_end("background").is_some() {
-        style.add_presentational_hints(Property::BackgroundImage, Value::Flag(true));
+    if attribute("background").is_some() {
+        style.add_hint(Property::BackgroundImage, Value::Flag(true));
     }
 }
 
@@ -211,10 +212,10 @@ fn inside(
     name: &str,
     style: &Style,
     style_sheet: &StyleSheet,
-    containers: &TextVisibility,
+    outer: &TextVisibility,
     may_have_background: bool,
 ) -> TextVisibility {
-    let mut visibility = *containers;
+    let mut visibility = *outer;
     match name {
         "svg" => visibility.is_in_svg = true,
         "foreignObject" | "foreignobject" => visibility.is_in_svg = false,
@@ -237,9 +238,9 @@ fn inside(
     if let Some(Value::Flag(is_indented_off_screen)) = style.get(Property::Indent) {
         visibility.is_indented_off_screen = is_indented_off_screen && has_box(name, style);
     }
-    let is_over_picture = style.is_set(Property::OutOfFlow) && style_sheet.has_pictures;
+    let is_over_image = style.is_set(Property::OutOfFlow) && style_sheet.has_images;
     match style.color(Property::Background) {
-        _ if style.is_set(Property::BackgroundImage) || is_over_picture || style_sheet.has_ground => {
+        _ if style.is_set(Property::BackgroundImage) || is_over_image || style_sheet.may_have_background => {
             visibility.background = Color::Unknown;
         }
         Some(Color::Transparent | Color::Inherited) | None if may_have_background => {
@@ -249,7 +250,7 @@ fn inside(
         Some(background) => visibility.background = background,
     }
     match style.color(Property::Color) {
-        Some(Color::Inherited) => visibility.foreground = containers.foreground,
+        Some(Color::Inherited) => visibility.foreground = outer.foreground,
         Some(foreground) => visibility.foreground = foreground,
         None => {}
     }

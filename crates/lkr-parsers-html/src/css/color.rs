@@ -1,9 +1,9 @@
-use cssparser::{parse_hash_color, parse_named_color};
+use cssparser::color::{parse_hash_color, parse_named_color};
 
-/// Two colours whose components differ by at most this much look the same. Judgement. See docs/studies.md#html-styles.
+/// Colours whose components differ by at most this much look the same. Judgement.
 const TOLERANCE: u8 = 5;
 
-/// Opacity up to this is invisible. Judgement. See docs/studies.md#html-styles.
+/// Opacity up to this is invisible. Judgement.
 pub(super) const MIN_OPACITY: f64 = 0.05;
 
 /// The colour of text or of its background.
@@ -12,22 +12,22 @@ pub(crate) enum Color {
     Transparent,
     /// Red, green and blue.
     Rgb([u8; 3]),
-    /// The colour of the element around.
+    /// The colour of the parent element.
     Inherited,
-    /// Not known here, such as that of an image or a variable.
+    /// Unknown, such as that of an image or a variable.
     Unknown,
 }
 
 impl Color {
     pub(crate) const WHITE: Self = Self::Rgb([255, 255, 255]);
 
-    /// Reads a colour in lower case; `None` if it is not a colour.
+    /// Parses a colour in lower case; `None` if it is not a colour.
     pub(crate) fn read(value: &str) -> Option<Self> {
         if let Some(digits) = value.strip_prefix('#') {
             return hex(digits);
         }
         if let Some((function, values)) = value.split_once('(') {
-            return Some(function_of(function, values.trim_end_matches(')')));
+            return Some(function_color(function, values.trim_end_matches(')')));
         }
         match value {
             "transparent" => return Some(Self::Transparent),
@@ -42,7 +42,7 @@ impl Color {
         is_keyword.then_some(Self::Unknown)
     }
 
-    /// Whether text of this colour cannot be told from this background.
+    /// Whether text of this colour is invisible on a background.
     pub(crate) fn is_invisible_on(self, background: Self) -> bool {
         match (self, background) {
             (Self::Transparent, _) => true,
@@ -60,11 +60,11 @@ fn hex(digits: &str) -> Option<Color> {
 }
 
 /// The colour of `rgb()` or `hsl()`, with or without opacity. All other functions are unknown.
-fn function_of(function: &str, values: &str) -> Color {
+fn function_color(function: &str, values: &str) -> Color {
     let values = values.split([',', '/', ' ']).filter(|value| !value.is_empty());
     let values: Vec<&str> = values.take(4).collect();
-    let number = |value: &str, of_percent: f64| match value.strip_suffix('%') {
-        Some(percent) => percent.parse::<f64>().ok().map(|percent| percent / 100.0 * of_percent),
+    let number = |value: &str, full_scale: f64| match value.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().ok().map(|percent| percent / 100.0 * full_scale),
         None => value.trim_end_matches("deg").parse::<f64>().ok(),
     };
     if let Some(alpha) = values.get(3).and_then(|alpha| number(alpha, 1.0))
@@ -73,8 +73,8 @@ fn function_of(function: &str, values: &str) -> Color {
         return Color::Transparent;
     }
     let is_hsl = matches!(function, "hsl" | "hsla");
-    let of_percent = if is_hsl { 1.0 } else { 255.0 };
-    let parts: Option<Vec<f64>> = values.iter().take(3).map(|value| number(value, of_percent)).collect();
+    let full_scale = if is_hsl { 1.0 } else { 255.0 };
+    let parts: Option<Vec<f64>> = values.iter().take(3).map(|value| number(value, full_scale)).collect();
     match (function, parts.as_deref()) {
         ("rgb" | "rgba", Some(&[red, green, blue])) => Color::Rgb([red, green, blue].map(byte)),
         ("hsl" | "hsla", Some(&[hue, saturation, lightness])) => hsl(hue, saturation, lightness),

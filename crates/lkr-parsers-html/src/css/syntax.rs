@@ -9,7 +9,7 @@ use cssparser::{
 type Parsed<T> = Result<T, ParseError<()>>;
 
 /// Groups of rules (`@media` and the like) nested deeper than this are skipped. Judgement: real sheets nest two or three.
-/// See docs/studies.md#html-styles.
+///
 const MAX_GROUP_DEPTH: usize = 16;
 
 /// The declarations of a rule or a `style` attribute, in the order of the source.

@@ -1,4 +1,4 @@
-//! Elements that are left out with all that they hold, as their tags say that it is not shown.
+//! Removes elements whose tags hide them, with their content.
 
 use super::{
     MAX_DEPTH, MAX_UNMATCHED, Sanitizer,
@@ -6,17 +6,17 @@ use super::{
     tag::Tag,
 };
 
-/// Where the element that is left out begins.
+/// The state of the scan at the start of the hidden element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HiddenElement {
-    /// How many elements are open around it.
+    /// How many elements were open.
     open_elements: usize,
-    /// How many starts were left out before.
+    /// How many start tags had been removed.
     removed_starts: usize,
 }
 
 impl Sanitizer<'_> {
-    /// Leaves out an element that starts at the byte `start`.
+    /// Removes an element that starts at the byte `start`.
     pub(super) fn start_hidden(&mut self, name: TagName, start: usize) {
         self.replace(start, start, " ");
         self.hidden = Some(HiddenElement {
@@ -26,7 +26,7 @@ impl Sanitizer<'_> {
         self.push_hidden(name, true);
     }
 
-    /// Follows an element inside, so that its end is told from that of the hidden one.
+    /// Tracks an element inside the hidden one, so that their end tags are not confused.
     pub(super) fn push_hidden(&mut self, name: TagName, has_content: bool) {
         if !has_content {
             return;
@@ -38,15 +38,15 @@ impl Sanitizer<'_> {
         }
     }
 
-    /// Whether the byte `at` lies inside, now that elements have given way.
+    /// Whether the byte `at` is hidden. Ends the hidden element if an implied end tag has closed it.
     pub(super) fn is_hidden_at(&mut self, at: usize) -> bool {
         if self.hidden.is_some_and(|hidden| self.open_elements.len() <= hidden.open_elements) {
-            self.show(at);
+            self.end_hidden_at(at);
         }
         self.hidden.is_some()
     }
 
-    /// Takes an end in, if it is of the hidden element or of one inside. Those of others end the hidden one too.
+    /// Handles an end tag inside the hidden element; whether it is done with. The end tag of an outer element ends the\n    /// hidden one too.
     pub(super) fn end_hidden(&mut self, tag: &Tag, start: usize) -> bool {
         let name = tag.name;
         let Some(hidden) = self.hidden else {
@@ -55,29 +55,26 @@ impl Sanitizer<'_> {
         if self.take_removed_start(name, hidden.removed_starts) {
             return true;
         }
-        let found = self
-            .open_elements
-            .iter()
-            .rposition(|open_elements| *open_elements == name)
-            .filter(|at| self.reaches(name, *at));
+        let found =
+            self.open_elements.iter().rposition(|open| *open == name).filter(|at| self.reaches(name, *at));
         match found {
             Some(at) if at >= hidden.open_elements => {
                 self.open_elements.truncate(at);
                 self.is_hidden_at(tag.end);
                 return true;
             }
-            // Formatting around the hidden element goes on.
+            // Formatting around the hidden element continues.
             _ if name.is(FORMATTING) => return true,
             Some(_) => {}
             None if self.is_removed_start(name, hidden.removed_starts) => {}
             None => return true,
         }
-        self.show(start);
+        self.end_hidden_at(start);
         false
     }
 
-    /// Goes on with the words from the byte `at`.
-    pub(super) fn show(&mut self, at: usize) {
+    /// Ends the hidden element; the text from the byte `at` on is kept.
+    pub(super) fn end_hidden_at(&mut self, at: usize) {
         if let Some(hidden) = self.hidden.take() {
             self.open_elements.truncate(hidden.open_elements);
             self.removed_starts.truncate(hidden.removed_starts);
@@ -85,14 +82,14 @@ impl Sanitizer<'_> {
         }
     }
 
-    /// Takes in the end of one of the starts that were left out inside.
+    /// Drops a removed start tag inside the hidden element when its end tag occurs.
     fn take_removed_start(&mut self, name: TagName, first: usize) -> bool {
         let first = first.max(self.removed_starts.len().saturating_sub(MAX_UNMATCHED));
         let found = self.removed_starts.iter().skip(first).rposition(|other| *other == name);
         found.map(|at| self.removed_starts.remove(first + at)).is_some()
     }
 
-    /// Whether one of the last starts that were left out before has that name.
+    /// Whether one of the last start tags that were removed before the hidden element has this name.
     fn is_removed_start(&self, name: TagName, before: usize) -> bool {
         self.removed_starts.iter().take(before).rev().take(MAX_UNMATCHED).any(|other| *other == name)
     }

@@ -1,25 +1,25 @@
-//! Where a page's style sheets are.
+//! Finds the style sheets of a page.
 
 use super::{
     name::RAW,
     tag::{attributes, comment_end, parse_tag, raw_text_end, starts_tag},
 };
 
-/// What the tags of a page say of its style sheets.
+/// The style sheets that a page contains or refers to.
 #[derive(Debug, Default)]
 pub(crate) struct FoundStyles<'a> {
-    /// Those of the page itself, and whether they hold on every screen.
+    /// The style sheets in the page, and whether each one applies to every screen.
     pub(crate) sheets: Vec<(&'a str, bool)>,
-    /// Whether there are others.
+    /// Whether the page links to other style sheets.
     pub(crate) has_links: bool,
-    /// Whether there are pictures and the like.
-    pub(crate) has_pictures: bool,
+    /// Whether there are images, videos or similar elements.
+    pub(crate) has_images: bool,
 }
 
 /// Looks for the style sheets of a page.
 pub(crate) fn find_styles(html: &str) -> FoundStyles<'_> {
     let mut found = FoundStyles::default();
-    let (mut at, mut removed_starts) = (0, 0_usize);
+    let (mut at, mut inert_depth) = (0, 0_usize);
     while let Some(start) = html.get(at..).and_then(|rest| rest.find('<')).map(|next| at + next) {
         let rest = html.get(start..).unwrap_or_default();
         if rest.starts_with("<!--") {
@@ -36,20 +36,20 @@ pub(crate) fn find_styles(html: &str) -> FoundStyles<'_> {
         at = tag.end;
         let name = tag.name.as_str();
         if matches!(name, "noscript" | "template") {
-            // What stands there does not hold.
-            removed_starts = if tag.is_end { removed_starts.saturating_sub(1) } else { removed_starts + 1 };
+            // Style sheets in these elements do not apply.
+            inert_depth = if tag.is_end { inert_depth.saturating_sub(1) } else { inert_depth + 1 };
         }
         if tag.is_end {
             continue;
         }
-        let value = |attribute_end: &str| {
+        let value = |attribute: &str| {
             let all = attributes(html.get(start..tag.end).unwrap_or_default());
-            let found = all.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(attribute_end));
+            let found = all.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(attribute));
             found.map(|(_, value)| value.to_ascii_lowercase())
         };
         if tag.name.is(RAW) {
             let end = raw_text_end(html, &tag);
-            if name == "style" && removed_starts == 0 {
+            if name == "style" && inert_depth == 0 {
                 let is_unconditional =
                     value("media").is_none_or(|media| matches!(media.trim(), "" | "all" | "screen"));
                 found.sheets.push((html.get(tag.end..end).unwrap_or_default(), is_unconditional));
@@ -57,7 +57,7 @@ pub(crate) fn find_styles(html: &str) -> FoundStyles<'_> {
             at = end;
         }
         found.has_links |= name == "link" && value("rel").is_some_and(|rel| rel.contains("stylesheet"));
-        found.has_pictures |=
+        found.has_images |=
             matches!(name, "img" | "picture" | "video" | "canvas" | "svg" | "iframe" | "object" | "embed");
     }
     found

@@ -1,4 +1,4 @@
-//! Where tags, comments and raw text end.
+//! Finds the ends of tags, comments and raw text.
 
 use super::{MAX_ATTRIBUTES, name::TagName};
 use crate::{
@@ -12,13 +12,13 @@ pub(super) struct Tag {
     pub(super) name: TagName,
     pub(super) is_end: bool,
     pub(super) is_self_closing: bool,
-    /// The byte after it.
+    /// The offset of the byte after the tag.
     pub(super) end: usize,
-    /// Where the attributes that are too many begin.
+    /// The offset of the first attribute beyond the limit.
     pub(super) excess_attributes: Option<usize>,
 }
 
-/// The length of the comment that a text begins with.
+/// The length of the comment at the start of a text.
 pub(super) fn comment_end(text: &str) -> usize {
     if text.starts_with("<!-->") {
         return 5;
@@ -38,12 +38,12 @@ pub(super) fn comment_end(text: &str) -> usize {
     text.len()
 }
 
-/// Whether a start tag in the text says that what it holds is not shown.
+/// Whether the attributes of a start tag hide its content.
 pub(super) fn hides_content(html: &str, start: usize, tag: &Tag) -> bool {
     let found = attributes(html.get(start..tag.end).unwrap_or_default());
     let value = |name: &str| {
-        let attribute_end = found.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        attribute_end.map(|(_, value)| *value)
+        let attribute = found.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        attribute.map(|(_, value)| *value)
     };
     let style_sheet = StyleSheet::default().without_rules();
     visibility_in(tag.name.as_str(), value, &style_sheet, &TextVisibility::default())
@@ -64,15 +64,15 @@ pub(super) fn attributes(tag: &str) -> Vec<(&str, &str)> {
         let Some(end) = attribute_end(bytes, at) else {
             break;
         };
-        let whole = tag.get(at..end).unwrap_or_default();
-        let (name, value) = whole.split_once('=').unwrap_or((whole, ""));
+        let attribute = tag.get(at..end).unwrap_or_default();
+        let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
         found.push((name.trim_ascii(), value.trim_ascii().trim_matches(['"', '\''])));
         at = end;
     }
     found
 }
 
-/// The byte after the text that a raw element holds: its end tag stays where it is.
+/// The offset of the end tag of a raw element, or the end of the page.
 pub(super) fn raw_text_end(html: &str, tag: &Tag) -> usize {
     let name = tag.name;
     if name.as_str() == "plaintext" {
@@ -98,20 +98,20 @@ pub(super) fn starts_tag(text: &[u8]) -> bool {
     }
 }
 
-/// Reads the tag that begins at `start`; none where it has no end.
+/// Parses the tag that begins at `start`; `None` if it has no end.
 pub(super) fn parse_tag(html: &str, start: usize) -> Option<Tag> {
     let bytes = html.as_bytes();
     let is_end = bytes.get(start + 1) == Some(&b'/');
-    let copied_to = start + 1 + usize::copied_to(is_end);
+    let name_start = start + 1 + usize::from(is_end);
     let is_over = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-    let length = bytes.get(copied_to..)?.iter().position(is_over)?;
-    let name = TagName::new(html.get(copied_to..copied_to + length)?);
-    let (end, excess_attributes) = attributes_end(bytes, copied_to + length)?;
+    let length = bytes.get(name_start..)?.iter().position(is_over)?;
+    let name = TagName::new(html.get(name_start..name_start + length)?);
+    let (end, excess_attributes) = attributes_end(bytes, name_start + length)?;
     let is_self_closing = end.checked_sub(2).and_then(|at| bytes.get(at)) == Some(&b'/');
     Some(Tag { name, is_end, is_self_closing, end, excess_attributes })
 }
 
-/// The byte after the tag whose attributes begin at `at`, and where those begin that are too many.
+/// The offset after a tag whose attributes begin at `at`, and the offset of the first attribute beyond the limit.
 fn attributes_end(bytes: &[u8], mut at: usize) -> Option<(usize, Option<usize>)> {
     let (mut count, mut excess_attributes) = (0_usize, None);
     loop {
@@ -129,7 +129,7 @@ fn attributes_end(bytes: &[u8], mut at: usize) -> Option<(usize, Option<usize>)>
     }
 }
 
-/// The byte after the attribute that begins at `at`.
+/// The offset after the attribute that begins at `at`.
 fn attribute_end(bytes: &[u8], at: usize) -> Option<usize> {
     // A name may begin with `=`.
     let mut end = at + 1;

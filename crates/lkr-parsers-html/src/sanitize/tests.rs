@@ -15,7 +15,7 @@ fn same(html: &str) {
 }
 
 fn depth(html: &str) -> usize {
-    let document = dom_query::Document::copied_to(html);
+    let document = dom_query::Document::from(html);
     document.root().descendants_it().map(|node| node.ancestors_it(None).count()).max().unwrap_or_default()
 }
 
@@ -44,7 +44,7 @@ fn depth_is_bounded_and_words_stay() {
         assert!(sanitized.is_truncated, "{unit}");
         // The parser adds elements of its own, such as the bodies of tables.
         assert!(depth(&sanitized.html) < 2 * MAX_DEPTH, "{unit}");
-        let text = dom_query::Document::copied_to(&*sanitized.html).text();
+        let text = dom_query::Document::from(&*sanitized.html).text();
         assert!(text.contains("hello") && text.contains("world"), "{unit}");
     }
     let sanitized = sanitize(&format!("{}a{}<p>b", "<div>".repeat(1000), "</div>".repeat(1000)));
@@ -69,7 +69,7 @@ fn attributes_are_bounded() {
 fn formatting_is_opened_again_within_bounds() {
     let starts: String = (0..40).map(|at| format!("<b id={at}>")).collect();
     let sanitized = sanitize(&format!("{starts}{}", "<p>x".repeat(50_000)));
-    let document = dom_query::Document::copied_to(&*sanitized.html);
+    let document = dom_query::Document::from(&*sanitized.html);
     assert!(document.tree.len() < 400_000, "{}", document.tree.len());
     assert_eq!(document.select("p").length(), 50_000);
 }
