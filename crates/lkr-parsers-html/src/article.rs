@@ -11,10 +11,10 @@ use crate::{
     unit::{TextUnit, UnitKind},
 };
 
-/// Titles are compared by so many characters.
+/// Titles are compared by this many characters: a page may have many headings to compare.
 const MAX_TITLE_CHARS: usize = 1_000;
 
-/// Reads HTML pages: the article where a page is one, with all other text as furniture, else all text.
+/// Parses HTML pages. If a page is an article, all text outside of it is furniture; otherwise all text is body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Article;
 
@@ -31,7 +31,9 @@ impl Parser for Article {
             blocks.warn(format!("some characters could not be read as {}", decoded.encoding));
         }
         if sanitized.is_truncated {
-            blocks.warn("the page has more tags than can be followed: some were left out, but no words");
+            blocks.warn(
+                "the page has too many tags or nested elements; some tags were removed, but no visible text",
+            );
         }
         let document = Document::from(&*sanitized.html);
         let style_sheet = page::trusted_styles(&document, StyleSheet::from_page(&sanitized.html));
@@ -64,19 +66,19 @@ fn push_text(units: &[TextUnit], article: Option<&HashSet<NodeId>>, blocks: &mut
     Ok(())
 }
 
-/// Whether a heading is the page's title, which searches for articles leave out.
+/// Whether a heading repeats the page's title. Readability leaves such headings out of articles.
 fn is_title(title: &str, heading: &TextUnit) -> bool {
     let heading = words(&heading.text);
     !heading.is_empty() && title.contains(&heading)
 }
 
-/// The words that titles are told by: no title is longer, and a page may have many headings to compare with it.
+/// The start of a title in normal form, for comparison.
 fn words(text: &str) -> String {
     let start: String = text.chars().take(MAX_TITLE_CHARS).collect();
     start.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The parts of a unit that are body and those that are not, in their order. Blanks belong to what they follow.
+/// Splits a unit into runs of text and whether each one is body. Blank parts belong to the run before them.
 fn runs(unit: &TextUnit, is_body: impl Fn(NodeId) -> bool) -> Vec<(String, bool)> {
     let mut runs: Vec<(String, bool)> = Vec::new();
     for (text, span) in unit.parts() {

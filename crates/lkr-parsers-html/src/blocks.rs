@@ -3,27 +3,27 @@ use lkr_parsers::{Composer, Result};
 
 use crate::unit::{TextUnit, UnitKind};
 
-/// Words longer than this lead nowhere, so they are no heading.
-const MAX_TITLE_CHARS: usize = 300;
+/// Longer headings are read as paragraphs.
+const MAX_HEADING_CHARS: usize = 300;
 
-/// Makes blocks of units: lines of a list and rows of a table that follow each other are one.
+/// Makes blocks of units. Consecutive list items or table rows form one block.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     composer: Composer,
     open_block: Option<OpenBlock>,
 }
 
-/// A list or a table that may go on.
+/// A list or a table that the next unit may continue.
 #[derive(Debug)]
 struct OpenBlock {
-    /// The number of the table; none for a list.
+    /// The number of the table; `None` for a list.
     table: Option<usize>,
     text: String,
     is_furniture: bool,
 }
 
 impl Blocks {
-    /// Adds a part of a unit.
+    /// Adds a part of a unit as it is.
     pub(crate) fn push(&mut self, unit: &TextUnit, text: &str, is_furniture: bool) -> Result<()> {
         if text.trim().is_empty() {
             return Ok(());
@@ -37,12 +37,12 @@ impl Blocks {
             UnitKind::Row(table) => self.line(Some(*table), text.trim(), is_furniture),
             UnitKind::Code => self.block(BlockKind::Code, text.trim_matches(['\n', '\r']), is_furniture),
             UnitKind::Heading(_) | UnitKind::Title
-                if is_furniture || text.chars().count() > MAX_TITLE_CHARS =>
+                if is_furniture || text.chars().count() > MAX_HEADING_CHARS =>
             {
                 self.block(BlockKind::Paragraph, text, is_furniture)
             }
             UnitKind::Heading(level) => self.heading(*level, text),
-            // A title stands above the headings, as one of them would.
+            // The title is the top heading.
             UnitKind::Title => self.heading(1, text),
             UnitKind::Paragraph => self.block(BlockKind::Paragraph, text, is_furniture),
         }

@@ -1,12 +1,12 @@
-//! The encoding of a page, and its text.
+//! Decodes a page.
 
 use lkr_parsers::{Decoded, Source, charset_of, decode};
 
-/// How much of a page is searched for what it says of its own encoding. Browsers look at 1,024 bytes, but pages that
-/// put it later were written all the same.
+/// The encoding declaration of a page is searched in this many bytes. Browsers search 1,024, but some pages declare it
+/// later.
 const SEARCHED_BYTES: usize = 8 * 1024;
 
-/// The text of a page, in the encoding that its sender declared_charset, else in the one that it declares itself.
+/// The text of a page, decoded with the encoding that its sender declared, or else with the one that it declares itself.
 pub(crate) fn read<'a>(source: &Source<'a>) -> Decoded<'a> {
     let head = source.bytes.get(..SEARCHED_BYTES).unwrap_or(source.bytes);
     let from_sender = source.media_type.and_then(charset_of).map(str::to_owned);
@@ -14,7 +14,7 @@ pub(crate) fn read<'a>(source: &Source<'a>) -> Decoded<'a> {
     decode(source.bytes, declared_charset.as_deref())
 }
 
-/// What the first `meta` element with an encoding says. UTF-16 cannot be true, as the element could be read.
+/// The encoding in the first `meta` element that declares one. UTF-16 is ignored: the page could be searched as ASCII.
 fn declared_charset(head: &str) -> Option<String> {
     let head = without_comments(head).to_ascii_lowercase();
     let from_tag = |tag: &str| {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_declare_their_encodings() {
+    fn meta_elements_and_xml_declarations_name_the_encoding() {
         for (head, expected) in [
             ("<meta charset=utf-8>", Some("utf-8")),
             ("<META CHARSET = 'Shift_JIS' />", Some("shift_jis")),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_knows_best() {
+    fn media_type_of_sender_overrides_declared_encoding() {
         let page = b"<meta charset=windows-1252>\xcf\xf0\xe8\xe2\xe5\xf2";
         let source = Source { media_type: Some("text/html; charset=windows-1251"), ..Source::new(page) };
         assert!(read(&source).text.ends_with("Привет"));

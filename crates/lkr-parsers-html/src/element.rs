@@ -1,4 +1,4 @@
-//! What elements mean for the text around them.
+//! How elements affect the text in and around them.
 
 use dom_query::NodeRef;
 
@@ -7,16 +7,16 @@ use crate::{
     visibility::{self, TextVisibility},
 };
 
-/// What an element does.
+/// The role of an element in the layout of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is not shown.
+    /// Not shown.
     Hidden,
-    /// It stands in a line.
+    /// Part of a line.
     Inline,
-    /// It stands in a line apart from the words around it.
+    /// Part of a line, separated by spaces.
     Spaced,
-    /// It has lines of its own.
+    /// Starts a line of its own.
     Block,
     Heading(u8),
     Break,
@@ -31,7 +31,7 @@ pub(crate) enum Role {
     Title,
 }
 
-/// Words in names of classes, ids and roles that tell what surrounds a page's text.
+/// Words in classes, ids and roles that mark an element as boilerplate.
 const BOILERPLATE_WORDS: [&str; 44] = [
     "ad",
     "ads",
@@ -146,17 +146,17 @@ fn is_block(name: &str) -> bool {
     )
 }
 
-/// Whether a link stands next to another one, as in a bar of them that only a style sheet parts.
+/// Whether a link directly follows another one, as in a navigation bar that only a style sheet spaces.
 fn is_adjacent_link(node: &NodeRef<'_>) -> bool {
     node.prev_sibling().is_some_and(|other| other.has_name("a"))
 }
 
-/// Whether a title is one of a drawing, not of the page.
+/// Whether a `title` belongs to a drawing rather than the page.
 fn is_drawing_title(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
-/// How words are seen in an element; none where they are not.
+/// The visibility of text in an element; `None` if all of it is hidden.
 pub(crate) fn visibility_in(
     node: &NodeRef<'_>,
     name: &str,
@@ -166,7 +166,7 @@ pub(crate) fn visibility_in(
     visibility::visibility_in(name, |attribute| node.attr(attribute), style_sheet, outer)
 }
 
-/// Whether an element surrounds a page's text: navigation, comments, banners and the like.
+/// Whether an element surrounds the main text of a page: navigation, comments, banners and similar.
 pub(crate) fn is_boilerplate(node: &NodeRef<'_>, name: &str) -> bool {
     if matches!(name, "nav" | "footer" | "aside" | "form" | "dialog") {
         return true;

@@ -1,31 +1,26 @@
-//! One walk through a page, which finds its units.
+//! Finds the visible text units of a page.
+
+mod walk;
 
 use dom_query::{Document, NodeRef};
 
 use crate::{
-    element::{Role, is_boilerplate, role, visibility_in},
     style_sheet::StyleSheet,
-    table::is_data_table,
     unit::{TextUnit, UnitKind},
-    visibility::{TextVisibility, leaves_too_little},
+    visibility::leaves_too_little,
 };
+use walk::{Context, PageWalk};
 
-/// What parts the cells of a row.
-const CELL_SEPARATOR: &str = " | ";
-
-/// Tables beyond this many are not looked into to tell what they are.
-const MAX_TABLES: usize = 2_000;
-
-/// What is visible on a page.
+/// The visible text of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     /// All units in the order of the source.
     pub(crate) units: Vec<TextUnit>,
-    /// For each element that looks like surroundings, the number of the next one around it.
+    /// For each boilerplate element, the index of the nearest one around it.
     pub(crate) boilerplate: Vec<Option<usize>>,
 }
 
-/// The style sheets of a page, less what would leave nothing or next to nothing of it.
+/// The style sheets of a page, without rules that would hide all or nearly all of it.
 pub(crate) fn trusted_styles(document: &Document, mut style_sheet: StyleSheet) -> StyleSheet {
     let has_aria_hidden = document.select("[aria-hidden]").exists();
     if !has_aria_hidden && !style_sheet.has_rules() {
@@ -40,25 +35,16 @@ pub(crate) fn trusted_styles(document: &Document, mut style_sheet: StyleSheet) -
     style_sheet
 }
 
-/// Reads all of a page that is visible.
+/// Reads the visible text of a page, in one walk through its tree.
 pub(crate) fn read(document: &Document, style_sheet: &StyleSheet) -> Page {
-    let mut walk = PageWalk {
-        style_sheet,
-        page: Page::default(),
-        open_unit: None,
-        lists: Vec::new(),
-        marker: String::new(),
-        tables: 0,
-        cells: 0,
-    };
+    let mut walk = PageWalk::new(style_sheet);
     let mut context = Context::default();
     let mut open_elements: Vec<(NodeRef<'_>, Context)> = Vec::new();
     let mut next = Some(document.root());
     loop {
         let Some(node) = next else {
             let Some((node, outer)) = open_elements.pop() else {
-                walk.flush();
-                return walk.page;
+                return walk.finish();
             };
             walk.end(&context);
             context = outer;
@@ -77,254 +63,9 @@ pub(crate) fn read(document: &Document, style_sheet: &StyleSheet) -> Page {
 }
 
 impl Page {
-    /// How many characters there are, the title aside.
+    /// How many characters the units have, without the title and white space.
     fn chars(&self) -> usize {
         let units = self.units.iter().filter(|unit| unit.kind != UnitKind::Title);
         units.map(|unit| unit.text.chars().filter(|c| !c.is_whitespace()).count()).sum()
-    }
-}
-
-/// What is known of the elements around a node.
-#[derive(Debug, Clone, Copy)]
-struct Context {
-    role: Role,
-    heading: Option<u8>,
-    is_title: bool,
-    is_linked: bool,
-    boilerplate: Option<usize>,
-    is_preformatted: bool,
-    /// How words are seen here.
-    visibility: TextVisibility,
-    /// The table whose row is open.
-    row: Option<usize>,
-    /// The table that is open, where it holds data.
-    table: Option<usize>,
-    lists: usize,
-}
-
-impl Default for Context {
-    fn default() -> Self {
-        Self {
-            role: Role::Block,
-            heading: None,
-            is_title: false,
-            is_linked: false,
-            boilerplate: None,
-            is_preformatted: false,
-            visibility: TextVisibility::default(),
-            row: None,
-            table: None,
-            lists: 0,
-        }
-    }
-}
-
-impl Context {
-    /// Whether blocks do not begin lines here.
-    const fn is_flat(&self) -> bool {
-        self.row.is_some() || self.heading.is_some() || self.is_title
-    }
-}
-
-#[derive(Debug)]
-struct PageWalk<'a> {
-    style_sheet: &'a StyleSheet,
-    page: Page,
-    open_unit: Option<TextUnit>,
-    /// The next number of each open list; none where it has marks without numbers.
-    lists: Vec<Option<i64>>,
-    /// The mark of the item that begins.
-    marker: String,
-    tables: usize,
-    cells: usize,
-}
-
-impl PageWalk<'_> {
-    /// Takes a node in; answers what is known inside of it, if that is to be read.
-    fn enter(&mut self, node: &NodeRef<'_>, context: Context) -> Option<Context> {
-        if node.is_text() {
-            self.push_text(node, &context);
-            return None;
-        }
-        let Some(name) = node.qual_name_ref().map(|name| name.local.to_string()) else {
-            // The document itself; of comments and declarations nothing is read.
-            return (node.is_document() || node.is_fragment()).then_some(context);
-        };
-        let visibility = visibility_in(node, &name, self.style_sheet, &context.visibility);
-        let role = role(node, &name, visibility.is_none());
-        let mut inner = Context { role, visibility: visibility.unwrap_or(context.visibility), ..context };
-        if is_boilerplate(node, &name) {
-            self.page.boilerplate.push(context.boilerplate);
-            inner.boilerplate = Some(self.page.boilerplate.len() - 1);
-        }
-        inner.is_linked |= name == "a";
-        self.start(node, &mut inner, &context)?;
-        Some(inner)
-    }
-
-    fn start(&mut self, node: &NodeRef<'_>, inner: &mut Context, outer: &Context) -> Option<()> {
-        match inner.role {
-            Role::Hidden => return None,
-            Role::Inline => {}
-            Role::Spaced => self.separate(),
-            Role::Break => self.break_line(node, outer),
-            Role::Title => {
-                self.flush();
-                inner.is_title = true;
-            }
-            Role::Row if inner.table.is_some() && inner.row.is_none() => {
-                self.flush();
-                (inner.row, self.cells) = (inner.table, 0);
-            }
-            Role::Cell if inner.row.is_some() => self.begin_cell(node, inner),
-            _ if outer.is_flat() => self.separate(),
-            Role::Heading(level) => {
-                self.flush();
-                inner.heading = Some(level);
-            }
-            Role::Preformatted => {
-                self.flush();
-                inner.is_preformatted = true;
-            }
-            Role::List { ordered } => self.begin_list(node, ordered, inner),
-            Role::Item => self.begin_item(node),
-            Role::Table => {
-                self.flush();
-                self.tables += 1;
-                inner.table = (self.tables <= MAX_TABLES && is_data_table(node)).then_some(self.tables);
-            }
-            Role::Row | Role::Cell | Role::Block => self.flush(),
-        }
-        Some(())
-    }
-
-    /// Ends an element.
-    fn end(&mut self, inner: &Context) {
-        match inner.role {
-            Role::Hidden | Role::Inline | Role::Break => {}
-            Role::Spaced => self.separate(),
-            Role::Title | Role::Heading(_) | Role::Row if inner.is_flat_source() => self.flush(),
-            _ if inner.is_flat() => self.separate(),
-            Role::List { .. } => {
-                self.flush();
-                self.lists.truncate(inner.lists.saturating_sub(1));
-            }
-            Role::Item => {
-                self.flush();
-                self.marker.clear();
-            }
-            _ => self.flush(),
-        }
-    }
-
-    fn begin_list(&mut self, node: &NodeRef<'_>, ordered: bool, inner: &mut Context) {
-        self.flush();
-        self.lists.truncate(inner.lists);
-        let start = || node.attr("start").and_then(|start| start.trim().parse().ok()).unwrap_or(1);
-        self.lists.push(ordered.then(start));
-        inner.lists = self.lists.len();
-    }
-
-    fn begin_item(&mut self, node: &NodeRef<'_>) {
-        self.flush();
-        let explicit = node.attr("value").and_then(|value| value.trim().parse().ok());
-        self.marker = match self.lists.last_mut() {
-            Some(Some(next)) => {
-                let number: i64 = explicit.unwrap_or(*next);
-                *next = number.saturating_add(1);
-                format!("{number}.")
-            }
-            _ => "-".to_owned(),
-        };
-    }
-
-    fn begin_cell(&mut self, node: &NodeRef<'_>, inner: &Context) {
-        if self.cells > 0 {
-            let unit = self.unit(inner);
-            let text = if unit.text.ends_with(' ') { CELL_SEPARATOR.trim_start() } else { CELL_SEPARATOR };
-            unit.push(text, node.id, false);
-        }
-        self.cells += 1;
-    }
-
-    /// Parts what comes from what came, in the same line.
-    fn separate(&mut self) {
-        if let Some(unit) = &mut self.open_unit
-            && !unit.text.is_empty()
-            && !unit.text.ends_with(char::is_whitespace)
-            && let Some(last) = unit.spans.last_mut()
-        {
-            unit.text.push(' ');
-            last.end += 1;
-        }
-    }
-
-    /// Ends a line; two ends end a paragraph.
-    fn break_line(&mut self, node: &NodeRef<'_>, context: &Context) {
-        if context.is_flat() {
-            return self.separate();
-        }
-        let Some(unit) = &mut self.open_unit else {
-            return;
-        };
-        if unit.text.ends_with('\n') && unit.kind == UnitKind::Paragraph {
-            return self.flush();
-        }
-        unit.push("\n", node.id, context.is_linked);
-    }
-
-    fn push_text(&mut self, node: &NodeRef<'_>, context: &Context) {
-        if !context.is_title && !context.visibility.is_visible() {
-            return;
-        }
-        let (id, is_linked) = (node.id, context.is_linked);
-        node.query(|data| {
-            let dom_query::NodeData::Text { contents } = &data.data else {
-                return;
-            };
-            let is_blank = contents.chars().all(|c| c.is_ascii_whitespace());
-            if is_blank && self.open_unit.is_none() && !context.is_preformatted {
-                return;
-            }
-            let unit = self.unit(context);
-            if unit.kind == UnitKind::Code {
-                unit.push(contents, id, is_linked);
-            } else {
-                unit.push_words(contents, id, is_linked);
-            }
-        });
-    }
-
-    /// The unit that is open, else a new one.
-    fn unit(&mut self, context: &Context) -> &mut TextUnit {
-        let marker = &mut self.marker;
-        self.open_unit.get_or_insert_with(|| {
-            let kind = match context {
-                Context { is_title: true, .. } => UnitKind::Title,
-                Context { row: Some(table), .. } => UnitKind::Row(*table),
-                Context { heading: Some(level), .. } => UnitKind::Heading(*level),
-                Context { is_preformatted: true, .. } => UnitKind::Code,
-                Context { lists: 0, .. } => UnitKind::Paragraph,
-                Context { lists, .. } => {
-                    UnitKind::ListItem { depth: *lists - 1, marker: std::mem::take(marker) }
-                }
-            };
-            TextUnit::new(kind, context.boilerplate)
-        })
-    }
-
-    fn flush(&mut self) {
-        self.page.units.extend(self.open_unit.take().filter(|unit| !unit.is_blank()));
-    }
-}
-
-impl Context {
-    /// Whether the element itself, not one around it, made the place flat.
-    const fn is_flat_source(&self) -> bool {
-        match self.role {
-            Role::Heading(_) => self.row.is_none(),
-            Role::Row => self.row.is_some(),
-            _ => true,
-        }
     }
 }

@@ -9,19 +9,19 @@ use crate::{
     visibility::{TextVisibility, visibility_in},
 };
 
-/// Lines are never wrapped: this is longer than any.
+/// Longer than any line, so that lines are never wrapped.
 const WIDTH: usize = 1_000_000;
 
-/// A page has no more tags: each of them costs the crate some 2 KiB.
+/// Most tags of a page: the crate needs some 2 KiB of memory for each.
 const MAX_TAGS: usize = 150_000;
 
-/// A page has no more lines of its own.
+/// Most lines of a page.
 const MAX_LINES: usize = 500_000;
 
-/// Numbers in attributes that make the crate count have no more digits.
+/// Most digits of a number in `colspan`, `rowspan` and `start`: the crate counts up to it.
 const MAX_DIGITS: usize = 4;
 
-/// Reads HTML pages with the crate `html2text`: all text in paragraphs, and nothing of what they are.
+/// Parses HTML pages with the crate `html2text`: all text as paragraphs, without structure.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainHtml;
 
@@ -39,7 +39,9 @@ impl Parser for PlainHtml {
             composer.warn(format!("some characters could not be read as {}", decoded.encoding));
         }
         if sanitized.is_truncated {
-            composer.warn("the page has more tags than can be followed: some were left out, but no words");
+            composer.warn(
+                "the page has too many tags or nested elements; some tags were removed, but no visible text",
+            );
         }
         let text = render(&sanitized.html).map_err(error::html2text)?;
         for paragraph in text.split("\n\n") {
@@ -57,7 +59,7 @@ fn render(html: &str) -> std::result::Result<String, html2text::Error> {
     config.render_to_string(tree, WIDTH)
 }
 
-/// The page's style sheets, as far as they are to be believed.
+/// The page's style sheets, as far as they are trusted.
 fn trusted_styles(html: &str) -> StyleSheet {
     let style_sheet = StyleSheet::from_page(html);
     if style_sheet.has_rules() || html.contains("aria-hidden") {
@@ -66,11 +68,11 @@ fn trusted_styles(html: &str) -> StyleSheet {
     style_sheet
 }
 
-/// The crate reads nothing that hides text, so what is hidden is taken from the page.
+/// Removes hidden elements and text, because the crate does not evaluate visibility.
 fn remove_hidden(page: &RcDom, style_sheet: &StyleSheet) {
     let mut open_nodes = vec![(Handle::clone(&page.document), TextVisibility::default())];
     while let Some((node, visibility)) = open_nodes.pop() {
-        // Inside of what cannot be seen, elements stay, as there may be some that can.
+        // Elements inside invisible ones stay, because they may be visible.
         node.children.borrow_mut().retain(|child| {
             let is_element = matches!(child.data, Element { .. });
             if !is_element {
@@ -83,7 +85,7 @@ fn remove_hidden(page: &RcDom, style_sheet: &StyleSheet) {
     }
 }
 
-/// How words are seen in a node, which is in such a place.
+/// The visibility of text in a node; `None` if all of it is hidden.
 fn visibility_of(node: &Handle, style_sheet: &StyleSheet, outer: &TextVisibility) -> Option<TextVisibility> {
     let Element { name, attrs, .. } = &node.data else {
         return Some(*outer);
@@ -96,18 +98,18 @@ fn visibility_of(node: &Handle, style_sheet: &StyleSheet, outer: &TextVisibility
     visibility_in(&name.local, value, style_sheet, outer)
 }
 
-/// Refuses what the crate cannot do within bounds.
+/// Rejects pages that the crate cannot render in bounded time and memory.
 fn check_limits(html: &str) -> Result<()> {
     if html.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
-        return Err(error::limit("it has more than 500,000 lines"));
+        return Err(error::limit("page has more than 500,000 lines"));
     }
     if ["colspan", "rowspan", "start"].iter().any(|name| has_large_number(html, name)) {
-        return Err(error::limit("it counts cells or items beyond 9,999"));
+        return Err(error::limit("colspan, rowspan or start of an element is above 9,999"));
     }
     Ok(())
 }
 
-/// Whether an attribute of that name has a long number.
+/// Whether an attribute of this name has a number with too many digits.
 fn has_large_number(html: &str, name: &str) -> bool {
     let is_large = |value: &[u8]| {
         let value = value.trim_ascii_start();
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_become_paragraphs() {
+    fn page_text_becomes_paragraphs() {
         let page = "<title>x</title><h1>One</h1><p>Two <b>bold</b><ul><li>three</ul>";
         let parsed = PlainHtml.parse(&page.into()).unwrap();
         assert_eq!(parsed.text, "# One\n\nTwo bold\n* three");
@@ -136,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_left_out() {
+    fn hidden_text_is_removed() {
         let page = "<p>a<p hidden>b<div style='display:none'><p>c</div><dialog>d</dialog><noscript>e</noscript>\
                     <p style='font-size:0'>f<span style='font-size:12px'>g</span><i>h</i><p>i";
         assert_eq!(PlainHtml.parse(&page.into()).unwrap().text, "a\n\ng\n\ni");
     }
 
     #[test]
-    fn what_has_large_number_is_refused() {
+    fn large_numbers_in_attributes_exceed_limit() {
         for page in [
             "<ol start=9223372036854775807><li>a</ol>",
             "<td COLSPAN = '00065534'>",

@@ -1,4 +1,4 @@
-//! Which text of a page is its article.
+//! Finds the article of a page.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,16 @@ use crate::{
     unit::{Span, TextUnit, UnitKind},
 };
 
-/// Pages with more nodes are not searched: the search takes copies of the page.
+/// Pages with more nodes are not searched: the search copies the page.
 const MAX_NODES: usize = 250_000;
 
 /// Pages with longer titles are not searched: the search compares each heading with the title.
 const MAX_TITLE_BYTES: usize = 2_000;
 
-/// A unit is worth reading from so many characters on.
+/// Shorter units do not count as readable text.
 const MIN_UNIT_CHARS: usize = 80;
 
-/// The nodes of the text that make a page's article, where the page is one.
+/// The text nodes of the article, if the page is one.
 pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId>> {
     if document.tree.len() > MAX_NODES || has_long_title(document) {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId
     }
     search.parse().ok()?;
     let found = search.doc.select_single("#readability-page-1");
-    // The search moves nodes of text, but keeps them.
+    // The search moves text nodes but keeps their ids.
     let nodes: HashSet<NodeId> = found
         .nodes()
         .iter()
@@ -42,7 +42,7 @@ pub(crate) fn article(document: &Document, page: &Page) -> Option<HashSet<NodeId
     covers_most_text(&nodes, page).then_some(nodes)
 }
 
-/// Whether something that the search may take for the title is too long to be compared.
+/// Whether an element that the search may take for the title is too long to compare.
 fn has_long_title(document: &Document) -> bool {
     let is_long = |node: &NodeRef<'_>| match node.attr("content") {
         Some(content) => content.len() > MAX_TITLE_BYTES,
@@ -51,8 +51,8 @@ fn has_long_title(document: &Document) -> bool {
     document.select("title, h1, meta").nodes().iter().any(is_long)
 }
 
-/// Whether an article has most of the text that is worth reading: long units that are no links, and do not stand in
-/// what surrounds it.
+/// Whether an article has at least half of the readable text: long units that are not mainly links and not in
+/// boilerplate elements.
 fn covers_most_text(nodes: &HashSet<NodeId>, page: &Page) -> bool {
     let containers = containers(nodes, page);
     let (mut inside, mut all) = (0_usize, 0_usize);
@@ -63,27 +63,27 @@ fn covers_most_text(nodes: &HashSet<NodeId>, page: &Page) -> bool {
         }
         let read = length_in(unit, nodes);
         inside += read;
-        // Where the innermost element has some of the article in it, so have those around it.
+        // If the innermost boilerplate element contains some of the article, so do those around it.
         let is_boilerplate = unit.boilerplate.is_some_and(|element| !containers.contains(&element));
         all += if is_boilerplate { read } else { length };
     }
     inside * 2 >= all
 }
 
-/// What looks like surroundings but has text of the article in it.
+/// The boilerplate elements that contain text of the article.
 fn containers(nodes: &HashSet<NodeId>, page: &Page) -> HashSet<usize> {
     let article_units =
         page.units.iter().filter(|unit| unit.spans.iter().any(|span| nodes.contains(&span.node)));
     let mut found = HashSet::new();
     for unit in article_units {
-        // Those further out were found with the first one that was.
+        // The ancestors of a known element are known too.
         let new: Vec<usize> = ancestors(page, unit).take_while(|element| !found.contains(element)).collect();
         found.extend(new);
     }
     found
 }
 
-/// The elements around a unit that look like surroundings.
+/// The boilerplate elements around a unit.
 fn ancestors(page: &Page, unit: &TextUnit) -> impl Iterator<Item = usize> {
     let outer = |element: &usize| page.boilerplate.get(*element).copied().flatten();
     std::iter::successors(unit.boilerplate, outer)
@@ -93,7 +93,7 @@ fn length_in(unit: &TextUnit, nodes: &HashSet<NodeId>) -> usize {
     length(unit, |span| nodes.contains(&span.node))
 }
 
-/// How many characters of a unit are of such spans.
+/// How many characters of a unit are in the counted spans.
 fn length(unit: &TextUnit, is_counted: impl Fn(&Span) -> bool) -> usize {
     unit.parts().filter(|(_, span)| is_counted(span)).map(|(text, _)| text.chars().count()).sum()
 }

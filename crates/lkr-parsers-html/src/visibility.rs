@@ -1,4 +1,4 @@
-//! What keeps the words of elements from being seen.
+//! Decides whether the text of elements is visible.
 
 use std::ops::Deref;
 
@@ -7,20 +7,31 @@ use crate::{
     style_sheet::StyleSheet,
 };
 
-/// Less than one part in so many of a page is as good as nothing of it.
+/// Rules that leave less than one part in this many of a page visible are not trusted.
 const MIN_VISIBLE_PART: usize = 10;
 
-/// What hides fewer characters is believed, whatever is left.
+/// Rules that hide fewer characters than this are always trusted.
 const MIN_HIDDEN_CHARS: usize = 2_000;
 
-/// What is known of how words are seen in a place.
+const NEVER_SHOWN: [&str; 11] = [
+    "script", "style", "template", "iframe", "noembed", "noframes", "noscript", "datalist", "audio", "video",
+    "canvas",
+];
+
+const INLINE_ELEMENTS: [&str; 30] = [
+    "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd",
+    "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
+    "var",
+];
+
+/// The properties that decide whether text in an element is visible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextVisibility {
     is_zero_size: bool,
     is_invisible: bool,
-    /// Whether the first line of a block begins far outside.
+    /// Whether the first line of a block begins off screen.
     is_indented_off_screen: bool,
-    /// Whether it is part of a drawing.
+    /// Whether the text is part of an SVG drawing.
     is_in_svg: bool,
     foreground: Color,
     background: Color,
@@ -40,7 +51,7 @@ impl Default for TextVisibility {
 }
 
 impl TextVisibility {
-    /// Whether words that stand here can be seen.
+    /// Whether text in this element is visible.
     pub(crate) fn is_visible(&self) -> bool {
         !(self.is_zero_size
             || self.is_invisible
@@ -49,62 +60,35 @@ impl TextVisibility {
     }
 }
 
-/// Whether what is left of a page's characters is so little of all that what hid the rest is not to be believed.
+/// Whether so few of a page's characters are visible that the rules which hide the rest are not trusted.
 pub(crate) const fn leaves_too_little(visible: usize, all: usize) -> bool {
     visible.saturating_mul(MIN_VISIBLE_PART) < all && all.saturating_sub(visible) >= MIN_HIDDEN_CHARS
 }
 
-/// Whether nothing in elements of that name is ever shown by a browser that runs scripts.
+/// Whether a browser that runs scripts never shows the content of elements with this name.
 pub(crate) fn is_never_shown(name: &str) -> bool {
-    matches!(
-        name,
-        "script"
-            | "style"
-            | "template"
-            | "iframe"
-            | "noembed"
-            | "noframes"
-            | "noscript"
-            | "datalist"
-            | "audio"
-            | "video"
-            | "canvas"
-    )
+    NEVER_SHOWN.contains(&name)
 }
 
-/// How words are seen in an element; none where nothing in it can be, whatever is said inside.
+/// The visibility of text in an element; `None` if nothing inside it can be visible.
 pub(crate) fn visibility_in<Text: Deref<Target = str>>(
     name: &str,
     attribute: impl Fn(&str) -> Option<Text>,
     style_sheet: &StyleSheet,
     outer: &TextVisibility,
 ) -> Option<TextVisibility> {
-    let has = |name: &str| attribute(name).is_some();
-    let is_closed = name == "dialog" && !has("open");
-    // Without anything to show, an object shows what it holds.
-    let is_fallback = name == "object" && (has("data") || has("type") || has("classid"));
-    if is_closed || is_fallback || is_never_shown(name) || has("hidden") {
-        return None;
-    }
-    if outer.is_in_svg && matches!(name, "defs" | "desc" | "title" | "metadata") {
-        return None;
-    }
     let is_page = matches!(name, "html" | "body");
-    let has_aria_hidden =
-        || attribute("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
-    if !is_page && !style_sheet.ignores_aria_hidden && has_aria_hidden() {
+    if is_hidden_by_attributes(name, &attribute, style_sheet, outer) {
         return None;
     }
     let class = attribute("class");
-    let is_formula = name == "mjx-assistive-mml"
-        || class
-            .as_deref()
-            .is_some_and(|class| class.contains("MJX_Assistive_MathML") || class.contains("katex-mathml"));
-    // Formulas are drawn elsewhere, and their words are hidden beneath.
-    let mut style = if is_formula { Style::default() } else { style_sheet.style_of(name, &attribute) };
-    let is_lazy_loaded = is_lazy_loaded(class.as_deref().unwrap_or_default(), &style);
+    let has_class_or_id = class.is_some() || attribute("id").is_some();
+    let class = class.as_deref().unwrap_or_default();
+    let mut style =
+        if is_formula(name, class) { Style::default() } else { style_sheet.style_of(name, &attribute) };
+    let is_lazy_loaded = is_lazy_loaded(class, &style);
     if is_lazy_loaded {
-        style.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
+        forget_hiding(&mut style);
     }
     add_presentational_hints(name, &attribute, &mut style);
     if let Some(inline) = attribute("style") {
@@ -113,18 +97,53 @@ pub(crate) fn visibility_in<Text: Deref<Target = str>>(
     let is_animated =
         style.is_set(Property::Animation) && (style_sheet.has_animations || style_sheet.has_linked_sheets);
     if is_animated && !style.is_set(Property::Display) {
-        style.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
+        forget_hiding(&mut style);
     }
     if hides_content(name, &style) {
         return None;
     }
-    let is_styled_elsewhere = style_sheet.has_linked_sheets && !is_page && (class.is_some() || has("id"));
+    let is_styled_elsewhere = style_sheet.has_linked_sheets && !is_page && has_class_or_id;
     let may_have_background = is_styled_elsewhere || is_lazy_loaded;
-    Some(inside(name, &style, style_sheet, outer, may_have_background))
+    Some(inherit(name, &style, style_sheet, outer, may_have_background))
 }
 
-/// Whether rules hide an element only until it comes into sight: scripts that load what is looked at then give it
-/// another class, and the rest of its looks.
+/// Whether the name or the attributes of an element hide all its content, whatever its style.
+fn is_hidden_by_attributes<Text: Deref<Target = str>>(
+    name: &str,
+    attribute: impl Fn(&str) -> Option<Text>,
+    style_sheet: &StyleSheet,
+    outer: &TextVisibility,
+) -> bool {
+    let has = |name: &str| attribute(name).is_some();
+    let is_closed = name == "dialog" && !has("open");
+    // An object without data shows its content.
+    let is_fallback = name == "object" && (has("data") || has("type") || has("classid"));
+    if is_closed || is_fallback || is_never_shown(name) || has("hidden") {
+        return true;
+    }
+    if outer.is_in_svg && matches!(name, "defs" | "desc" | "title" | "metadata") {
+        return true;
+    }
+    let is_page = matches!(name, "html" | "body");
+    let is_aria_hidden =
+        || attribute("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+    !is_page && !style_sheet.ignores_aria_hidden && is_aria_hidden()
+}
+
+/// Whether an element holds the text of a formula that other elements draw. Its text is kept although rules hide it.
+fn is_formula(name: &str, classes: &str) -> bool {
+    name == "mjx-assistive-mml"
+        || classes.contains("MJX_Assistive_MathML")
+        || classes.contains("katex-mathml")
+}
+
+/// Removes all that hides an element for now, but may show it later.
+fn forget_hiding(style: &mut Style) {
+    style.retain(|property, _| !property.is_hiding() && property != Property::Visibility);
+}
+
+/// Whether rules hide an element only until it is scrolled into view: scripts that load such elements then give them
+/// another class.
 fn is_lazy_loaded(classes: &str, rules: &Style) -> bool {
     let mut classes = classes.split_ascii_whitespace();
     classes.any(|class| matches!(class, "lazyload" | "lazyloading" | "lazy-load" | "lazy"))
@@ -132,7 +151,7 @@ fn is_lazy_loaded(classes: &str, rules: &Style) -> bool {
         && (rules.hides() || rules.is_set(Property::Visibility))
 }
 
-/// What old attributes say of colours.
+/// Adds the colours of obsolete attributes such as `bgcolor`.
 fn add_presentational_hints<Text: Deref<Target = str>>(
     name: &str,
     attribute: impl Fn(&str) -> Option<Text>,
@@ -155,7 +174,7 @@ fn add_presentational_hints<Text: Deref<Target = str>>(
     }
 }
 
-/// Whether nothing in an element can be seen.
+/// Whether a style hides all content of an element.
 fn hides_content(name: &str, style: &Style) -> bool {
     if style.is_empty() {
         return false;
@@ -171,44 +190,14 @@ fn hides_content(name: &str, style: &Style) -> bool {
     style.hides() || is_cut_off || is_away
 }
 
-/// Whether an element has a box of its own: one in a line has neither a height nor an indentation.
+/// Whether an element has a box of its own. Inline elements have neither a height nor an indentation.
 fn has_box(name: &str, style: &Style) -> bool {
-    let is_inline = matches!(
-        name,
-        "a" | "abbr"
-            | "b"
-            | "bdi"
-            | "bdo"
-            | "big"
-            | "cite"
-            | "code"
-            | "del"
-            | "dfn"
-            | "em"
-            | "font"
-            | "i"
-            | "ins"
-            | "kbd"
-            | "label"
-            | "mark"
-            | "q"
-            | "s"
-            | "samp"
-            | "small"
-            | "span"
-            | "strike"
-            | "strong"
-            | "sub"
-            | "sup"
-            | "time"
-            | "tt"
-            | "u"
-            | "var"
-    );
+    let is_inline = INLINE_ELEMENTS.contains(&name);
     !is_inline || style.is_set(Property::OwnBox)
 }
 
-fn inside(
+/// The visibility inside an element, from that around it and the element's style.
+fn inherit(
     name: &str,
     style: &Style,
     style_sheet: &StyleSheet,
@@ -216,19 +205,7 @@ fn inside(
     may_have_background: bool,
 ) -> TextVisibility {
     let mut visibility = *outer;
-    match name {
-        "svg" => visibility.is_in_svg = true,
-        "foreignObject" | "foreignobject" => visibility.is_in_svg = false,
-        // They have colours of their own.
-        "button" | "input" | "select" | "textarea" | "mark" => {
-            (visibility.foreground, visibility.background) = (Color::Unknown, Color::Unknown);
-        }
-        "a" => {
-            visibility.foreground =
-                if visibility.foreground == Color::Transparent { Color::Transparent } else { Color::Unknown }
-        }
-        _ => {}
-    }
+    apply_defaults(name, &mut visibility);
     if let Some(Value::Flag(is_invisible)) = style.get(Property::Visibility) {
         visibility.is_invisible = is_invisible;
     }
@@ -258,4 +235,21 @@ fn inside(
         visibility.foreground = Color::Unknown;
     }
     visibility
+}
+
+/// Applies what browsers do with an element without a style sheet.
+fn apply_defaults(name: &str, visibility: &mut TextVisibility) {
+    match name {
+        "svg" => visibility.is_in_svg = true,
+        "foreignObject" | "foreignobject" => visibility.is_in_svg = false,
+        // Browsers give these their own colours.
+        "button" | "input" | "select" | "textarea" | "mark" => {
+            (visibility.foreground, visibility.background) = (Color::Unknown, Color::Unknown);
+        }
+        "a" => {
+            visibility.foreground =
+                if visibility.foreground == Color::Transparent { Color::Transparent } else { Color::Unknown }
+        }
+        _ => {}
+    }
 }

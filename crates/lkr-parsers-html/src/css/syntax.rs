@@ -1,5 +1,5 @@
-//! Style sheets and declarations, parsed with `cssparser` and written again in a normal form: escapes resolved, comments
-//! as spaces, and without the content of strings and addresses.
+//! Parses style sheets and declarations with `cssparser` and writes them in a normal form: escapes resolved, comments
+//! replaced by spaces, strings and URLs emptied.
 
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
@@ -9,7 +9,6 @@ use cssparser::{
 type Parsed<T> = Result<T, ParseError<()>>;
 
 /// Groups of rules (`@media` and the like) nested deeper than this are skipped. Judgement: real sheets nest two or three.
-///
 const MAX_GROUP_DEPTH: usize = 16;
 
 /// The declarations of a rule or a `style` attribute, in the order of the source.
@@ -182,41 +181,7 @@ fn push_tokens(input: &mut Parser<'_>, text: &mut String) {
     loop {
         let start = input.position();
         let Ok(token) = input.next_including_whitespace_and_comments().cloned() else { return };
-        let end = match token {
-            Token::WhiteSpace(_) | Token::Comment(_) | Token::CDO | Token::CDC => {
-                text.push(' ');
-                None
-            }
-            Token::QuotedString(_) => {
-                text.push_str("\"\"");
-                None
-            }
-            Token::UnquotedUrl(_) => {
-                text.push_str("url()");
-                None
-            }
-            Token::Ident(name) => push_name(text, "", &name),
-            Token::AtKeyword(name) => push_name(text, "@", &name),
-            Token::Hash(name) | Token::IDHash(name) => push_name(text, "#", &name),
-            // The number as it is understood, for a unit may contain escapes.
-            Token::Dimension { value, unit, .. } => push_name(text, &value.to_string(), &unit),
-            Token::BadUrl(_) | Token::BadString(_) => {
-                text.push(char::REPLACEMENT_CHARACTER);
-                None
-            }
-            Token::Function(name) => {
-                push_name(text, "", &name);
-                text.push('(');
-                Some(')')
-            }
-            Token::ParenthesisBlock => push_bracket(text, '(', ')'),
-            Token::SquareBracketBlock => push_bracket(text, '[', ']'),
-            Token::CurlyBracketBlock => push_bracket(text, '{', '}'),
-            _ => {
-                text.push_str(input.slice_from(start));
-                None
-            }
-        };
+        let end = push_token(&token, input.slice_from(start), text);
         if let Some(end) = end {
             // Blocks nested deeper than the parser's limit are read as if they were flat.
             let _: Parsed<()> = input.parse_nested_block(|input| {
@@ -228,12 +193,40 @@ fn push_tokens(input: &mut Parser<'_>, text: &mut String) {
     }
 }
 
+/// Adds a token; returns the bracket that closes it, if it opens a block.
+fn push_token(token: &Token<'_>, source: &str, text: &mut String) -> Option<char> {
+    match token {
+        Token::WhiteSpace(_) | Token::Comment(_) | Token::CDO | Token::CDC => push(text, " "),
+        Token::QuotedString(_) => push(text, "\"\""),
+        Token::UnquotedUrl(_) => push(text, "url()"),
+        Token::Ident(name) => push_name(text, "", name),
+        Token::AtKeyword(name) => push_name(text, "@", name),
+        Token::Hash(name) | Token::IDHash(name) => push_name(text, "#", name),
+        // The parsed number, because the unit may contain escapes.
+        Token::Dimension { value, unit, .. } => push_name(text, &value.to_string(), unit),
+        Token::BadUrl(_) | Token::BadString(_) => push(text, "\u{fffd}"),
+        Token::Function(name) => {
+            push_name(text, "", name);
+            push_bracket(text, '(', ')')
+        }
+        Token::ParenthesisBlock => push_bracket(text, '(', ')'),
+        Token::SquareBracketBlock => push_bracket(text, '[', ']'),
+        Token::CurlyBracketBlock => push_bracket(text, '{', '}'),
+        _ => push(text, source),
+    }
+}
+
+fn push(text: &mut String, part: &str) -> Option<char> {
+    text.push_str(part);
+    None
+}
+
 fn push_bracket(text: &mut String, start: char, end: char) -> Option<char> {
     text.push(start);
     Some(end)
 }
 
-/// Adds a name. Characters that need an escape become one that no other name has, so that they mean nothing.
+/// Adds a name. Characters that need an escape become U+FFFD, so that they have no meaning in CSS.
 fn push_name(text: &mut String, prefix: &str, name: &str) -> Option<char> {
     let is_plain = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     text.push_str(prefix);

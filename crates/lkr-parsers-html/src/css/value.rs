@@ -3,7 +3,6 @@
 use super::color::{Color, MIN_OPACITY};
 
 /// Text this many pixels to the left or above is off screen: `-999px` and `-9999px` are the usual idioms. Judgement.
-///
 const OFF_SCREEN: f64 = -999.0;
 
 /// Boxes and letters of at most this many pixels are invisible. Judgement.
@@ -77,13 +76,7 @@ pub(crate) fn read(property: &str, value: &str) -> Vec<(Property, Value)> {
     match property {
         "display" => display(value),
         "float" => flag(Property::OwnBox, value != "none"),
-        "position" => {
-            let is_out_of_flow = matches!(value, "absolute" | "fixed");
-            vec![
-                (Property::OutOfFlow, Value::Flag(is_out_of_flow)),
-                (Property::OwnBox, Value::Flag(is_out_of_flow)),
-            ]
-        }
+        "position" => position(value),
         "visibility" => flag(Property::Visibility, matches!(value, "hidden" | "collapse")),
         "content-visibility" => flag(Property::ContentVisibility, value == "hidden"),
         "opacity" => number(value).map_or_else(Vec::new, |part| flag(Property::Opacity, part <= MIN_OPACITY)),
@@ -96,12 +89,6 @@ pub(crate) fn read(property: &str, value: &str) -> Vec<(Property, Value)> {
         "clip-path" => flag(Property::ClipPath, is_empty_path(value)),
         "font-size" => size(value).map_or_else(Vec::new, |size| vec![(Property::FontSize, size)]),
         "font" => font(value).map_or_else(Vec::new, |size| vec![(Property::FontSize, size)]),
-        "color" | "-webkit-text-fill-color" => color(Property::Color, value),
-        "background" | "background-color" | "background-image" => background(value),
-        "background-clip" | "-webkit-background-clip" => flag(Property::TextEffect, value == "text"),
-        "text-shadow" | "-webkit-text-stroke" | "-webkit-text-stroke-width" => {
-            flag(Property::TextEffect, !matches!(value, "none" | "0" | "0px" | "initial" | "unset"))
-        }
         "left" => off_screen(Property::Left),
         "top" => off_screen(Property::Top),
         "text-indent" => off_screen(Property::Indent),
@@ -112,16 +99,35 @@ pub(crate) fn read(property: &str, value: &str) -> Vec<(Property, Value)> {
         "overflow" | "overflow-x" | "overflow-y" => {
             flag(Property::Overflow, value.split(' ').all(|value| matches!(value, "hidden" | "clip")))
         }
+        "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name" => {
+            flag(Property::Animation, value != "none")
+        }
+        _ => paint_or_padding(property, value),
+    }
+}
+
+/// The meaning of the properties that paint text or its background, or give it room.
+fn paint_or_padding(property: &str, value: &str) -> Vec<(Property, Value)> {
+    let flag = |property, flag| vec![(property, Value::Flag(flag))];
+    match property {
+        "color" | "-webkit-text-fill-color" => color(Property::Color, value),
+        "background" | "background-color" | "background-image" => background(value),
+        "background-clip" | "-webkit-background-clip" => flag(Property::TextEffect, value == "text"),
+        "text-shadow" | "-webkit-text-stroke" | "-webkit-text-stroke-width" => {
+            flag(Property::TextEffect, !matches!(value, "none" | "0" | "0px" | "initial" | "unset"))
+        }
         "padding" | "padding-top" | "padding-bottom" | "min-height" | "min-width" => {
             let has_room =
                 value.split(' ').any(|value| pixels(value).is_none_or(|size| size > INVISIBLE_SIZE));
             if has_room { flag(Property::Padding, true) } else { Vec::new() }
         }
-        "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name" => {
-            flag(Property::Animation, value != "none")
-        }
         _ => Vec::new(),
     }
+}
+
+fn position(value: &str) -> Vec<(Property, Value)> {
+    let is_out_of_flow = matches!(value, "absolute" | "fixed");
+    [Property::OutOfFlow, Property::OwnBox].map(|property| (property, Value::Flag(is_out_of_flow))).into()
 }
 
 fn display(value: &str) -> Vec<(Property, Value)> {

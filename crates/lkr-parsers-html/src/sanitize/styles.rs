@@ -42,23 +42,35 @@ pub(crate) fn find_styles(html: &str) -> FoundStyles<'_> {
         if tag.is_end {
             continue;
         }
-        let value = |attribute: &str| {
-            let all = attributes(html.get(start..tag.end).unwrap_or_default());
-            let found = all.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(attribute));
-            found.map(|(_, value)| value.to_ascii_lowercase())
-        };
         if tag.name.is(RAW) {
-            let end = raw_text_end(html, &tag);
-            if name == "style" && inert_depth == 0 {
-                let is_unconditional =
-                    value("media").is_none_or(|media| matches!(media.trim(), "" | "all" | "screen"));
-                found.sheets.push((html.get(tag.end..end).unwrap_or_default(), is_unconditional));
-            }
-            at = end;
+            at = raw_text_end(html, &tag);
         }
-        found.has_links |= name == "link" && value("rel").is_some_and(|rel| rel.contains("stylesheet"));
-        found.has_images |=
-            matches!(name, "img" | "picture" | "video" | "canvas" | "svg" | "iframe" | "object" | "embed");
+        if name == "style" && inert_depth > 0 {
+            continue;
+        }
+        let source = html.get(start..tag.end).unwrap_or_default();
+        found.add(name, source, html.get(tag.end..at).unwrap_or_default());
     }
     found
+}
+
+impl<'a> FoundStyles<'a> {
+    fn add(&mut self, name: &str, tag: &str, content: &'a str) {
+        let value = |attribute: &str| {
+            let found = attributes(tag).into_iter().find(|(other, _)| other.eq_ignore_ascii_case(attribute));
+            found.map(|(_, value)| value.to_ascii_lowercase())
+        };
+        match name {
+            "style" => {
+                let is_unconditional =
+                    value("media").is_none_or(|media| matches!(media.trim(), "" | "all" | "screen"));
+                self.sheets.push((content, is_unconditional));
+            }
+            "link" => self.has_links |= value("rel").is_some_and(|rel| rel.contains("stylesheet")),
+            "img" | "picture" | "video" | "canvas" | "svg" | "iframe" | "object" | "embed" => {
+                self.has_images = true
+            }
+            _ => {}
+        }
+    }
 }

@@ -8,7 +8,7 @@ fn sanitize(html: &str) -> Sanitized<'static> {
 }
 
 #[track_caller]
-fn same(html: &str) {
+fn assert_unchanged(html: &str) {
     let sanitized = sanitize(html);
     assert!(!sanitized.is_truncated);
     assert_eq!(sanitized.html, html);
@@ -20,7 +20,7 @@ fn depth(html: &str) -> usize {
 }
 
 #[test]
-fn pages_stay_as_they_are() {
+fn page_within_limits_is_unchanged() {
     for html in [
         "",
         "words < and > & ü",
@@ -31,14 +31,14 @@ fn pages_stay_as_they_are() {
         "<!-- <div> --><!--> <p> <!DOCTYPE x><?php a ?></ a>",
         "<b><i>a</b>b</i><a href='x'>c</a>",
     ] {
-        same(html);
+        assert_unchanged(html);
     }
-    same(&"<p>unclosed<li>unclosed<dd>unclosed<option>a".repeat(2000));
-    same(&"<tr><td>a<td>b".repeat(2000));
+    assert_unchanged(&"<p>unclosed<li>unclosed<dd>unclosed<option>a".repeat(2000));
+    assert_unchanged(&"<tr><td>a<td>b".repeat(2000));
 }
 
 #[test]
-fn depth_is_bounded_and_words_stay() {
+fn nesting_depth_is_bounded_and_text_kept() {
     for unit in ["<div>", "<b>", "<span>", "<table><tr><td>", "<ul><li>", "<svg><g>", "<svg><title><div>"] {
         let sanitized = sanitize(&format!("{}hello</div> world", unit.repeat(5000)));
         assert!(sanitized.is_truncated, "{unit}");
@@ -53,20 +53,20 @@ fn depth_is_bounded_and_words_stay() {
 }
 
 #[test]
-fn ends_in_scripts_do_not_hide_depth() {
+fn end_tags_in_scripts_do_not_reduce_depth() {
     let sanitized = sanitize(&"<div><script></div></script>".repeat(2000));
     assert!(depth(&sanitized.html) < MAX_DEPTH + 10);
 }
 
 #[test]
-fn attributes_are_bounded() {
+fn attributes_beyond_limit_are_removed() {
     let many: String = (0..1000).map(|at| format!(" a{at}='>'")).collect();
     let sanitized = sanitize(&format!("<p{many}>words</p>")).html.into_owned();
     assert!(sanitized.ends_with(" a255='>'  >words</p>"));
 }
 
 #[test]
-fn formatting_is_opened_again_within_bounds() {
+fn formatting_is_reopened_at_most_to_limit() {
     let starts: String = (0..40).map(|at| format!("<b id={at}>")).collect();
     let sanitized = sanitize(&format!("{starts}{}", "<p>x".repeat(50_000)));
     let document = dom_query::Document::from(&*sanitized.html);
@@ -75,7 +75,7 @@ fn formatting_is_opened_again_within_bounds() {
 }
 
 #[test]
-fn tags_are_bounded() {
+fn tags_beyond_limit_are_removed() {
     let sanitized = super::sanitize("<p>a<b>b</b><p>c<!-- d --></p>e", 3);
     assert_eq!((&*sanitized.html, sanitized.is_truncated), ("<p>a<b>b</b> c e", true));
     let stray_brackets = sanitize(&"<".repeat(MAX_STRAY_BRACKETS + 2)).html.into_owned();
@@ -84,7 +84,7 @@ fn tags_are_bounded() {
 }
 
 #[test]
-fn comments_end_where_they_do() {
+fn comment_ends_follow_html_rules() {
     for (text, length) in [
         ("<!---->a", 7),
         ("<!--a-->b-->", 8),
@@ -100,7 +100,7 @@ fn comments_end_where_they_do() {
 }
 
 #[test]
-fn a_tag_without_an_end_is_no_text() {
+fn unterminated_tag_is_removed() {
     let sanitized = sanitize("words<a href='x");
     assert_eq!((&*sanitized.html, sanitized.is_truncated), ("words", true));
     assert_eq!(sanitize(&"<a ".repeat(100_000)).html, "");
@@ -108,7 +108,7 @@ fn a_tag_without_an_end_is_no_text() {
 
 proptest! {
     #[test]
-    fn words_are_never_left_out(
+    fn page_with_few_tags_is_unchanged(
         parts in prop::collection::vec(
             prop_oneof!["[a-z]{1,3} ", "<(div|b|p|li|td|table|svg|a|ul|span|option|select)>", "</(div|b|p|li|table|a)>"],
             0..60,
