@@ -6,15 +6,15 @@ use lkr_parsers::{Parser, Result, Source};
 
 use crate::{
     blocks::Blocks,
-    charset, guard, page, readable,
-    sheet::Sheet,
-    unit::{Shape, Unit},
+    charset, page, readability, sanitize,
+    style_sheet::StyleSheet,
+    unit::{TextUnit, UnitKind},
 };
 
-/// Titles are compared by so many characters.
+/// Titles are compared by this many characters: a page may have many headings to compare.
 const MAX_TITLE_CHARS: usize = 1_000;
 
-/// Reads HTML pages: the article where a page is one, with all other text as furniture, else all text.
+/// Parses HTML pages. If a page is an article, all text outside of it is furniture; otherwise all text is body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Article;
 
@@ -25,37 +25,39 @@ impl Parser for Article {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let decoded = charset::read(source);
-        let tamed = guard::tame(&decoded.text, guard::MAX_TAGS);
+        let sanitized = sanitize::sanitize(&decoded.text, sanitize::MAX_TAGS);
         let mut blocks = Blocks::default();
         if decoded.lossy {
             blocks.warn(format!("some characters could not be read as {}", decoded.encoding));
         }
-        if tamed.is_cut {
-            blocks.warn("the page has more tags than can be followed: some were left out, but no words");
+        if sanitized.is_truncated {
+            blocks.warn(
+                "the page has too many tags or nested elements; some tags were removed, but no visible text",
+            );
         }
-        let document = Document::from(&*tamed.html);
-        let sheet = page::settle(&document, Sheet::of(&tamed.html));
-        let page = page::read(&document, &sheet);
-        let article = if source.is_over() { None } else { readable::article(&document, &page) };
+        let document = Document::from(&*sanitized.html);
+        let style_sheet = page::trusted_styles(&document, StyleSheet::from_page(&sanitized.html));
+        let page = page::read(&document, &style_sheet);
+        let article = if source.is_over() { None } else { readability::article(&document, &page) };
         drop(document);
-        write(&page.units, article.as_ref(), &mut blocks)?;
+        push_text(&page.units, article.as_ref(), &mut blocks)?;
         blocks.finish()
     }
 }
 
-fn write(units: &[Unit], article: Option<&HashSet<NodeId>>, blocks: &mut Blocks) -> Result<()> {
-    let title = units.iter().find(|unit| unit.shape == Shape::Title);
+fn push_text(units: &[TextUnit], article: Option<&HashSet<NodeId>>, blocks: &mut Blocks) -> Result<()> {
+    let title = units.iter().find(|unit| unit.kind == UnitKind::Title);
     let words = title.map(|title| words(&title.text)).unwrap_or_default();
-    let is_named = |unit: &Unit| unit.shape == Shape::Heading(1) && names(&words, unit);
+    let is_named = |unit: &TextUnit| unit.kind == UnitKind::Heading(1) && is_title(&words, unit);
     let is_body = |node: NodeId| article.is_none_or(|nodes| nodes.contains(&node));
-    let is_top = |unit: &Unit| {
-        let is_heading = unit.shape == Shape::Heading(1);
+    let is_top = |unit: &TextUnit| {
+        let is_heading = unit.kind == UnitKind::Heading(1);
         is_heading && (unit.spans.iter().any(|span| is_body(span.node)) || is_named(unit))
     };
     if let Some(title) = title.filter(|_| !units.iter().any(is_top)) {
         blocks.push(title, &title.text, false)?;
     }
-    for unit in units.iter().filter(|unit| unit.shape != Shape::Title) {
+    for unit in units.iter().filter(|unit| unit.kind != UnitKind::Title) {
         let is_named = is_named(unit);
         for (text, is_body) in runs(unit, |node| is_named || is_body(node)) {
             blocks.push(unit, &text, !is_body)?;
@@ -64,20 +66,20 @@ fn write(units: &[Unit], article: Option<&HashSet<NodeId>>, blocks: &mut Blocks)
     Ok(())
 }
 
-/// Whether a heading is the page's title, which searches for articles leave out.
-fn names(title: &str, heading: &Unit) -> bool {
+/// Whether a heading repeats the page's title. Readability leaves such headings out of articles.
+fn is_title(title: &str, heading: &TextUnit) -> bool {
     let heading = words(&heading.text);
     !heading.is_empty() && title.contains(&heading)
 }
 
-/// The words that titles are told by: no title is longer, and a page may have many headings to compare with it.
+/// The start of a title in normal form, for comparison.
 fn words(text: &str) -> String {
     let start: String = text.chars().take(MAX_TITLE_CHARS).collect();
     start.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The parts of a unit that are body and those that are not, in their order. Blanks belong to what they follow.
-fn runs(unit: &Unit, is_body: impl Fn(NodeId) -> bool) -> Vec<(String, bool)> {
+/// Splits a unit into runs of text and whether each one is body. Blank parts belong to the run before them.
+fn runs(unit: &TextUnit, is_body: impl Fn(NodeId) -> bool) -> Vec<(String, bool)> {
     let mut runs: Vec<(String, bool)> = Vec::new();
     for (text, span) in unit.parts() {
         let flag = is_body(span.node);

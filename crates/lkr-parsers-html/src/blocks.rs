@@ -1,48 +1,50 @@
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Result};
 
-use crate::unit::{Shape, Unit};
+use crate::unit::{TextUnit, UnitKind};
 
-/// Words longer than this lead nowhere, so they are no heading.
-const MAX_TITLE_CHARS: usize = 300;
+/// Longer headings are read as paragraphs.
+const MAX_HEADING_CHARS: usize = 300;
 
-/// Makes blocks of units: lines of a list and rows of a table that follow each other are one.
+/// Makes blocks of units. Consecutive list items or table rows form one block.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     composer: Composer,
-    open: Option<Open>,
+    open_block: Option<OpenBlock>,
 }
 
-/// A list or a table that may go on.
+/// A list or a table that the next unit may continue.
 #[derive(Debug)]
-struct Open {
-    /// The number of the table; none for a list.
+struct OpenBlock {
+    /// The number of the table; `None` for a list.
     table: Option<usize>,
     text: String,
     is_furniture: bool,
 }
 
 impl Blocks {
-    /// Adds a part of a unit.
-    pub(crate) fn push(&mut self, unit: &Unit, text: &str, is_furniture: bool) -> Result<()> {
+    /// Adds a part of a unit as it is.
+    pub(crate) fn push(&mut self, unit: &TextUnit, text: &str, is_furniture: bool) -> Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        match &unit.shape {
-            Shape::Listed { depth, mark } => {
-                let space = if mark.is_empty() { "" } else { " " };
-                let line = format!("{}{mark}{space}{}", "  ".repeat((*depth).min(8)), text.trim());
+        match &unit.kind {
+            UnitKind::ListItem { depth, marker } => {
+                let space = if marker.is_empty() { "" } else { " " };
+                let line = format!("{}{marker}{space}{}", "  ".repeat((*depth).min(8)), text.trim());
                 self.line(None, &line, is_furniture)
             }
-            Shape::Row(table) => self.line(Some(*table), text.trim(), is_furniture),
-            Shape::Code => self.block(BlockKind::Code, text.trim_matches(['\n', '\r']), is_furniture),
-            Shape::Heading(_) | Shape::Title if is_furniture || text.chars().count() > MAX_TITLE_CHARS => {
+            UnitKind::Row(table) => self.line(Some(*table), text.trim(), is_furniture),
+            UnitKind::Code => self.block(BlockKind::Code, text.trim_matches(['\n', '\r']), is_furniture),
+            UnitKind::Heading(_) | UnitKind::Title
+                if is_furniture || text.chars().count() > MAX_HEADING_CHARS =>
+            {
                 self.block(BlockKind::Paragraph, text, is_furniture)
             }
-            Shape::Heading(level) => self.heading(*level, text),
-            // A title stands above the headings, as one of them would.
-            Shape::Title => self.heading(1, text),
-            Shape::Paragraph => self.block(BlockKind::Paragraph, text, is_furniture),
+            UnitKind::Heading(level) => self.heading(*level, text),
+            // The title is the top heading.
+            UnitKind::Title => self.heading(1, text),
+            UnitKind::Paragraph => self.block(BlockKind::Paragraph, text, is_furniture),
         }
     }
 
@@ -56,16 +58,19 @@ impl Blocks {
     }
 
     fn line(&mut self, table: Option<usize>, line: &str, is_furniture: bool) -> Result<()> {
-        let goes_on =
-            self.open.as_ref().is_some_and(|open| open.table == table && open.is_furniture == is_furniture);
-        if !goes_on {
+        let continues = self
+            .open_block
+            .as_ref()
+            .is_some_and(|open_block| open_block.table == table && open_block.is_furniture == is_furniture);
+        if !continues {
             self.close()?;
         }
-        let open = self.open.get_or_insert_with(|| Open { table, text: String::new(), is_furniture });
-        if !open.text.is_empty() {
-            open.text.push('\n');
+        let open_block =
+            self.open_block.get_or_insert_with(|| OpenBlock { table, text: String::new(), is_furniture });
+        if !open_block.text.is_empty() {
+            open_block.text.push('\n');
         }
-        open.text.push_str(line);
+        open_block.text.push_str(line);
         Ok(())
     }
 
@@ -79,11 +84,11 @@ impl Blocks {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(open) = self.open.take() else {
+        let Some(open_block) = self.open_block.take() else {
             return Ok(());
         };
-        let kind = if open.table.is_some() { BlockKind::Table } else { BlockKind::List };
-        self.add(kind, &open.text, open.is_furniture)
+        let kind = if open_block.table.is_some() { BlockKind::Table } else { BlockKind::List };
+        self.add(kind, &open_block.text, open_block.is_furniture)
     }
 
     fn add(&mut self, kind: BlockKind, text: &str, is_furniture: bool) -> Result<()> {

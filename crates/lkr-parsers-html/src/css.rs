@@ -1,67 +1,66 @@
-//! The declarations of style sheets and `style` attributes, as far as they tell whether words can be seen.
+//! CSS as far as it decides whether text is visible.
 
-mod colour;
+mod color;
+mod syntax;
 mod value;
 
-use std::{collections::BTreeMap, str::Chars};
+use std::collections::BTreeMap;
 
-pub(crate) use colour::Paint;
+pub(crate) use color::Color;
+pub(crate) use syntax::{Declarations, Rules};
 pub(crate) use value::{Property, Value};
 
-/// How much a declaration weighs: whether it is important, what it is of, and its place among others.
+/// Which of several declarations of a property wins: the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct Precedence {
     is_important: bool,
-    origin: Origin,
+    specificity: Specificity,
     order: usize,
 }
 
-/// Where a declaration comes from; the later ones win.
+/// How specific the source of a declaration is, least specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub(crate) enum Specificity {
     Tag,
     Class,
     Id,
-    /// A rule that may hold for the element, such as one for when the pointer is over it.
-    Perhaps,
-    /// The element's own attribute.
-    Own,
+    /// A rule that may apply, such as one with `:hover`.
+    Conditional,
+    /// The element's own `style` attribute.
+    Inline,
 }
 
-/// What is declared of an element.
+/// The winning value of each property of an element.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts(BTreeMap<Property, (Rank, Value)>);
+pub(crate) struct Style(BTreeMap<Property, (Precedence, Value)>);
 
-impl Facts {
-    /// Reads declarations that were cleaned.
-    pub(crate) fn read(declarations: &str, origin: Origin, order: usize) -> Self {
-        let mut facts = Self::default();
-        for declaration in declarations.split(';').filter(|part| !part.contains('{')) {
-            let Some((property, value)) = declaration.split_once(':') else {
-                continue;
-            };
+impl Style {
+    pub(crate) fn new(declarations: &Declarations, specificity: Specificity, order: usize) -> Self {
+        let mut style = Self::default();
+        for (property, value) in &declarations.items {
             let (value, is_important) = match value.split_once('!') {
                 Some((value, mark)) if mark.trim().eq_ignore_ascii_case("important") => (value, true),
                 Some(_) => continue,
-                None => (value, false),
+                None => (value.as_str(), false),
             };
             let value = value.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase();
-            let rank = Rank { is_important, origin, order };
-            for (property, value) in value::read(&property.trim().to_ascii_lowercase(), &value) {
-                facts.add(property, rank, value);
+            let precedence = Precedence { is_important, specificity, order };
+            for (property, value) in value::read(property, &value) {
+                style.add(property, precedence, value);
             }
         }
-        facts
+        style
     }
 
-    /// A single fact that an attribute other than `style` tells, which all others outweigh.
-    pub(crate) fn hint(&mut self, property: Property, value: Value) {
-        self.add(property, Rank { is_important: false, origin: Origin::Tag, order: 0 }, value);
+    /// Adds a presentational hint: the value of an attribute other than `style`. All rules override it.
+    pub(crate) fn add_hint(&mut self, property: Property, value: Value) {
+        let precedence = Precedence { is_important: false, specificity: Specificity::Tag, order: 0 };
+        self.add(property, precedence, value);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (property, (rank, value)) in &other.0 {
-            self.add(*property, *rank, *value);
+        for (property, (precedence, value)) in &other.0 {
+            self.add(*property, *precedence, *value);
         }
     }
 
@@ -69,11 +68,11 @@ impl Facts {
         self.0.retain(|property, (_, value)| is_kept(*property, *value));
     }
 
-    /// Leaves open what the colours are, where it is not known whether they hold.
-    pub(crate) fn blur(&mut self) {
+    /// Makes all colours unknown, for rules that may not apply.
+    pub(crate) fn forget_colors(&mut self) {
         for (_, value) in self.0.values_mut() {
-            if let Value::Paint(paint) = value {
-                *paint = Paint::Other;
+            if let Value::Color(color) = value {
+                *color = Color::Unknown;
             }
         }
     }
@@ -86,87 +85,27 @@ impl Facts {
         self.0.get(&property).map(|(_, value)| *value)
     }
 
-    /// Whether a property has a value that hides, or helps to.
-    pub(crate) fn is(&self, property: Property) -> bool {
+    /// Whether a property has a value that hides text or contributes to hiding it.
+    pub(crate) fn is_set(&self, property: Property) -> bool {
         self.get(property) == Some(Value::Flag(true))
     }
 
-    /// Whether any of the properties hides by itself.
-    pub(crate) fn any_hides(&self) -> bool {
+    /// Whether any property hides the element by itself.
+    pub(crate) fn hides(&self) -> bool {
         self.0.iter().any(|(property, (_, value))| property.is_hiding() && *value == Value::Flag(true))
     }
 
-    pub(crate) fn paint(&self, property: Property) -> Option<Paint> {
+    pub(crate) fn color(&self, property: Property) -> Option<Color> {
         match self.get(property)? {
-            Value::Paint(paint) => Some(paint),
+            Value::Color(color) => Some(color),
             _ => None,
         }
     }
 
-    fn add(&mut self, property: Property, rank: Rank, value: Value) {
-        let entry = self.0.entry(property).or_insert((rank, value));
-        if rank >= entry.0 {
-            *entry = (rank, value);
-        }
-    }
-}
-
-/// A style sheet with a blank for each comment, without what strings and addresses hold, and with its escapes resolved.
-pub(crate) fn clean(css: &str) -> String {
-    let mut kept = String::with_capacity(css.len());
-    let mut chars = css.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '/' if chars.as_str().starts_with('*') => {
-                let comment = chars.as_str().get(1..).unwrap_or_default();
-                chars = comment.split_once("*/").map_or("", |(_, rest)| rest).chars();
-                kept.push(' ');
-            }
-            '\\' => kept.extend(escaped(&mut chars)),
-            '"' | '\'' => {
-                skip_string(&mut chars, c);
-                kept.push_str("\"\"");
-            }
-            '(' if ends_with_url(&kept) => {
-                kept.push('(');
-                if !chars.as_str().trim_ascii_start().starts_with(['"', '\'']) {
-                    let end = chars.as_str().find(')').unwrap_or(chars.as_str().len());
-                    chars = chars.as_str().get(end..).unwrap_or_default().chars();
-                }
-            }
-            c => kept.push(c),
-        }
-    }
-    kept
-}
-
-fn ends_with_url(text: &str) -> bool {
-    text.len().checked_sub(3).and_then(|at| text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case("url"))
-}
-
-/// The character that an escape stands for, where names are made of it; else a letter that no name has.
-fn escaped(chars: &mut Chars<'_>) -> Option<char> {
-    let rest = chars.as_str();
-    let digits = rest.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
-    let found = if digits == 0 {
-        chars.next()?
-    } else {
-        let code = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;
-        let after = rest.get(digits..)?;
-        *chars = after.strip_prefix([' ', '\t', '\n']).unwrap_or(after).chars();
-        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
-    };
-    let is_of_names = found.is_alphanumeric() || matches!(found, '-' | '_');
-    Some(if is_of_names { found } else { char::REPLACEMENT_CHARACTER })
-}
-
-/// A string ends with its quote, or with the line.
-fn skip_string(chars: &mut Chars<'_>, quote: char) {
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => drop(chars.next()),
-            c if c == quote || c == '\n' => return,
-            _ => {}
+    fn add(&mut self, property: Property, precedence: Precedence, value: Value) {
+        let entry = self.0.entry(property).or_insert((precedence, value));
+        if precedence >= entry.0 {
+            *entry = (precedence, value);
         }
     }
 }
@@ -175,32 +114,21 @@ fn skip_string(chars: &mut Chars<'_>, quote: char) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn sheets_are_cleaned() {
-        for (css, expected) in [
-            ("d\\69splay:none", "display:none"),
-            ("d\\000069 splay:none", "display:none"),
-            ("display:/**/none/* open", "display: none "),
-            ("a{content:'}\\'}'}b", "a{content:\"\"}b"),
-            ("a:url(data:a;b{c);d:url( 'x;' )", "a:url();d:url( \"\" )"),
-            ("\\3b x\\", "\u{fffd}x"),
-            ("'open\nb", "\"\"b"),
-        ] {
-            assert_eq!(clean(css), expected, "{css}");
-        }
+    fn style(css: &str, specificity: Specificity, order: usize) -> Style {
+        Style::new(&Declarations::parse(css), specificity, order)
     }
 
     #[test]
-    fn the_weightiest_declaration_counts() {
-        let own = |css: &str| Facts::read(css, Origin::Own, 0);
-        assert!(own("display:none;display:bogus").is(Property::Display));
-        assert!(own("display:none!important;display:block").is(Property::Display));
-        assert!(!own("display:none;display:block").is(Property::Display));
-        assert!(!own("display:none !bogus").is(Property::Display));
-        let mut facts = own("display:block");
-        facts.merge(&Facts::read("display:none", Origin::Id, 1));
-        assert!(!facts.is(Property::Display));
-        facts.merge(&Facts::read("display:none!important", Origin::Tag, 1));
-        assert!(facts.is(Property::Display));
+    fn declaration_with_highest_precedence_wins() {
+        let inline = |css: &str| style(css, Specificity::Inline, 0);
+        assert!(inline("display:none;display:bogus").is_set(Property::Display));
+        assert!(inline("display:none!important;display:block").is_set(Property::Display));
+        assert!(!inline("display:none;display:block").is_set(Property::Display));
+        assert!(!inline("display:none !bogus").is_set(Property::Display));
+        let mut merged = inline("display:block");
+        merged.merge(&style("display:none", Specificity::Id, 1));
+        assert!(!merged.is_set(Property::Display));
+        merged.merge(&style("display:none!important", Specificity::Tag, 1));
+        assert!(merged.is_set(Property::Display));
     }
 }

@@ -1,22 +1,22 @@
-//! What elements mean for the text around them.
+//! How elements affect the text in and around them.
 
 use dom_query::NodeRef;
 
 use crate::{
-    hidden::{self, Place},
-    sheet::Sheet,
+    style_sheet::StyleSheet,
+    visibility::{self, TextVisibility},
 };
 
-/// What an element does.
+/// The role of an element in the layout of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is not shown.
+    /// Not shown.
     Hidden,
-    /// It stands in a line.
+    /// Part of a line.
     Inline,
-    /// It stands in a line apart from the words around it.
-    Apart,
-    /// It has lines of its own.
+    /// Part of a line, separated by spaces.
+    Spaced,
+    /// Starts a line of its own.
     Block,
     Heading(u8),
     Break,
@@ -31,8 +31,8 @@ pub(crate) enum Role {
     Title,
 }
 
-/// Words in names of classes, ids and roles that tell what surrounds a page's text.
-const SURROUNDINGS: [&str; 44] = [
+/// Words in classes, ids and roles that mark an element as boilerplate.
+const BOILERPLATE_WORDS: [&str; 44] = [
     "ad",
     "ads",
     "advert",
@@ -81,7 +81,7 @@ const SURROUNDINGS: [&str; 44] = [
 
 pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
     match name {
-        "title" if !is_drawn(node) => Role::Title,
+        "title" if !is_drawing_title(node) => Role::Title,
         _ if is_hidden => Role::Hidden,
         "h1" => Role::Heading(1),
         "h2" => Role::Heading(2),
@@ -98,8 +98,8 @@ pub(crate) fn role(node: &NodeRef<'_>, name: &str, is_hidden: bool) -> Role {
         "td" | "th" => Role::Cell,
         "pre" | "listing" | "xmp" | "plaintext" => Role::Preformatted,
         "option" | "optgroup" | "select" | "button" | "textarea" | "input" | "label" | "rt" | "rp"
-        | "svg" | "video" | "audio" | "img" | "object" => Role::Apart,
-        "a" if follows_link(node) => Role::Apart,
+        | "svg" | "video" | "audio" | "img" | "object" => Role::Spaced,
+        "a" if is_adjacent_link(node) => Role::Spaced,
         _ if is_block(name) => Role::Block,
         _ => Role::Inline,
     }
@@ -146,23 +146,28 @@ fn is_block(name: &str) -> bool {
     )
 }
 
-/// Whether a link stands next to another one, as in a bar of them that only a style sheet parts.
-fn follows_link(node: &NodeRef<'_>) -> bool {
+/// Whether a link directly follows another one, as in a navigation bar that only a style sheet spaces.
+fn is_adjacent_link(node: &NodeRef<'_>) -> bool {
     node.prev_sibling().is_some_and(|other| other.has_name("a"))
 }
 
-/// Whether a title is one of a drawing, not of the page.
-fn is_drawn(node: &NodeRef<'_>) -> bool {
+/// Whether a `title` belongs to a drawing rather than the page.
+fn is_drawing_title(node: &NodeRef<'_>) -> bool {
     node.parent().is_some_and(|parent| !parent.has_name("head"))
 }
 
-/// How words are seen in an element; none where they are not.
-pub(crate) fn look(node: &NodeRef<'_>, name: &str, sheet: &Sheet, around: &Place) -> Option<Place> {
-    hidden::look(name, |attribute| node.attr(attribute), sheet, around)
+/// The visibility of text in an element; `None` if all of it is hidden.
+pub(crate) fn visibility_in(
+    node: &NodeRef<'_>,
+    name: &str,
+    style_sheet: &StyleSheet,
+    outer: &TextVisibility,
+) -> Option<TextVisibility> {
+    visibility::visibility_in(name, |attribute| node.attr(attribute), style_sheet, outer)
 }
 
-/// Whether an element surrounds a page's text: navigation, comments, banners and the like.
-pub(crate) fn is_surrounding(node: &NodeRef<'_>, name: &str) -> bool {
+/// Whether an element surrounds the main text of a page: navigation, comments, banners and similar.
+pub(crate) fn is_boilerplate(node: &NodeRef<'_>, name: &str) -> bool {
     if matches!(name, "nav" | "footer" | "aside" | "form" | "dialog") {
         return true;
     }
@@ -171,6 +176,6 @@ pub(crate) fn is_surrounding(node: &NodeRef<'_>, name: &str) -> bool {
     }
     ["role", "class", "id"].iter().filter_map(|attribute| node.attr(attribute)).any(|value| {
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-        words.any(|word| SURROUNDINGS.contains(&word.to_ascii_lowercase().as_str()))
+        words.any(|word| BOILERPLATE_WORDS.contains(&word.to_ascii_lowercase().as_str()))
     })
 }

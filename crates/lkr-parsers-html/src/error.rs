@@ -1,4 +1,4 @@
-//! What other crates report, as errors of the port.
+//! Maps the errors of other crates.
 
 use lkr_parsers::{Error, ErrorKind};
 
@@ -6,7 +6,7 @@ pub(crate) fn html2text(error: html2text::Error) -> Error {
     Error::new(ErrorKind::Internal, "render the HTML page", error)
 }
 
-/// The page needs more than the crate can do in the memory there is.
-pub(crate) fn too_much(reason: &'static str) -> Error {
+/// The page exceeds what the crate can render in a bounded amount of memory.
+pub(crate) fn limit(reason: &'static str) -> Error {
     Error::new(ErrorKind::Limit, "render the HTML page", reason)
 }

@@ -6,14 +6,14 @@ mod charset;
 mod css;
 mod element;
 mod error;
-mod guard;
-mod hidden;
 mod page;
 mod plain;
-mod readable;
-mod sheet;
+mod readability;
+mod sanitize;
+mod style_sheet;
 mod table;
 mod unit;
+mod visibility;
 
 pub use article::Article;
 pub use plain::PlainHtml;

@@ -4,25 +4,24 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Parser, Result, Source};
 
 use crate::{
-    charset, error, guard,
-    hidden::{Place, look},
-    page,
-    sheet::Sheet,
+    charset, error, page, sanitize,
+    style_sheet::StyleSheet,
+    visibility::{TextVisibility, visibility_in},
 };
 
-/// Lines are never wrapped: this is longer than any.
+/// Longer than any line, so that lines are never wrapped.
 const WIDTH: usize = 1_000_000;
 
-/// A page has no more tags: each of them costs the crate some 2 KiB.
+/// Most tags of a page: the crate needs some 2 KiB of memory for each.
 const MAX_TAGS: usize = 150_000;
 
-/// A page has no more lines of its own.
+/// Most lines of a page.
 const MAX_LINES: usize = 500_000;
 
-/// Numbers in attributes that make the crate count have no more digits.
+/// Most digits of a number in `colspan`, `rowspan` and `start`: the crate counts up to it.
 const MAX_DIGITS: usize = 4;
 
-/// Reads HTML pages with the crate `html2text`: all text in paragraphs, and nothing of what they are.
+/// Parses HTML pages with the crate `html2text`: all text as paragraphs, without structure.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainHtml;
 
@@ -33,16 +32,18 @@ impl Parser for PlainHtml {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let decoded = charset::read(source);
-        let tamed = guard::tame(&decoded.text, MAX_TAGS);
-        check(&tamed.html)?;
+        let sanitized = sanitize::sanitize(&decoded.text, MAX_TAGS);
+        check_limits(&sanitized.html)?;
         let mut composer = Composer::new();
         if decoded.lossy {
             composer.warn(format!("some characters could not be read as {}", decoded.encoding));
         }
-        if tamed.is_cut {
-            composer.warn("the page has more tags than can be followed: some were left out, but no words");
+        if sanitized.is_truncated {
+            composer.warn(
+                "the page has too many tags or nested elements; some tags were removed, but no visible text",
+            );
         }
-        let text = render(&tamed.html).map_err(error::html2text)?;
+        let text = render(&sanitized.html).map_err(error::html2text)?;
         for paragraph in text.split("\n\n") {
             composer.push(BlockKind::Paragraph, paragraph, None)?;
         }
@@ -53,64 +54,64 @@ impl Parser for PlainHtml {
 fn render(html: &str) -> std::result::Result<String, html2text::Error> {
     let config = config::plain_no_decorate().link_footnotes(false).raw_mode(true);
     let page = config.parse_html(html.as_bytes())?;
-    leave_hidden_out(&page, &sheet_of(html));
+    remove_hidden(&page, &trusted_styles(html));
     let tree = config.dom_to_render_tree(&page)?;
     config.render_to_string(tree, WIDTH)
 }
 
-/// The page's style sheets, as far as they are to be believed.
-fn sheet_of(html: &str) -> Sheet {
-    let sheet = Sheet::of(html);
-    if sheet.has_rules() || html.contains("aria-hidden") {
-        return page::settle(&Document::from(html), sheet);
+/// The page's style sheets, as far as they are trusted.
+fn trusted_styles(html: &str) -> StyleSheet {
+    let style_sheet = StyleSheet::from_page(html);
+    if style_sheet.has_rules() || html.contains("aria-hidden") {
+        return page::trusted_styles(&Document::from(html), style_sheet);
     }
-    sheet
+    style_sheet
 }
 
-/// The crate reads nothing that hides text, so what is hidden is taken from the page.
-fn leave_hidden_out(page: &RcDom, sheet: &Sheet) {
-    let mut open = vec![(Handle::clone(&page.document), Place::default())];
-    while let Some((node, place)) = open.pop() {
-        // Inside of what cannot be seen, elements stay, as there may be some that can.
+/// Removes hidden elements and text, because the crate does not evaluate visibility.
+fn remove_hidden(page: &RcDom, style_sheet: &StyleSheet) {
+    let mut open_nodes = vec![(Handle::clone(&page.document), TextVisibility::default())];
+    while let Some((node, visibility)) = open_nodes.pop() {
+        // Elements inside invisible ones stay, because they may be visible.
         node.children.borrow_mut().retain(|child| {
             let is_element = matches!(child.data, Element { .. });
             if !is_element {
-                return place.shows();
+                return visibility.is_visible();
             }
-            let inside = place_of(child, sheet, &place);
-            open.extend(inside.map(|inside| (Handle::clone(child), inside)));
+            let inside = visibility_of(child, style_sheet, &visibility);
+            open_nodes.extend(inside.map(|inside| (Handle::clone(child), inside)));
             inside.is_some()
         });
     }
 }
 
-/// How words are seen in a node, which is in such a place.
-fn place_of(node: &Handle, sheet: &Sheet, around: &Place) -> Option<Place> {
+/// The visibility of text in a node; `None` if all of it is hidden.
+fn visibility_of(node: &Handle, style_sheet: &StyleSheet, outer: &TextVisibility) -> Option<TextVisibility> {
     let Element { name, attrs, .. } = &node.data else {
-        return Some(*around);
+        return Some(*outer);
     };
     let attrs = attrs.borrow();
     let value = |attribute: &str| {
         let found = attrs.iter().find(|other| &*other.name.local == attribute);
         found.map(|found| &*found.value)
     };
-    look(&name.local, value, sheet, around)
+    visibility_in(&name.local, value, style_sheet, outer)
 }
 
-/// Refuses what the crate cannot do within bounds.
-fn check(html: &str) -> Result<()> {
+/// Rejects pages that the crate cannot render in bounded time and memory.
+fn check_limits(html: &str) -> Result<()> {
     if html.bytes().filter(|byte| *byte == b'\n').count() > MAX_LINES {
-        return Err(error::too_much("it has more than 500,000 lines"));
+        return Err(error::limit("page has more than 500,000 lines"));
     }
-    if ["colspan", "rowspan", "start"].iter().any(|name| counts_far(html, name)) {
-        return Err(error::too_much("it counts cells or items beyond 9,999"));
+    if ["colspan", "rowspan", "start"].iter().any(|name| has_large_number(html, name)) {
+        return Err(error::limit("colspan, rowspan or start of an element is above 9,999"));
     }
     Ok(())
 }
 
-/// Whether an attribute of that name has a long number.
-fn counts_far(html: &str, name: &str) -> bool {
-    let is_far = |value: &[u8]| {
+/// Whether an attribute of this name has a number with too many digits.
+fn has_large_number(html: &str, name: &str) -> bool {
+    let is_large = |value: &[u8]| {
         let value = value.trim_ascii_start();
         let Some(value) = value.strip_prefix(b"=") else {
             return false;
@@ -121,7 +122,7 @@ fn counts_far(html: &str, name: &str) -> bool {
     };
     let windows = html.as_bytes().windows(name.len()).enumerate();
     let found = windows.filter(|(_, window)| window.eq_ignore_ascii_case(name.as_bytes()));
-    found.map(|(at, _)| at + name.len()).any(|at| html.as_bytes().get(at..).is_some_and(is_far))
+    found.map(|(at, _)| at + name.len()).any(|at| html.as_bytes().get(at..).is_some_and(is_large))
 }
 
 #[cfg(test)]
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_become_paragraphs() {
+    fn page_text_becomes_paragraphs() {
         let page = "<title>x</title><h1>One</h1><p>Two <b>bold</b><ul><li>three</ul>";
         let parsed = PlainHtml.parse(&page.into()).unwrap();
         assert_eq!(parsed.text, "# One\n\nTwo bold\n* three");
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_left_out() {
+    fn hidden_text_is_removed() {
         let page = "<p>a<p hidden>b<div style='display:none'><p>c</div><dialog>d</dialog><noscript>e</noscript>\
                     <p style='font-size:0'>f<span style='font-size:12px'>g</span><i>h</i><p>i";
         assert_eq!(PlainHtml.parse(&page.into()).unwrap().text, "a\n\ng\n\ni");
     }
 
     #[test]
-    fn what_counts_far_is_refused() {
+    fn large_numbers_in_attributes_exceed_limit() {
         for page in [
             "<ol start=9223372036854775807><li>a</ol>",
             "<td COLSPAN = '00065534'>",

@@ -1,10 +1,10 @@
 use dom_query::{NodeData, NodeRef, TreeNode};
 
-/// A table with more text in a cell lays a page out.
+/// A table with more text in one cell is a layout table.
 const MAX_CELL_CHARS: usize = 2_000;
 
 /// Whether a table holds data, rather than laying out a page.
-pub(crate) fn holds_data(table: &NodeRef<'_>) -> bool {
+pub(crate) fn is_data_table(table: &NodeRef<'_>) -> bool {
     if table.attr("role").is_some_and(|role| matches!(&*role, "presentation" | "none")) {
         return false;
     }
@@ -35,7 +35,7 @@ pub(crate) fn holds_data(table: &NodeRef<'_>) -> bool {
     cells > rows.max(1)
 }
 
-/// How many characters a text has, white space counted once.
+/// How many characters a text has, each run of white space counted as one.
 fn length(node: &NodeRef<'_>) -> usize {
     let of_words = |text: &str| text.split_whitespace().map(|word| word.chars().count() + 1).sum();
     let length = |data: &TreeNode| match &data.data {

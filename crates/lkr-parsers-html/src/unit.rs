@@ -1,16 +1,16 @@
 use dom_query::NodeId;
 
-/// What a unit of a page is.
+/// The kind of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum UnitKind {
     Heading(u8),
     Paragraph,
-    /// A line of a list: how deep it lies, and the mark in front of it.
-    Listed {
+    /// A line of a list, with its nesting depth and the marker in front of it.
+    ListItem {
         depth: usize,
-        mark: String,
+        marker: String,
     },
-    /// A row of the table of that number.
+    /// A row of the table with this number.
     Row(usize),
     Code,
     /// The title of the page.
@@ -19,30 +19,30 @@ pub(crate) enum Shape {
 
 /// A unit of a page's text, such as a paragraph.
 #[derive(Debug, Clone)]
-pub(crate) struct Unit {
-    pub(crate) shape: Shape,
+pub(crate) struct TextUnit {
+    pub(crate) kind: UnitKind,
     pub(crate) text: String,
-    /// Where the text comes from, in its order.
+    /// The nodes that the text comes from, in order.
     pub(crate) spans: Vec<Span>,
-    /// The number of the innermost element around it that looks like surroundings of a page's text.
-    pub(crate) surroundings: Option<usize>,
+    /// The index of the innermost boilerplate element around it.
+    pub(crate) boilerplate: Option<usize>,
 }
 
 /// A part of a unit's text that comes from one node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
-    /// The byte after its last.
+    /// The offset of the byte after it.
     pub(crate) end: usize,
     pub(crate) node: NodeId,
     pub(crate) is_linked: bool,
 }
 
-impl Unit {
-    pub(crate) const fn new(shape: Shape, surroundings: Option<usize>) -> Self {
-        Self { shape, text: String::new(), spans: Vec::new(), surroundings }
+impl TextUnit {
+    pub(crate) const fn new(kind: UnitKind, boilerplate: Option<usize>) -> Self {
+        Self { kind, text: String::new(), spans: Vec::new(), boilerplate }
     }
 
-    /// Adds text of a node, as it is.
+    /// Adds the text of a node unchanged.
     pub(crate) fn push(&mut self, text: &str, node: NodeId, is_linked: bool) {
         self.text.push_str(text);
         let end = self.text.len();
@@ -52,7 +52,7 @@ impl Unit {
         }
     }
 
-    /// Adds text of a node, its white space collapsed.
+    /// Adds the text of a node with its white space collapsed.
     pub(crate) fn push_words(&mut self, text: &str, node: NodeId, is_linked: bool) {
         let mut words = String::with_capacity(text.len());
         let mut after_space = self.text.is_empty() || self.text.ends_with([' ', '\n']);
@@ -70,15 +70,15 @@ impl Unit {
         }
     }
 
-    /// The parts of the text, each with its span.
+    /// The parts of the text with their spans.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&str, Span)> {
         let starts = std::iter::once(0).chain(self.spans.iter().map(|span| span.end));
         starts.zip(&self.spans).filter_map(|(start, span)| Some((self.text.get(start..span.end)?, *span)))
     }
 
-    /// Whether there is nothing to read in it.
+    /// Whether it has no text.
     pub(crate) fn is_blank(&self) -> bool {
-        let is_empty = |c: char| c.is_whitespace() || matches!(self.shape, Shape::Row(_)) && c == '|';
+        let is_empty = |c: char| c.is_whitespace() || matches!(self.kind, UnitKind::Row(_)) && c == '|';
         self.text.chars().all(is_empty)
     }
 }

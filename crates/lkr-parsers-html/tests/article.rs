@@ -1,4 +1,4 @@
-//! What `Article` makes of pages.
+//! The blocks that `Article` finds in pages.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -10,7 +10,8 @@ fn parse(html: &str) -> Parsed {
     Article.parse(&html.into()).unwrap()
 }
 
-/// The blocks of a page in short: a letter for the kind, a heading's level, the text; furniture in brackets.
+/// The blocks of a page in short form: a letter for the kind, the level of a heading, the text. Furniture is in
+/// parentheses.
 fn outline(parsed: &Parsed) -> Vec<String> {
     let describe = |block: &lkr_domain::Block| {
         let text = parsed.text.get(block.range.clone()).unwrap();
@@ -35,7 +36,7 @@ const SENTENCE: &str =
     "Some words, with a comma or two, in a sentence that is long enough to be worth reading. ";
 
 #[test]
-fn blocks() {
+fn inline_elements_join_and_blocks_separate_paragraphs() {
     check(
         "<h1>One <i>fine</i>\n day</h1>words<p>more\n  <b>wo</b>rds<div>and</div>so<br>on",
         &["h1 One fine day", "p words", "p more words", "p and", "p so\non"],
@@ -47,7 +48,7 @@ fn blocks() {
 }
 
 #[test]
-fn lists() {
+fn nested_lists_are_one_block_with_markers() {
     check(
         "<ul><li>a<li>b<ol start=3><li>c<li>d</ol><li>e</ul>f",
         &["l - a\n- b\n  3. c\n  4. d\n- e", "p f"],
@@ -57,7 +58,7 @@ fn lists() {
 }
 
 #[test]
-fn tables() {
+fn data_tables_are_rows_and_layout_tables_are_blocks() {
     check(
         "<table><caption>x</caption><tr><th>a<th>b<tr><td><p>c</p><p>d</p><td>e</table>",
         &["p x", "t a | b\nc d | e"],
@@ -67,7 +68,7 @@ fn tables() {
 }
 
 #[test]
-fn what_is_hidden_is_not_read() {
+fn hidden_text_is_left_out() {
     check(
         "<body><script>a</script><style>b</style><noscript>c</noscript><p hidden>d<p style='color:red; DISPLAY : none !important'>e\
          <p style='visibility:hidden'>f<template>g</template><!-- h --><p aria-hidden=true>i",
@@ -76,7 +77,7 @@ fn what_is_hidden_is_not_read() {
 }
 
 #[test]
-fn what_has_no_size_or_is_closed_is_not_read() {
+fn zero_size_text_and_closed_dialogs_are_left_out() {
     check(
         "<dialog>a</dialog><dialog open>b</dialog><p style='opacity:0'>c<p style='visibility:collapse'>d\
          <p style='font-size:0px'>e<b>f</b><span style='font-size:1em'>g</span><span style='font-size:9pt'>h</span><p>i",
@@ -85,7 +86,7 @@ fn what_has_no_size_or_is_closed_is_not_read() {
 }
 
 #[test]
-fn hidden_words_stay_hidden_where_their_tags_are_too_deep() {
+fn hidden_text_stays_hidden_beyond_nesting_limit() {
     let deep = "<div>".repeat(600);
     for (inside, expected) in [
         ("a<div hidden>b<div>c</div>d</div>e", "a\n\ne"),
@@ -104,7 +105,7 @@ fn hidden_words_stay_hidden_where_their_tags_are_too_deep() {
 }
 
 #[test]
-fn a_heading_in_many_pieces_is_one() {
+fn heading_of_many_inline_elements_is_one_heading() {
     let pieces = "<i>a</i>".repeat(20_000);
     let text = SENTENCE.repeat(5);
     let page =
@@ -113,12 +114,12 @@ fn a_heading_in_many_pieces_is_one() {
 }
 
 #[test]
-fn links_side_by_side_are_parted() {
+fn adjacent_links_are_separated_by_space() {
     check("<nav><a>News</a><a>Sports</a></nav>", &["p News Sports"]);
 }
 
 #[test]
-fn an_article_has_furniture_around_it() {
+fn text_outside_article_is_furniture() {
     let text = SENTENCE.repeat(5);
     let words = text.trim_end();
     let page = format!(
@@ -141,7 +142,7 @@ fn an_article_has_furniture_around_it() {
 }
 
 #[test]
-fn a_page_with_a_long_title_is_no_article() {
+fn page_with_long_title_has_no_furniture() {
     let text = SENTENCE.repeat(5);
     let long = "word ".repeat(500);
     let page = |head: &str| {
@@ -159,12 +160,12 @@ fn a_page_with_a_long_title_is_no_article() {
 }
 
 #[test]
-fn other_pages_have_no_furniture() {
+fn page_without_article_has_no_furniture() {
     check(
         "<title>Shop</title><nav>Menu</nav><p>Buy this.</p><footer>Imprint</footer>",
         &["h1 Shop", "p Menu", "p Buy this.", "p Imprint"],
     );
-    // Only one of many texts of the same weight would be the article.
+    // Readability would choose one of several equally long texts.
     let text = SENTENCE.repeat(8);
     let page: String =
         (0..6).map(|at| format!("<section><h2>Part {at}</h2><ul><li>{text}</ul></section>")).collect();
@@ -172,7 +173,7 @@ fn other_pages_have_no_furniture() {
 }
 
 #[test]
-fn pages_in_other_encodings() {
+fn pages_in_other_encodings_are_decoded() {
     let parsed = Article.parse(&Source::new(b"<meta charset=koi8-r><p>\xf0\xd2\xc9\xd7\xc5\xd4")).unwrap();
     assert_eq!(parsed.text, "Привет");
     let wide: Vec<u8> = "<p>Grüße".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -180,7 +181,7 @@ fn pages_in_other_encodings() {
 }
 
 #[test]
-fn a_page_that_lost_tags_says_so() {
+fn page_beyond_nesting_limit_has_warning() {
     let parsed = parse(&format!("{}deep words", "<div>".repeat(2000)));
     assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("deep words", 1));
 }

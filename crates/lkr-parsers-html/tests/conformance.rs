@@ -1,4 +1,4 @@
-//! The parsers of this crate against the suite, and against real pages.
+//! Runs the conformance suite of parsers, and parses real pages.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ mod html2text {
 }
 
 #[test]
-fn real_pages_are_read() {
+fn real_pages_are_parsed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/files/html");
     if !Path::new(folder).exists() {
         eprintln!("skipped: {folder} is absent");
@@ -33,7 +33,7 @@ fn real_pages_are_read() {
 
 proptest! {
     #[test]
-    fn any_mark_up_is_read(
+    fn arbitrary_markup_is_parsed(
         parts in prop::collection::vec(
             prop_oneof![
                 "[a-z]{1,4} ?",
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn words_of_a_page_are_kept(
+    fn all_visible_words_are_kept(
         parts in prop::collection::vec(
             prop_oneof!["[a-z]{3,5} ", "<(div|p|b|ul|li|table|tr|td|h2|pre|section|nav|span)>", "</(div|p|ul|table)>"],
             0..60,

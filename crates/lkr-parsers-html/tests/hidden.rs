@@ -1,4 +1,4 @@
-//! What neither plugin reads, as no reader of the page sees it, and what both do.
+//! Hidden and visible text, for both parsers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -11,9 +11,9 @@ fn read(html: &str) -> [(&'static str, String); 2] {
         .map(|parser| (parser.name(), parser.parse(&html.into()).unwrap().text))
 }
 
-/// Each of the pages has the words "secret" and "seen".
+/// Asserts that each page shows "seen" and hides "secret".
 #[track_caller]
-fn hides(pages: &[&str]) {
+fn assert_hidden(pages: &[&str]) {
     for page in pages {
         for (name, text) in read(page) {
             assert!(!text.contains("secret") && text.contains("seen"), "{name}: {page}\n{text}");
@@ -22,7 +22,7 @@ fn hides(pages: &[&str]) {
 }
 
 #[track_caller]
-fn shows(pages: &[&str]) {
+fn assert_shown(pages: &[&str]) {
     for page in pages {
         for (name, text) in read(page) {
             assert!(text.contains("seen"), "{name}: {page}\n{text}");
@@ -93,27 +93,27 @@ const HIDING: [&str; 55] = [
 ];
 
 #[test]
-fn styles_hide() {
+fn hiding_styles_hide_text() {
     for style in HIDING {
-        hides(&[&styled(style)]);
-        hides(&[&format!("<style>.x {{ {style} }}</style><p>seen<div class='y x'>secret</div>")]);
+        assert_hidden(&[&styled(style)]);
+        assert_hidden(&[&format!("<style>.x {{ {style} }}</style><p>seen<div class='y x'>secret</div>")]);
     }
 }
 
 #[test]
-fn colours_that_may_hold_hide_nothing() {
-    // Under the pointer both colours change; the page takes neither alone.
+fn conditional_colours_do_not_hide_text() {
+    // `:hover` and `.night` change both colours together.
     let button = ".button {color:#fff;background:#000} .button:hover {color:#000;background:#fff}";
     let dark = ".dark {color:#000} .night .dark {background:#000;color:#fff}";
-    shows(&[
+    assert_shown(&[
         &format!("<style>{button}</style><p>words</p><div class=button>seen</div>"),
         &format!("<style>{dark}</style><p>words</p><div class=night><p class=dark>seen</div>"),
     ]);
 }
 
 #[test]
-fn what_waits_to_be_looked_at_is_seen() {
-    let awaited = |rule: &str, style: &str| {
+fn lazily_loaded_elements_are_shown_unless_display_none() {
+    let page_with = |rule: &str, style: &str| {
         format!(
             "<style>.lazyload {{{rule}}} .pale {{color:#fff}}</style><p>words</p>\
              <div class='x lazyload' style='{style}'>seen</div>\
@@ -121,21 +121,21 @@ fn what_waits_to_be_looked_at_is_seen() {
         )
     };
     for rule in ["opacity:0", "filter:blur(4px);opacity:0;transform:scale(1.02)", "visibility:hidden"] {
-        for (name, text) in read(&awaited(rule, "")) {
+        for (name, text) in read(&page_with(rule, "")) {
             assert_eq!(text.matches("seen").count(), 2, "{name}: {rule}\n{text}");
         }
-        for (name, text) in read(&awaited(rule, "opacity:0")) {
+        for (name, text) in read(&page_with(rule, "opacity:0")) {
             assert_eq!(text.matches("seen").count(), 1, "{name}: {rule}\n{text}");
         }
     }
-    for (name, text) in read(&awaited("display:none", "")) {
+    for (name, text) in read(&page_with("display:none", "")) {
         assert!(!text.contains("seen"), "{name}\n{text}");
     }
 }
 
 #[test]
-fn attributes_and_elements_hide() {
-    hides(&[
+fn hiding_attributes_and_elements_hide_text() {
+    assert_hidden(&[
         "<p>seen<p aria-hidden=true>secret",
         "<p>seen<div aria-hidden=' TRUE '><p>secret</div>",
         "<p>seen <font color=white>secret</font>",
@@ -149,7 +149,7 @@ fn attributes_and_elements_hide() {
 }
 
 #[test]
-fn rules_hide() {
+fn unconditional_rules_hide_text() {
     for sheet in [
         ".x{display:none}",
         "#i{visibility:hidden}",
@@ -168,13 +168,13 @@ fn rules_hide() {
         ".x::before{display:block}.x{display:none}",
         ".sr-only{left:0}.x{position:absolute;width:1px;height:1px;overflow:hidden;clip:rect(0,0,0,0)}",
     ] {
-        hides(&[&format!("<style>{sheet}</style><p>seen<div class=x id=i>secret</div>")]);
+        assert_hidden(&[&format!("<style>{sheet}</style><p>seen<div class=x id=i>secret</div>")]);
     }
-    hides(&["<p>seen<style media=screen>.x{display:none}</style><div class=x>secret</div>"]);
+    assert_hidden(&["<p>seen<style media=screen>.x{display:none}</style><div class=x>secret</div>"]);
 }
 
 #[test]
-fn what_may_be_seen_is_kept() {
+fn styles_that_may_leave_text_visible_do_not_hide_it() {
     for style in [
         "color:white;background:black",
         "color:white;background-image:url(a.png)",
@@ -206,7 +206,7 @@ fn what_may_be_seen_is_kept() {
         "visibility:visible",
         "height:1em;width:1px;overflow:visible",
     ] {
-        shows(&[
+        assert_shown(&[
             &format!("<div style='{style}'>seen</div>"),
             &format!("<style>.x{{{style}}}</style><div class=x>seen</div>"),
         ]);
@@ -214,8 +214,8 @@ fn what_may_be_seen_is_kept() {
 }
 
 #[test]
-fn what_is_around_or_inside_may_show() {
-    shows(&[
+fn outer_and_inner_elements_can_make_text_visible() {
+    assert_shown(&[
         "<div style='background:#000'><p><span style='color:white'>seen</span></div>",
         "<div style='color:white'><p style='background:navy'>seen</div>",
         "<div style='color:white'><a href=x>seen</a></div>",
@@ -243,7 +243,7 @@ fn what_is_around_or_inside_may_show() {
 }
 
 #[test]
-fn rules_that_may_not_hold_do_not_hide() {
+fn conditional_rules_do_not_hide_text() {
     for sheet in [
         ".js .x{display:none}",
         ".x:hover{display:none}",
@@ -269,9 +269,9 @@ fn rules_that_may_not_hold_do_not_hide() {
         "@keyframes x{from{opacity:0}}.x{color:red}",
         "y{content:'.x{display:none}'}",
     ] {
-        shows(&[&format!("<style>{sheet}</style><div class='x js' id=i>seen</div>")]);
+        assert_shown(&[&format!("<style>{sheet}</style><div class='x js' id=i>seen</div>")]);
     }
-    shows(&[
+    assert_shown(&[
         "<style media=print>.x{display:none}</style><p class=x>seen",
         "<noscript><style>.x{display:none}</style></noscript><p class=x>seen",
         "<!--<style>.x{display:none}</style>--><p class=x>seen",
@@ -280,18 +280,18 @@ fn rules_that_may_not_hold_do_not_hide() {
 }
 
 #[test]
-fn what_would_leave_next_to_nothing_does_not_hide() {
+fn rules_that_hide_almost_everything_are_ignored() {
     let long = "words and seen ".repeat(400);
-    shows(&[
+    assert_shown(&[
         &format!("<div aria-hidden=true>{long}</div><div role=dialog>Cookies?</div>"),
         &format!("<style>#app{{display:none}}</style><div id=app>{long}</div><p>Loading"),
     ]);
     let secret = "secret ".repeat(400);
-    hides(&[&format!("<p>seen<div style='display:none'>{secret}</div>")]);
+    assert_hidden(&[&format!("<p>seen<div style='display:none'>{secret}</div>")]);
 }
 
 #[test]
-fn large_sheets_are_read_to_their_end() {
+fn large_style_sheets_are_read_in_bounded_time() {
     let lists = format!("{}{{display:none}}", ".z,".repeat(300_000));
     let open = "z{".repeat(300_000);
     let comments = "/*".repeat(300_000);
@@ -307,7 +307,7 @@ fn large_sheets_are_read_to_their_end() {
 
 proptest! {
     #[test]
-    fn any_sheet_is_read(
+    fn arbitrary_style_sheet_is_accepted(
         parts in prop::collection::vec("[.#@a-c{};:!,()\\[\\]\\\\/*'\" é-]|display:none|url\\(|@media|opacity:0|color:white", 0..60),
     ) {
         let css = parts.concat();

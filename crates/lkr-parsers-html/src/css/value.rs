@@ -1,19 +1,19 @@
-//! What single declarations say.
+//! The meaning of single declarations.
 
-use super::colour::{MIN_OPACITY, Paint};
+use super::color::{Color, MIN_OPACITY};
 
-/// Words that stand so many pixels to the left or above are out of sight.
-const FAR: f64 = -999.0;
+/// Text this many pixels to the left or above is off screen: `-999px` and `-9999px` are the usual idioms. Judgement.
+const OFF_SCREEN: f64 = -999.0;
 
-/// Boxes and letters of so many pixels cannot be seen.
-const TINY: f64 = 1.0;
+/// Boxes and letters of at most this many pixels are invisible. Judgement.
+const INVISIBLE_SIZE: f64 = 1.0;
 
-/// What is declared, less than CSS knows: several of its properties can be one here.
+/// The properties that matter here. Several CSS properties can map to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Property {
     Display,
-    /// Whether an element has a box of its own, where it would stand in a line.
-    Boxed,
+    /// Whether an inline element has a box of its own.
+    OwnBox,
     Visibility,
     ContentVisibility,
     Opacity,
@@ -24,12 +24,12 @@ pub(crate) enum Property {
     FontSize,
     Color,
     Background,
-    /// Whether a picture is behind the words.
-    Picture,
-    /// Whether letters are drawn by something other than their colour.
-    Drawn,
-    /// Whether an element is taken out of its place.
-    Lifted,
+    /// Whether an image is behind the text.
+    BackgroundImage,
+    /// Whether something other than its colour makes text visible: a shadow, a stroke or the background.
+    TextEffect,
+    /// Whether an element is positioned outside of the flow.
+    OutOfFlow,
     Left,
     Top,
     Indent,
@@ -38,13 +38,13 @@ pub(crate) enum Property {
     Height,
     MaxHeight,
     Overflow,
-    /// Whether an element has room in spite of its height.
+    /// Whether an element has room for text in spite of its height.
     Padding,
     Animation,
 }
 
 impl Property {
-    /// Whether it hides by itself, whatever else is declared.
+    /// Whether it hides an element by itself.
     pub(crate) const fn is_hiding(self) -> bool {
         matches!(
             self,
@@ -61,25 +61,22 @@ impl Property {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Whether the property hides or helps to.
+    /// Whether the property hides text or contributes to hiding it.
     Flag(bool),
-    /// The size of letters; none where it is that of those around.
-    Sizeless(Option<bool>),
-    Paint(Paint),
+    /// Whether letters are too small to see; `None` if they are as large as those around.
+    ZeroSize(Option<bool>),
+    Color(Color),
 }
 
-/// What a declaration in lower case says; nothing where it means nothing here, or browsers do not understand it.
+/// The meaning of a declaration in lower case. Empty if the property does not matter here or the value is invalid.
 pub(crate) fn read(property: &str, value: &str) -> Vec<(Property, Value)> {
     let flag = |property, flag| vec![(property, Value::Flag(flag))];
-    let far = |property| flag(property, pixels(value).is_some_and(|left| left <= FAR));
-    let tiny = |property| flag(property, pixels(value).is_some_and(|size| size <= TINY));
+    let off_screen = |property| flag(property, pixels(value).is_some_and(|left| left <= OFF_SCREEN));
+    let invisible = |property| flag(property, pixels(value).is_some_and(|size| size <= INVISIBLE_SIZE));
     match property {
         "display" => display(value),
-        "float" => flag(Property::Boxed, value != "none"),
-        "position" => {
-            let is_lifted = matches!(value, "absolute" | "fixed");
-            vec![(Property::Lifted, Value::Flag(is_lifted)), (Property::Boxed, Value::Flag(is_lifted))]
-        }
+        "float" => flag(Property::OwnBox, value != "none"),
+        "position" => position(value),
         "visibility" => flag(Property::Visibility, matches!(value, "hidden" | "collapse")),
         "content-visibility" => flag(Property::ContentVisibility, value == "hidden"),
         "opacity" => number(value).map_or_else(Vec::new, |part| flag(Property::Opacity, part <= MIN_OPACITY)),
@@ -87,95 +84,108 @@ pub(crate) fn read(property: &str, value: &str) -> Vec<(Property, Value)> {
             let part = argument(value, "opacity").and_then(number);
             flag(Property::Filter, part.is_some_and(|part| part <= MIN_OPACITY))
         }
-        "transform" | "scale" | "translate" => flag(Property::Transform, moves_away(property, value)),
+        "transform" | "scale" | "translate" => flag(Property::Transform, moves_off_screen(property, value)),
         "clip" => flag(Property::Clip, argument(value, "rect").is_some_and(is_empty_rect)),
         "clip-path" => flag(Property::ClipPath, is_empty_path(value)),
         "font-size" => size(value).map_or_else(Vec::new, |size| vec![(Property::FontSize, size)]),
         "font" => font(value).map_or_else(Vec::new, |size| vec![(Property::FontSize, size)]),
-        "color" | "-webkit-text-fill-color" => paint(Property::Color, value),
-        "background" | "background-color" | "background-image" => background(value),
-        "background-clip" | "-webkit-background-clip" => flag(Property::Drawn, value == "text"),
-        "text-shadow" | "-webkit-text-stroke" | "-webkit-text-stroke-width" => {
-            flag(Property::Drawn, !matches!(value, "none" | "0" | "0px" | "initial" | "unset"))
-        }
-        "left" => far(Property::Left),
-        "top" => far(Property::Top),
-        "text-indent" => far(Property::Indent),
-        "width" => tiny(Property::Width),
-        "max-width" => tiny(Property::MaxWidth),
-        "height" => tiny(Property::Height),
-        "max-height" => tiny(Property::MaxHeight),
+        "left" => off_screen(Property::Left),
+        "top" => off_screen(Property::Top),
+        "text-indent" => off_screen(Property::Indent),
+        "width" => invisible(Property::Width),
+        "max-width" => invisible(Property::MaxWidth),
+        "height" => invisible(Property::Height),
+        "max-height" => invisible(Property::MaxHeight),
         "overflow" | "overflow-x" | "overflow-y" => {
             flag(Property::Overflow, value.split(' ').all(|value| matches!(value, "hidden" | "clip")))
         }
-        "padding" | "padding-top" | "padding-bottom" | "min-height" | "min-width" => {
-            let has_room = value.split(' ').any(|value| pixels(value).is_none_or(|size| size > TINY));
-            if has_room { flag(Property::Padding, true) } else { Vec::new() }
-        }
         "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name" => {
             flag(Property::Animation, value != "none")
+        }
+        _ => paint_or_padding(property, value),
+    }
+}
+
+/// The meaning of the properties that paint text or its background, or give it room.
+fn paint_or_padding(property: &str, value: &str) -> Vec<(Property, Value)> {
+    let flag = |property, flag| vec![(property, Value::Flag(flag))];
+    match property {
+        "color" | "-webkit-text-fill-color" => color(Property::Color, value),
+        "background" | "background-color" | "background-image" => background(value),
+        "background-clip" | "-webkit-background-clip" => flag(Property::TextEffect, value == "text"),
+        "text-shadow" | "-webkit-text-stroke" | "-webkit-text-stroke-width" => {
+            flag(Property::TextEffect, !matches!(value, "none" | "0" | "0px" | "initial" | "unset"))
+        }
+        "padding" | "padding-top" | "padding-bottom" | "min-height" | "min-width" => {
+            let has_room =
+                value.split(' ').any(|value| pixels(value).is_none_or(|size| size > INVISIBLE_SIZE));
+            if has_room { flag(Property::Padding, true) } else { Vec::new() }
         }
         _ => Vec::new(),
     }
 }
 
+fn position(value: &str) -> Vec<(Property, Value)> {
+    let is_out_of_flow = matches!(value, "absolute" | "fixed");
+    [Property::OutOfFlow, Property::OwnBox].map(|property| (property, Value::Flag(is_out_of_flow))).into()
+}
+
 fn display(value: &str) -> Vec<(Property, Value)> {
-    let boxed = |flag| (Property::Boxed, Value::Flag(flag));
+    let own_box = |flag| (Property::OwnBox, Value::Flag(flag));
     let shown = (Property::Display, Value::Flag(false));
     match value {
         "none" => vec![(Property::Display, Value::Flag(true))],
-        "inline" | "contents" | "initial" | "unset" | "ruby" => vec![shown, boxed(false)],
+        "inline" | "contents" | "initial" | "unset" | "ruby" => vec![shown, own_box(false)],
         "inherit" | "revert" | "revert-layer" => vec![shown],
-        "block" | "flow-root" | "list-item" | "flex" | "grid" => vec![shown, boxed(true)],
+        "block" | "flow-root" | "list-item" | "flex" | "grid" => vec![shown, own_box(true)],
         value if value.starts_with("table") || value.starts_with("inline-") || value.starts_with('-') => {
-            vec![shown, boxed(true)]
+            vec![shown, own_box(true)]
         }
         value if value.contains(['(', ' ']) => vec![shown],
         _ => Vec::new(),
     }
 }
 
-fn paint(property: Property, value: &str) -> Vec<(Property, Value)> {
-    Paint::read(value).map_or_else(Vec::new, |paint| vec![(property, Value::Paint(paint))])
+fn color(property: Property, value: &str) -> Vec<(Property, Value)> {
+    Color::read(value).map_or_else(Vec::new, |color| vec![(property, Value::Color(color))])
 }
 
-/// What is behind words: a colour, or what cannot be told.
+/// The background of text: a colour, an image, or unknown.
 fn background(value: &str) -> Vec<(Property, Value)> {
-    let ground = |paint| vec![(Property::Background, Value::Paint(paint))];
+    let background = |color| vec![(Property::Background, Value::Color(color))];
     match value {
-        "none" | "initial" | "unset" | "transparent" => return ground(Paint::Clear),
-        "inherit" => return ground(Paint::Inherited),
+        "none" | "initial" | "unset" | "transparent" => return background(Color::Transparent),
+        "inherit" => return background(Color::Inherited),
         _ => {}
     }
     let is_function = |name: &str| value.contains(name);
     if is_function("url(") || is_function("gradient(") || is_function("image") || is_function("var(") {
-        return vec![(Property::Picture, Value::Flag(true))];
+        return vec![(Property::BackgroundImage, Value::Flag(true))];
     }
-    // Colours with blanks in them are read where they stand alone.
-    let colours = std::iter::once(value).chain(value.split(' '));
-    let known =
-        colours.filter_map(Paint::read).find(|paint| !matches!(paint, Paint::Named(_) | Paint::Other));
-    ground(known.or_else(|| Paint::read(value)).unwrap_or(Paint::Other))
+    // A colour may contain spaces, so the whole value is tried first.
+    let candidates = std::iter::once(value).chain(value.split(' '));
+    let known = candidates.filter_map(Color::read).find(|color| *color != Color::Unknown);
+    background(known.or_else(|| Color::read(value)).unwrap_or(Color::Unknown))
 }
 
 /// The size of letters.
 fn size(value: &str) -> Option<Value> {
     let relative = |value: &str, unit| value.strip_suffix(unit).and_then(|part| part.parse::<f64>().ok());
     if value.ends_with("rem") {
-        return pixels(value).map(|size| Value::Sizeless(Some(size <= TINY)));
+        return pixels(value).map(|size| Value::ZeroSize(Some(size <= INVISIBLE_SIZE)));
     }
     let part = relative(value, "em").or_else(|| relative(value, "%").map(|percent| percent / 100.0));
     if let Some(part) = part {
-        // A small part of any size is none.
-        return Some(Value::Sizeless((part <= MIN_OPACITY).then_some(true)));
+        // A small fraction of any size is invisible.
+        return Some(Value::ZeroSize((part <= MIN_OPACITY).then_some(true)));
     }
     match value {
-        "inherit" | "unset" | "larger" | "smaller" => Some(Value::Sizeless(None)),
-        _ => Some(Value::Sizeless(Some(pixels(value).is_some_and(|size| size <= TINY)))),
+        "inherit" | "unset" | "larger" | "smaller" => Some(Value::ZeroSize(None)),
+        _ => Some(Value::ZeroSize(Some(pixels(value).is_some_and(|size| size <= INVISIBLE_SIZE)))),
     }
 }
 
-/// The size in a declaration of all that makes a font: weights have no unit, sizes have one or are 0.
+/// The size in a `font` shorthand. Weights have no unit; sizes have a unit or are 0.
 fn font(value: &str) -> Option<Value> {
     let mut sizes = value.split(' ').filter_map(|word| word.split('/').next());
     let size_of = |word: &str| {
@@ -187,7 +197,7 @@ fn font(value: &str) -> Option<Value> {
     sizes.find_map(size_of)
 }
 
-/// A length in pixels; those that depend on the window as in one of 1,000 pixels. None for parts and what is computed.
+/// A length in pixels. Viewport units assume a window of 1,000 pixels. `None` for percentages and computed lengths.
 fn pixels(value: &str) -> Option<f64> {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match value.get(digits.len()..)? {
@@ -199,7 +209,7 @@ fn pixels(value: &str) -> Option<f64> {
         "cm" => 37.8,
         "mm" | "q" => 3.78,
         "in" => 96.0,
-        // Nothing needs no unit, and a part of nothing is nothing.
+        // Zero needs no unit, and 0 % is zero too.
         "" => return digits.trim_end_matches('%').parse().ok().filter(|number: &f64| *number == 0.0),
         _ => return None,
     };
@@ -213,29 +223,29 @@ fn number(value: &str) -> Option<f64> {
     Some(if percent.is_some() { number / 100.0 } else { number })
 }
 
-/// What stands in the brackets of a function.
+/// The arguments of a function.
 fn argument<'a>(value: &'a str, function: &str) -> Option<&'a str> {
     let (_, rest) = value.split_once(function)?;
     rest.trim_start().strip_prefix('(')?.split(')').next()
 }
 
-fn moves_away(property: &str, value: &str) -> bool {
-    let is_nothing = |value: &str| number(value).is_some_and(|part| part.abs() <= MIN_OPACITY);
-    let is_far = |value: &str| pixels(value.trim()).is_some_and(|left| left <= FAR);
+fn moves_off_screen(property: &str, value: &str) -> bool {
+    let is_zero = |value: &str| number(value).is_some_and(|part| part.abs() <= MIN_OPACITY);
+    let is_off_screen = |value: &str| pixels(value.trim()).is_some_and(|left| left <= OFF_SCREEN);
     if property != "transform" {
-        let test: &dyn Fn(&str) -> bool = if property == "scale" { &is_nothing } else { &is_far };
+        let test: &dyn Fn(&str) -> bool = if property == "scale" { &is_zero } else { &is_off_screen };
         return value.split(' ').any(test);
     }
     let scales = ["scale", "scalex", "scaley", "scale3d"].iter().filter_map(|name| argument(value, name));
     let moves = ["translate", "translatex", "translatey", "translate3d"].iter();
-    scales.flat_map(|values| values.split(',').take(2)).any(is_nothing)
+    scales.flat_map(|values| values.split(',').take(2)).any(is_zero)
         || moves
             .filter_map(|name| argument(value, name))
             .flat_map(|values| values.split(',').take(2))
-            .any(is_far)
+            .any(is_off_screen)
 }
 
-/// Whether nothing is left of a rectangle of the distances to the top, the right, the bottom and the left.
+/// Whether a rectangle is empty, given its top, right, bottom and left edges.
 fn is_empty_rect(values: &str) -> bool {
     let sides = values.split([',', ' ']).filter(|value| !value.is_empty()).take(5).map(pixels);
     match sides.collect::<Option<Vec<f64>>>().as_deref() {
@@ -250,13 +260,13 @@ fn is_empty_path(value: &str) -> bool {
         let sides: Vec<f64> = sides.map(|side| side.unwrap_or_default()).collect();
         let side = |at: usize, or: usize| sides.get(at).or_else(|| sides.get(or)).or_else(|| sides.first());
         let both = |one: Option<&f64>, other: Option<&f64>| one.zip(other).is_some_and(|(a, b)| a + b >= 1.0);
-        // Lengths without a sign of parts are nothing to go by.
+        // Insets in lengths say nothing without the size of the box.
         return values.contains('%') && (both(side(0, 0), side(2, 0)) || both(side(1, 0), side(3, 1)));
     }
     if let Some(values) = argument(value, "circle") {
         return values.split(' ').next().and_then(pixels) == Some(0.0);
     }
-    let is_nothing = |value: &str| pixels(value) == Some(0.0);
+    let is_zero = |value: &str| pixels(value) == Some(0.0);
     argument(value, "polygon")
-        .is_some_and(|values| values.split([',', ' ']).filter(|v| !v.is_empty()).all(is_nothing))
+        .is_some_and(|values| values.split([',', ' ']).filter(|v| !v.is_empty()).all(is_zero))
 }

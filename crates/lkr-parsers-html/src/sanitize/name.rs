@@ -1,32 +1,32 @@
-//! Names of elements, and what they do to the elements around them.
+//! Names of elements, and how they affect the elements around them.
 
-/// How many bytes of a name are told apart: no name that matters is longer.
+/// Names are compared up to this many bytes: no relevant name is longer.
 const NAME_BYTES: usize = 16;
 
 /// The name of an element in lower case, with its traits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct TagName {
     bytes: [u8; NAME_BYTES],
     traits: u32,
 }
 
-/// It ends an open paragraph, and ends of inline elements do not reach beyond it.
+/// It ends an open paragraph, and the end tag of an inline element cannot close anything outside of it.
 pub(super) const BLOCK: u32 = 1;
-/// It is opened again where a block ended before it did.
+/// It is reopened after a block that ends before it.
 pub(super) const FORMATTING: u32 = 1 << 1;
-/// No end of another element inside reaches beyond it.
+/// An end tag inside it cannot close anything outside of it.
 pub(super) const BARRIER: u32 = 1 << 2;
-/// It holds nothing and needs no end.
+/// It has no content and no end tag.
 pub(super) const VOID: u32 = 1 << 3;
-/// There is one of it, whatever a page holds.
-pub(super) const FRAME: u32 = 1 << 4;
-/// Its content is text up to its own end.
+/// A page has exactly one.
+pub(super) const DOCUMENT: u32 = 1 << 4;
+/// Its content is text up to its own end tag.
 pub(super) const RAW: u32 = 1 << 5;
-/// It begins content that is no HTML.
+/// Its content is not HTML.
 pub(super) const FOREIGN: u32 = 1 << 6;
-/// It begins HTML inside what is none.
+/// It contains HTML within content that is not HTML.
 pub(super) const INTEGRATION: u32 = 1 << 7;
-/// Parts of tables, which `</table>` and the like reach through all else.
+/// A part of a table. The end tags of tables close everything inside.
 pub(super) const TABULAR: u32 = 1 << 8;
 pub(super) const TABLE: u32 = 1 << 9;
 const CELL: u32 = 1 << 10;
@@ -40,11 +40,11 @@ const TERMS: u32 = 1 << 17;
 const OPTION: u32 = 1 << 18;
 const SELECT: u32 = 1 << 19;
 
-impl Name {
+impl TagName {
     pub(super) fn new(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES];
-        for (byte, from) in bytes.iter_mut().zip(name.bytes()) {
-            *byte = from.to_ascii_lowercase();
+        for (byte, letter) in bytes.iter_mut().zip(name.bytes()) {
+            *byte = letter.to_ascii_lowercase();
         }
         let mut found = Self { bytes, traits: 0 };
         found.traits = traits(found.as_str());
@@ -61,16 +61,16 @@ impl Name {
         self.traits & traits != 0
     }
 
-    /// The traits of the open elements that give way to this one, and of those that keep it from looking further.
-    pub(super) const fn gives_way(&self) -> Option<(u32, u32)> {
+    /// The traits of the open elements that this one closes, and of those that stop the search for them.
+    pub(super) const fn implied_end(&self) -> Option<(u32, u32)> {
         match self.traits {
-            own if own & ITEM != 0 => Some((ITEM, LIST | BARRIER)),
-            own if own & TERM != 0 => Some((TERM, TERMS | BARRIER)),
-            own if own & OPTION != 0 => Some((OPTION, SELECT | BARRIER)),
-            own if own & CELL != 0 => Some((CELL, ROW | TABLE)),
-            own if own & ROW != 0 => Some((ROW, TABLE)),
-            own if own & ROWS != 0 => Some((ROWS, TABLE)),
-            own if own & BLOCK != 0 => Some((PARAGRAPH, BARRIER)),
+            traits if traits & ITEM != 0 => Some((ITEM, LIST | BARRIER)),
+            traits if traits & TERM != 0 => Some((TERM, TERMS | BARRIER)),
+            traits if traits & OPTION != 0 => Some((OPTION, SELECT | BARRIER)),
+            traits if traits & CELL != 0 => Some((CELL, ROW | TABLE)),
+            traits if traits & ROW != 0 => Some((ROW, TABLE)),
+            traits if traits & ROWS != 0 => Some((ROWS, TABLE)),
+            traits if traits & BLOCK != 0 => Some((PARAGRAPH, BARRIER)),
             _ => None,
         }
     }
@@ -94,7 +94,7 @@ fn traits(name: &str) -> u32 {
         "svg" | "math" => FOREIGN,
         "foreignobject" => INTEGRATION | BARRIER,
         "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => INTEGRATION,
-        "html" | "head" | "body" => FRAME,
+        "html" | "head" | "body" => DOCUMENT,
         _ => traits_of_text(name),
     }
 }

@@ -1,25 +1,25 @@
-//! Where tags, comments and raw text end.
+//! Finds the ends of tags, comments and raw text.
 
-use super::{MAX_ATTRIBUTES, tag::Name};
+use super::{MAX_ATTRIBUTES, name::TagName};
 use crate::{
-    hidden::{Place, look},
-    sheet::Sheet,
+    style_sheet::StyleSheet,
+    visibility::{TextVisibility, visibility_in},
 };
 
 /// A tag in the text: `</name …>` or `<name …>`.
 #[derive(Debug)]
 pub(super) struct Tag {
-    pub(super) name: Name,
+    pub(super) name: TagName,
     pub(super) is_end: bool,
-    pub(super) closes_itself: bool,
-    /// The byte after it.
+    pub(super) is_self_closing: bool,
+    /// The offset of the byte after the tag.
     pub(super) end: usize,
-    /// Where the attributes that are too many begin.
-    pub(super) too_many: Option<usize>,
+    /// The offset of the first attribute beyond the limit.
+    pub(super) excess_attributes: Option<usize>,
 }
 
-/// The length of the comment that a text begins with.
-pub(super) fn comment(text: &str) -> usize {
+/// The length of the comment at the start of a text.
+pub(super) fn comment_end(text: &str) -> usize {
     if text.starts_with("<!-->") {
         return 5;
     }
@@ -38,19 +38,20 @@ pub(super) fn comment(text: &str) -> usize {
     text.len()
 }
 
-/// Whether a start tag in the text says that what it holds is not shown.
-pub(super) fn hides(html: &str, start: usize, tag: &Tag) -> bool {
-    let found = attributes_of(html.get(start..tag.end).unwrap_or_default());
+/// Whether the attributes of a start tag hide its content.
+pub(super) fn hides_content(html: &str, start: usize, tag: &Tag) -> bool {
+    let found = attributes(html.get(start..tag.end).unwrap_or_default());
     let value = |name: &str| {
         let attribute = found.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         attribute.map(|(_, value)| *value)
     };
-    let sheet = Sheet::default().lenient();
-    look(tag.name.as_str(), value, &sheet, &Place::default()).is_none_or(|place| !place.shows())
+    let style_sheet = StyleSheet::default().without_rules();
+    visibility_in(tag.name.as_str(), value, &style_sheet, &TextVisibility::default())
+        .is_none_or(|visibility| !visibility.is_visible())
 }
 
 /// The names and values of a start tag's attributes.
-pub(super) fn attributes_of(tag: &str) -> Vec<(&str, &str)> {
+pub(super) fn attributes(tag: &str) -> Vec<(&str, &str)> {
     let bytes = tag.as_bytes();
     let mut found = Vec::new();
     let mut at =
@@ -60,19 +61,19 @@ pub(super) fn attributes_of(tag: &str) -> Vec<(&str, &str)> {
             at += 1;
             continue;
         }
-        let Some(end) = attribute(bytes, at) else {
+        let Some(end) = attribute_end(bytes, at) else {
             break;
         };
-        let whole = tag.get(at..end).unwrap_or_default();
-        let (name, value) = whole.split_once('=').unwrap_or((whole, ""));
+        let attribute = tag.get(at..end).unwrap_or_default();
+        let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
         found.push((name.trim_ascii(), value.trim_ascii().trim_matches(['"', '\''])));
         at = end;
     }
     found
 }
 
-/// The byte after the text that a raw element holds: its end tag stays where it is.
-pub(super) fn raw_end(html: &str, tag: &Tag) -> usize {
+/// The offset of the end tag of a raw element, or the end of the page.
+pub(super) fn raw_text_end(html: &str, tag: &Tag) -> usize {
     let name = tag.name;
     if name.as_str() == "plaintext" {
         return html.len();
@@ -90,56 +91,56 @@ pub(super) fn raw_end(html: &str, tag: &Tag) -> usize {
     html.len()
 }
 
-pub(super) fn begins_tag(text: &[u8]) -> bool {
+pub(super) fn starts_tag(text: &[u8]) -> bool {
     match text {
         [b'<', b'/', first, ..] | [b'<', first, ..] => first.is_ascii_alphabetic(),
         _ => false,
     }
 }
 
-/// Reads the tag that begins at `start`; none where it has no end.
-pub(super) fn read_tag(html: &str, start: usize) -> Option<Tag> {
+/// Parses the tag that begins at `start`; `None` if it has no end.
+pub(super) fn parse_tag(html: &str, start: usize) -> Option<Tag> {
     let bytes = html.as_bytes();
     let is_end = bytes.get(start + 1) == Some(&b'/');
-    let from = start + 1 + usize::from(is_end);
+    let name_start = start + 1 + usize::from(is_end);
     let is_over = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-    let length = bytes.get(from..)?.iter().position(is_over)?;
-    let name = Name::new(html.get(from..from + length)?);
-    let (end, too_many) = attributes(bytes, from + length)?;
-    let closes_itself = end.checked_sub(2).and_then(|at| bytes.get(at)) == Some(&b'/');
-    Some(Tag { name, is_end, closes_itself, end, too_many })
+    let length = bytes.get(name_start..)?.iter().position(is_over)?;
+    let name = TagName::new(html.get(name_start..name_start + length)?);
+    let (end, excess_attributes) = attributes_end(bytes, name_start + length)?;
+    let is_self_closing = end.checked_sub(2).and_then(|at| bytes.get(at)) == Some(&b'/');
+    Some(Tag { name, is_end, is_self_closing, end, excess_attributes })
 }
 
-/// The byte after the tag whose attributes begin at `at`, and where those begin that are too many.
-fn attributes(bytes: &[u8], mut at: usize) -> Option<(usize, Option<usize>)> {
-    let (mut count, mut too_many) = (0_usize, None);
+/// The offset after a tag whose attributes begin at `at`, and the offset of the first attribute beyond the limit.
+fn attributes_end(bytes: &[u8], mut at: usize) -> Option<(usize, Option<usize>)> {
+    let (mut count, mut excess_attributes) = (0_usize, None);
     loop {
         match bytes.get(at)? {
-            b'>' => return Some((at + 1, too_many)),
+            b'>' => return Some((at + 1, excess_attributes)),
             byte if byte.is_ascii_whitespace() || *byte == b'/' => at += 1,
             _ => {
                 count += 1;
-                if count > MAX_ATTRIBUTES && too_many.is_none() {
-                    too_many = Some(at);
+                if count > MAX_ATTRIBUTES && excess_attributes.is_none() {
+                    excess_attributes = Some(at);
                 }
-                at = attribute(bytes, at)?;
+                at = attribute_end(bytes, at)?;
             }
         }
     }
 }
 
-/// The byte after the attribute that begins at `at`.
-fn attribute(bytes: &[u8], at: usize) -> Option<usize> {
+/// The offset after the attribute that begins at `at`.
+fn attribute_end(bytes: &[u8], at: usize) -> Option<usize> {
     // A name may begin with `=`.
     let mut end = at + 1;
     while !matches!(bytes.get(end)?, b'=' | b'>' | b'/') && !bytes.get(end)?.is_ascii_whitespace() {
         end += 1;
     }
-    let after_name = end + blanks(bytes, end);
+    let after_name = end + whitespace_len(bytes, end);
     if bytes.get(after_name) != Some(&b'=') {
         return Some(end);
     }
-    let value = after_name + 1 + blanks(bytes, after_name + 1);
+    let value = after_name + 1 + whitespace_len(bytes, after_name + 1);
     match bytes.get(value)? {
         quote @ (b'"' | b'\'') => {
             let length = bytes.get(value + 1..)?.iter().position(|byte| byte == quote)?;
@@ -152,7 +153,7 @@ fn attribute(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn blanks(bytes: &[u8], at: usize) -> usize {
+fn whitespace_len(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
