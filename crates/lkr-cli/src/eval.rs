@@ -1,4 +1,5 @@
-//! `lkr eval`: the queries of a collection, asked and judged: of a knowledge base in this process, or of a server.
+//! `lkr eval`: runs the queries of a collection against a knowledge base in this process or a server, and measures the
+//! results.
 
 mod citations;
 mod judge;
@@ -10,7 +11,7 @@ mod server_search;
 mod systems;
 
 pub(crate) use judge::Target;
-pub(crate) use per_query::{Judged, read as read_per_query};
+pub(crate) use per_query::{JudgedQuery, read as read_per_query};
 
 use std::{
     fmt, fs,
@@ -31,82 +32,82 @@ use crate::{
     stats::Latency,
 };
 use citations::Citations;
-use server_report::{QueryFigures, Report};
-use server_search::Search;
+use server_report::{QueryMeasures, ServerReport};
+use server_search::ServerSearch;
 
-/// What `lkr eval` is told.
+/// The arguments of `lkr eval`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     login: Login,
-    /// The folder of the collection: queries.jsonl and qrels.tsv (or qrels_docs.tsv), and its documents.
+    /// Evaluate the collection in this folder: queries.jsonl, qrels.tsv or qrels_docs.tsv, and documents.
     dir: PathBuf,
-    /// Of a server: which layers take part.
+    /// Choose the layers that a server searches.
     #[arg(long, value_enum, default_value_t, requires = "server")]
-    mode: Mode,
-    /// Of a server: how the evidence is fused.
+    mode: ModeArg,
+    /// Choose how a server fuses the legs.
     #[arg(long, value_enum, default_value_t, requires = "server")]
-    fusion: Fusion,
-    /// Of a server: send the collection's documents first. They are added to what is there.
+    fusion: FusionArg,
+    /// Send the collection's documents to the server first.
     #[arg(long, requires = "server")]
     ingest: bool,
-    /// Other queries of the collection: those of queries_NAME.jsonl and qrels_NAME.tsv.
+    /// Use the queries of queries_NAME.jsonl and qrels_NAME.tsv.
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
-    /// Write the figures to this file as JSON, of a server those of every query too; - is the standard output.
+    /// Write the figures to this file as JSON, or to the standard output for `-`. With --server, they include those of
+    /// each query.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// In this process: where the knowledge base lies. What is there already is not brought in again. A folder that
-    /// goes afterwards unless one is given.
+    /// Keep the local knowledge base in this folder and reuse its documents. Without it, a temporary folder is used.
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
     data_dir: Option<PathBuf>,
-    /// In this process: the folder of the embedding model; without one, by words alone.
+    /// Use the embedding model in this folder for the local knowledge base. Without it, searches use words alone.
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
     model: Option<PathBuf>,
-    /// In this process: ask the dense legs of layered searches a second time.
+    /// Query the dense legs of local layered searches a second time.
     #[arg(long, conflicts_with = "server")]
     second_round: bool,
-    /// In this process: write what was found for every query to this file, for `lkr compare`.
+    /// Write the local results of each query to this file, for `lkr compare`.
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     per_query: Option<PathBuf>,
 }
 
-/// Which layers take part in a search.
+/// The layers that are searched.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Mode {
-    /// All four.
+pub(crate) enum ModeArg {
+    /// Search all four layers.
     #[default]
     Layered,
-    /// Chunks alone.
+    /// Search chunks alone.
     Flat,
 }
 
-/// How the legs of a search are fused.
+/// The fusion of the legs.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Fusion {
-    /// Reciprocal-rank fusion over graded ranks.
+pub(crate) enum FusionArg {
+    /// Use reciprocal-rank fusion over graded ranks.
     #[default]
     Graded,
-    /// Plain reciprocal-rank fusion.
+    /// Use plain reciprocal-rank fusion.
     Rrf,
 }
 
-/// Runs the evaluation and prints the figures. Fails where a citation does not hold.
+/// Runs the evaluation and prints the figures. Fails if a citation does not match its document.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if !args.login.names_server() {
         return local::run(args);
     }
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
     let name = name_of(&args.dir)?;
-    let ingested = args.ingest.then(|| bring_in(args)).transpose()?;
-    let search = Search::new(args.login.anonymous(), args.mode, args.fusion);
+    let ingested = args.ingest.then(|| ingest_collection(args)).transpose()?;
+    let search = ServerSearch::new(args.login.anonymous(), args.mode, args.fusion);
     let report = evaluate(&search, &name, &gold, ingested)?;
-    show(&report, args.json.as_deref())?;
-    Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print_report(&report, args.json.as_deref())?;
+    Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a report, and writes it as JSON where that is wanted; to the standard output in its place.
-fn show(report: &(impl fmt::Display + Serialize), json: Option<&Path>) -> Result<()> {
+/// Prints a report. If a JSON file is given, writes it there too; for `-`, prints JSON instead.
+fn print_report(report: &(impl fmt::Display + Serialize), json: Option<&Path>) -> Result<()> {
     match json {
         Some(file) if file.as_os_str() == "-" => {
             return Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(report)?)?);
@@ -120,11 +121,16 @@ fn show(report: &(impl fmt::Display + Serialize), json: Option<&Path>) -> Result
     Ok(write!(std::io::stdout(), "{report}")?)
 }
 
-fn bring_in(args: &Args) -> Result<ingest::Report> {
+fn ingest_collection(args: &Args) -> Result<ingest::Report> {
     ingest(&args.login.log_in()?, collection(&args.dir)?)
 }
 
-fn evaluate(search: &Search, name: &str, gold: &Gold, ingested: Option<ingest::Report>) -> Result<Report> {
+fn evaluate(
+    search: &ServerSearch,
+    name: &str,
+    gold: &Gold,
+    ingested: Option<ingest::Report>,
+) -> Result<ServerReport> {
     let mut citations = Citations::from_server(search.client());
     let (mut judged, mut latencies) = (Vec::new(), Vec::new());
     for query in &gold.queries {
@@ -133,15 +139,15 @@ fn evaluate(search: &Search, name: &str, gold: &Gold, ingested: Option<ingest::R
         for result in documents.results.iter().chain(&chunks.results) {
             citations.check(&result.into())?;
         }
-        latencies.extend(chunks.fresh());
+        latencies.extend(chunks.uncached_latency());
         judged.push(judge(name, query, &documents));
     }
-    Ok(Report::new(name, ingested, judged, Latency::of(latencies), citations.finish()))
+    Ok(ServerReport::new(name, ingested, judged, Latency::of(latencies), citations.finish()))
 }
 
-fn judge(name: &str, query: &Query, found: &server_search::Found) -> QueryFigures {
+fn judge(name: &str, query: &Query, found: &server_search::ServerResponse) -> QueryMeasures {
     let prefix = format!("{name}:");
     let sources = found.results.iter().filter_map(|result| result.source.strip_prefix(prefix.as_str()));
     let ranking = distinct(sources.map(str::to_owned));
-    QueryFigures { id: query.id.clone(), measures: Measures::of(&ranking, &query.documents) }
+    QueryMeasures { id: query.id.clone(), measures: Measures::of(&ranking, &query.documents) }
 }

@@ -403,7 +403,7 @@ async fn record_under_a_damaged_key_is_reported_and_left_unchanged() {
     for repair in [false, true] {
         let checked = closed.examine(repair).await;
         let [finding] = &*checked.report.findings else { panic!("{:?}", checked.report.findings) };
-        assert!(finding.what.contains("the key of its record may be damaged"), "{}", finding.what);
+        assert!(finding.what.contains("the key of the record may be damaged"), "{}", finding.what);
         assert!(finding.what.contains(&first.doc_id.to_string()), "{}", finding.what);
         assert!(finding.is_unrepaired() && checked.aside.is_none());
     }
