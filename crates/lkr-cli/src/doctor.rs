@@ -13,7 +13,7 @@ use lkr::{
     doctor::{DoctorReport, Options, ReadRecord, examine},
 };
 
-use crate::folders::FolderArgs;
+use crate::{error_line::error_line, folders::FolderArgs};
 
 /// The exit status if problems remain.
 const PROBLEMS_REMAIN: u8 = 1;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     match check(args) {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(stderr(), "lkr: {}", crate::line(&error));
+            let _ = writeln!(stderr(), "lkr: {}", error_line(&error));
             ExitCode::from(NOT_CHECKED)
         }
     }

@@ -37,7 +37,7 @@ fn summary(examined: &DoctorReport) -> String {
     };
     summary += &match (report.findings.len(), unrepaired) {
         (0, _) => "; nothing is wrong".to_owned(),
-        (all, 0) => format!("; {all} found, all repaired"),
+        (all, 0) => format!("; {all} found, all repaired or queued"),
         (all, unrepaired) => format!("; {all} found, {unrepaired} not repaired"),
     };
     let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));

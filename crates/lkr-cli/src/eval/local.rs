@@ -8,12 +8,12 @@ use lkr_eval::{Comparison, Measures};
 use crate::{
     collection::{Gold, Query, collection, name_of},
     eval::{
-        Args,
+        args::Args,
         citations::Citations,
         judge::{Judge, Target},
         local_report::{LayerRecall, LocalReport, MeasuresRow, Significance, SystemLatency},
+        output::print_report,
         per_query::{self, JudgedQuery},
-        print_report,
         systems::{FLAT, FLAT_RRF, LAYERED, LAYERED_RRF, System, SystemResults, systems},
     },
     import::import_collection,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    eval::{FusionArg, ModeArg},
+    eval::args::{FusionArg, ModeArg},
     http::Client,
 };
 
