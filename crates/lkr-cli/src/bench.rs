@@ -1,4 +1,4 @@
-//! `lkr bench`: how much the service adds to what it stands on.
+//! `lkr bench`: measures what the service costs beyond its engines.
 
 mod copies;
 mod dedup;
@@ -22,7 +22,7 @@ use crate::{
 };
 use report::SpeedReport;
 
-/// What `lkr bench` is told.
+/// The arguments of `lkr bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -31,35 +31,34 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Bench {
-    /// Ingestion against the embedding engine alone, search against its legs alone, in this process.
-    Speed(Speed),
-    /// Layered searches against flat ones, with and without a second round, as the knowledge base grows, in this
-    /// process.
+    /// Compare ingestion with the embedding engine alone, and searches with their legs alone, in this process.
+    Speed(SpeedArgs),
+    /// Compare layered searches with flat ones as the knowledge base grows, in this process.
     Layers(layers::Args),
-    /// Searches before and while every document is embedded anew, in this process.
+    /// Compare searches during re-embedding with searches before it, in this process.
     Reembed(reembed::Args),
-    /// Looking for near texts among many, against bringing one in, in this process.
+    /// Compare the lookup of near duplicates with ingestion, in this process.
     Dedup(dedup::Args),
-    /// Searches with and without logins beside them, of a running server.
+    /// Compare searches of a running server with and without concurrent logins.
     Logins(logins::Args),
 }
 
 #[derive(Debug, clap::Args)]
-struct Speed {
-    /// Where to make the knowledge base: an empty folder, or none yet.
+struct SpeedArgs {
+    /// Create the knowledge base in this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// The folder of the embedding model.
+    /// Use the embedding model in this folder.
     #[arg(long, value_name = "FOLDER")]
     model: PathBuf,
-    /// The folder of the collection.
+    /// Use the collection in this folder.
     dir: PathBuf,
-    /// Take the first documents only, as many as this.
+    /// Use the first N documents only.
     #[arg(long, value_name = "N")]
     documents: Option<usize>,
 }
 
-/// Runs a bench and prints its figures.
+/// Runs a benchmark and prints its report.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let runtime = || tokio::runtime::Runtime::new().context("start the runtime");
     let report = match &args.bench {
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn measure(speed: &Speed) -> Result<SpeedReport> {
+async fn measure(speed: &SpeedArgs) -> Result<SpeedReport> {
     let mut inputs = collection(&speed.dir)?;
     inputs.truncate(speed.documents.unwrap_or(usize::MAX));
     let gold = Gold::read(&speed.dir, None)?;

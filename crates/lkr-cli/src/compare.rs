@@ -1,4 +1,4 @@
-//! `lkr compare`: two evaluations, query by query.
+//! `lkr compare`: compares two evaluations query by query.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,25 +12,25 @@ use anyhow::{Result, bail};
 use lkr_eval::Comparison;
 
 use crate::{
-    eval::{Judged, Target, read_per_query},
+    eval::{JudgedQuery, Target, read_per_query},
     stats::mean,
 };
 
-/// What `lkr compare` is told.
+/// The arguments of `lkr compare`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What `lkr eval --per-query` wrote first.
+    /// The earlier file of `lkr eval --per-query`.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// What it wrote later.
+    /// The later file of `lkr eval --per-query`.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// How many of the queries that changed most are shown of each system and target.
+    /// Show this many of the most changed queries of each system and target.
     #[arg(long, value_name = "N", default_value_t = 5)]
     show: usize,
 }
 
-/// Compares and prints.
+/// Compares two files and prints the differences.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (before, after) = (read_per_query(&args.before)?, read_per_query(&args.after)?);
     let Some(text) = compare(&before, &after, args.show) else {
@@ -40,11 +40,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The differences in nDCG@10 by target and system; `None` where nothing is in both.
-fn compare(before: &[Judged], after: &[Judged], show: usize) -> Option<String> {
-    let key = |judged: &Judged| (judged.target, judged.system.clone(), judged.query.clone());
-    let earlier: HashMap<_, &Judged> = before.iter().map(|judged| (key(judged), judged)).collect();
-    let mut groups: BTreeMap<(Target, &str), Vec<(&Judged, &Judged)>> = BTreeMap::new();
+/// The differences in nDCG@10 by target and system; `None` if the files have no query in common.
+fn compare(before: &[JudgedQuery], after: &[JudgedQuery], show: usize) -> Option<String> {
+    let key = |judged: &JudgedQuery| (judged.target, judged.system.clone(), judged.query.clone());
+    let earlier: HashMap<_, &JudgedQuery> = before.iter().map(|judged| (key(judged), judged)).collect();
+    let mut groups: BTreeMap<(Target, &str), Vec<(&JudgedQuery, &JudgedQuery)>> = BTreeMap::new();
     for later in after {
         if let Some(&earlier) = earlier.get(&key(later)) {
             groups.entry((later.target, &later.system)).or_default().push((earlier, later));
@@ -52,7 +52,7 @@ fn compare(before: &[Judged], after: &[Judged], show: usize) -> Option<String> {
     }
     let mut text = String::new();
     for ((target, system), pairs) in &mut groups {
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write_group(&mut text, *target, system, pairs, show);
     }
     (!groups.is_empty()).then_some(text)
@@ -62,17 +62,18 @@ fn write_group(
     text: &mut String,
     target: Target,
     system: &str,
-    pairs: &mut [(&Judged, &Judged)],
+    pairs: &mut [(&JudgedQuery, &JudgedQuery)],
     show: usize,
 ) -> std::fmt::Result {
-    let of = |judged: &Judged| judged.measures.ndcg_at_10;
-    let change = |&(before, after): &(&Judged, &Judged)| of(after) - of(before);
+    let of = |judged: &JudgedQuery| judged.measures.ndcg_at_10;
+    let change = |&(before, after): &(&JudgedQuery, &JudgedQuery)| of(after) - of(before);
     let figures: Vec<(f64, f64)> = pairs.iter().map(|(before, after)| (of(after), of(before))).collect();
     let Comparison { queries, difference, standard_error, p, better, worse } = Comparison::of(&figures);
-    let (then, now) = (mean(pairs.iter().map(|pair| of(pair.0))), mean(pairs.iter().map(|pair| of(pair.1))));
+    let (mean_before, mean_after) =
+        (mean(pairs.iter().map(|pair| of(pair.0))), mean(pairs.iter().map(|pair| of(pair.1))));
     writeln!(
         text,
-        "{}, {system}, {queries} queries: nDCG@10 {then:.4} to {now:.4}, {difference:+.4} \
+        "{}, {system}, {queries} queries: nDCG@10 {mean_before:.4} to {mean_after:.4}, {difference:+.4} \
          (s.e. {standard_error:.4}), p = {p:.5}, {better} better, {worse} worse",
         target.name()
     )?;
@@ -91,9 +92,9 @@ mod tests {
 
     use super::*;
 
-    fn judged(query: &str, system: &str, ndcg_at_10: f64) -> Judged {
+    fn judged(query: &str, system: &str, ndcg_at_10: f64) -> JudgedQuery {
         let measures = Measures { ndcg_at_10, ..Measures::default() };
-        Judged {
+        JudgedQuery {
             query: query.to_owned(),
             system: system.to_owned(),
             target: Target::Documents,
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_compared_with_themselves() {
+    fn queries_are_compared_by_id_system_and_target() {
         let before = [judged("a", "flat", 0.5), judged("b", "flat", 1.0), judged("gone", "flat", 1.0)];
         let after = [judged("b", "flat", 0.25), judged("a", "flat", 0.75), judged("a", "new", 1.0)];
         let text = compare(&before, &after, 1).unwrap();

@@ -1,4 +1,4 @@
-//! `lkr doctor`: whether everything that is stored is whole and belongs together.
+//! `lkr doctor`: checks that everything that is stored is undamaged and consistent.
 
 mod print;
 
@@ -13,18 +13,20 @@ use lkr::{
     doctor::{DoctorReport, Options, ReadRecord, examine},
 };
 
-use crate::folders::FolderArgs;
+use crate::{error_line::error_line, folders::FolderArgs};
 
-/// Nothing is wrong, or all of it is mended; something is; it could not be looked at.
-const FOUND: u8 = 1;
+/// The exit status if problems remain.
+const PROBLEMS_REMAIN: u8 = 1;
+
+/// The exit status if the check was not possible.
 const NOT_CHECKED: u8 = 2;
 
-/// What `lkr doctor` is told.
+/// The arguments of `lkr doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     folders: FolderArgs,
-    /// Mend what is wrong. Nothing is changed otherwise.
+    /// Repair what can be repaired. Without this flag nothing is changed.
     #[arg(long)]
     repair: bool,
     /// Print one JSON object instead of lines.
@@ -32,13 +34,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Looks, prints what is wrong, and answers 0 where nothing is left to be done, 1 where something is, 2 where it could
-/// not be looked at.
+/// Checks a knowledge base and prints the findings. The exit status is 0 if no problem remains, 1 if some do, and 2 if
+/// the check was not possible.
 pub(crate) fn run(args: &Args) -> ExitCode {
     match check(args) {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(stderr(), "lkr: {}", crate::line(&error));
+            let _ = writeln!(stderr(), "lkr: {}", error_line(&error));
             ExitCode::from(NOT_CHECKED)
         }
     }
@@ -59,7 +61,7 @@ fn check(args: &Args) -> Result<ExitCode> {
 }
 
 fn code(examined: &DoctorReport) -> ExitCode {
-    let is_left =
+    let problems_remain =
         examined.is_partial || examined.report.findings.iter().any(lkr::doctor::Finding::is_unrepaired);
-    if is_left { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    if problems_remain { ExitCode::from(PROBLEMS_REMAIN) } else { ExitCode::SUCCESS }
 }

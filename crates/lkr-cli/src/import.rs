@@ -1,4 +1,4 @@
-//! Bringing a collection into a knowledge base in this process.
+//! Ingests a collection into a knowledge base in this process.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -7,33 +7,33 @@ use lkr::{Dedup, KnowledgeBase, ListFilter, NewDocument, Submission, Task, TaskI
 
 use crate::collection::Input;
 
-/// How many documents are listed at a time.
+/// Documents per page of a listing.
 const PAGE: usize = 1000;
 
-/// How often a task is looked at.
+/// The pause between polls of a task.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Brings in what is not there yet, equal texts included, and answers how many that were. Refused where the knowledge
-/// base holds anything else.
+/// Ingests the documents that are not stored yet, including duplicates, and returns their number. Fails if the
+/// knowledge base contains other documents.
 pub(crate) async fn import_collection(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
-    let there = sources(kb).await?;
+    let stored = sources(kb).await?;
     let wanted: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
-    if let Some(other) = there.iter().find(|source| !wanted.contains(source.as_str())) {
-        bail!("the knowledge base holds {other}, which is not of this collection");
+    if let Some(other) = stored.iter().find(|source| !wanted.contains(source.as_str())) {
+        bail!("the knowledge base contains {other}, which is not in this collection");
     }
-    bring_in(kb, inputs, &there).await
+    ingest_missing(kb, inputs, &stored).await
 }
 
-/// The same, whatever else is there.
+/// Ingests the documents that are not stored yet, whatever else the knowledge base contains.
 pub(crate) async fn import_missing(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
-    let there = sources(kb).await?;
-    bring_in(kb, inputs, &there).await
+    let stored = sources(kb).await?;
+    ingest_missing(kb, inputs, &stored).await
 }
 
-async fn bring_in(kb: &KnowledgeBase, inputs: Vec<Input>, there: &HashSet<String>) -> Result<usize> {
+async fn ingest_missing(kb: &KnowledgeBase, inputs: Vec<Input>, stored: &HashSet<String>) -> Result<usize> {
     let mut tasks = Vec::new();
     for Input { title, source, text } in inputs {
-        if there.contains(&source) {
+        if stored.contains(&source) {
             continue;
         }
         let document = NewDocument { title, source, text, ..NewDocument::default() };
@@ -41,12 +41,12 @@ async fn bring_in(kb: &KnowledgeBase, inputs: Vec<Input>, there: &HashSet<String
         tasks.push(kb.submit(document, submission).await?);
     }
     for task in &tasks {
-        end_of(kb, task).await?;
+        wait_for(kb, task).await?;
     }
     Ok(tasks.len())
 }
 
-/// The sources of all documents, those included that an earlier run was cut off at: they are waited for.
+/// The sources of all documents. Waits first for the documents that an interrupted run left unfinished.
 async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
     while is_busy(kb).await? {
         tokio::time::sleep(POLL).await;
@@ -72,13 +72,13 @@ async fn is_busy(kb: &KnowledgeBase) -> Result<bool> {
     Ok(false)
 }
 
-async fn end_of(kb: &KnowledgeBase, task: &Task) -> Result<()> {
+async fn wait_for(kb: &KnowledgeBase, task: &Task) -> Result<()> {
     let task_id: TaskId = task.task_id;
     loop {
         match kb.task(task_id).await? {
             Some(task) if !task.status.has_ended() => tokio::time::sleep(POLL).await,
             Some(Task { error: Some(error), .. }) => {
-                bail!("bring in {}: {}", task.input.source, error.message)
+                bail!("ingest {}: {}", task.input.source, error.message)
             }
             _ => return Ok(()),
         }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_an_earlier_run_was_cut_off_at_is_not_brought_in_twice() {
+    async fn documents_of_an_interrupted_run_are_not_ingested_twice() {
         let kb = KnowledgeBase::builder().build().await.unwrap();
         let input = |n: usize| Input {
             title: String::new(),

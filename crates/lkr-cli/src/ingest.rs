@@ -1,4 +1,4 @@
-//! `lkr ingest`: documents in, and waited for.
+//! `lkr ingest`: sends documents and waits until they are searchable.
 
 mod report;
 mod submit;
@@ -20,17 +20,17 @@ use crate::{
     http::{Client, Login},
 };
 
-/// What `lkr ingest` is told.
+/// The arguments of `lkr ingest`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     login: Login,
-    /// Folders with docs.jsonl or corpus.jsonl, folders of .txt and .md files, or such files.
+    /// Ingest folders with docs.jsonl or corpus.jsonl, folders of .txt and .md files, or single such files.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
 
-/// Sends the documents and prints what came of them. Fails where a task did.
+/// Sends the documents and prints a report. Fails if a task failed.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut inputs = Vec::new();
     for path in &args.paths {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Sends documents and waits for all of them.
+/// Sends documents and waits until all tasks have ended.
 pub(crate) fn ingest(client: &Client, inputs: Vec<Input>) -> Result<Report> {
     let started = Instant::now();
     let tasks = submit::all(client, inputs)?;

@@ -5,6 +5,7 @@ mod bench;
 mod collection;
 mod compare;
 mod doctor;
+mod error_line;
 mod eval;
 mod folders;
 mod http;
@@ -17,6 +18,8 @@ mod stats;
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+
+use error_line::error_line;
 
 /// Work with an lkr knowledge base or server.
 #[derive(Debug, Parser)]
@@ -81,7 +84,7 @@ pub fn main(serve: impl FnOnce(Vec<OsString>) -> ExitCode) -> ExitCode {
         Command::Doctor(args) => return doctor::run(&args),
     };
     outcome.unwrap_or_else(|error| {
-        let _ = writeln!(std::io::stderr(), "lkr: {}", line(&error));
+        let _ = writeln!(std::io::stderr(), "lkr: {}", error_line(&error));
         ExitCode::FAILURE
     })
 }
@@ -90,26 +93,9 @@ fn server_arguments(start: &[&str], flags: Vec<OsString>) -> Vec<OsString> {
     start.iter().map(OsString::from).chain(flags).collect()
 }
 
-/// An error and its causes in one line. A cause that a message already contains is not repeated.
-fn line(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
-        "" => cause,
-        message if message.contains(&cause) => line,
-        _ => format!("{line}: {cause}"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use anyhow::anyhow;
-
     use super::*;
-
-    #[test]
-    fn error_line_contains_each_cause_once() {
-        let error = anyhow!("no such file").context("open a: no such file").context("read collection");
-        assert_eq!(line(&error), "read collection: open a: no such file");
-    }
 
     #[test]
     fn serve_passes_flags_and_help_to_the_server() {

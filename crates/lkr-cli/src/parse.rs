@@ -1,4 +1,4 @@
-//! `lkr parse`: the text of files, read as the server reads them.
+//! `lkr parse`: extracts the text of files as the server does.
 
 mod output;
 mod parsed_file;
@@ -20,70 +20,70 @@ use lkr::files::{FilePlugins, FileReader, FileTools};
 use output::Output;
 use sources::sources;
 
-/// The argument that makes a process of this program a worker which reads one file.
+/// The argument that makes this program a worker process, which reads one file.
 pub(crate) const PARSE_WORKER: &str = "parse-worker";
 
-/// The variable that names the library of PDFium.
+/// The variable with the path of the PDFium library.
 const PDFIUM: &str = "LKR_PDFIUM_LIBRARY";
 
-/// What `lkr parse` is told.
+/// The arguments of `lkr parse`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files, and folders whose files of known kinds are read, at any depth.
+    /// Read these files, and the files of known formats in these folders, at any depth.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     output: Output,
-    /// End with success even where a file was refused.
+    /// Exit with success even if a file was refused.
     #[arg(long)]
     keep_going: bool,
     #[command(flatten)]
-    choice: Choice,
-    /// How many files are read at once; no more than there are processors.
+    plugin_args: PluginArgs,
+    /// Read this many files at once. [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
 }
 
-/// Which plugins read.
+/// The parsing plugins.
 #[derive(Debug, clap::Args)]
-struct Choice {
-    /// The plugin for PDF files: pdf_oxide, lopdf or pdfium.
+struct PluginArgs {
+    /// Read PDF files with this plugin: pdf_oxide, lopdf or pdfium.
     #[arg(long, value_name = "PLUGIN")]
     pdf: Option<String>,
-    /// The plugin for DOCX files: zip_xml or office_oxide.
+    /// Read DOCX files with this plugin: zip_xml or office_oxide.
     #[arg(long, value_name = "PLUGIN")]
     docx: Option<String>,
-    /// The plugin for HTML files: article or html2text.
+    /// Read HTML files with this plugin: article or html2text.
     #[arg(long, value_name = "PLUGIN")]
     html: Option<String>,
-    /// The plugin for text in pictures: none or tesseract.
+    /// Read text in pictures with this plugin: none or tesseract.
     #[arg(long, value_name = "PLUGIN")]
     ocr: Option<String>,
-    /// The languages of text in pictures, as codes of ISO 639-1.
+    /// Read text in pictures in these languages (ISO 639-1 codes).
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',')]
     languages: Option<Vec<String>>,
-    /// The library PDFium; else the one that LKR_PDFIUM_LIBRARY names.
+    /// Use this PDFium library instead of LKR_PDFIUM_LIBRARY.
     #[arg(long, value_name = "LIBRARY")]
     pdfium: Option<PathBuf>,
 }
 
-/// Reads the files and prints or writes their text. Fails where one was refused.
+/// Reads the files and prints or writes their text. Fails if a file was refused.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let outcome = runtime.block_on(parse(args));
-    // A file that nobody waits for any more holds up nothing.
+    // Shutdown does not wait for files whose result is no longer needed.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
 
 async fn parse(args: &Args) -> Result<ExitCode> {
     let started = Instant::now();
-    let tools = args.choice.tools();
-    let plugins = args.choice.plugins(&tools)?;
+    let tools = args.plugin_args.tools();
+    let plugins = args.plugin_args.plugins(&tools)?;
     let sources = sources(&args.paths)?;
     args.output.prepare(&sources)?;
-    let spool = tempfile::tempdir().context("make a folder")?;
-    let program = env::current_exe().context("find the program's own file")?;
+    let spool = tempfile::tempdir().context("create a temporary folder")?;
+    let program = env::current_exe().context("find this program's executable")?;
     let reader = FileReader::in_workers(program, vec![PARSE_WORKER.into()], spool.path().to_owned(), tools)?;
     let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let jobs = args.jobs.map_or(processors, usize::from);
@@ -99,7 +99,7 @@ struct Counts {
     refused: usize,
 }
 
-/// Reads so many files at once, and writes what is in them in their order.
+/// Reads `jobs` files at once, and writes their texts in order.
 async fn read_all(
     reader: &FileReader,
     plugins: &FilePlugins,
@@ -108,17 +108,17 @@ async fn read_all(
     output: &Output,
 ) -> Result<Counts> {
     let several = sources.len() > 1;
-    let readings = sources.into_iter().map(|source| async move {
-        let answer = read::read(reader, plugins, &source).await;
-        (source, answer)
+    let reads = sources.into_iter().map(|source| async move {
+        let parsed = read::read(reader, plugins, &source).await;
+        (source, parsed)
     });
-    let mut answers = stream::iter(readings).buffered(jobs);
+    let mut parsed_files = stream::iter(reads).buffered(jobs);
     let mut counts = Counts::default();
-    while let Some((source, answer)) = answers.next().await {
-        match answer {
-            Ok(answer) => {
+    while let Some((source, parsed)) = parsed_files.next().await {
+        match parsed {
+            Ok(parsed) => {
                 counts.read += 1;
-                output.write(answer, several)?;
+                output.write(parsed, several)?;
             }
             Err(reason) => {
                 counts.refused += 1;
@@ -129,8 +129,8 @@ async fn read_all(
     Ok(counts)
 }
 
-impl Choice {
-    /// What of the things that plugins stand on is here.
+impl PluginArgs {
+    /// Finds the external tools that plugins need.
     fn tools(&self) -> FileTools {
         let named = env::var_os(PDFIUM).filter(|name| !name.is_empty()).map(PathBuf::from);
         let program = format!("tesseract{}", env::consts::EXE_SUFFIX);
@@ -140,28 +140,28 @@ impl Choice {
         FileTools { pdfium: self.pdfium.clone().or(named), tesseract }
     }
 
-    /// The plugins, all of which are here.
+    /// The chosen plugins. Fails if one is not available.
     fn plugins(&self, tools: &FileTools) -> Result<FilePlugins> {
-        let (default, here) = (FilePlugins::default(), tools.plugins());
+        let (default, available_plugins) = (FilePlugins::default(), tools.plugins());
         let absent = tools.pdfium.as_deref().filter(|library| !library.is_file());
         if let Some(library) = absent.filter(|_| self.pdf.as_deref() == Some("pdfium")) {
-            bail!("there is no library {}", library.display());
+            bail!("no library at {}", library.display());
         }
         Ok(FilePlugins {
-            pdf: chosen("--pdf", self.pdf.as_ref(), &here.pdf)?.unwrap_or(default.pdf),
-            docx: chosen("--docx", self.docx.as_ref(), &here.docx)?.unwrap_or(default.docx),
-            html: chosen("--html", self.html.as_ref(), &here.html)?.unwrap_or(default.html),
-            ocr: chosen("--ocr", self.ocr.as_ref(), &here.ocr)?.unwrap_or(default.ocr),
+            pdf: available("--pdf", self.pdf.as_ref(), &available_plugins.pdf)?.unwrap_or(default.pdf),
+            docx: available("--docx", self.docx.as_ref(), &available_plugins.docx)?.unwrap_or(default.docx),
+            html: available("--html", self.html.as_ref(), &available_plugins.html)?.unwrap_or(default.html),
+            ocr: available("--ocr", self.ocr.as_ref(), &available_plugins.ocr)?.unwrap_or(default.ocr),
             ocr_languages: self.languages.clone().unwrap_or(default.ocr_languages),
         })
     }
 }
 
-fn chosen(flag: &str, name: Option<&String>, here: &[&str]) -> Result<Option<String>> {
+fn available(flag: &str, name: Option<&String>, available_plugins: &[&str]) -> Result<Option<String>> {
     match name {
-        Some(name) if !here.contains(&name.as_str()) => {
-            let hint = if name == "pdfium" { "; --pdfium names its library" } else { "" };
-            bail!("{flag} {name}: there is no such plugin here, but {}{hint}", here.join(", "))
+        Some(name) if !available_plugins.contains(&name.as_str()) => {
+            let hint = if name == "pdfium" { "; give its library with --pdfium" } else { "" };
+            bail!("{flag} {name}: plugin not available; available: {}{hint}", available_plugins.join(", "))
         }
         name => Ok(name.cloned()),
     }
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_here_is_refused_with_what_is() {
-        let choice = |pdf: &str| Choice {
+    fn unavailable_plugin_is_refused_with_the_available_ones() {
+        let plugin_args = |pdf: &str| PluginArgs {
             pdf: Some(pdf.to_owned()),
             docx: None,
             html: None,
@@ -181,17 +181,17 @@ mod tests {
             languages: Some(vec!["de".to_owned()]),
             pdfium: None,
         };
-        let plugins = choice("lopdf").plugins(&FileTools::default()).unwrap();
+        let plugins = plugin_args("lopdf").plugins(&FileTools::default()).unwrap();
         assert_eq!((plugins.pdf.as_str(), plugins.docx.as_str()), ("lopdf", "zip_xml"));
         assert_eq!(plugins.ocr_languages, ["de"]);
-        let error = choice("acrobat").plugins(&FileTools::default()).unwrap_err().to_string();
-        assert_eq!(error, "--pdf acrobat: there is no such plugin here, but pdf_oxide, lopdf");
-        let error = choice("pdfium").plugins(&FileTools::default()).unwrap_err().to_string();
-        assert!(error.ends_with("; --pdfium names its library"), "{error}");
+        let error = plugin_args("acrobat").plugins(&FileTools::default()).unwrap_err().to_string();
+        assert_eq!(error, "--pdf acrobat: plugin not available; available: pdf_oxide, lopdf");
+        let error = plugin_args("pdfium").plugins(&FileTools::default()).unwrap_err().to_string();
+        assert!(error.ends_with("; give its library with --pdfium"), "{error}");
         let tools = |library| FileTools { pdfium: Some(library), tesseract: None };
-        let error = choice("pdfium").plugins(&tools("absent.so".into())).unwrap_err().to_string();
-        assert_eq!(error, "there is no library absent.so");
-        let here = tools(env::current_exe().unwrap());
-        assert_eq!(choice("pdfium").plugins(&here).unwrap().pdf, "pdfium");
+        let error = plugin_args("pdfium").plugins(&tools("absent.so".into())).unwrap_err().to_string();
+        assert_eq!(error, "no library at absent.so");
+        let available_plugins = tools(env::current_exe().unwrap());
+        assert_eq!(plugin_args("pdfium").plugins(&available_plugins).unwrap().pdf, "pdfium");
     }
 }

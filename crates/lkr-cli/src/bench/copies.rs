@@ -1,5 +1,5 @@
-//! Many documents from few: copies whose vectors lie a little beside, so that a large knowledge base is made without
-//! embedding every text of it.
+//! Copies of documents with slightly different vectors, for building a large knowledge base without embedding every
+//! text.
 
 use std::{
     collections::HashMap,
@@ -13,36 +13,36 @@ use lkr_models::{EmbedderProfile, Result};
 
 use crate::{bench::random::XorShift64, collection::Input};
 
-/// How far a copy's vector lies from the text's own: the noise in each dimension is at most this, so that the cosine of
-/// the two is about .94 in 384 dimensions.
+/// The largest noise in each dimension of a copy's vector. In 384 dimensions, the cosine with the original is about
+/// .94.
 const NOISE: f32 = 0.03;
 
-/// What stands before the number of a copy in its title.
-const MARK: &str = " (copy ";
+/// The text before the number of a copy in its title.
+const COPY_MARK: &str = " (copy ";
 
-/// Copy `n` of a document; the document itself for 0.
+/// Copy `n` of a document; for 0 the document itself.
 pub(super) fn copy_of(input: &Input, n: usize) -> Input {
     let Input { title, source, text } = input.clone();
     if n == 0 {
         return Input { title, source, text };
     }
-    Input { title: format!("{title}{MARK}{n})"), source: format!("{source}#{n}"), text }
+    Input { title: format!("{title}{COPY_MARK}{n})"), source: format!("{source}#{n}"), text }
 }
 
-/// Embeds each passage once, and answers for its copies what lies beside. Equal texts have equal vectors.
+/// Embeds each passage once, and derives the vectors of its copies by adding noise. Equal texts have equal vectors.
 #[derive(Debug)]
 pub(super) struct CopyEmbedder {
     inner: Arc<dyn Embedder>,
-    known: Mutex<HashMap<String, Vec<f32>>>,
+    vectors: Mutex<HashMap<String, Vec<f32>>>,
 }
 
 impl CopyEmbedder {
     pub(super) fn new(inner: Arc<dyn Embedder>) -> Self {
-        Self { inner, known: Mutex::default() }
+        Self { inner, vectors: Mutex::default() }
     }
 
-    fn known(&self, text: &str) -> Option<Vec<f32>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
+    fn cached(&self, text: &str) -> Option<Vec<f32>> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
     }
 }
 
@@ -56,13 +56,16 @@ impl Embedder for CopyEmbedder {
         if kind == EmbedKind::Query {
             return self.inner.embed(kind, texts).await;
         }
-        let mut new: Vec<String> = texts.iter().map(|text| original(text)).collect();
-        new.sort_unstable();
-        new.dedup();
-        new.retain(|text| self.known(text).is_none());
-        let vectors = self.inner.embed(kind, &new).await?;
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(new.into_iter().zip(vectors));
-        Ok(texts.iter().map(|text| beside(text, self.known(&original(text)).unwrap_or_default())).collect())
+        let mut uncached: Vec<String> = texts.iter().map(|text| original(text)).collect();
+        uncached.sort_unstable();
+        uncached.dedup();
+        uncached.retain(|text| self.cached(text).is_none());
+        let vectors = self.inner.embed(kind, &uncached).await?;
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).extend(uncached.into_iter().zip(vectors));
+        Ok(texts
+            .iter()
+            .map(|text| with_noise(text, self.cached(&original(text)).unwrap_or_default()))
+            .collect())
     }
 
     fn letters_per_piece(&self, text: &str) -> Option<f32> {
@@ -70,15 +73,15 @@ impl Embedder for CopyEmbedder {
     }
 }
 
-/// The text that one is a copy of, itself where it is none: the number of a copy ends the first line.
+/// The original of a copy, or the text itself. The number of a copy is at the end of the first line.
 fn original(text: &str) -> String {
     let (title, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
-    let title = title.rsplit_once(MARK).map_or(title, |(title, _)| title);
+    let title = title.rsplit_once(COPY_MARK).map_or(title, |(title, _)| title);
     format!("{title}{rest}")
 }
 
-/// The vector of a copy.
-fn beside(text: &str, vector: Vec<f32>) -> Vec<f32> {
+/// The vector of a text, with noise if it is a copy.
+fn with_noise(text: &str, vector: Vec<f32>) -> Vec<f32> {
     if original(text) == text {
         return vector;
     }
@@ -97,15 +100,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn copies_lie_beside_their_texts() {
+    async fn copies_have_vectors_near_their_originals() {
         let input = Input { title: "Moons".into(), source: "moons".into(), text: "Io melts.".into() };
         let (first, second) = (copy_of(&input, 1), copy_of(&input, 2));
         assert_eq!((first.title.as_str(), first.source.as_str()), ("Moons (copy 1)", "moons#1"));
         let texts = [&input, &first, &second, &first].map(|of| format!("{}\n{}", of.title, of.text));
         let embedder = CopyEmbedder::new(Arc::new(MemoryEmbedder::new()));
         let vectors = embedder.embed(EmbedKind::Passage, &texts).await.unwrap();
-        let own = MemoryEmbedder::new().embed(EmbedKind::Passage, &texts[..1]).await.unwrap();
-        assert_eq!(vectors[0], own[0]);
+        let original_vectors = MemoryEmbedder::new().embed(EmbedKind::Passage, &texts[..1]).await.unwrap();
+        assert_eq!(vectors[0], original_vectors[0]);
         assert_eq!(vectors[1], vectors[3]);
         assert_ne!(vectors[1], vectors[2]);
         let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

@@ -1,3 +1,5 @@
+//! The cost of looking up near duplicates.
+
 use std::{
     collections::HashSet,
     fmt,
@@ -12,49 +14,49 @@ use lkr_ingest::SimhashIndex;
 
 use crate::{bench::random::XorShift64, collection::collection, local_kb::LocalKnowledgeBase};
 
-/// What `lkr bench dedup` is told.
+/// The arguments of `lkr bench dedup`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where to make the knowledge base: an empty folder, or none yet.
+    /// Create the knowledge base in this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// The folder of the embedding model; without one, documents are brought in by words alone, which is the quickest.
+    /// Use the embedding model in this folder. Without it, documents are ingested by words alone, which is fastest.
     #[arg(long, value_name = "FOLDER")]
     model: Option<PathBuf>,
-    /// Among how many fingerprints to look.
+    /// Look up among this many fingerprints.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     fingerprints: usize,
-    /// How many documents are brought in, one after another.
+    /// Ingest this many documents, one after another.
     #[arg(long, value_name = "N", default_value_t = 200)]
     documents: usize,
-    /// The folder of the collection.
+    /// Use the collection in this folder.
     dir: PathBuf,
 }
 
-/// The distances up to which texts count as near.
+/// The measured distance thresholds.
 const THRESHOLDS: [u32; 6] = [0, 3, 8, 16, 32, 64];
 
-/// What it takes to look up a fingerprint, and to bring a document in, in one run.
+/// The costs of looking up a fingerprint and of ingesting a document.
 #[derive(Debug)]
 pub(super) struct DedupReport {
     fingerprints: usize,
     documents: usize,
     ingestion: Duration,
-    /// By threshold: the mean of a lookup among fingerprints of chance, and among those that are all as near.
+    /// By threshold: the mean lookup among random fingerprints, and among equal ones.
     lookups: Vec<(u32, Duration, Duration)>,
 }
 
-/// Brings documents in, and after each looks its likes up.
+/// Ingests documents, and looks up fingerprints after each.
 pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
     let mut inputs = collection(&args.dir)?;
     inputs.truncate(args.documents);
-    ensure!(!inputs.is_empty(), "{} holds no documents", args.dir.display());
+    ensure!(!inputs.is_empty(), "{} contains no documents", args.dir.display());
     let documents = inputs.len();
     let local_kb = LocalKnowledgeBase::create(&args.data_dir, args.model.as_deref()).await?;
     let mut random = XorShift64::new(0x9e37_79b9_7f4a_7c15);
-    let chance = index(args.fingerprints, || random.next());
-    // The worst there is: every one of them may be the nearest.
-    let alike = index(args.fingerprints, || 0xffff);
+    let random_index = index(args.fingerprints, || random.next());
+    // The worst case: every fingerprint is a candidate.
+    let equal_index = index(args.fingerprints, || 0xffff);
     let mut lookups: Vec<_> = THRESHOLDS.map(|threshold| (threshold, Duration::ZERO, Duration::ZERO)).into();
     let mut ingestion = Duration::ZERO;
     for input in inputs {
@@ -67,15 +69,16 @@ pub(super) async fn measure(args: &Args) -> Result<DedupReport> {
         let began = Instant::now();
         local_kb.kb.add(document).await?;
         ingestion += began.elapsed();
-        for (threshold, by_chance, by_likes) in &mut lookups {
-            *by_chance += lookup(&chance, random.next(), *threshold);
-            *by_likes += lookup(&alike, 0, *threshold);
+        for (threshold, random_time, equal_time) in &mut lookups {
+            *random_time += lookup(&random_index, random.next(), *threshold);
+            *equal_time += lookup(&equal_index, 0, *threshold);
         }
     }
     local_kb.kb.close().await;
     let mean = |total: Duration| total / u32::try_from(documents).unwrap_or(u32::MAX);
-    let lookups =
-        lookups.into_iter().map(|(threshold, chance, likes)| (threshold, mean(chance), mean(likes)));
+    let lookups = lookups
+        .into_iter()
+        .map(|(threshold, random_index, equal)| (threshold, mean(random_index), mean(equal)));
     Ok(DedupReport {
         fingerprints: args.fingerprints,
         documents,
@@ -101,16 +104,16 @@ impl fmt::Display for DedupReport {
         let Self { fingerprints, documents, ingestion, lookups } = self;
         let ms = |time: &Duration| time.as_secs_f64() * 1e3;
         writeln!(f, "ingestion  {documents} documents, {:.2} ms each, one after another", ms(ingestion))?;
-        writeln!(f, "lookup     among {fingerprints} fingerprints: of chance, and all as near")?;
-        for (threshold, chance, likes) in lookups {
+        writeln!(f, "lookup     among {fingerprints} fingerprints: random, and all equal")?;
+        for (threshold, random_index, equal) in lookups {
             let share = |time: &Duration| time.as_secs_f64() / ingestion.as_secs_f64() * 100.0;
             writeln!(
                 f,
-                "  up to {threshold:2}  {:.3} ms, {:.3} ms: {:.2} %, {:.2} % of bringing one in",
-                ms(chance),
-                ms(likes),
-                share(chance),
-                share(likes)
+                "  up to {threshold:2}  {:.3} ms, {:.3} ms: {:.2} %, {:.2} % of ingesting a document",
+                ms(random_index),
+                ms(equal),
+                share(random_index),
+                share(equal)
             )?;
         }
         Ok(())

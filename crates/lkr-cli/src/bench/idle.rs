@@ -1,22 +1,21 @@
-//! The CPU time of this process, and waiting until it has nothing left to do, so that what goes on in the background
-//! is counted where it belongs.
+//! The CPU time of this process, and waiting until it is idle, so that background work is counted for the step that
+//! caused it.
 
 use std::{
     fs,
     time::{Duration, Instant},
 };
 
-/// How long there must be nothing to do.
+/// The time for which the process must be idle.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// The CPU time that nothing to do may take.
+/// The most CPU time that an idle process uses in that time.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// The unit of the CPU times in /proc, which Linux fixes for programs at a hundred a second.
+/// The unit of CPU times in /proc: Linux reports a hundred ticks a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Waits until the process is idle, and answers since when. At once where the system does not tell how much CPU time
-/// it has used.
+/// Waits until the process is idle, and returns since when. Returns at once if the system does not report CPU times.
 pub(super) async fn wait_until_idle() -> Instant {
     loop {
         let since = Instant::now();
@@ -28,8 +27,8 @@ pub(super) async fn wait_until_idle() -> Instant {
     }
 }
 
-/// The CPU time of this process: the fields utime and stime of its stat file, which follow its name by 11 and 12.
-/// Nothing where the system does not tell.
+/// The CPU time of this process: the fields utime and stime of its stat file, which are 11 and 12 fields after its
+/// name. `None` if the system does not report it.
 pub(super) fn cpu_time() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,3 +1,5 @@
+//! Ingestion compared with the embedding engine.
+
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -15,78 +17,80 @@ use crate::{
     collection::Input,
 };
 
-/// How many times the two take turns, so that a machine that is busy for a while is so for both.
-const TURNS: usize = 6;
+/// The number of alternations between ingestion and the engine. They spread other load on the machine evenly.
+const ALTERNATIONS: usize = 6;
 
-/// How many documents are brought in at once.
+/// The number of documents that are ingested at once.
 const PARALLEL: usize = 8;
 
-/// How many passages the engine is given at a time, and how many times at once: what it is fastest with.
+/// Passages per batch of the engine. This and [`ENGINES`] are the values at which it is fastest.
 const BATCH: usize = 64;
+
+/// The number of batches that the engine embeds at once.
 const ENGINES: usize = 4;
 
-/// How many chunks are read at a time.
+/// Chunks per page of a listing.
 const PAGE: u32 = 1000;
 
-/// The same passages brought in, and embedded alone.
+/// The costs of ingesting and of embedding the same passages.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ingestion {
     pub(super) documents: usize,
     pub(super) passages: usize,
-    /// From the first submission to the last background work.
+    /// The cost of ingestion, including its background work.
     pub(super) whole: Cost,
-    /// The embedding engine alone.
+    /// The cost of the embedding engine alone.
     pub(super) engine: Cost,
 }
 
-/// What work took.
+/// The cost of some work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cost {
-    /// Time on the clock.
+    /// Wall-clock time.
     pub(super) wall: Duration,
-    /// Time of the CPUs; zero where the system does not tell. Other programs hardly change it.
+    /// CPU time, which other programs hardly affect; zero if the system does not report it.
     pub(super) cpu: Duration,
 }
 
 impl Cost {
-    /// Adds the work between two moments, each with the CPU time that the process had used by then.
+    /// Adds the work between two times, each with the CPU time of the process.
     fn add(&mut self, from: (Instant, Duration), to: (Instant, Duration)) {
         self.wall += to.0.duration_since(from.0);
         self.cpu += to.1.saturating_sub(from.1);
     }
 }
 
-/// Brings the documents in by slices, and after each has the engine embed the slice's passages alone.
+/// Ingests the documents in slices, and embeds the passages of each slice with the engine alone.
 pub(super) async fn measure(
     kb: &KnowledgeBase,
     embedder: &Arc<dyn Embedder>,
     inputs: Vec<Input>,
 ) -> Result<Ingestion> {
     let mut total = Ingestion { documents: inputs.len(), ..Ingestion::default() };
-    let size = inputs.len().div_ceil(TURNS).max(1);
+    let size = inputs.len().div_ceil(ALTERNATIONS).max(1);
     let mut inputs = inputs.into_iter();
     loop {
         let slice: Vec<Input> = inputs.by_ref().take(size).collect();
         if slice.is_empty() {
             return Ok(total);
         }
-        let start = (wait_until_idle().await, used());
-        let documents = bring_in(kb, slice).await?;
-        let end = (wait_until_idle().await, used());
+        let start = (wait_until_idle().await, cpu_used());
+        let documents = ingest_all(kb, slice).await?;
+        let end = (wait_until_idle().await, cpu_used());
         total.whole.add(start, end);
         let passages = passages(kb, documents).await?;
         total.passages += passages.len();
-        let start = (Instant::now(), used());
+        let start = (Instant::now(), cpu_used());
         embed(embedder, passages).await?;
-        total.engine.add(start, (Instant::now(), used()));
+        total.engine.add(start, (Instant::now(), cpu_used()));
     }
 }
 
-fn used() -> Duration {
+fn cpu_used() -> Duration {
     cpu_time().unwrap_or_default()
 }
 
-pub(super) async fn bring_in(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<Vec<Document>> {
+pub(super) async fn ingest_all(kb: &KnowledgeBase, slice: Vec<Input>) -> Result<Vec<Document>> {
     let mut inputs = slice.into_iter();
     let mut adding = JoinSet::new();
     let mut added = Vec::new();
@@ -112,10 +116,11 @@ async fn passages(kb: &KnowledgeBase, documents: Vec<Document>) -> Result<Vec<St
         let mut from = Some(0);
         while let Some(start) = from {
             let Some(page) = kb.chunks(document.doc_id, start, PAGE).await? else {
-                bail!("a document went away")
+                bail!("a document was deleted during the benchmark")
             };
-            let of = |chunk: lkr::Chunk| lkr_layers::indexed_text(&document.title, &chunk.path, &chunk.text);
-            passages.extend(page.items.into_iter().map(|item| of(item.value)));
+            let indexed_text =
+                |chunk: lkr::Chunk| lkr_layers::indexed_text(&document.title, &chunk.path, &chunk.text);
+            passages.extend(page.items.into_iter().map(|item| indexed_text(item.value)));
             from = page.next;
         }
     }

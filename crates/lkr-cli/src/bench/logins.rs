@@ -1,4 +1,4 @@
-//! What logins cost the searches beside them: hashing a password takes a good part of a second of CPU.
+//! The effect of logins on concurrent searches: hashing a password takes a good part of a second of CPU time.
 
 use std::{
     fmt,
@@ -17,61 +17,60 @@ use crate::{
     stats::Latency,
 };
 
-/// How many times searches with and without logins take turns, so that a machine that is busy for a while is so for
-/// both.
-const TURNS: usize = 6;
+/// The number of alternations between searches with and without logins. They spread other load on the machine evenly.
+const ALTERNATIONS: usize = 6;
 
-/// How many clients log in as fast as they can.
-const LOGGING_IN: usize = 4;
+/// The number of clients that log in continuously.
+const LOGIN_CLIENTS: usize = 4;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     login: Login,
-    /// How many clients search at once.
+    /// Search with this many clients at once.
     #[arg(long, value_name = "N", default_value_t = 1)]
     searchers: usize,
-    /// Fail where the ratio is above this.
+    /// Fail if the ratio is above this.
     #[arg(long, value_name = "RATIO")]
     max_ratio: Option<f64>,
-    /// The folder of a collection that the server has, for its queries.
+    /// Use the queries of the collection in this folder, which the server must contain.
     dir: PathBuf,
 }
 
-/// Searches with and without logins beside them.
+/// The latencies of searches with and without concurrent logins.
 #[derive(Debug)]
 pub(super) struct LoginsReport {
     searchers: usize,
     searches: usize,
     alone: Latency,
-    beside: Latency,
+    during_logins: Latency,
     logins: usize,
     logging_in: Duration,
 }
 
-/// Measures against a running server, with accounts that it makes for the time: logins of one account wait for each
-/// other.
+/// Measures on a running server with temporary accounts, because logins of one account are serialised.
 pub(super) fn measure(args: &Args) -> Result<LoginsReport> {
     let queries = Gold::read(&args.dir, None)?.queries;
     ensure!(!queries.is_empty(), "{} has no queries", args.dir.display());
     let admin = args.login.log_in()?;
-    let accounts: Vec<Value> = (0..LOGGING_IN).map(credentials).collect();
-    let made = accounts.iter().try_for_each(|account| admin.post("/users", account).map(drop));
-    let report =
-        made.context("make accounts to log in as").and_then(|()| measure_as(args, &queries, &accounts));
+    let accounts: Vec<Value> = (0..LOGIN_CLIENTS).map(credentials).collect();
+    let created = accounts.iter().try_for_each(|account| admin.post("/users", account).map(drop));
+    let report = created
+        .context("create accounts to log in with")
+        .and_then(|()| measure_as(args, &queries, &accounts));
     for account in &accounts {
         let username = account.get("username").and_then(Value::as_str).unwrap_or_default();
-        // One that was not made is not there to be deleted.
+        // An account that was not created cannot be deleted.
         let _ = admin.delete(&format!("/users/{username}"));
     }
     let report = report?;
-    if let Some(most) = args.max_ratio {
-        ensure!(report.ratio() <= most, "{report}the ratio is above {most}");
+    if let Some(max_ratio) = args.max_ratio {
+        ensure!(report.ratio() <= max_ratio, "{report}the ratio is above {max_ratio}");
     }
     Ok(report)
 }
 
-/// An account of this run and its password.
+/// The name and password of a temporary account.
 fn credentials(n: usize) -> Value {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let secret = format!("{:016x}", std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), n));
@@ -80,30 +79,31 @@ fn credentials(n: usize) -> Value {
 
 fn measure_as(args: &Args, queries: &[Query], accounts: &[Value]) -> Result<LoginsReport> {
     let client = args.login.anonymous();
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    let (mut alone, mut during_logins) = (Vec::new(), Vec::new());
     let (mut logins, mut logging_in) = (0, Duration::ZERO);
     search(&client, queries, args.searchers, 1)?;
-    for turn in 0..TURNS {
-        // Asked for another number of results each time, so that the cache knows none of them.
+    for turn in 0..ALTERNATIONS {
+        // A different `top_k` in each turn keeps the cache out.
         let top_k = 10 + 2 * turn;
         if turn % 2 == 0 {
             alone.extend(search(&client, queries, args.searchers, top_k)?);
         }
         let started = Instant::now();
-        let (found, made) = search_beside_logins(&client, queries, args.searchers, top_k + 1, accounts)?;
+        let (latencies, login_count) =
+            search_during_logins(&client, queries, args.searchers, top_k + 1, accounts)?;
         logging_in += started.elapsed();
-        beside.extend(found);
-        logins += made;
+        during_logins.extend(latencies);
+        logins += login_count;
         if turn % 2 == 1 {
             alone.extend(search(&client, queries, args.searchers, top_k)?);
         }
     }
     let searches = alone.len();
-    let (alone, beside) = (Latency::of(alone), Latency::of(beside));
-    Ok(LoginsReport { searchers: args.searchers, searches, alone, beside, logins, logging_in })
+    let (alone, during_logins) = (Latency::of(alone), Latency::of(during_logins));
+    Ok(LoginsReport { searchers: args.searchers, searches, alone, during_logins, logins, logging_in })
 }
 
-/// Asks every query once, and answers how long each took.
+/// Runs every query once and returns the latencies.
 fn search(client: &Client, queries: &[Query], searchers: usize, top_k: usize) -> Result<Vec<Duration>> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -123,18 +123,18 @@ fn search(client: &Client, queries: &[Query], searchers: usize, top_k: usize) ->
     })
 }
 
-/// The same, while clients log in; answers how many logins there were too.
-fn search_beside_logins(
+/// Runs every query once while clients log in. Returns the latencies and the number of logins.
+fn search_during_logins(
     client: &Client,
     queries: &[Query],
     searchers: usize,
     top_k: usize,
     accounts: &[Value],
 ) -> Result<(Vec<Duration>, usize)> {
-    let (over, logins) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (is_done, logins) = (AtomicBool::new(false), AtomicUsize::new(0));
     let log_in = |account: &Value| -> Result<()> {
         let login = json!({ "username": account["username"], "password": account["password"] });
-        while !over.load(Ordering::Relaxed) {
+        while !is_done.load(Ordering::Relaxed) {
             client.post("/auth/login", &login).context("log in")?;
             logins.fetch_add(1, Ordering::Relaxed);
         }
@@ -143,7 +143,7 @@ fn search_beside_logins(
     thread::scope(|scope| {
         let logging_in: Vec<_> = accounts.iter().map(|account| scope.spawn(|| log_in(account))).collect();
         let took = search(client, queries, searchers, top_k);
-        over.store(true, Ordering::Relaxed);
+        is_done.store(true, Ordering::Relaxed);
         for thread in logging_in {
             thread.join().map_err(|_| anyhow!("a login panicked"))??;
         }
@@ -153,20 +153,20 @@ fn search_beside_logins(
 
 impl LoginsReport {
     fn ratio(&self) -> f64 {
-        self.beside.p99_ms / self.alone.p99_ms
+        self.during_logins.p99_ms / self.alone.p99_ms
     }
 }
 
 impl fmt::Display for LoginsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { searchers, searches, alone, beside, logins, logging_in } = self;
+        let Self { searchers, searches, alone, during_logins, logins, logging_in } = self;
         writeln!(f, "search     {searches} searches each, {searchers} at once")?;
         writeln!(f, "  alone    {:.2} ms p50, {:.2} p99", alone.p50_ms, alone.p99_ms)?;
         let rate = *logins as f64 / logging_in.as_secs_f64();
         writeln!(
             f,
-            "  beside   {:.2} ms p50, {:.2} p99, {LOGGING_IN} clients logging in, {rate:.1} logins a second",
-            beside.p50_ms, beside.p99_ms
+            "  logins   {:.2} ms p50, {:.2} p99, {LOGIN_CLIENTS} clients logging in, {rate:.1} logins a second",
+            during_logins.p50_ms, during_logins.p99_ms
         )?;
         writeln!(f, "  ratio    {:.3} of the p99 alone", self.ratio())
     }

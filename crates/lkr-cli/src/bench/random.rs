@@ -1,9 +1,11 @@
-/// Numbers as of chance, the same in each run: xorshift64.
+//! Pseudo-random numbers.
+
+/// A reproducible pseudo-random number generator: xorshift64.
 #[derive(Debug, Clone)]
 pub(super) struct XorShift64(u64);
 
 impl XorShift64 {
-    /// Those that begin with a seed; all seeds are good.
+    /// A generator with a seed. Every seed is valid.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed.max(1))
     }
@@ -15,9 +17,9 @@ impl XorShift64 {
         self.0
     }
 
-    /// Between -1 and 1.
+    /// A number between -1 and 1.
     pub(super) fn around_zero(&mut self) -> f32 {
-        // The upper 24 bits are what a f32 holds exactly.
+        // An f32 represents 24 bits exactly.
         (self.next() >> 40) as f32 / 8_388_608.0 - 1.0
     }
 }

@@ -1,4 +1,4 @@
-//! Searches while every document is embedded anew.
+//! The effect of re-embedding on concurrent searches.
 
 use std::{
     collections::HashMap,
@@ -11,36 +11,36 @@ use std::{
 use anyhow::{Context, Result, bail};
 use lkr::{KnowledgeBase, SearchRequest, TaskId, TaskStatus, ports::Embedder};
 
-use super::{ingest::bring_in, rotated::RotatedEmbedder};
+use super::{ingest::ingest_all, rotated::RotatedEmbedder};
 use crate::{
     collection::{Gold, Query, collection},
     local_kb::{LocalKnowledgeBase, embedder},
     stats::Latency,
 };
 
-/// What `lkr bench reembed` is told.
+/// The arguments of `lkr bench reembed`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where to make the knowledge base: an empty folder, or none yet.
+    /// Create the knowledge base in this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
     data_dir: PathBuf,
-    /// The folder of the embedding model.
+    /// Use the embedding model in this folder.
     #[arg(long, value_name = "FOLDER")]
     model: PathBuf,
-    /// The folder of the collection.
+    /// Use the collection in this folder.
     dir: PathBuf,
-    /// Take the first documents only, as many as this.
+    /// Use the first N documents only.
     #[arg(long, value_name = "N")]
     documents: Option<usize>,
 }
 
-/// How often all queries are asked before the change.
+/// The number of times all queries run before re-embedding.
 const ROUNDS: usize = 3;
 
-/// How far the same cosine may differ from one time to the next.
-const SAME: f32 = 0.01;
+/// The most by which the same cosine may differ between two searches.
+const COSINE_TOLERANCE: f32 = 0.01;
 
-/// What searches are like before a change of the model and while it lasts.
+/// The latencies of searches before and during re-embedding.
 #[derive(Debug)]
 pub(super) struct ReembedReport {
     documents: usize,
@@ -56,43 +56,43 @@ struct Sample {
     took: Vec<Duration>,
 }
 
-/// The cosines that were shown, by query and chunk: those of one model.
+/// The cosines of one model, by query and chunk.
 type Cosines = HashMap<(usize, String), f32>;
 
-/// Brings the documents in, searches, changes the model, and searches on until that is done.
+/// Ingests the documents, searches, starts re-embedding, and searches until it ends.
 pub(super) async fn measure(args: &Args) -> Result<ReembedReport> {
     let mut inputs = collection(&args.dir)?;
     inputs.truncate(args.documents.unwrap_or(usize::MAX));
     let queries = Gold::read(&args.dir, None)?.queries;
-    let own = embedder(&args.model)?;
-    let kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::clone(&own))).await?.kb;
-    let documents = bring_in(&kb, inputs).await?.len();
+    let original = embedder(&args.model)?;
+    let kb = LocalKnowledgeBase::with(&args.data_dir, Some(Arc::clone(&original))).await?.kb;
+    let documents = ingest_all(&kb, inputs).await?.len();
     let mut searches =
-        Searches { kb: &kb, queries: &queries, cosines: HashMap::new(), asked: 0, failed: 0, mixed: 0 };
-    // The caches of the system are warm from here on.
-    searches.round().await;
+        Searches { kb: &kb, queries: &queries, cosines: HashMap::new(), query_count: 0, failed: 0, mixed: 0 };
+    // This round warms up the caches of the system.
+    searches.search_all().await;
     let mut before = Sample::default();
     for _ in 0..ROUNDS {
-        before.took.extend(searches.round().await);
+        before.took.extend(searches.search_all().await);
     }
-    let begun = Instant::now();
-    let rotated: Arc<dyn Embedder> = Arc::new(RotatedEmbedder::new(own));
-    let task = kb.set_embedder(Some(rotated), &"bench".into()).await?.context("nothing is embedded anew")?;
+    let started_at = Instant::now();
+    let rotated: Arc<dyn Embedder> = Arc::new(RotatedEmbedder::new(original));
+    let task = kb.set_embedder(Some(rotated), &"bench".into()).await?.context("the model did not change")?;
     let mut during = Sample::default();
     while !has_ended(&kb, task.task_id).await? {
-        during.took.push(searches.next().await);
+        during.took.push(searches.search_next().await);
     }
-    let took = begun.elapsed();
-    searches.round().await;
+    let took = started_at.elapsed();
+    searches.search_all().await;
     let (failed, mixed) = (searches.failed, searches.mixed);
     kb.close().await;
     Ok(ReembedReport { documents, before, during, took, failed, mixed })
 }
 
 async fn has_ended(kb: &KnowledgeBase, task_id: TaskId) -> Result<bool> {
-    let task = kb.task(task_id).await?.context("the task is gone")?;
+    let task = kb.task(task_id).await?.context("the re-embedding task is missing")?;
     if task.status == TaskStatus::Failed {
-        bail!("the documents could not be embedded anew: {:?}", task.error);
+        bail!("re-embedding failed: {:?}", task.error);
     }
     Ok(task.status == TaskStatus::Done)
 }
@@ -101,27 +101,28 @@ struct Searches<'a> {
     kb: &'a KnowledgeBase,
     queries: &'a [Query],
     cosines: Cosines,
-    asked: usize,
+    query_count: usize,
     failed: usize,
     mixed: usize,
 }
 
 impl Searches<'_> {
-    /// Asks every query once.
-    async fn round(&mut self) -> Vec<Duration> {
+    /// Runs every query once.
+    async fn search_all(&mut self) -> Vec<Duration> {
         let mut took = Vec::with_capacity(self.queries.len());
         for _ in 0..self.queries.len() {
-            took.push(self.next().await);
+            took.push(self.search_next().await);
         }
         took
     }
 
-    /// Asks the next query. Both models mean the same, so that a cosine tells whether query and passage are of one.
-    async fn next(&mut self) -> Duration {
-        let (round, at) = (self.asked / self.queries.len(), self.asked % self.queries.len());
-        self.asked += 1;
+    /// Runs the next query. Both models have equal cosines, so a different cosine means that query and passage were
+    /// embedded by different models.
+    async fn search_next(&mut self) -> Duration {
+        let (round, at) = (self.query_count / self.queries.len(), self.query_count % self.queries.len());
+        self.query_count += 1;
         let Some(query) = self.queries.get(at) else { return Duration::ZERO };
-        // Asked for another number of results each time, so that the cache does not know it.
+        // A different `top_k` in each round keeps the cache out.
         let request = SearchRequest { top_k: 10 + round % 91, ..SearchRequest::new(query.text.as_str()) };
         let started = Instant::now();
         let found = self.kb.search(&request).await;
@@ -133,8 +134,8 @@ impl Searches<'_> {
         let mut is_mixed = !found.response.warnings.is_empty();
         for result in &found.response.results {
             let Some(cosine) = result.scores.dense else { continue };
-            let known = *self.cosines.entry((at, result.chunk_id.to_string())).or_insert(cosine);
-            is_mixed |= (known - cosine).abs() > SAME;
+            let first_cosine = *self.cosines.entry((at, result.chunk_id.to_string())).or_insert(cosine);
+            is_mixed |= (first_cosine - cosine).abs() > COSINE_TOLERANCE;
         }
         self.mixed += usize::from(is_mixed);
         took
@@ -148,7 +149,7 @@ impl fmt::Display for ReembedReport {
             let Latency { p50_ms, p99_ms, .. } = latency;
             writeln!(f, "{name}: {} searches, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms", sample.took.len())
         };
-        writeln!(f, "{} documents embedded anew in {:.1} s", self.documents, self.took.as_secs_f64())?;
+        writeln!(f, "{} documents re-embedded in {:.1} s", self.documents, self.took.as_secs_f64())?;
         line(f, "before", &self.before, before)?;
         line(f, "during", &self.during, during)?;
         let ratio = during.p99_ms / before.p99_ms;

@@ -1,3 +1,5 @@
+//! The report of `lkr bench speed`.
+
 use std::{fmt, time::Duration};
 
 use crate::bench::{
@@ -5,7 +7,7 @@ use crate::bench::{
     search::SearchCost,
 };
 
-/// The figures of `lkr bench speed`.
+/// The report of `lkr bench speed`.
 #[derive(Debug)]
 pub(super) struct SpeedReport {
     pub(super) ingestion: Ingestion,

@@ -1,5 +1,5 @@
-//! Another model for nothing: the vectors of one, turned, so that they mean the same among each other and nothing to
-//! those that are not.
+//! A second model without a second model file: rotated vectors of the first keep their cosines among each other, and
+//! have none with the original ones.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use lkr::ports::{EmbedKind, Embedder};
 use lkr_models::{EmbedderProfile, Result};
 
-/// An embedder under another id, whose vectors have each value at the next place.
+/// An embedder with another id, whose vectors are rotated by one dimension.
 #[derive(Debug)]
 pub(super) struct RotatedEmbedder {
     inner: Arc<dyn Embedder>,
@@ -16,11 +16,11 @@ pub(super) struct RotatedEmbedder {
 
 impl RotatedEmbedder {
     pub(super) fn new(inner: Arc<dyn Embedder>) -> Self {
-        let own = inner.profile().clone();
+        let original = inner.profile().clone();
         let profile = EmbedderProfile {
-            id: format!("{}-turned", own.id),
-            name: format!("{}, turned", own.name),
-            ..own
+            id: format!("{}-rotated", original.id),
+            name: format!("{}, rotated", original.name),
+            ..original
         };
         Self { inner, profile }
     }
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn turned_vectors_keep_their_cosines_and_mean_nothing_to_others() {
-        let own = Arc::new(MemoryEmbedder::new());
-        let rotated = RotatedEmbedder::new(own.clone());
-        assert_ne!(rotated.profile().id, own.profile().id);
+    async fn rotated_vectors_keep_cosines_among_each_other_only() {
+        let original = Arc::new(MemoryEmbedder::new());
+        let rotated = RotatedEmbedder::new(original.clone());
+        assert_ne!(rotated.profile().id, original.profile().id);
         let texts = ["ice on Europa".to_owned(), "Europa hides ice".to_owned()];
         let (a, b) = (
-            own.embed(EmbedKind::Passage, &texts).await.unwrap(),
+            original.embed(EmbedKind::Passage, &texts).await.unwrap(),
             rotated.embed(EmbedKind::Passage, &texts).await.unwrap(),
         );
         let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

@@ -1,3 +1,5 @@
+//! Searches compared with their legs.
+
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -13,10 +15,10 @@ use lkr_vectors::{Collection, Condition, Filter, Query as Leg, QueryVector};
 
 use crate::{collection::Query, local_kb::LocalKnowledgeBase, stats::Latency};
 
-/// How many queries run before it counts.
-const WARM: usize = 10;
+/// The number of queries that warm up the caches.
+const WARM_UP_QUERIES: usize = 10;
 
-/// The same queries through a search, and as nothing but their embedding and their legs.
+/// The latencies of searches, and of their embedding and legs alone, for the same queries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchCost {
     pub(super) queries: usize,
@@ -24,38 +26,42 @@ pub(super) struct SearchCost {
     pub(super) legs: Latency,
 }
 
-/// Asks each query both ways, turn by turn, now one first and now the other.
+/// Runs each query in both ways, alternating which comes first.
 pub(super) async fn measure(
     local_kb: &LocalKnowledgeBase,
     embedder: &Arc<dyn Embedder>,
     queries: &[Query],
 ) -> Result<SearchCost> {
-    for query in queries.iter().take(WARM) {
-        // Asked for another number of results, so that the cache does not know it later.
+    for query in queries.iter().take(WARM_UP_QUERIES) {
+        // Another `top_k` keeps this request out of the cache entries of the measured ones.
         let request = SearchRequest { top_k: 9, ..SearchRequest::new(query.text.as_str()) };
         local_kb.kb.search(&request).await?;
-        legs(local_kb, embedder, &query.text).await?;
+        query_legs(local_kb, embedder, &query.text).await?;
     }
-    let (mut whole, mut alone) = (Vec::new(), Vec::new());
+    let (mut whole, mut legs_alone) = (Vec::new(), Vec::new());
     for (turn, query) in queries.iter().enumerate() {
         if turn % 2 == 0 {
-            alone.push(legs(local_kb, embedder, &query.text).await?);
+            legs_alone.push(query_legs(local_kb, embedder, &query.text).await?);
         }
         let started = Instant::now();
         local_kb.kb.search(&SearchRequest::new(query.text.as_str())).await?;
         whole.push(started.elapsed());
         if turn % 2 == 1 {
-            alone.push(legs(local_kb, embedder, &query.text).await?);
+            legs_alone.push(query_legs(local_kb, embedder, &query.text).await?);
         }
     }
-    Ok(SearchCost { queries: queries.len(), whole: Latency::of(whole), legs: Latency::of(alone) })
+    Ok(SearchCost { queries: queries.len(), whole: Latency::of(whole), legs: Latency::of(legs_alone) })
 }
 
-/// Embeds a query and asks the vector store what a layered search asks it.
-async fn legs(local_kb: &LocalKnowledgeBase, embedder: &Arc<dyn Embedder>, query: &str) -> Result<Duration> {
+/// Embeds a query and sends the vector store the legs of a layered search.
+async fn query_legs(
+    local_kb: &LocalKnowledgeBase,
+    embedder: &Arc<dyn Embedder>,
+    query: &str,
+) -> Result<Duration> {
     let started = Instant::now();
     let vector = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?.pop();
-    let dense = QueryVector::Dense(vector.context("the model answered no vector")?);
+    let dense = QueryVector::Dense(vector.context("the model returned no vector")?);
     let sparse = QueryVector::Sparse(SparseEncoder::default().query(query));
     let space = Condition::Tag { key: "space".to_owned(), any: vec![SPACE_DEFAULT.to_owned()] };
     let legs: Vec<Leg> = Layer::ALL

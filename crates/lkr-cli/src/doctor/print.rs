@@ -1,4 +1,4 @@
-//! What was seen, as lines or as JSON.
+//! Prints a report as lines or as JSON.
 
 use std::io::{Write, stdout};
 
@@ -19,28 +19,28 @@ pub(super) fn print(examined: &DoctorReport, as_json: bool) -> Result<()> {
 fn line(finding: &Finding) -> String {
     let Finding { what, title, remedy, outcome } = finding;
     let title = title.as_ref().map(|title| format!(" ({title:?})")).unwrap_or_default();
-    let said = match outcome {
+    let action = match outcome {
         RepairOutcome::Unrepaired => remedy.clone(),
         RepairOutcome::Repaired => format!("done: {remedy}"),
         RepairOutcome::Queued => format!("when the server runs: {remedy}"),
         RepairOutcome::Failed(reason) => format!("not done: {remedy}: {reason}"),
     };
-    format!("{what}{title}: {said}")
+    format!("{what}{title}: {action}")
 }
 
 fn summary(examined: &DoctorReport) -> String {
     let DoctorReport { report, is_partial, aside } = examined;
-    let left = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
+    let unrepaired = report.findings.iter().filter(|finding| finding.is_unrepaired()).count();
     let mut summary = match *is_partial {
-        true => "nothing else was looked at, because the pages of the store are damaged".to_owned(),
+        true => "nothing else was checked, because the pages of the store are damaged".to_owned(),
         false => format!("{} documents, {} points", report.documents, report.counts.total()),
     };
-    summary += &match (report.findings.len(), left) {
+    summary += &match (report.findings.len(), unrepaired) {
         (0, _) => "; nothing is wrong".to_owned(),
-        (all, 0) => format!("; {all} found, all of them are taken care of"),
-        (all, left) => format!("; {all} found, {left} of them are left"),
+        (all, 0) => format!("; {all} found, all repaired or queued"),
+        (all, unrepaired) => format!("; {all} found, {unrepaired} not repaired"),
     };
-    let aside = aside.as_ref().map(|aside| format!("; what was moved aside lies in {}", aside.display()));
+    let aside = aside.as_ref().map(|aside| format!("; data that was moved aside is in {}", aside.display()));
     summary + &aside.unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! What a search found, as a ranking of what was judged.
+//! Turns search results into rankings of judged items.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collection::{Gold, Query},
-    eval::systems::{Found, Hit},
+    eval::systems::{Hit, SystemResults},
 };
 
-/// What is judged.
+/// The unit of judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Target {
-    /// Documents, each by its best chunk.
+    /// Documents, each ranked by its best chunk.
     Documents,
-    /// Sections of documents, by the chunks that overlap them most.
+    /// Sections, ranked by the chunks that overlap them most.
     Passages,
-    /// Spans of documents that hold the answer, by the chunks that overlap them most.
+    /// Spans that contain the answer, ranked by the chunks that overlap them most.
     Spans,
 }
 
@@ -38,12 +38,12 @@ impl Target {
 /// The judgements of a collection.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
-    /// What the sources of its documents begin with.
+    /// The prefix of the sources of its documents.
     pub(super) prefix: String,
     pub(super) gold: &'a Gold,
 }
 
-/// A ranking of items, each once.
+/// A ranking of distinct items.
 #[derive(Debug)]
 pub(super) struct Ranking {
     pub(super) items: Vec<String>,
@@ -51,19 +51,19 @@ pub(super) struct Ranking {
 }
 
 impl Judge<'_> {
-    /// The ranking of a target; `None` where it was not judged for this query.
-    pub(super) fn ranking(&self, target: Target, query: &Query, found: &Found) -> Option<Ranking> {
+    /// The ranking of a target; `None` if the query has no judgement of it.
+    pub(super) fn ranking(&self, target: Target, query: &Query, found: &SystemResults) -> Option<Ranking> {
         let gains = gains(target, query);
         let items = distinct(hits(target, found).iter().map(|hit| self.item(target, query, hit)));
         (!gains.is_empty()).then_some(Ranking { items, gains })
     }
 
-    /// The share of what is relevant that a leg of the layer lists among its first `cut`, among what was found.
+    /// The share of the relevant items that a leg of the layer ranks among its first `cut`, among the results.
     pub(super) fn recall(
         &self,
         target: Target,
         query: &Query,
-        found: &Found,
+        found: &SystemResults,
         layer: &str,
         cut: u32,
     ) -> Option<f64> {
@@ -78,12 +78,12 @@ impl Judge<'_> {
         (relevant > 0).then(|| listed.len() as f64 / relevant as f64)
     }
 
-    /// The ranking that a leg alone makes of what was found; `None` where the target was not judged for this query.
+    /// The results in the order of one leg; `None` if the query has no judgement of the target.
     pub(super) fn ranking_by(
         &self,
         target: Target,
         query: &Query,
-        found: &Found,
+        found: &SystemResults,
         leg: &str,
     ) -> Option<Ranking> {
         let gains = gains(target, query);
@@ -104,7 +104,7 @@ impl Judge<'_> {
         unit.unwrap_or_else(|| hit.chunk_id.clone())
     }
 
-    /// The judged section that a chunk overlaps most, else the one of the others, which gains nothing.
+    /// The judged section that a chunk overlaps most. Without one, the section without a gain that it overlaps most.
     fn section(&self, document: &str, query: &Query, chunk: CharSpan) -> Option<String> {
         let sections = self.gold.sections.get(document)?;
         let judged: Vec<_> =
@@ -113,7 +113,7 @@ impl Judge<'_> {
     }
 }
 
-fn hits(target: Target, found: &Found) -> &[Hit] {
+fn hits(target: Target, found: &SystemResults) -> &[Hit] {
     match target {
         Target::Documents => &found.documents,
         Target::Passages | Target::Spans => &found.chunks,
@@ -131,7 +131,7 @@ fn gains(target: Target, query: &Query) -> HashMap<String, f64> {
     }
 }
 
-/// The judged spans of a document, and their names.
+/// The judged spans of a document with their names.
 fn units(document: &str, query: &Query) -> Vec<(CharSpan, String)> {
     let spans = query.spans.get(document).into_iter().flatten();
     spans.map(|&span| (span, format!("{document} {} to {}", span.start, span.end))).collect()
@@ -141,7 +141,7 @@ fn rank_in(ranks: &Ranks, leg: &str) -> Option<u32> {
     ranks.named().into_iter().find_map(|(name, rank)| rank.filter(|_| name == leg))
 }
 
-/// The better one of the ranks in the two legs of a layer.
+/// The better rank of the two legs of a layer.
 fn best_rank(ranks: &Ranks, layer: &str) -> Option<u32> {
     let of_layer = ranks.named().into_iter().filter(|(name, _)| name.starts_with(layer));
     of_layer.filter_map(|(_, rank)| rank).min()
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_stand_for_what_was_judged() {
+    fn chunks_count_for_the_judged_items_that_they_overlap() {
         let span = |start, end| CharSpan { start, end };
         let sections =
             [("d".to_owned(), vec![(span(0, 10), "d#0".to_owned()), (span(10, 30), "d#1".to_owned())])];
@@ -182,7 +182,7 @@ mod tests {
             hit("3", "c:d", 14, 30),
             hit("4", "c:d", 0, 8),
         ];
-        let found = Found { documents: chunks.clone(), chunks, took: std::time::Duration::ZERO };
+        let found = SystemResults { documents: chunks.clone(), chunks, took: std::time::Duration::ZERO };
         let items = |target| judge.ranking(target, &query, &found).unwrap().items;
         assert_eq!(items(Target::Documents), ["e", "d"]);
         assert_eq!(items(Target::Passages), ["1", "d#1", "d#0"]);

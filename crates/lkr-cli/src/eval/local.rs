@@ -1,4 +1,4 @@
-//! Evaluation in this process: a knowledge base of its own, and every way to search it.
+//! Evaluation of every search system on a knowledge base in this process.
 
 use std::{path::Path, process::ExitCode};
 
@@ -8,78 +8,78 @@ use lkr_eval::{Comparison, Measures};
 use crate::{
     collection::{Gold, Query, collection, name_of},
     eval::{
-        Args,
+        args::Args,
         citations::Citations,
         judge::{Judge, Target},
-        local_report::{Figures, LayerRecall, Row, Significance, SystemLatency},
-        per_query::{self, Judged},
-        show,
-        systems::{FLAT, FLAT_RRF, Found, LAYERED, LAYERED_RRF, System, systems},
+        local_report::{LayerRecall, LocalReport, MeasuresRow, Significance, SystemLatency},
+        output::print_report,
+        per_query::{self, JudgedQuery},
+        systems::{FLAT, FLAT_RRF, LAYERED, LAYERED_RRF, System, SystemResults, systems},
     },
     import::import_collection,
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean},
 };
 
-/// The layers, as the names of legs begin.
+/// The names of the layers, with which the names of legs begin.
 const LAYERS: [&str; 4] = ["l1", "l2", "l3", "chunks"];
 
-/// What all queries have shown.
+/// The results of all queries.
 #[derive(Debug, Default)]
-struct Seen {
-    judged: Vec<Judged>,
+struct Collected {
+    judged: Vec<JudgedQuery>,
     latencies: Vec<SystemLatency>,
-    /// By target, layer and query.
+    /// Recalls by target, layer and query.
     layers: Vec<LayerRecall>,
 }
 
-/// Runs the evaluation and prints the figures. Fails where a citation does not hold.
+/// Runs the evaluation and prints the figures. Fails if a citation does not match its document.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let gold = Gold::read(&args.dir, args.split.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-    let temporary = tempfile::tempdir().context("make a folder")?;
+    let temporary = tempfile::tempdir().context("create a temporary folder")?;
     let data_dir = args.data_dir.as_deref().unwrap_or(temporary.path());
-    let (figures, judged) = runtime.block_on(evaluate(args, data_dir, &gold))?;
+    let (report, judged) = runtime.block_on(evaluate(args, data_dir, &gold))?;
     if let Some(file) = &args.per_query {
         per_query::write(file, &judged)?;
     }
-    show(&figures, args.json.as_deref())?;
-    Ok(if figures.citations.mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print_report(&report, args.json.as_deref())?;
+    Ok(if report.citations.mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(Figures, Vec<Judged>)> {
+async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(LocalReport, Vec<JudgedQuery>)> {
     let name = name_of(&args.dir)?;
     let inputs = collection(&args.dir)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
     let local_kb = LocalKnowledgeBase::open(data_dir, args.model.as_deref()).await?;
     import_collection(&local_kb.kb, inputs).await?;
     let judge = Judge { prefix: format!("{name}:"), gold };
-    let mut seen = Seen::default();
+    let mut collected = Collected::default();
     for system in systems(&local_kb, args.second_round) {
-        ask_all(&system, &judge, &mut citations, &mut seen).await?;
+        run_queries(&system, &judge, &mut citations, &mut collected).await?;
     }
     let counts = local_kb.kb.stats().await?.counts;
     local_kb.kb.close().await;
-    let figures = Figures {
+    let report = LocalReport {
         collection: name,
         documents: counts.l1,
         chunks: counts.chunks,
         second_round: args.second_round,
-        results: rows(&seen.judged),
-        significance: significance(&seen.judged),
-        recall_by_layer: recall_by_layer(&seen.layers),
-        latency: seen.latencies,
+        results: rows(&collected.judged),
+        significance: significance(&collected.judged),
+        recall_by_layer: recall_by_layer(&collected.layers),
+        latency: collected.latencies,
         citations: citations.finish(),
     };
-    Ok((figures, seen.judged))
+    Ok((report, collected.judged))
 }
 
-/// Asks a system all queries.
-async fn ask_all(
+/// Runs all queries on a system.
+async fn run_queries(
     system: &System,
     judge: &Judge<'_>,
     citations: &mut Citations,
-    seen: &mut Seen,
+    collected: &mut Collected,
 ) -> Result<()> {
     let mut latencies = Vec::new();
     for query in &judge.gold.queries {
@@ -91,17 +91,22 @@ async fn ask_all(
         for target in Target::ALL {
             let Some(ranking) = judge.ranking(target, query, &found) else { continue };
             let measures = Measures::of(&ranking.items, &ranking.gains);
-            seen.judged.push(Judged::new(&query.id, system.name, target, measures, ranking.items));
+            collected.judged.push(JudgedQuery::new(&query.id, system.name, target, measures, ranking.items));
             if system.name == LAYERED {
-                seen.layers.extend(layer_recalls(judge, target, query, &found));
+                collected.layers.extend(layer_recalls(judge, target, query, &found));
             }
         }
     }
-    seen.latencies.push(SystemLatency { system: system.name, latency: Latency::of(latencies) });
+    collected.latencies.push(SystemLatency { system: system.name, latency: Latency::of(latencies) });
     Ok(())
 }
 
-fn layer_recalls(judge: &Judge<'_>, target: Target, query: &Query, found: &Found) -> Vec<LayerRecall> {
+fn layer_recalls(
+    judge: &Judge<'_>,
+    target: Target,
+    query: &Query,
+    found: &SystemResults,
+) -> Vec<LayerRecall> {
     let of = |layer| {
         let recall = |cut| judge.recall(target, query, found, layer, cut);
         let ndcg = |kind| {
@@ -120,14 +125,14 @@ fn layer_recalls(judge: &Judge<'_>, target: Target, query: &Query, found: &Found
     LAYERS.into_iter().filter_map(of).collect()
 }
 
-/// The names of the systems that were asked, in their order.
+/// The names of the systems, in the order of the report.
 const SYSTEMS: [&str; 6] = ["sparse", "dense", FLAT, FLAT_RRF, LAYERED, LAYERED_RRF];
 
-fn rows(judged: &[Judged]) -> Vec<Row> {
+fn rows(judged: &[JudgedQuery]) -> Vec<MeasuresRow> {
     let row = |target, system| {
-        let own = judged.iter().filter(|judged| judged.target == target && judged.system == system);
-        let measures: Vec<Measures> = own.map(|judged| judged.measures).collect();
-        (!measures.is_empty()).then(|| Row {
+        let of_system = judged.iter().filter(|judged| judged.target == target && judged.system == system);
+        let measures: Vec<Measures> = of_system.map(|judged| judged.measures).collect();
+        (!measures.is_empty()).then(|| MeasuresRow {
             target,
             system,
             queries: measures.len(),
@@ -140,35 +145,42 @@ fn rows(judged: &[Judged]) -> Vec<Row> {
         .collect()
 }
 
-fn significance(judged: &[Judged]) -> Vec<Significance> {
+fn significance(judged: &[JudgedQuery]) -> Vec<Significance> {
     let of = |target, system: &str| -> Vec<f64> {
-        let own = judged.iter().filter(|judged| judged.target == target && judged.system == system);
-        own.map(|judged| judged.measures.ndcg_at_10).collect()
+        let of_system = judged.iter().filter(|judged| judged.target == target && judged.system == system);
+        of_system.map(|judged| judged.measures.ndcg_at_10).collect()
     };
-    let one = |target, (system, against)| {
+    let entry = |target, (system, against)| {
         let pairs: Vec<(f64, f64)> = of(target, system).into_iter().zip(of(target, against)).collect();
         let comparison = Comparison::of(&pairs);
         (!pairs.is_empty()).then_some(Significance { target, system, against, comparison })
     };
     let pairs = [(LAYERED, FLAT), (LAYERED_RRF, FLAT_RRF)];
-    Target::ALL.into_iter().flat_map(|target| pairs.into_iter().filter_map(move |p| one(target, p))).collect()
+    Target::ALL
+        .into_iter()
+        .flat_map(|target| pairs.into_iter().filter_map(move |p| entry(target, p)))
+        .collect()
 }
 
 fn recall_by_layer(layers: &[LayerRecall]) -> Vec<LayerRecall> {
-    let one = |target, layer| {
-        let own: Vec<_> = layers.iter().filter(|seen| seen.target == target && seen.layer == layer).collect();
-        let mean = |figure: fn(&LayerRecall) -> f64| mean(own.iter().map(|seen| figure(seen)));
-        (!own.is_empty()).then(|| LayerRecall {
+    let entry = |target, layer| {
+        let of_system: Vec<_> = layers
+            .iter()
+            .filter(|collected| collected.target == target && collected.layer == layer)
+            .collect();
+        let mean =
+            |figure: fn(&LayerRecall) -> f64| mean(of_system.iter().map(|collected| figure(collected)));
+        (!of_system.is_empty()).then(|| LayerRecall {
             target,
             layer,
-            recall_at_10: mean(|seen| seen.recall_at_10),
-            recall_at_100: mean(|seen| seen.recall_at_100),
-            sparse_ndcg_at_10: mean(|seen| seen.sparse_ndcg_at_10),
-            dense_ndcg_at_10: mean(|seen| seen.dense_ndcg_at_10),
+            recall_at_10: mean(|collected| collected.recall_at_10),
+            recall_at_100: mean(|collected| collected.recall_at_100),
+            sparse_ndcg_at_10: mean(|collected| collected.sparse_ndcg_at_10),
+            dense_ndcg_at_10: mean(|collected| collected.dense_ndcg_at_10),
         })
     };
     Target::ALL
         .into_iter()
-        .flat_map(|target| LAYERS.into_iter().filter_map(move |l| one(target, l)))
+        .flat_map(|target| LAYERS.into_iter().filter_map(move |l| entry(target, l)))
         .collect()
 }

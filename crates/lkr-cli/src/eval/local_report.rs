@@ -1,4 +1,4 @@
-//! The figures of an evaluation in this process.
+//! The report of an evaluation in this process.
 
 use std::fmt;
 
@@ -6,28 +6,28 @@ use lkr_eval::{Comparison, Measures};
 use serde::Serialize;
 
 use crate::{
-    eval::{citations::Outcome, judge::Target},
+    eval::{citations::CitationReport, judge::Target},
     stats::Latency,
 };
 
-/// All figures of a collection.
+/// The figures of a collection.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
+pub(super) struct LocalReport {
     pub(super) collection: String,
-    /// How many documents the knowledge base holds, and their chunks.
+    /// The number of documents in the knowledge base.
     pub(super) documents: u64,
     pub(super) chunks: u64,
     pub(super) second_round: bool,
-    pub(super) results: Vec<Row>,
+    pub(super) results: Vec<MeasuresRow>,
     pub(super) significance: Vec<Significance>,
     pub(super) recall_by_layer: Vec<LayerRecall>,
     pub(super) latency: Vec<SystemLatency>,
-    pub(super) citations: Outcome,
+    pub(super) citations: CitationReport,
 }
 
-/// A system's figures: the means over the queries for which the target was judged.
+/// The measures of a system: the means over the queries with judgements of the target.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct MeasuresRow {
     pub(super) target: Target,
     pub(super) system: &'static str,
     pub(super) queries: usize,
@@ -35,7 +35,7 @@ pub(super) struct Row {
     pub(super) measures: Measures,
 }
 
-/// Two systems' nDCG@10, query by query.
+/// The comparison of two systems by nDCG@10 of each query.
 #[derive(Debug, Serialize)]
 pub(super) struct Significance {
     pub(super) target: Target,
@@ -45,8 +45,8 @@ pub(super) struct Significance {
     pub(super) comparison: Comparison,
 }
 
-/// How much of what is relevant the legs of a layer list, among what the layered search found, and how good a ranking
-/// of that each of them makes alone.
+/// The recall of a layer: the share of relevant items that its legs rank, among the results of the layered search; and
+/// the quality of the ranking of each leg alone.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct LayerRecall {
     pub(super) target: Target,
@@ -57,7 +57,7 @@ pub(super) struct LayerRecall {
     pub(super) dense_ndcg_at_10: f64,
 }
 
-/// How long a system's searches for chunks took.
+/// The latency of a system's searches for chunks.
 #[derive(Debug, Serialize)]
 pub(super) struct SystemLatency {
     pub(super) system: &'static str,
@@ -65,7 +65,7 @@ pub(super) struct SystemLatency {
     pub(super) latency: Latency,
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for LocalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collection, documents, chunks, second_round, .. } = self;
         let second_round = if *second_round { "with" } else { "without" };
@@ -76,26 +76,28 @@ impl fmt::Display for Figures {
             let Latency { mean_ms, p50_ms, p99_ms } = latency;
             writeln!(f, "  {system:<16} {mean_ms:>7.1}{p50_ms:>7.1}{p99_ms:>7.1}")?;
         }
-        let Outcome { checked, mismatches, examples } = &self.citations;
+        let CitationReport { checked, mismatches, examples } = &self.citations;
         writeln!(f, "\ncitations  {checked} checked, {mismatches} do not hold")?;
         examples.iter().try_for_each(|example| writeln!(f, "mismatch   {example}"))
     }
 }
 
-impl Figures {
+impl LocalReport {
     fn write_target(&self, f: &mut fmt::Formatter<'_>, target: Target) -> fmt::Result {
-        let rows: Vec<&Row> = self.results.iter().filter(|row| row.target == target).collect();
+        let rows: Vec<&MeasuresRow> = self.results.iter().filter(|row| row.target == target).collect();
         let Some(first) = rows.first() else { return Ok(()) };
         let title = format!("{}, {} queries", target.name(), first.queries);
         writeln!(f, "\n{title:<24} nDCG@10  MRR@10  recall@10  recall@100")?;
-        for Row { system, measures, .. } in rows {
+        for MeasuresRow { system, measures, .. } in rows {
             let Measures { ndcg_at_10, mrr_at_10, recall_at_10, recall_at_100 } = measures;
             writeln!(
                 f,
                 "  {system:<22} {ndcg_at_10:>7.4} {mrr_at_10:>7.4} {recall_at_10:>10.4} {recall_at_100:>11.4}"
             )?;
         }
-        for Significance { system, against, comparison, .. } in of(&self.significance, target, |s| s.target) {
+        for Significance { system, against, comparison, .. } in
+            of_target(&self.significance, target, |s| s.target)
+        {
             let Comparison { difference, standard_error, p, better, worse, .. } = comparison;
             writeln!(
                 f,
@@ -103,7 +105,7 @@ impl Figures {
                  {better} better, {worse} worse"
             )?;
         }
-        for listed in of(&self.recall_by_layer, target, |l| l.target) {
+        for listed in of_target(&self.recall_by_layer, target, |l| l.target) {
             let LayerRecall { layer, recall_at_10, recall_at_100, .. } = listed;
             let LayerRecall { sparse_ndcg_at_10: sparse, dense_ndcg_at_10: dense, .. } = listed;
             writeln!(
@@ -116,6 +118,6 @@ impl Figures {
     }
 }
 
-fn of<T>(all: &[T], target: Target, own: impl Fn(&T) -> Target) -> impl Iterator<Item = &T> {
-    all.iter().filter(move |each| own(each) == target)
+fn of_target<T>(all: &[T], target: Target, target_of: impl Fn(&T) -> Target) -> impl Iterator<Item = &T> {
+    all.iter().filter(move |each| target_of(each) == target)
 }

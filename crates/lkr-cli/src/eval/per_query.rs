@@ -1,4 +1,4 @@
-//! The results of every query in a file: a line for each query, system and target.
+//! The file of `--per-query`: one line for each query, system and target.
 
 use std::{fs::File, io::Write, path::Path};
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{collection::json_lines, eval::judge::Target};
 
-/// How many items of a ranking are kept.
-const KEPT: usize = 10;
+/// The number of items that are written of a ranking.
+const MAX_ITEMS: usize = 10;
 
-/// What a system found for a query, judged.
+/// The judged results of a system for a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedQuery {
     pub(crate) query: String,
     pub(crate) system: String,
     pub(crate) target: Target,
@@ -23,7 +23,7 @@ pub(crate) struct Judged {
     pub(crate) first: Vec<String>,
 }
 
-impl Judged {
+impl JudgedQuery {
     pub(super) fn new(
         query: &str,
         system: &str,
@@ -31,12 +31,12 @@ impl Judged {
         measures: Measures,
         mut items: Vec<String>,
     ) -> Self {
-        items.truncate(KEPT);
+        items.truncate(MAX_ITEMS);
         Self { query: query.to_owned(), system: system.to_owned(), target, measures, first: items }
     }
 }
 
-pub(super) fn write(path: &Path, judged: &[Judged]) -> Result<()> {
+pub(super) fn write(path: &Path, judged: &[JudgedQuery]) -> Result<()> {
     let context = || format!("write {}", path.display());
     let mut file = std::io::BufWriter::new(File::create(path).with_context(context)?);
     for each in judged {
@@ -46,6 +46,6 @@ pub(super) fn write(path: &Path, judged: &[Judged]) -> Result<()> {
     file.flush().with_context(context)
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<Judged>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<JudgedQuery>> {
     json_lines(path)
 }

@@ -1,13 +1,15 @@
+//! The report of an evaluation of a server.
+
 use std::fmt;
 
 use lkr_eval::Measures;
 use serde::Serialize;
 
-use crate::{eval::citations::Outcome, ingest, stats::Latency};
+use crate::{eval::citations::CitationReport, ingest, stats::Latency};
 
-/// The figures of an evaluation.
+/// The report of an evaluation of a server.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ServerReport {
     collection: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     ingested: Option<ingest::Report>,
@@ -16,25 +18,25 @@ pub(crate) struct Report {
     #[serde(flatten)]
     measures: Measures,
     latency: Latency,
-    citations: Outcome,
-    by_query: Vec<QueryFigures>,
+    citations: CitationReport,
+    by_query: Vec<QueryMeasures>,
 }
 
-/// A query's figures.
+/// The measures of a query.
 #[derive(Debug, Serialize)]
-pub(super) struct QueryFigures {
+pub(super) struct QueryMeasures {
     pub(super) id: String,
     #[serde(flatten)]
     pub(super) measures: Measures,
 }
 
-impl Report {
+impl ServerReport {
     pub(super) fn new(
         collection: &str,
         ingested: Option<ingest::Report>,
-        judged: Vec<QueryFigures>,
+        judged: Vec<QueryMeasures>,
         latency: Latency,
-        citations: Outcome,
+        citations: CitationReport,
     ) -> Self {
         let measures: Vec<Measures> = judged.iter().map(|judged| judged.measures).collect();
         let measures = Measures::mean(&measures);
@@ -42,13 +44,13 @@ impl Report {
         Self { collection, ingested, queries, measures, latency, citations, by_query: judged }
     }
 
-    /// Whether everything that was asked for went in, and every result says what its document says.
-    pub(super) fn is_sound(&self) -> bool {
+    /// Whether all documents were ingested and all citations match.
+    pub(super) fn is_success(&self) -> bool {
         self.citations.mismatches == 0 && self.ingested.as_ref().is_none_or(|report| report.failed.is_empty())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ServerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "collection {}", self.collection)?;
         if let Some(ingested) = &self.ingested {
@@ -62,7 +64,7 @@ impl fmt::Display for Report {
         writeln!(f, "recall@100 {recall_at_100:.4}")?;
         let Latency { mean_ms, p50_ms, p99_ms } = self.latency;
         writeln!(f, "latency    {mean_ms:.1} ms mean, {p50_ms:.1} p50, {p99_ms:.1} p99")?;
-        let Outcome { checked, mismatches, examples } = &self.citations;
+        let CitationReport { checked, mismatches, examples } = &self.citations;
         writeln!(f, "citations  {checked} checked, {mismatches} do not hold")?;
         examples.iter().try_for_each(|example| writeln!(f, "mismatch   {example}"))
     }

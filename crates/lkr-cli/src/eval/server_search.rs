@@ -6,35 +6,35 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    eval::{Fusion, Mode},
+    eval::args::{FusionArg, ModeArg},
     http::Client,
 };
 
-/// How many documents are asked for: as far as recall is measured.
+/// The number of documents per search: the depth of recall@100.
 const DOCUMENTS: usize = 100;
 
-/// How many chunks are asked for: as many as a search answers unasked.
+/// The number of chunks per search: the server's default.
 const CHUNKS: usize = 10;
 
-/// Searches as the evaluation needs them.
+/// Searches on a server.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct ServerSearch {
     client: Client,
     mode: String,
     fusion: String,
 }
 
-/// What a search found.
+/// The results of a search.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) results: Vec<Hit>,
-    took: Duration,
+pub(super) struct ServerResponse {
+    pub(super) results: Vec<ServerHit>,
+    latency: Duration,
     cached: bool,
 }
 
-/// A result, as far as it is looked at.
+/// The parts of a result that are used.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Hit {
+pub(super) struct ServerHit {
     pub(super) chunk_id: String,
     pub(super) doc_id: String,
     pub(super) source: String,
@@ -44,12 +44,12 @@ pub(super) struct Hit {
 }
 
 #[derive(Debug, Deserialize)]
-struct Response {
-    results: Vec<Hit>,
+struct SearchResponse {
+    results: Vec<ServerHit>,
 }
 
-impl Search {
-    pub(super) fn new(client: Client, mode: Mode, fusion: Fusion) -> Self {
+impl ServerSearch {
+    pub(super) fn new(client: Client, mode: ModeArg, fusion: FusionArg) -> Self {
         Self { client, mode: name(&mode), fusion: name(&fusion) }
     }
 
@@ -58,36 +58,36 @@ impl Search {
     }
 
     /// The best documents, each by its best chunk.
-    pub(super) fn documents(&self, query: &str) -> Result<Found> {
-        self.ask(query, "document", DOCUMENTS)
+    pub(super) fn documents(&self, query: &str) -> Result<ServerResponse> {
+        self.send(query, "document", DOCUMENTS)
     }
 
     /// The best chunks.
-    pub(super) fn chunks(&self, query: &str) -> Result<Found> {
-        self.ask(query, "chunk", CHUNKS)
+    pub(super) fn chunks(&self, query: &str) -> Result<ServerResponse> {
+        self.send(query, "chunk", CHUNKS)
     }
 
-    fn ask(&self, query: &str, group_by: &str, top_k: usize) -> Result<Found> {
+    fn send(&self, query: &str, group_by: &str, top_k: usize) -> Result<ServerResponse> {
         let body = json!({
             "query": query, "group_by": group_by, "top_k": top_k, "mode": self.mode, "fusion": self.fusion,
         });
         let started = Instant::now();
         let answer = self.client.post("/search", &body)?;
-        let took = started.elapsed();
-        let Response { results } =
+        let latency = started.elapsed();
+        let SearchResponse { results } =
             serde_json::from_value(answer.data).context("read the results of a search")?;
-        Ok(Found { results, took, cached: answer.cached })
+        Ok(ServerResponse { results, latency, cached: answer.cached })
     }
 }
 
-impl Found {
-    /// How long the search took from here; nothing where the answer came from the cache.
-    pub(super) fn fresh(&self) -> Option<Duration> {
-        (!self.cached).then_some(self.took)
+impl ServerResponse {
+    /// The latency that the client saw; `None` if the response came from the cache.
+    pub(super) fn uncached_latency(&self) -> Option<Duration> {
+        (!self.cached).then_some(self.latency)
     }
 }
 
-/// The name of a choice, on the command line and to the server alike.
+/// The name of a value, which is the same on the command line and in the API.
 fn name(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }

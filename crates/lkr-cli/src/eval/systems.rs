@@ -1,4 +1,4 @@
-//! What is evaluated in this process: one searcher for each way to search.
+//! The evaluated systems: one searcher for each way to search.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use lkr::{
 
 use crate::local_kb::LocalKnowledgeBase;
 
-/// How many results are asked for: as far as recall is measured.
+/// The number of results per search: the depth of recall@100.
 const RESULTS: usize = 100;
 
-/// The one whose layers are looked at, and those that it is compared with.
+/// The layered system, whose recall by layer is reported, and the systems that it is compared with.
 pub(super) const LAYERED: &str = "layered-graded";
 pub(super) const FLAT: &str = "flat-graded";
 pub(super) const LAYERED_RRF: &str = "layered-rrf";
@@ -28,18 +28,18 @@ pub(super) struct System {
     fusion: Fusion,
 }
 
-/// What a system found for a query.
+/// The results of a system for a query.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SystemResults {
     /// The best documents, each by its best chunk.
     pub(super) documents: Vec<Hit>,
     /// The best chunks.
     pub(super) chunks: Vec<Hit>,
-    /// How long the search for chunks took.
+    /// The duration of the search for chunks.
     pub(super) took: Duration,
 }
 
-/// A result, as far as it is looked at.
+/// The parts of a result that are used.
 #[derive(Debug, Clone)]
 pub(super) struct Hit {
     pub(super) chunk_id: String,
@@ -49,38 +49,38 @@ pub(super) struct Hit {
     pub(super) ranks: Ranks,
 }
 
-/// All ways to search: each kind of legs alone over the chunks, then flat and layered with both kinds of fusion.
+/// All systems: the dense and the sparse leg of chunks alone, then flat and layered with both kinds of fusion.
 pub(super) fn systems(local_kb: &LocalKnowledgeBase, second_round: bool) -> Vec<System> {
-    let both = [
+    let fused = [
         (FLAT, Mode::Flat, Fusion::Graded),
         (FLAT_RRF, Mode::Flat, Fusion::Rrf),
         (LAYERED, Mode::Layered, Fusion::Graded),
         (LAYERED_RRF, Mode::Layered, Fusion::Rrf),
     ];
-    let alone = [("sparse", LegKind::Sparse), ("dense", LegKind::Dense)];
-    let alone = alone.map(|(name, kind)| (name, Mode::Flat, Fusion::Graded, Some(kind)));
-    let both = both.map(|(name, mode, fusion)| (name, mode, fusion, None));
+    let single_leg = [("sparse", LegKind::Sparse), ("dense", LegKind::Dense)];
+    let single_leg = single_leg.map(|(name, kind)| (name, Mode::Flat, Fusion::Graded, Some(kind)));
+    let fused = fused.map(|(name, mode, fusion)| (name, mode, fusion, None));
     let system = |(name, mode, fusion, only)| {
         let options = SearchOptions { second_round, only, ..SearchOptions::default() };
         System { name, searcher: local_kb.searcher(options), mode, fusion }
     };
-    let has_voice = |only| local_kb.embedder.is_some() || only != Some(LegKind::Dense);
-    alone.into_iter().chain(both).filter(|(.., only)| has_voice(*only)).map(system).collect()
+    let has_leg = |only| local_kb.embedder.is_some() || only != Some(LegKind::Dense);
+    single_leg.into_iter().chain(fused).filter(|(.., only)| has_leg(*only)).map(system).collect()
 }
 
 impl System {
-    /// Asks for documents and for chunks. A blank query, of which collections have some, finds nothing.
-    pub(super) async fn find(&self, query: &str) -> Result<Found> {
+    /// Searches for documents and for chunks. Some collections have blank queries, which return nothing.
+    pub(super) async fn find(&self, query: &str) -> Result<SystemResults> {
         if query.trim().is_empty() {
-            return Ok(Found { documents: Vec::new(), chunks: Vec::new(), took: Duration::ZERO });
+            return Ok(SystemResults { documents: Vec::new(), chunks: Vec::new(), took: Duration::ZERO });
         }
-        let documents = self.ask(query, GroupBy::Document).await?;
+        let documents = self.search(query, GroupBy::Document).await?;
         let started = Instant::now();
-        let chunks = self.ask(query, GroupBy::Chunk).await?;
-        Ok(Found { documents, chunks, took: started.elapsed() })
+        let chunks = self.search(query, GroupBy::Chunk).await?;
+        Ok(SystemResults { documents, chunks, took: started.elapsed() })
     }
 
-    async fn ask(&self, query: &str, group_by: GroupBy) -> Result<Vec<Hit>> {
+    async fn search(&self, query: &str, group_by: GroupBy) -> Result<Vec<Hit>> {
         let request = SearchRequest {
             top_k: RESULTS,
             mode: self.mode,

@@ -1,29 +1,31 @@
+//! The report of an ingestion.
+
 use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-use crate::ingest::wait::End;
+use crate::ingest::wait::TaskEnd;
 
-/// How many failures are printed.
-const SHOWN: usize = 20;
+/// The most failures that are printed.
+const MAX_SHOWN: usize = 20;
 
-/// What came of an ingestion.
+/// The result of an ingestion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Report {
-    /// Documents that are searchable now.
+    /// The number of documents that became searchable.
     pub(crate) documents: u64,
-    /// Their chunks.
+    /// The number of their chunks.
     pub(crate) chunks: u64,
-    /// The others: source, and why.
+    /// The source of each failed document, and the reason.
     pub(crate) failed: Vec<(String, String)>,
-    /// From the first submission to the last end.
+    /// Seconds from the first submission to the end of the last task.
     pub(crate) seconds: f64,
 }
 
 impl Report {
-    pub(crate) fn new(ends: Vec<End>, took: Duration) -> Self {
+    pub(crate) fn new(ends: Vec<TaskEnd>, took: Duration) -> Self {
         let mut report = Self { documents: 0, chunks: 0, failed: Vec::new(), seconds: took.as_secs_f64() };
-        for End { source, outcome } in ends {
+        for TaskEnd { source, outcome } in ends {
             match outcome {
                 Ok(chunks) => {
                     report.documents += 1;
@@ -42,10 +44,10 @@ impl fmt::Display for Report {
         writeln!(f, "documents  {documents}, {} failed", failed.len())?;
         writeln!(f, "chunks     {chunks}")?;
         writeln!(f, "seconds    {seconds:.1}")?;
-        for (source, reason) in failed.iter().take(SHOWN) {
+        for (source, reason) in failed.iter().take(MAX_SHOWN) {
             writeln!(f, "failed     {source}: {reason}")?;
         }
-        match failed.len().saturating_sub(SHOWN) {
+        match failed.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => writeln!(f, "failed     and {more} more"),
         }
@@ -57,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_named_up_to_a_point() {
-        let end = |n: usize| End {
+    fn report_lists_at_most_twenty_failures() {
+        let end = |n: usize| TaskEnd {
             source: format!("c:{n}"),
             outcome: if n < 2 { Ok(3) } else { Err("1001: blank".to_owned()) },
         };

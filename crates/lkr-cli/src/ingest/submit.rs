@@ -1,4 +1,4 @@
-//! Submission: several documents at a time, as fast as the server takes them.
+//! Sends several documents at a time, as fast as the server accepts them.
 
 use std::{
     sync::{Mutex, PoisonError, mpsc},
@@ -14,20 +14,20 @@ use crate::{
     http::{ApiError, Client},
 };
 
-/// How many documents are sent at once.
+/// The number of documents that are sent at once.
 const PARALLEL: usize = 8;
 
-/// How long a server may go on saying that it has too much to do.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// The time after which a request is no longer retried while the server is overloaded.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// A document that was accepted.
+/// An accepted document.
 #[derive(Debug, Clone)]
 pub(crate) struct Accepted {
     pub(crate) source: String,
     pub(crate) task_id: String,
 }
 
-/// Sends all documents. The first that is refused for good ends it; what was accepted before stays accepted.
+/// Sends all documents. Stops at the first refusal; documents accepted before remain accepted.
 pub(crate) fn all(client: &Client, inputs: Vec<Input>) -> Result<Vec<Accepted>> {
     let inputs = Mutex::new(inputs.into_iter());
     let next = || inputs.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -39,7 +39,7 @@ pub(crate) fn all(client: &Client, inputs: Vec<Input>) -> Result<Vec<Accepted>> 
                 while let Some(input) = next() {
                     let result = submit(client, input);
                     let failed = result.is_err();
-                    // Nobody receives any more once another document was refused.
+                    // The receiver is gone once another document was refused.
                     if results.send(result).is_err() || failed {
                         return;
                     }
@@ -54,19 +54,19 @@ pub(crate) fn all(client: &Client, inputs: Vec<Input>) -> Result<Vec<Accepted>> 
 fn submit(client: &Client, input: Input) -> Result<Accepted> {
     let Input { title, source, text } = input;
     let body = json!({"title": title, "source": source, "text": text});
-    let answer = patiently(|| client.post("/documents", &body).map(|answer| answer.data));
-    let data = answer.with_context(|| format!("send {source}"))?;
+    let response = retry_while_overloaded(|| client.post("/documents", &body).map(|response| response.data));
+    let data = response.with_context(|| format!("send {source}"))?;
     let task_id = data.get("task_id").and_then(Value::as_str);
-    let task_id = task_id.with_context(|| format!("send {source}: the server's answer holds no task_id"))?;
+    let task_id = task_id.with_context(|| format!("send {source}: the response has no task_id"))?;
     Ok(Accepted { task_id: task_id.to_owned(), source })
 }
 
-/// Asks again for as long as the server says that it has too much to do, at the pace that it names.
-pub(super) fn patiently<T>(ask: impl Fn() -> Result<T>) -> Result<T> {
-    let deadline = Instant::now() + PATIENCE;
+/// Repeats a request while the server is overloaded, with the pause that it names.
+pub(super) fn retry_while_overloaded<T>(request: impl Fn() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + RETRY_TIMEOUT;
     loop {
-        let error = match ask() {
-            Ok(answer) => return Ok(answer),
+        let error = match request() {
+            Ok(response) => return Ok(response),
             Err(error) => error,
         };
         match error.downcast_ref::<ApiError>().and_then(ApiError::pause) {

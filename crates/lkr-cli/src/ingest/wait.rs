@@ -1,4 +1,4 @@
-//! Waiting for tasks.
+//! Waits for tasks.
 
 use std::{thread, time::Duration};
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use crate::{
     http::Client,
-    ingest::submit::{Accepted, patiently},
+    ingest::submit::{Accepted, retry_while_overloaded},
 };
 
-/// How often a task is looked at: soon at first, because most are quick, then ever less often.
+/// Pauses between polls of a task. They grow, because most tasks end quickly; the last one is repeated.
 const POLL: [Duration; 4] = [
     Duration::from_millis(20),
     Duration::from_millis(50),
@@ -18,23 +18,23 @@ const POLL: [Duration; 4] = [
     Duration::from_millis(500),
 ];
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct TaskEnd {
     pub(crate) source: String,
-    /// The number of chunks, or why it failed.
+    /// The number of chunks, or the reason of the failure.
     pub(crate) outcome: Result<u64, String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Task {
+struct TaskResponse {
     status: String,
-    result: Option<Done>,
-    error: Option<Failure>,
+    result: Option<TaskResult>,
+    error: Option<TaskError>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Done {
+struct TaskResult {
     counts: Counts,
 }
 
@@ -44,39 +44,39 @@ struct Counts {
 }
 
 #[derive(Debug, Deserialize)]
-struct Failure {
+struct TaskError {
     code: u64,
     message: String,
 }
 
-/// Waits until every task has ended, in their order: tasks begin in about the order in which they were accepted.
-pub(crate) fn all(client: &Client, tasks: &[Accepted]) -> Result<Vec<End>> {
-    tasks.iter().map(|task| end_of(client, task)).collect()
+/// Waits for the tasks in the order in which they were accepted, because they start in about that order.
+pub(crate) fn all(client: &Client, tasks: &[Accepted]) -> Result<Vec<TaskEnd>> {
+    tasks.iter().map(|task| wait_for(client, task)).collect()
 }
 
-fn end_of(client: &Client, accepted: &Accepted) -> Result<End> {
+fn wait_for(client: &Client, accepted: &Accepted) -> Result<TaskEnd> {
     let path = format!("/documents/tasks/{}", accepted.task_id);
     let mut pauses = POLL.into_iter();
     let mut pause = Duration::ZERO;
     loop {
-        let data = patiently(|| client.get(&path).map(|answer| answer.data))?;
-        let task: Task =
+        let data = retry_while_overloaded(|| client.get(&path).map(|response| response.data))?;
+        let task: TaskResponse =
             serde_json::from_value(data).with_context(|| format!("read task {}", accepted.task_id))?;
         if let Some(outcome) = outcome(task)? {
-            return Ok(End { source: accepted.source.clone(), outcome });
+            return Ok(TaskEnd { source: accepted.source.clone(), outcome });
         }
         pause = pauses.next().unwrap_or(pause);
         thread::sleep(pause);
     }
 }
 
-/// What came of a task; nothing while it has not ended.
-fn outcome(task: Task) -> Result<Option<Result<u64, String>>> {
+/// The outcome of a task; `None` while it has not ended.
+fn outcome(task: TaskResponse) -> Result<Option<Result<u64, String>>> {
     Ok(match (task.status.as_str(), task.result, task.error) {
         ("pending" | "running", ..) => None,
         ("done", Some(done), _) => Some(Ok(done.counts.chunks)),
-        ("failed", _, Some(Failure { code, message })) => Some(Err(format!("{code}: {message}"))),
-        (status, ..) => bail!("a task is {status} without its result or error"),
+        ("failed", _, Some(TaskError { code, message })) => Some(Err(format!("{code}: {message}"))),
+        (status, ..) => bail!("unexpected task: status {status} without its result or error"),
     })
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_follow_the_status() {
+    fn outcome_follows_the_status() {
         let of = |task| outcome(serde_json::from_value(task).unwrap());
         assert_eq!(of(json!({"status": "running"})).unwrap(), None);
         let done = json!({"status": "done", "result": {"counts": {"l1": 1, "chunks": 7}}});

@@ -1,3 +1,5 @@
+//! Output of parsed files.
+
 use std::{
     collections::HashMap,
     fs,
@@ -12,70 +14,70 @@ use super::{
     sources::name_of,
 };
 
-/// Where what was read goes, and as what.
+/// The destination and the format of the output.
 #[derive(Debug, clap::Args)]
 pub(super) struct Output {
-    /// Write the texts into this folder, each under the file's name with .txt behind, rather than print them.
+    /// Write each text to <FOLDER>/<file name>.txt instead of printing it.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Tell the plugin, the warnings and the blocks too, as JSON; in a folder beside the text, with .json behind.
+    /// Write JSON with the plugin, warnings and blocks; with --out, to <FOLDER>/<file name>.json beside the text.
     #[arg(long)]
     json: bool,
-    /// Leave furniture out, such as running headers.
+    /// Omit furniture, such as running headers.
     #[arg(long)]
     body: bool,
 }
 
 impl Output {
-    /// Makes the folder. Two sources that would be written to one file are refused before anything is read.
+    /// Creates the folder. Fails before anything is read if two sources would be written to the same file.
     pub(super) fn prepare(&self, sources: &[PathBuf]) -> Result<()> {
         let Some(folder) = &self.out else { return Ok(()) };
-        let mut seen: HashMap<String, &Path> = HashMap::new();
+        let mut sources_by_name: HashMap<String, &Path> = HashMap::new();
         for source in sources {
             let name = name_of(source);
-            if let Some(before) = seen.insert(name.clone(), source) {
+            if let Some(before) = sources_by_name.insert(name.clone(), source) {
                 bail!("{} and {} are both named {name}", before.display(), source.display());
             }
         }
-        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))
+        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))
     }
 
-    /// Writes what was read in a file, or prints it, under its name where it is one of several. Warnings that do not
-    /// stand in JSON are told apart.
-    pub(super) fn write(&self, answer: ParsedFile, several: bool) -> Result<()> {
-        let parsed = if self.body { body(&answer.parsed) } else { answer.parsed };
-        let answer = ParsedFile { parsed, ..answer };
+    /// Writes or prints a parsed file. If there are several files, each is printed below its name. Without JSON,
+    /// warnings go to the standard error.
+    pub(super) fn write(&self, file: ParsedFile, is_one_of_several: bool) -> Result<()> {
+        let parsed = if self.body { body(&file.parsed) } else { file.parsed };
+        let file = ParsedFile { parsed, ..file };
         if !self.json {
-            for warning in &answer.parsed.warnings {
-                writeln!(stderr(), "{}: warning: {warning}", answer.file_name)?;
+            for warning in &file.parsed.warnings {
+                writeln!(stderr(), "{}: warning: {warning}", file.file_name)?;
             }
         }
         match &self.out {
-            Some(folder) => self.save(&answer, folder),
-            None => self.print(&answer, several),
+            Some(folder) => self.save(&file, folder),
+            None => self.print(&file, is_one_of_several),
         }
     }
 
-    fn save(&self, answer: &ParsedFile, folder: &Path) -> Result<()> {
+    fn save(&self, file: &ParsedFile, folder: &Path) -> Result<()> {
         let save = |ending: &str, content: &str| {
-            let path = folder.join(format!("{}.{ending}", answer.file_name));
+            let path = folder.join(format!("{}.{ending}", file.file_name));
             fs::write(&path, content).with_context(|| format!("write {}", path.display()))
         };
         if self.json {
-            save("json", &answer.to_json()?)?;
+            save("json", &file.to_json()?)?;
         }
-        save("txt", &answer.parsed.text)
+        save("txt", &file.parsed.text)
     }
 
-    fn print(&self, answer: &ParsedFile, several: bool) -> Result<()> {
+    fn print(&self, file: &ParsedFile, is_one_of_several: bool) -> Result<()> {
         let mut stdout = stdout().lock();
         if self.json {
-            return Ok(writeln!(stdout, "{}", answer.to_json()?)?);
+            return Ok(writeln!(stdout, "{}", file.to_json()?)?);
         }
-        if several {
-            writeln!(stdout, "==> {} <==", answer.file_name)?;
+        if is_one_of_several {
+            writeln!(stdout, "==> {} <==", file.file_name)?;
         }
-        Ok(writeln!(stdout, "{}", answer.parsed.text.trim_end())?)
+        Ok(writeln!(stdout, "{}", file.parsed.text.trim_end())?)
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_file_is_written_over() {
+    fn sources_with_equal_names_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("out");
         let output = Output { out: Some(folder.clone()), json: false, body: false };

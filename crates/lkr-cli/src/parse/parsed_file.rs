@@ -1,9 +1,11 @@
+//! Parsed files and their JSON form.
+
 use std::iter::Peekable;
 
 use lkr::{Block, BlockKind, Parsed};
 use serde::Serialize;
 
-/// What was read in a file.
+/// A parsed file.
 #[derive(Debug)]
 pub(super) struct ParsedFile {
     pub(super) file_name: String,
@@ -11,19 +13,19 @@ pub(super) struct ParsedFile {
     pub(super) parsed: Parsed,
 }
 
-/// An answer as it is written.
+/// The JSON form of a parsed file.
 #[derive(Debug, Serialize)]
-struct Wire<'a> {
+struct JsonFile<'a> {
     file: &'a str,
     plugin: &'a str,
     warnings: &'a [String],
-    blocks: Vec<WireBlock<'a>>,
+    blocks: Vec<JsonBlock<'a>>,
     text: &'a str,
 }
 
 /// A block with its range in code points of the text.
 #[derive(Debug, PartialEq, Serialize)]
-struct WireBlock<'a> {
+struct JsonBlock<'a> {
     kind: &'static str,
     level: Option<u8>,
     title: Option<&'a str>,
@@ -34,30 +36,36 @@ struct WireBlock<'a> {
 }
 
 impl ParsedFile {
-    /// The answer in one line of JSON.
+    /// One line of JSON.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
         let Parsed { text, blocks, warnings } = &self.parsed;
-        let blocks = wire_blocks(text, blocks);
-        serde_json::to_string(&Wire { file: &self.file_name, plugin: &self.plugin, warnings, blocks, text })
+        let blocks = json_blocks(text, blocks);
+        serde_json::to_string(&JsonFile {
+            file: &self.file_name,
+            plugin: &self.plugin,
+            warnings,
+            blocks,
+            text,
+        })
     }
 }
 
-/// What is no furniture, close together.
+/// The text and its blocks without furniture.
 pub(super) fn body(parsed: &Parsed) -> Parsed {
     let mut body = Parsed { warnings: parsed.warnings.clone(), ..Parsed::default() };
     let mut blocks = parsed.blocks.iter().peekable();
     let mut from = 0;
     while let Some(block) = blocks.next() {
         if block.furniture {
-            body.text.push_str(cut(&parsed.text, from, block.range.start));
+            body.text.push_str(slice(&parsed.text, from, block.range.start));
             from = next_start(&mut blocks).unwrap_or(parsed.text.len());
         } else {
-            let left_out = from - body.text.len();
-            let range = block.range.start - left_out..block.range.end - left_out;
+            let omitted = from - body.text.len();
+            let range = block.range.start - omitted..block.range.end - omitted;
             body.blocks.push(Block { range, ..block.clone() });
         }
     }
-    body.text.push_str(cut(&parsed.text, from, parsed.text.len()));
+    body.text.push_str(slice(&parsed.text, from, parsed.text.len()));
     body.text.truncate(body.text.trim_end().len());
     body
 }
@@ -66,22 +74,22 @@ fn next_start<'a>(blocks: &mut Peekable<impl Iterator<Item = &'a Block>>) -> Opt
     blocks.peek().map(|block| block.range.start)
 }
 
-fn wire_blocks<'a>(text: &str, blocks: &'a [Block]) -> Vec<WireBlock<'a>> {
+fn json_blocks<'a>(text: &str, blocks: &'a [Block]) -> Vec<JsonBlock<'a>> {
     let (mut bytes, mut chars) = (0, 0);
     let mut chars_before = |end: usize| {
-        chars += cut(text, bytes, end).chars().count();
+        chars += slice(text, bytes, end).chars().count();
         bytes = end;
         chars
     };
-    let wire = |block: &'a Block| {
-        let (kind, level, title) = described(&block.kind);
+    let to_json_block = |block: &'a Block| {
+        let (kind, level, title) = kind_fields(&block.kind);
         let (char_start, char_end) = (chars_before(block.range.start), chars_before(block.range.end));
-        WireBlock { kind, level, title, page: block.page, char_start, char_end, furniture: block.furniture }
+        JsonBlock { kind, level, title, page: block.page, char_start, char_end, furniture: block.furniture }
     };
-    blocks.iter().map(wire).collect()
+    blocks.iter().map(to_json_block).collect()
 }
 
-fn described(kind: &BlockKind) -> (&'static str, Option<u8>, Option<&str>) {
+fn kind_fields(kind: &BlockKind) -> (&'static str, Option<u8>, Option<&str>) {
     match kind {
         BlockKind::Heading { level, title } => ("heading", Some(*level), Some(title)),
         BlockKind::Paragraph => ("paragraph", None, None),
@@ -91,8 +99,8 @@ fn described(kind: &BlockKind) -> (&'static str, Option<u8>, Option<&str>) {
     }
 }
 
-/// The text between two byte offsets that blocks name, which stand in order and cut no character.
-fn cut(text: &str, start: usize, end: usize) -> &str {
+/// The text between two byte offsets of blocks, which are in order and on character boundaries.
+fn slice(text: &str, start: usize, end: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
@@ -117,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn offsets_count_code_points() {
+    fn json_offsets_count_code_points() {
         let title = BlockKind::Heading { level: 2, title: "Größe".to_owned() };
         let parsed = parsed(&[(title, "Größe", false), (BlockKind::Table, "東京", true)]);
-        let answer = ParsedFile { file_name: "a.pdf".to_owned(), plugin: "lopdf".to_owned(), parsed };
-        let written: serde_json::Value = serde_json::from_str(&answer.to_json().unwrap()).unwrap();
+        let file = ParsedFile { file_name: "a.pdf".to_owned(), plugin: "lopdf".to_owned(), parsed };
+        let written: serde_json::Value = serde_json::from_str(&file.to_json().unwrap()).unwrap();
         let block = |kind, level, title, start, end, furniture| {
             json!({"kind": kind, "level": level, "title": title, "page": 1, "char_start": start, "char_end": end,
                 "furniture": furniture})
@@ -136,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_no_furniture_wherever_it_stood() {
+    fn body_omits_furniture_at_every_position() {
         let part = |words, furniture| (BlockKind::Paragraph, words, furniture);
         let parts =
             [part("né", true), part("öne", false), part("x", true), part("two", false), part("y", true)];

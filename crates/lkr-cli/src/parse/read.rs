@@ -1,3 +1,5 @@
+//! Reading one file.
+
 use std::{fs::File, path::Path};
 
 use lkr::{
@@ -7,7 +9,7 @@ use lkr::{
 
 use super::{parsed_file::ParsedFile, sources::name_of};
 
-/// What stands in a file, or why it was refused.
+/// Parses a file, or returns the reason why it was refused.
 pub(super) async fn read(
     reader: &FileReader,
     plugins: &FilePlugins,
@@ -28,7 +30,7 @@ fn open(path: &Path) -> std::io::Result<(File, u64)> {
     Ok((file, length))
 }
 
-/// The name of the plugin that reads a file of this name; empty where none does.
+/// The name of the plugin that reads a file of this name; empty if there is none.
 fn plugin_of(plugins: &FilePlugins, file_name: &str) -> String {
     match Format::from_file_name(file_name) {
         Some(Format::Text) => PlainText.name().to_owned(),

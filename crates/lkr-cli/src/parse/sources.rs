@@ -1,3 +1,5 @@
+//! The files to parse.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -5,8 +7,7 @@ use lkr::files::Format;
 
 use crate::collection::files_below;
 
-/// The files at `paths` in their order: files as they are named, whatever they are, and those of known kinds in
-/// folders.
+/// The files at `paths`, in order: single files of any format, and the files of known formats in folders.
 pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for path in paths {
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_give_what_is_known_and_files_themselves() {
+    fn folders_give_files_of_known_formats_and_files_give_themselves() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("b")).unwrap();
         for name in ["c.HTML", "b/a.docx", "b/skip.exe", "alone.exe"] {

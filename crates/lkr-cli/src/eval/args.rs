@@ -1,0 +1,64 @@
+//! The arguments of `lkr eval`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use crate::http::Login;
+
+/// The arguments of `lkr eval`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) login: Login,
+    /// Evaluate the collection in this folder: queries.jsonl, qrels.tsv or qrels_docs.tsv, and documents.
+    pub(super) dir: PathBuf,
+    /// Choose the layers that a server searches.
+    #[arg(long, value_enum, default_value_t, requires = "server")]
+    pub(super) mode: ModeArg,
+    /// Choose how a server fuses the legs.
+    #[arg(long, value_enum, default_value_t, requires = "server")]
+    pub(super) fusion: FusionArg,
+    /// Send the collection's documents to the server first.
+    #[arg(long, requires = "server")]
+    pub(super) ingest: bool,
+    /// Use the queries of queries_NAME.jsonl and qrels_NAME.tsv.
+    #[arg(long, value_name = "NAME")]
+    pub(super) split: Option<String>,
+    /// Write the figures to this file as JSON, or to the standard output for `-`. With --server, they include those of
+    /// each query.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Keep the local knowledge base in this folder and reuse its documents. Without it, a temporary folder is used.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
+    pub(super) data_dir: Option<PathBuf>,
+    /// Use the embedding model in this folder for the local knowledge base. Without it, searches use words alone.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
+    pub(super) model: Option<PathBuf>,
+    /// Query the dense legs of local layered searches a second time.
+    #[arg(long, conflicts_with = "server")]
+    pub(super) second_round: bool,
+    /// Write the local results of each query to this file, for `lkr compare`.
+    #[arg(long, value_name = "FILE", conflicts_with = "server")]
+    pub(super) per_query: Option<PathBuf>,
+}
+
+/// The layers that are searched.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Search all four layers.
+    #[default]
+    Layered,
+    /// Search chunks alone.
+    Flat,
+}
+
+/// The fusion of the legs.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum FusionArg {
+    /// Use reciprocal-rank fusion over graded ranks.
+    #[default]
+    Graded,
+    /// Use plain reciprocal-rank fusion.
+    Rrf,
+}
