@@ -221,7 +221,7 @@ fn inherit(
             visibility.background = Color::Unknown;
         }
         Some(Color::Transparent | Color::Inherited) | None if may_have_background => {
-            visibility.background = Color::Unknown
+            visibility.background = Color::Unknown;
         }
         Some(Color::Transparent | Color::Inherited) | None => {}
         Some(background) => visibility.background = background,

@@ -68,7 +68,7 @@ impl<'a> FoundStyles<'a> {
             }
             "link" => self.has_links |= value("rel").is_some_and(|rel| rel.contains("stylesheet")),
             "img" | "picture" | "video" | "canvas" | "svg" | "iframe" | "object" | "embed" => {
-                self.has_images = true
+                self.has_images = true;
             }
             _ => {}
         }
