@@ -13,6 +13,8 @@ mod docs;
 mod executable;
 mod files;
 mod fuzz;
+#[cfg(test)]
+mod imports;
 mod lint;
 mod model;
 mod tools;
