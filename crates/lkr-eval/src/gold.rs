@@ -109,8 +109,8 @@ impl GoldQuery {
         let of_document = self.relevant.iter().filter(|relevant| relevant.doc_id == chunk.doc_id);
         let spans: Vec<_> =
             of_document.clone().filter_map(|&relevant| Some((relevant.span?, relevant))).collect();
-        let whole = || of_document.clone().find(|relevant| relevant.span.is_none());
-        match most_overlapping(chunk.span, &spans).or_else(whole) {
+        let whole_document = || of_document.clone().find(|relevant| relevant.span.is_none());
+        match most_overlapping(chunk.span, &spans).or_else(whole_document) {
             Some(relevant) => RankedItem::Judged(*relevant),
             None if by_document => RankedItem::Document(chunk.doc_id),
             None => RankedItem::Chunk(chunk.doc_id, chunk.span),
@@ -149,8 +149,8 @@ mod tests {
         let query = query(vec![relevant(A, Some((10, 20))), relevant(A, Some((50, 60))), relevant(B, None)]);
         assert!(!query.judges_documents());
         // The first two chunks overlap no span. The next two overlap the same one, which takes one rank.
-        let found = [chunk(A, 0, 5), chunk(A, 5, 10), chunk(A, 10, 15), chunk(A, 15, 30), chunk(B, 3, 4)];
-        let measures = query.measures(&found);
+        let ranking = [chunk(A, 0, 5), chunk(A, 5, 10), chunk(A, 10, 15), chunk(A, 15, 30), chunk(B, 3, 4)];
+        let measures = query.measures(&ranking);
         assert!((measures.mrr_at_10 - 1.0 / 3.0).abs() < 1e-12);
         assert!((measures.recall_at_10 - 2.0 / 3.0).abs() < 1e-12);
         let expected = (0.5 + 1.0 / 5.0_f64.log2()) / (1.0 + 1.0 / 3.0_f64.log2() + 0.5);

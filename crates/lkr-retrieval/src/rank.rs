@@ -147,10 +147,10 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
             ranked.score(node_of(layer, id, &origin)?)
         };
         let parents = ParentScores { l1: parent(Layer::L1), l2: parent(Layer::L2), l3: parent(Layer::L3) };
-        let own = chunks.score(id)?;
+        let chunk_score = chunks.score(id)?;
         let score = match fusion {
-            Fusion::Graded => fusion::with_weighted_parents(own, parents),
-            Fusion::Rrf => fusion::with_equal_parents(own, parents),
+            Fusion::Graded => fusion::with_weighted_parents(chunk_score, parents),
+            Fusion::Rrf => fusion::with_equal_parents(chunk_score, parents),
         };
         let to_f32 = |score: Option<f64>| score.map(|score| score as f32);
         let scores = Scores {
@@ -160,7 +160,7 @@ fn candidates(legs: &Legs, layers: &[RankedLayer], fusion: Fusion) -> Vec<Candid
             dense: cosines.get(&id).copied(),
             sparse: keywords.get(&id).copied(),
         };
-        let (fused, parent_evidence) = (score as f32, (score - own) as f32);
+        let (fused, parent_evidence) = (score as f32, (score - chunk_score) as f32);
         let candidate = Candidate {
             id,
             origin,

@@ -139,11 +139,11 @@ fn mark_exact(candidates: &mut [Candidate], examined: &HashMap<PointId, Examined
     };
     let is_selective = |count: usize| count <= MAX_LITERAL_HITS.max(examined.len() / 5);
     let quoted = count(|matches| matches.quoted) > 0;
-    let whole = is_selective(count(|matches| matches.whole));
+    let whole_query = is_selective(count(|matches| matches.whole_query));
     let identifiers = is_selective(count(|matches| matches.identifiers));
     for candidate in candidates {
         let Some(ExaminedChunk { literals, .. }) = examined.get(&candidate.id) else { continue };
-        let unquoted = (whole && literals.whole) || (identifiers && literals.identifiers);
+        let unquoted = (whole_query && literals.whole_query) || (identifiers && literals.identifiers);
         candidate.exact = if quoted { literals.quoted } else { unquoted };
     }
 }

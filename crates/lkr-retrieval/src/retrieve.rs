@@ -159,15 +159,15 @@ impl Round<'_> {
         };
         let excluded = limits.excluded.iter().copied().chain(dominant).collect();
         let others_limits = LegLimits { hits: self.request.top_k, excluded };
-        let again = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
-        let others = LegsQuery { query: &others_query, limits: &others_limits, ..again };
-        let queried = legs::query(vectors, &self.filter, [again, others]).await;
+        let moved = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
+        let others = LegsQuery { query: &others_query, limits: &others_limits, ..moved };
+        let queried = legs::query(vectors, &self.filter, [moved, others]).await;
         let Some(mut queried) = self.unless_switched(queried)? else { return Ok(false) };
         for legs in &mut queried {
             hits.liveness.merge(live::retain_live(catalog, legs).await?);
         }
-        let [again, others] = queried;
-        hits.legs.replace(again);
+        let [moved, others] = queried;
+        hits.legs.replace(moved);
         hits.legs.merge(others);
         hits.ranked = rank::rank(&hits.legs, self.fusion_params());
         Ok(true)

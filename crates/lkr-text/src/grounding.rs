@@ -18,8 +18,8 @@ pub fn support(sentence: &str, sources: &[&str]) -> f64 {
 /// was made up.
 #[must_use]
 pub fn is_supported(sentence: &str, sources: &[&str], share: f64) -> bool {
-    let known: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
-    numbers(sentence).is_subset(&known)
+    let source_numbers: HashSet<String> = sources.iter().flat_map(|source| numbers(source)).collect();
+    numbers(sentence).is_subset(&source_numbers)
         && contains_all_identifiers(sentence, sources)
         && support(sentence, sources) >= share
 }
@@ -47,26 +47,26 @@ pub fn without_foreign_links(text: &str, sources: &[&str]) -> String {
 }
 
 fn remove_once(text: &str, sources: &[&str]) -> String {
-    let known = |link: &str| !link.is_empty() && sources.iter().any(|source| source.contains(link));
+    let in_sources = |link: &str| !link.is_empty() && sources.iter().any(|source| source.contains(link));
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let (piece, after) = if let Some((_, _, after)) = rest.strip_prefix('!').and_then(markdown_link) {
             (String::new(), after)
         } else if let Some((label, link, after)) = markdown_link(rest) {
-            let shown = if bare_link(link, None).is_some() && known(link) {
+            let text = if bare_link(link, None).is_some() && in_sources(link) {
                 format!("{label} ({link})")
             } else {
                 label.to_owned()
             };
-            (without_foreign_links_in_label(&shown, known), after)
+            (without_foreign_links_in_label(&text, in_sources), after)
         } else if let Some(after) = tag(rest) {
             (String::new(), after)
         } else if let Some((link, after)) = bare_link(rest, kept.chars().next_back()) {
-            (if known(link) { link.to_owned() } else { String::new() }, after)
+            (if in_sources(link) { link.to_owned() } else { String::new() }, after)
         } else {
-            let shown = if is_hidden(c) { String::new() } else { c.to_string() };
-            (shown, rest.get(c.len_utf8()..).unwrap_or_default())
+            let text = if is_hidden(c) { String::new() } else { c.to_string() };
+            (text, rest.get(c.len_utf8()..).unwrap_or_default())
         };
         kept.push_str(&piece);
         rest = after;
@@ -75,11 +75,11 @@ fn remove_once(text: &str, sources: &[&str]) -> String {
 }
 
 /// A label without foreign links. A label contains no brackets, so it can contain bare links only.
-fn without_foreign_links_in_label(label: &str, known: impl Fn(&str) -> bool) -> String {
+fn without_foreign_links_in_label(label: &str, in_sources: impl Fn(&str) -> bool) -> String {
     let words = label.split_inclusive(char::is_whitespace);
     let is_foreign = |word: &str| {
         let bare = word.trim().trim_start_matches(['(', '<', '"', '\'']);
-        bare_link(bare, None).is_some_and(|(link, _)| !known(link))
+        bare_link(bare, None).is_some_and(|(link, _)| !in_sources(link))
     };
     words.filter(|word| !is_foreign(word)).flat_map(str::chars).filter(|&c| !is_hidden(c)).collect()
 }

@@ -27,7 +27,7 @@ const QUOTES: [(char, char); 7] =
 pub struct Literals {
     quoted: Vec<Phrase>,
     identifiers: Vec<String>,
-    whole: Option<Phrase>,
+    whole_query: Option<Phrase>,
 }
 
 /// The [`Literals`] that some texts contain.
@@ -38,7 +38,7 @@ pub struct LiteralMatches {
     /// The query has identifiers, and the texts contain all of them.
     pub identifiers: bool,
     /// The texts contain the whole query.
-    pub whole: bool,
+    pub whole_query: bool,
 }
 
 /// Words in a row.
@@ -61,17 +61,17 @@ impl Literals {
         let identifiers = words.filter(|word| is_code(word) || (names && is_name(word)));
         let identifiers = identifiers.take(MAX_LITERALS).map(identifier).collect();
         let compound = |word: &str| word.contains(|c| class(c) == CharClass::Other);
-        let whole = phrase(query);
-        let several = whole.len() > 1 || whole.iter().any(|word| compound(word));
+        let whole_query = phrase(query);
+        let several = whole_query.len() > 1 || whole_query.iter().any(|word| compound(word));
         // A query that is quoted as a whole is a quoted phrase already.
-        let whole = (several && !quoted.contains(&whole)).then_some(whole);
-        Self { quoted, identifiers, whole }
+        let whole_query = (several && !quoted.contains(&whole_query)).then_some(whole_query);
+        Self { quoted, identifiers, whole_query }
     }
 
     /// Whether the query has no literals.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.quoted.is_empty() && self.identifiers.is_empty() && self.whole.is_none()
+        self.quoted.is_empty() && self.identifiers.is_empty() && self.whole_query.is_none()
     }
 
     /// The literals that `texts` contain together. A phrase must be within one of them.
@@ -83,14 +83,14 @@ impl Literals {
         LiteralMatches {
             quoted: !self.quoted.is_empty() && self.quoted.iter().all(contains),
             identifiers: !self.identifiers.is_empty() && self.all_identifiers_in(texts),
-            whole: self.whole.as_ref().is_some_and(contains),
+            whole_query: self.whole_query.as_ref().is_some_and(contains),
         }
     }
 
     /// The ranges of phrases in `text`: byte ranges on character boundaries, unsorted.
     #[must_use]
     pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let phrases: Vec<&Phrase> = self.quoted.iter().chain(&self.whole).collect();
+        let phrases: Vec<&Phrase> = self.quoted.iter().chain(&self.whole_query).collect();
         if phrases.is_empty() {
             return Vec::new();
         }
@@ -204,7 +204,7 @@ mod tests {
 
     fn matches(query: &str, texts: &[&str]) -> (bool, bool, bool) {
         let matches = Literals::of(query).matches_in(texts);
-        (matches.quoted, matches.identifiers, matches.whole)
+        (matches.quoted, matches.identifiers, matches.whole_query)
     }
 
     #[track_caller]

@@ -110,7 +110,7 @@ proptest! {
         let literals = Literals::of(&text);
         let matches = literals.matches_in(&[&text]);
         let words = words(&text).len();
-        prop_assert!(matches.whole || matches.quoted || words < 2, "{:?}", literals);
+        prop_assert!(matches.whole_query || matches.quoted || words < 2, "{:?}", literals);
     }
 }
 

@@ -44,11 +44,11 @@ pub(super) struct Grounding {
 }
 
 impl Grounding {
-    pub(super) fn new(response: Arc<SearchResponse>, shown: usize, model: &str) -> Self {
+    pub(super) fn new(response: Arc<SearchResponse>, source_count: usize, model: &str) -> Self {
         let kind = SummaryKind::Generated;
         let summary =
             Summary { text: String::new(), citations: Vec::new(), model: Some(model.to_owned()), kind };
-        let sources = response.results.iter().take(shown).map(source).collect();
+        let sources = response.results.iter().take(source_count).map(source).collect();
         Self { response, sources, pending: String::new(), received: 0, summary, sentences: HashSet::new() }
     }
 

@@ -79,13 +79,13 @@ impl Summarizer {
         time_limit: Duration,
     ) -> FinishedSummary {
         let Self::Model(model) = self else { return self.extract(response).await };
-        let Some((request, shown)) = prompt_for(&**model, response) else {
+        let Some((request, source_count)) = prompt_for(&**model, response) else {
             return without_prompt(response).await;
         };
         let profile = model.profile();
         match timeout(time_limit, model.complete(&request)).await {
             Ok(Ok(answer)) => {
-                let mut grounding = Grounding::new(Arc::clone(response), shown, &profile.name);
+                let mut grounding = Grounding::new(Arc::clone(response), source_count, &profile.name);
                 grounding.push(&answer.text);
                 finish(response, grounding, answer.end == AnswerEnd::Cut, None).await.1
             }
@@ -143,11 +143,11 @@ async fn stream_from_model(
     time_limit: Duration,
     sender: &Sender<SummaryEvent>,
 ) -> (bool, FinishedSummary) {
-    let Some((request, shown)) = prompt_for(model, response) else {
+    let Some((request, source_count)) = prompt_for(model, response) else {
         return (false, without_prompt(response).await);
     };
     let model_name = &model.profile().name;
-    let mut grounding = Grounding::new(Arc::clone(response), shown, model_name);
+    let mut grounding = Grounding::new(Arc::clone(response), source_count, model_name);
     let mut text_sent = false;
     let deadline = Instant::now() + time_limit;
     let end = read_answer(model, &request, deadline, &mut grounding, sender, &mut text_sent).await;
