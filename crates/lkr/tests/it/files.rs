@@ -83,9 +83,9 @@ async fn what_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::builder().build().await.unwrap();
     for (name, bytes, reason) in [
-        ("a.pdf", &b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"[..], "holds a picture (JPEG)"),
+        ("a.pdf", &b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"[..], "contains an image (JPEG)"),
         ("a.txt", b" \n ", "it has no text"),
-        ("a.exe", b"x", "files that end with .exe are not read"),
+        ("a.exe", b"x", "files that end with .exe are not supported"),
     ] {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
