@@ -52,7 +52,7 @@ fn a_refusal_is_one_line_and_fails_unless_told_to_go_on() {
     let lines: Vec<&str> = said(&output.stderr).lines().collect();
     let [pdf, exe, absent, last] = lines.as_slice() else { panic!("{lines:?}") };
     assert!(pdf.starts_with("a.pdf: "), "{pdf}");
-    assert!(exe.starts_with("c.exe: files that end with .exe are not read"), "{exe}");
+    assert!(exe.starts_with("c.exe: files that end with .exe are not supported"), "{exe}");
     assert!(absent.starts_with("absent.md: No such file"), "{absent}");
     assert!(last.starts_with("1 read, 3 refused, "), "{last}");
     let arguments = [&arguments[..], &["--keep-going"]].concat();

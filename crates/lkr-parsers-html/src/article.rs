@@ -38,7 +38,7 @@ impl Parser for Article {
         let document = Document::from(&*sanitized.html);
         let style_sheet = page::trusted_styles(&document, StyleSheet::from_page(&sanitized.html));
         let page = page::read(&document, &style_sheet);
-        let article = if source.is_over() { None } else { readability::article(&document, &page) };
+        let article = if source.is_past_deadline() { None } else { readability::article(&document, &page) };
         drop(document);
         push_text(&page.units, article.as_ref(), &mut blocks)?;
         blocks.finish()

@@ -1,8 +1,11 @@
 //! Runs the conformance suite of parsers, and parses real pages.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use lkr_parsers::{Parser, Source, conformance::assert_well_formed};
+use lkr_parsers::{
+    Parser, Source,
+    conformance::{assert_fixtures, assert_well_formed, test_data},
+};
 use lkr_parsers_html::{Article, PlainHtml};
 use proptest::prelude::*;
 
@@ -18,17 +21,20 @@ mod html2text {
 
 #[test]
 fn real_pages_are_parsed() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/files/html");
-    if !Path::new(folder).exists() {
-        eprintln!("skipped: {folder} is absent");
+    let Some(folder) = test_data("files/html") else {
         return;
-    }
+    };
     for entry in fs::read_dir(folder).unwrap() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
         for parser in [&Article as &dyn Parser, &PlainHtml] {
             assert_well_formed(&parser.parse(&Source::new(&bytes)).unwrap());
         }
     }
+}
+
+#[test]
+fn html_files_parse_to_expected_blocks() {
+    assert_fixtures(&Article, concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"), "html");
 }
 
 proptest! {

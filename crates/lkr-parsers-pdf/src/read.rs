@@ -98,7 +98,7 @@ impl Reading<'_> {
         let mut pace = Pace::new(self.engine.faster(), wanted);
         let mut engine = self.engine;
         for index in 0..wanted {
-            if source.is_over() || length > MAX_TEXT_BYTES {
+            if source.is_past_deadline() || length > MAX_TEXT_BYTES {
                 break;
             }
             if let Some(faster) = pace.faster(source, index) {
@@ -160,7 +160,7 @@ impl Reading<'_> {
     fn second(&mut self, source: &Source<'_>) {
         if self.hidden == 0
             && self.hasty.is_none()
-            && !source.is_over()
+            && !source.is_past_deadline()
             && let Ok(Some(pages)) = guarded(|| Ok(self.engine.second(&self.pages)))
         {
             self.pages = pages;

@@ -7,35 +7,36 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
-/// Bytes become text, and how.
+/// Decoded text and its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
-    /// The text without its byte order mark. It is what came in wherever that is UTF-8.
+    /// The text without its byte order mark. UTF-8 is unchanged.
     pub text: Cow<'a, str>,
-    /// The name of the encoding that was read.
+    /// The name of the encoding.
     pub encoding: &'static str,
     /// Whether characters were lost.
     pub lossy: bool,
 }
 
-/// How many bytes from the first one that is not ASCII on tell the encoding.
+/// How many bytes, from the first non-ASCII byte on, are used to detect the encoding.
 const SAMPLE_BYTES: usize = 1024 * 1024;
 
-/// Reads `bytes` in the encoding that the byte order mark names, else in the `declared` one where that has no errors,
-/// else as UTF-8 where they are, else as what they look like.
+/// Decodes `bytes`. The first of these decides: a byte order mark, the `declared` encoding if it has no errors, valid
+/// UTF-8, and a guess from the bytes.
 ///
-/// UTF-8 without a mark is answered as it is. Elsewhere, control characters that mean nothing in a text are left out.
+/// UTF-8 without a byte order mark is unchanged. In all other encodings, control characters without a meaning in text are
+/// removed.
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Decoded<'a> {
-    marked(bytes)
-        .or_else(|| as_declared(bytes, declared?))
+    with_byte_order_mark(bytes)
+        .or_else(|| decode_declared(bytes, declared?))
         .or_else(|| if bytes.contains(&0) { wide::guess(bytes) } else { None })
         .or_else(|| iso_2022_jp(bytes))
-        .or_else(|| std::str::from_utf8(bytes).ok().map(|text| exact(Cow::Borrowed(text))))
-        .or_else(|| nearly_utf8(bytes))
+        .or_else(|| std::str::from_utf8(bytes).ok().map(|text| utf8(Cow::Borrowed(text))))
+        .or_else(|| mostly_utf8(bytes))
         .or_else(|| ebcdic::guess(bytes))
         .or_else(|| wide::guess_han(bytes))
-        .unwrap_or_else(|| detected(bytes))
+        .unwrap_or_else(|| detect(bytes))
 }
 
 /// The charset parameter of a media type, such as `text/html; charset="utf-8"`.
@@ -48,46 +49,46 @@ pub fn charset_of(media_type: &str) -> Option<&str> {
     charset.filter(|charset| !charset.is_empty())
 }
 
-/// A text in UTF-8, as it came.
-const fn exact(text: Cow<'_, str>) -> Decoded<'_> {
+/// Text that was valid UTF-8.
+const fn utf8(text: Cow<'_, str>) -> Decoded<'_> {
     Decoded { text, encoding: "UTF-8", lossy: false }
 }
 
-/// Bytes that begin with a byte order mark.
-fn marked(bytes: &[u8]) -> Option<Decoded<'_>> {
-    if let Some(wide) = wide::marked(bytes) {
+/// Decodes bytes that begin with a byte order mark.
+fn with_byte_order_mark(bytes: &[u8]) -> Option<Decoded<'_>> {
+    if let Some(wide) = wide::with_byte_order_mark(bytes) {
         return Some(wide);
     }
     let (encoding, length) = Encoding::for_bom(bytes)?;
     Some(read(bytes.get(length..)?, encoding))
 }
 
-/// Bytes in the encoding that their sender declared, if they can be.
+/// Decodes bytes with the declared encoding, if they are valid in it.
 ///
-/// In an encoding of one byte a character nothing can be wrong, nor much in UTF-16, so neither is believed where the
-/// bytes are UTF-8.
-fn as_declared<'a>(bytes: &'a [u8], declared: &str) -> Option<Decoded<'a>> {
+/// Any bytes are valid in a single-byte encoding, and nearly any in UTF-16, so such a declaration is ignored if the bytes
+/// are UTF-8.
+fn decode_declared<'a>(bytes: &'a [u8], declared: &str) -> Option<Decoded<'a>> {
     let encoding = Encoding::for_label(declared.trim().as_bytes())?;
-    let anything_goes = encoding.is_single_byte() || encoding == UTF_16LE || encoding == UTF_16BE;
-    if encoding == UTF_8 || (anything_goes && std::str::from_utf8(bytes).is_ok()) {
+    let never_fails = encoding.is_single_byte() || encoding == UTF_16LE || encoding == UTF_16BE;
+    if encoding == UTF_8 || (never_fails && std::str::from_utf8(bytes).is_ok()) {
         return None;
     }
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
-    Some(cleaned(text, encoding.name(), false))
+    Some(without_noise(text, encoding.name(), false))
 }
 
-/// Japanese in seven bits, which tells by escapes where its characters begin. No text on a terminal has these.
+/// Decodes ISO-2022-JP, which marks Japanese characters with escape sequences. Terminal output does not use these.
 fn iso_2022_jp(bytes: &[u8]) -> Option<Decoded<'_>> {
     let is_escape = |window: &[u8]| matches!(window, b"\x1b$B" | b"\x1b$@");
     if !bytes.is_ascii() || !bytes.windows(3).any(is_escape) {
         return None;
     }
     let text = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)?;
-    Some(cleaned(text, ISO_2022_JP.name(), false))
+    Some(without_noise(text, ISO_2022_JP.name(), false))
 }
 
-/// UTF-8 with few errors, such as a text that was cut in the middle of a character.
-fn nearly_utf8(bytes: &[u8]) -> Option<Decoded<'_>> {
+/// Decodes UTF-8 with few errors, such as text that was cut within a character.
+fn mostly_utf8(bytes: &[u8]) -> Option<Decoded<'_>> {
     let (mut wide, mut errors) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
         wide += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
@@ -98,8 +99,8 @@ fn nearly_utf8(bytes: &[u8]) -> Option<Decoded<'_>> {
     (wide > 0 && (cut_at_the_end || errors.saturating_mul(20) <= wide)).then(|| read(bytes, UTF_8))
 }
 
-/// Bytes in the encoding that their statistics suggest.
-fn detected(bytes: &[u8]) -> Decoded<'_> {
+/// Decodes bytes with the encoding that statistics suggest.
+fn detect(bytes: &[u8]) -> Decoded<'_> {
     let first = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or_default().saturating_sub(2);
     let sample = bytes.get(first..bytes.len().min(first.saturating_add(SAMPLE_BYTES))).unwrap_or_default();
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
@@ -110,13 +111,13 @@ fn detected(bytes: &[u8]) -> Decoded<'_> {
 fn read<'a>(bytes: &'a [u8], encoding: &'static Encoding) -> Decoded<'a> {
     let (text, lossy) = encoding.decode_without_bom_handling(bytes);
     if encoding == UTF_8 && !lossy {
-        return exact(text);
+        return utf8(text);
     }
-    cleaned(text, encoding.name(), lossy)
+    without_noise(text, encoding.name(), lossy)
 }
 
-/// A text without the control characters that mean nothing in one.
-fn cleaned<'a>(text: Cow<'a, str>, encoding: &'static str, lossy: bool) -> Decoded<'a> {
+/// Removes control characters that have no meaning in text.
+fn without_noise<'a>(text: Cow<'a, str>, encoding: &'static str, lossy: bool) -> Decoded<'a> {
     if !text.contains(is_noise) {
         return Decoded { text, encoding, lossy };
     }

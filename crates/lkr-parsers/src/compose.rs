@@ -2,22 +2,22 @@ use lkr_domain::{Block, BlockKind, Parsed};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The longest text that is extracted from a source, in bytes.
+/// Most bytes of text that are extracted from a source.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Headings beyond this many are read as text, so that a small source cannot make millions of sections.
+/// Headings beyond this many are read as paragraphs, so that a small source cannot create millions of sections.
 pub(crate) const MAX_HEADINGS: usize = 20_000;
 
-/// A heading whose words are longer leads nowhere, and is a paragraph: its words stand in the path of all that follows.
+/// Longer headings are read as paragraphs: a title is part of the path of every chunk below it.
 pub const MAX_TITLE_CHARS: usize = 300;
 
-/// Beyond this many blocks, paragraphs that follow each other are one.
+/// Beyond this many blocks, consecutive paragraphs are merged.
 pub(crate) const MAX_BLOCKS: usize = 200_000;
 
-/// Puts an extracted text together, block by block.
+/// Composes an extracted text from blocks.
 ///
-/// Blocks are parted by blank lines. Furniture stands behind all else, so that what belongs together is one range of
-/// the text although a footer comes between.
+/// Blank lines separate blocks. Furniture comes after all other blocks, so that a section is one range of the text even
+/// if a page footer interrupts it.
 #[derive(Debug, Default)]
 pub struct Composer {
     text: String,
@@ -29,16 +29,16 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// An empty text.
+    /// Creates a composer without text.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a block, the white space at its ends left out; nothing where it is blank. `page` counts from 1.
+    /// Adds a block without the white space at its ends. Blank blocks are ignored. `page` counts from 1.
     ///
     /// # Errors
-    /// `Limit` where the text would be longer than [`MAX_TEXT_BYTES`].
+    /// `Limit` if the text would be longer than [`MAX_TEXT_BYTES`].
     pub fn push(&mut self, kind: BlockKind, text: &str, page: Option<u32>) -> Result<()> {
         let kind = match kind {
             BlockKind::Heading { level, title } => self.heading(level, &title),
@@ -47,42 +47,42 @@ impl Composer {
         self.append(kind, text, page, false)
     }
 
-    /// Adds furniture, such as a running header, which stands behind all else in the end.
+    /// Adds furniture, such as a running header. It comes after all other blocks.
     ///
     /// # Errors
-    /// `Limit` where the text would be longer than [`MAX_TEXT_BYTES`].
+    /// `Limit` if the text would be longer than [`MAX_TEXT_BYTES`].
     pub fn push_furniture(&mut self, kind: BlockKind, text: &str, page: Option<u32>) -> Result<()> {
         let text = trim(&kind, text);
         if text.is_empty() {
             return Ok(());
         }
-        self.check_room(text.len())?;
+        self.check_length(text.len())?;
         self.furniture_bytes += text.len() + SEPARATOR.len();
         self.furniture.push((kind, text.to_owned(), page));
         Ok(())
     }
 
-    /// Adds a warning for the person who sent the source.
+    /// Adds a warning for the sender of the source.
     pub fn warn(&mut self, warning: impl Into<String>) {
         self.warnings.push(warning.into());
     }
 
-    /// How many bytes there are so far.
+    /// How many bytes of text were added.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.text.len() + self.furniture_bytes
     }
 
-    /// Whether there is nothing so far.
+    /// Whether no text was added.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The text with its blocks.
+    /// Returns the text with its blocks.
     ///
     /// # Errors
-    /// `Limit` where the text would be longer than [`MAX_TEXT_BYTES`].
+    /// `Limit` if the text would be longer than [`MAX_TEXT_BYTES`].
     pub fn finish(mut self) -> Result<Parsed> {
         self.furniture_bytes = 0;
         for (kind, text, page) in std::mem::take(&mut self.furniture) {
@@ -94,7 +94,7 @@ impl Composer {
         Ok(Parsed { text: self.text, blocks: self.blocks, warnings: self.warnings })
     }
 
-    /// A heading with its words on one line; text where it has none.
+    /// A heading with its title on one line; a paragraph if the title is empty or too long.
     fn heading(&mut self, level: u8, title: &str) -> BlockKind {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         if title.is_empty() || title.chars().count() > MAX_TITLE_CHARS {
@@ -112,40 +112,41 @@ impl Composer {
         if text.is_empty() {
             return Ok(());
         }
-        self.check_room(text.len())?;
+        self.check_length(text.len())?;
         if !self.text.is_empty() {
             self.text.push_str(SEPARATOR);
         }
         let start = self.text.len();
         self.text.push_str(text);
         let range = start..self.text.len();
-        let many = self.blocks.len() >= MAX_BLOCKS && kind == BlockKind::Paragraph;
-        let goes_on =
-            |last: &&mut Block| many && last.kind == kind && last.page == page && last.furniture == furniture;
-        match self.blocks.last_mut().filter(goes_on) {
+        let is_full = self.blocks.len() >= MAX_BLOCKS && kind == BlockKind::Paragraph;
+        let continues = |last: &&mut Block| {
+            is_full && last.kind == kind && last.page == page && last.furniture == furniture
+        };
+        match self.blocks.last_mut().filter(continues) {
             Some(last) => last.range.end = range.end,
             None => self.blocks.push(Block { kind, range, page, furniture }),
         }
         Ok(())
     }
 
-    fn check_room(&self, more: usize) -> Result<()> {
-        if self.len() + SEPARATOR.len() + more <= MAX_TEXT_BYTES {
+    fn check_length(&self, additional: usize) -> Result<()> {
+        if self.len() + SEPARATOR.len() + additional <= MAX_TEXT_BYTES {
             return Ok(());
         }
-        Err(room_error())
+        Err(text_too_long())
     }
 }
 
 /// The error for a source with more than [`MAX_TEXT_BYTES`] of text.
-pub(crate) fn room_error() -> Error {
-    let reason = format!("it has more than {} MiB of text", MAX_TEXT_BYTES / (1024 * 1024));
+pub(crate) fn text_too_long() -> Error {
+    let reason = format!("it contains more than {} MiB of text", MAX_TEXT_BYTES / (1024 * 1024));
     Error::new(ErrorKind::Limit, "extract the text", reason)
 }
 
 const SEPARATOR: &str = "\n\n";
 
-/// A block's text without the white space at its ends. What stands before the first word of code is part of it.
+/// A block's text without the white space at its ends. Code keeps the indentation of its first line.
 fn trim<'a>(kind: &BlockKind, text: &'a str) -> &'a str {
     let text = text.trim_end();
     if *kind != BlockKind::Code {
@@ -156,23 +157,23 @@ fn trim<'a>(kind: &BlockKind, text: &'a str) -> &'a str {
     text.get(line..).unwrap_or_default()
 }
 
-/// The warning for a source with more headings than are read as such.
+/// The warning for a source with too many headings.
 pub(crate) fn too_many_headings() -> String {
-    format!("more than {MAX_HEADINGS} headings: the rest is read as text")
+    format!("more than {MAX_HEADINGS} headings; the others are read as paragraphs")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cut(parsed: &Parsed) -> Vec<(&str, bool, Option<u32>)> {
-        let cut =
+    fn blocks_of(parsed: &Parsed) -> Vec<(&str, bool, Option<u32>)> {
+        let blocks_of =
             |block: &Block| (parsed.text.get(block.range.clone()).unwrap(), block.furniture, block.page);
-        parsed.blocks.iter().map(cut).collect()
+        parsed.blocks.iter().map(blocks_of).collect()
     }
 
     #[test]
-    fn furniture_stands_behind_all_else() {
+    fn furniture_follows_all_other_blocks() {
         let mut composer = Composer::new();
         composer.push_furniture(BlockKind::Paragraph, "ACME report", Some(1)).unwrap();
         composer
@@ -186,7 +187,7 @@ mod tests {
         let parsed = composer.finish().unwrap();
         assert_eq!(parsed.text, "One\nfine\n\nText.\n\nMore.\n\nACME report\n\nACME report");
         assert_eq!(
-            cut(&parsed),
+            blocks_of(&parsed),
             [
                 ("One\nfine", false, Some(1)),
                 ("Text.", false, Some(1)),
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_of_a_page_is_text() {
+    fn long_heading_becomes_paragraph() {
         let heading = |words: &str| BlockKind::Heading { level: 1, title: words.to_owned() };
         let (fits, long) = ("ä".repeat(MAX_TITLE_CHARS), "ä".repeat(MAX_TITLE_CHARS + 1));
         let mut composer = Composer::new();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn code_keeps_its_indentation() {
+    fn code_block_keeps_first_indentation() {
         for (code, kept) in [
             ("\n\n    if a:\n        b\n", "    if a:\n        b"),
             ("  a", "  a"),
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_without_words_is_text() {
+    fn empty_heading_becomes_paragraph() {
         let mut composer = Composer::new();
         composer.push(BlockKind::Heading { level: 0, title: " ".into() }, "***", None).unwrap();
         composer.push(BlockKind::Heading { level: 0, title: "a".into() }, "a", None).unwrap();
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_longer_than_its_bound() {
+    fn text_beyond_limit_is_rejected() {
         let quarter = "a".repeat(MAX_TEXT_BYTES / 4);
         let mut composer = Composer::new();
         for _ in 0..2 {
@@ -248,13 +249,13 @@ mod tests {
         let error = composer.push(BlockKind::Paragraph, &quarter, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
         let error = composer.push_furniture(BlockKind::Paragraph, &quarter, None).unwrap_err();
-        assert_eq!(error.to_string(), "extract the text: it has more than 64 MiB of text");
+        assert_eq!(error.to_string(), "extract the text: it contains more than 64 MiB of text");
         let parsed = composer.finish().unwrap();
         assert_eq!(parsed.text.len(), 3 * quarter.len() + 4);
     }
 
     #[test]
-    fn headings_and_blocks_are_bounded() {
+    fn headings_and_blocks_beyond_limit_are_paragraphs_and_merged() {
         let mut composer = Composer::new();
         for _ in 0..=MAX_HEADINGS {
             composer.push(BlockKind::Heading { level: 1, title: "a".into() }, "a", None).unwrap();
@@ -265,6 +266,6 @@ mod tests {
         let parsed = composer.finish().unwrap();
         assert_eq!(parsed.blocks.len(), MAX_BLOCKS);
         assert_eq!(parsed.blocks[MAX_HEADINGS].kind, BlockKind::Paragraph);
-        assert_eq!(parsed.warnings, ["more than 20000 headings: the rest is read as text"]);
+        assert_eq!(parsed.warnings, ["more than 20000 headings; the others are read as paragraphs"]);
     }
 }

@@ -1,11 +1,15 @@
-//! The suite that every parser has to pass; [`parser_conformance!`](crate::parser_conformance) makes a test of each
-//! case.
+//! The conformance suite of parsers. [`parser_conformance!`](crate::parser_conformance) makes a test of each case.
 
-use lkr_domain::{BlockKind, Parsed};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use lkr_domain::{Block, BlockKind, Parsed};
 
 use crate::{Parser, Source};
 
-/// Makes one test of each case of the suite, against the parser that the expression makes.
+/// Makes one test of each case of the suite for the parser that the expression creates.
 #[macro_export]
 macro_rules! parser_conformance {
     ($parser:expr) => {
@@ -22,7 +26,7 @@ macro_rules! parser_conformance {
     };
 }
 
-/// Asserts what holds of every result: blocks in order, apart, inside the text, on character boundaries, not blank.
+/// Asserts that the blocks of a result are ordered, disjoint, inside the text, on character boundaries and not blank.
 pub fn assert_well_formed(parsed: &Parsed) {
     let mut end = 0;
     for block in &parsed.blocks {
@@ -40,44 +44,124 @@ pub fn assert_well_formed(parsed: &Parsed) {
     }
 }
 
-/// Parses `bytes`, which may be refused but may do no harm.
+/// The folder `../shared/data/<path>` beside the repository, which contains files that cannot be part of it. `None`, with a
+/// line on the standard error output, if it is absent.
+///
+/// # Panics
+/// If it is absent and the environment variable `CI` is set.
+#[must_use]
+#[allow(clippy::print_stderr, reason = "a skipped test has to be visible")]
+pub fn test_data(path: &str) -> Option<PathBuf> {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")).join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(env::var_os("CI").is_none(), "test data is absent: {}", path.display());
+    eprintln!("skipped: {} is absent", path.display());
+    None
+}
+
+/// Parses every file of `folder` with `extension`, and compares the results with the files `<name>.expected.txt`.
+///
+/// # Panics
+/// If a result differs, or no file has the extension.
+#[track_caller]
+pub fn assert_fixtures(parser: &dyn Parser, folder: &str, extension: &str) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension) && !is_expectation(path));
+    paths.sort();
+    assert!(!paths.is_empty(), "{folder} has no files with the extension {extension}");
+    for path in paths {
+        let bytes = fs::read(&path).unwrap_or_default();
+        let file_name = path.file_name().and_then(|name| name.to_str());
+        let parsed = parser.parse(&Source { file_name, ..Source::new(&bytes) });
+        assert!(parsed.is_ok(), "{} is not parsed: {parsed:?}", path.display());
+        assert_expected(&parsed.unwrap_or_default(), &path);
+    }
+}
+
+fn is_expectation(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.ends_with(".expected.txt"))
+}
+
+/// Compares a result with the file `<source>.expected.txt`. With the environment variable `UPDATE_EXPECT`, writes the
+/// file instead.
+///
+/// # Panics
+/// If they differ, or the file is absent.
+#[track_caller]
+pub fn assert_expected(parsed: &Parsed, source: &Path) {
+    assert_well_formed(parsed);
+    let path = PathBuf::from(format!("{}.expected.txt", source.display()));
+    let found = describe(parsed);
+    if env::var_os("UPDATE_EXPECT").is_some() {
+        assert!(fs::write(&path, &found).is_ok(), "{} cannot be written", path.display());
+        return;
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "{} differs; run with UPDATE_EXPECT=1 to rewrite it", path.display());
+}
+
+/// A result as text: for each block, a line with its properties and its text; then the warnings.
+fn describe(parsed: &Parsed) -> String {
+    let block = |block: &Block| {
+        let kind = match &block.kind {
+            BlockKind::Heading { level, title } => format!("heading {level}: {title}"),
+            BlockKind::Paragraph => "paragraph".to_owned(),
+            BlockKind::List => "list".to_owned(),
+            BlockKind::Table => "table".to_owned(),
+            BlockKind::Code => "code".to_owned(),
+        };
+        let page = block.page.map(|page| format!(", page {page}")).unwrap_or_default();
+        let furniture = if block.furniture { ", furniture" } else { "" };
+        let text = parsed.text.get(block.range.clone()).unwrap_or_default();
+        format!("[{kind}{page}{furniture}]\n{}\n\n", text.replace('\r', "\\r"))
+    };
+    let blocks: String = parsed.blocks.iter().map(block).collect();
+    let warnings: String =
+        parsed.warnings.iter().map(|warning| format!("[warning]\n{warning}\n\n")).collect();
+    blocks + &warnings
+}
+
+/// Parses `bytes`. The parser may reject them, but must not panic.
 fn parse(parser: &dyn Parser, bytes: &[u8]) -> Option<Parsed> {
     let parsed = parser.parse(&Source::new(bytes)).ok()?;
     assert_well_formed(&parsed);
     Some(parsed)
 }
 
-/// Nothing has no blocks.
+/// An empty source has no blocks.
 pub fn empty_input(parser: &dyn Parser) {
     assert!(parse(parser, b"").is_none_or(|parsed| parsed.blocks.is_empty()));
 }
 
-/// White space has no blocks.
+/// A source of white space has no blocks.
 pub fn blank_input(parser: &dyn Parser) {
     for blank in [" ", "\n", "\r\n\t \r\n", "\u{3000}\n\u{a0}"] {
         assert!(parse(parser, blank.as_bytes()).is_none_or(|parsed| parsed.blocks.is_empty()), "{blank:?}");
     }
 }
 
-/// Words that come in are in the text, and in a block.
+/// The words of a source are in the text, and in a block.
 pub fn plain_words(parser: &dyn Parser) {
     let Some(parsed) = parse(parser, b"One fine day.\n\nAnother one.\n") else {
         return;
     };
     for words in ["One fine day.", "Another one."] {
         let at = parsed.text.find(words).unwrap_or(usize::MAX);
-        assert!(parsed.blocks.iter().any(|block| block.range.contains(&at)), "no block holds {words:?}");
+        assert!(parsed.blocks.iter().any(|block| block.range.contains(&at)), "no block contains {words:?}");
     }
 }
 
-/// All line ends are line ends.
+/// LF, CR LF and CR all end lines.
 pub fn line_ends(parser: &dyn Parser) {
     let count = |text: &str| parse(parser, text.as_bytes()).map(|parsed| parsed.blocks.len());
     assert_eq!(count("One.\n\nTwo.\n"), count("One.\r\n\r\nTwo.\r\n"));
     assert_eq!(count("One.\n\nTwo.\n"), count("One.\r\rTwo.\r"));
 }
 
-/// A heading of any length is read.
+/// A heading of any length is accepted.
 pub fn huge_heading(parser: &dyn Parser) {
     let words = "very long ".repeat(100_000);
     for text in
@@ -87,7 +171,7 @@ pub fn huge_heading(parser: &dyn Parser) {
     }
 }
 
-/// Characters of every width are cut nowhere.
+/// No character of any width is split.
 pub fn many_scripts(parser: &dyn Parser) {
     for text in [
         "# Über 🏔\n\nStürze 🇳🇴 Wasser.\n",
@@ -100,7 +184,7 @@ pub fn many_scripts(parser: &dyn Parser) {
     }
 }
 
-/// Mark-up that has cost other parsers quadratic time.
+/// Parses markup that takes some parsers quadratic time.
 pub fn hostile_mark_up(parser: &dyn Parser) {
     let units = [
         "[",
@@ -141,7 +225,7 @@ pub fn hostile_mark_up(parser: &dyn Parser) {
     }
 }
 
-/// Nesting that has ended the stacks of other parsers.
+/// Parses nesting that overflows the stack of some parsers.
 pub fn deep_nesting(parser: &dyn Parser) {
     let quotes: String = (1..500).map(|depth| format!("{}x\n", "> ".repeat(depth))).collect();
     let lists: String = (0..500).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
@@ -152,18 +236,18 @@ pub fn deep_nesting(parser: &dyn Parser) {
     }
 }
 
-/// Bytes that are no text are refused or read, never a panic.
+/// Bytes that are not text are rejected or parsed without a panic.
 pub fn not_a_text(parser: &dyn Parser) {
     let all: Vec<u8> = (0..=255).cycle().take(4096).collect();
-    let stirred: Vec<u8> = (0_u32..4096).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mixed: Vec<u8> = (0_u32..4096).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for bytes in
-        [&all[..], &stirred, b"\xff", b"\xef\xbb", b"\xfe\xff\0a", b"# \xc3\x28", b"%PDF-1.7", b"PK\x03\x04"]
+        [&all[..], &mixed, b"\xff", b"\xef\xbb", b"\xfe\xff\0a", b"# \xc3\x28", b"%PDF-1.7", b"PK\x03\x04"]
     {
         parse(parser, bytes);
     }
 }
 
-/// The same source has the same result.
+/// Equal sources have equal results.
 pub fn equal_input_equal_output(parser: &dyn Parser) {
     let text = "---\na: b\n---\n# A\n\n- b\n\n| c | d |\n|---|---|\n\n```\ne\n```\n";
     assert_eq!(parse(parser, text.as_bytes()), parse(parser, text.as_bytes()));

@@ -1,15 +1,15 @@
 /// The result of parsing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The source is not what this parser reads, or is broken beyond use.
+    /// The source is of another format, or too damaged to parse.
     Input,
-    /// The source is encrypted, and its password is not known.
+    /// The source is encrypted with an unknown password.
     Encrypted,
-    /// The source needs more memory or time than it may have.
+    /// The source exceeds a limit of memory or time.
     Limit,
     /// The parser failed.
     Internal,

@@ -2,7 +2,7 @@ use lkr_domain::stem_and_suffix;
 
 use crate::{Error, ErrorKind, Result, Source, sniff};
 
-/// The kinds of file that are read.
+/// The supported file formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
     /// Plain text.
@@ -17,7 +17,7 @@ pub enum Format {
     Docx,
 }
 
-/// Every extension in lower case with its leading dot, and what files that end so hold.
+/// Every supported extension in lower case with its leading dot, and its format.
 const EXTENSIONS: [(&str, Format); 6] = [
     (".txt", Format::Text),
     (".md", Format::Markdown),
@@ -28,24 +28,24 @@ const EXTENSIONS: [(&str, Format); 6] = [
 ];
 
 impl Format {
-    /// The extensions that are known, in lower case with their leading dots.
+    /// The supported extensions, in lower case with their leading dots.
     pub fn extensions() -> impl Iterator<Item = &'static str> {
         EXTENSIONS.iter().map(|(extension, _)| *extension)
     }
 
-    /// What a file holds whose name ends with `extension`: in lower case, with its leading dot.
+    /// The format of files with this extension, given in lower case with its leading dot.
     #[must_use]
     pub fn from_extension(extension: &str) -> Option<Self> {
-        EXTENSIONS.iter().find_map(|(known, format)| (*known == extension).then_some(*format))
+        EXTENSIONS.iter().find_map(|(supported, format)| (*supported == extension).then_some(*format))
     }
 
-    /// What a file of this name holds, as far as its last suffix tells.
+    /// The format of a file by the extension of its name.
     #[must_use]
     pub fn from_file_name(name: &str) -> Option<Self> {
         Self::from_extension(&extension(name))
     }
 
-    /// The kind of file in the words of a message.
+    /// A description for messages.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -70,31 +70,33 @@ impl Format {
     }
 }
 
-/// The last suffix of a file name, in lower case with its leading dot; empty where there is none. A name that begins
-/// with its only dot has no suffix.
+/// The last suffix of a file name, in lower case with its leading dot; empty if there is none. A name whose only dot is
+/// the first character has no suffix.
 #[must_use]
 pub fn extension(name: &str) -> String {
     stem_and_suffix(name).1.to_lowercase()
 }
 
-/// What a source holds, as its name tells and its first bytes do not deny.
+/// The format of a source by its name, if its first bytes do not contradict it.
 ///
 /// # Errors
-/// `Input` where its name has no known extension, or its content is clearly something else.
+/// `Input` if its name has no supported extension, or its content is clearly of another format.
 pub fn format_of(source: &Source<'_>) -> Result<Format> {
     let name = source.file_name.unwrap_or_default();
-    let format = Format::from_file_name(name).ok_or_else(|| unknown(name))?;
+    let format = Format::from_file_name(name).ok_or_else(|| unsupported(name))?;
     sniff::check(format, source.bytes)?;
     Ok(format)
 }
 
-fn unknown(name: &str) -> Error {
-    let known = Format::extensions().collect::<Vec<_>>().join(", ");
+fn unsupported(name: &str) -> Error {
+    let supported = Format::extensions().collect::<Vec<_>>().join(", ");
     let reason = match extension(name).as_str() {
-        "" => format!("its name has no extension; known are {known}"),
-        extension => format!("files that end with {extension} are not read; known are {known}"),
+        "" => format!("its name has no extension; supported extensions: {supported}"),
+        extension => {
+            format!("files that end with {extension} are not supported; supported extensions: {supported}")
+        }
     };
-    Error::new(ErrorKind::Input, "find the file's parser", reason)
+    Error::new(ErrorKind::Input, "determine the file format", reason)
 }
 
 #[cfg(test)]
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extensions_of_names() {
+    fn extension_is_last_suffix_in_lower_case() {
         for (name, expected) in [
             ("a.txt", ".txt"),
             ("a.TXT", ".txt"),
@@ -118,12 +120,12 @@ mod tests {
         }
     }
 
-    fn of(file_name: Option<&str>, bytes: &[u8]) -> Result<Format> {
+    fn format_named(file_name: Option<&str>, bytes: &[u8]) -> Result<Format> {
         format_of(&Source { file_name, ..Source::new(bytes) })
     }
 
     #[test]
-    fn formats_of_sources() {
+    fn format_of_source_follows_its_extension() {
         for (name, bytes, format) in [
             ("a.txt", &b"\xef\xbb\xbfcaf\xc3\xa9"[..], Format::Text),
             ("a.MD", b"\xff\xfe#\0 \0a\0", Format::Markdown),
@@ -131,29 +133,33 @@ mod tests {
             ("a.pdf", b"%PDF-1.7", Format::Pdf),
             ("dir/a.docx", b"PK\x03\x04", Format::Docx),
         ] {
-            assert_eq!(of(Some(name), bytes).unwrap(), format, "{name}");
+            assert_eq!(format_named(Some(name), bytes).unwrap(), format, "{name}");
         }
     }
 
     #[test]
-    fn other_names_and_contents_are_refused() {
+    fn unsupported_extension_or_mismatch_is_rejected() {
         for (name, bytes, reason) in [
-            (None, &b"a"[..], "its name has no extension; known are .txt, .md, .html, .htm, .pdf, .docx"),
+            (
+                None,
+                &b"a"[..],
+                "its name has no extension; supported extensions: .txt, .md, .html, .htm, .pdf, .docx",
+            ),
             (
                 Some("a.exe"),
                 b"a",
-                "files that end with .exe are not read; known are .txt, .md, .html, .htm, .pdf, .docx",
+                "files that end with .exe are not supported; supported extensions: .txt, .md, .html, .htm, .pdf, .docx",
             ),
         ] {
-            let error = of(name, bytes).unwrap_err();
+            let error = format_named(name, bytes).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Input);
-            assert_eq!(error.to_string(), format!("find the file's parser: {reason}"));
+            assert_eq!(error.to_string(), format!("determine the file format: {reason}"));
         }
-        assert_eq!(of(Some("a.pdf"), b"<html>").unwrap_err().kind(), ErrorKind::Input);
+        assert_eq!(format_named(Some("a.pdf"), b"<html>").unwrap_err().kind(), ErrorKind::Input);
     }
 
     #[test]
-    fn formats_of_names() {
+    fn format_of_name_follows_its_extension() {
         assert_eq!(Format::from_file_name("x/Report.HTM"), Some(Format::Html));
         assert_eq!(Format::from_file_name("report.exe"), None);
         assert_eq!(Format::from_file_name("report"), None);

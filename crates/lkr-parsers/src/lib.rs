@@ -2,7 +2,7 @@
 
 mod charset;
 mod compose;
-#[cfg(feature = "conformance")]
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
 mod format;

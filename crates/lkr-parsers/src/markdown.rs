@@ -11,8 +11,7 @@ pub(crate) use line::lines;
 
 use crate::{Parser, Result, Source, compose::too_many_headings, text};
 
-/// Reads Markdown in any encoding, keeps it as it is, and finds what it is made of. See the crate's documentation for what
-/// counts as a heading.
+/// Parses Markdown in any encoding. The text stays unchanged. The crate's documentation defines what counts as a heading.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
@@ -23,8 +22,8 @@ impl Parser for Markdown {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         let (text, mut warnings) = text::read(source)?;
-        let (blocks, cut) = scan::blocks(&text);
-        warnings.extend(cut.then(too_many_headings));
+        let (blocks, is_truncated) = scan::blocks(&text);
+        warnings.extend(is_truncated.then(too_many_headings));
         Ok(Parsed { text, blocks, warnings })
     }
 }

@@ -4,21 +4,21 @@ use lkr_domain::Parsed;
 
 use crate::Result;
 
-/// What is to be parsed.
+/// The input of a parser.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The content.
     pub bytes: &'a [u8],
-    /// The name of the file it came in, if it came in one.
+    /// The name of the file, if the source is one.
     pub file_name: Option<&'a str>,
-    /// Its media type as its sender declared it, if they did.
+    /// The media type that the sender declared, if any.
     pub media_type: Option<&'a str>,
-    /// When the parser should stop and answer what it has, with a warning; it may be a little late.
+    /// When the parser should stop and return what it has, with a warning. It may overrun a little.
     pub deadline: Option<Instant>,
 }
 
 impl<'a> Source<'a> {
-    /// A source without name and type.
+    /// Creates a source without a name and a media type.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, file_name: None, media_type: None, deadline: None }
@@ -32,22 +32,22 @@ impl<'a> From<&'a str> for Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whether the deadline is over.
+    /// Whether the deadline has passed.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn is_past_deadline(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 }
 
-/// Extracts the text of a source, and what that text is made of.
+/// Extracts the text of a source and its blocks.
 ///
-/// Equal sources have equal results. A source that is partly unreadable is no failure: what could be read is answered,
-/// with a warning. A parser does not panic and takes time in proportion to the source's size; it may block, so it is
-/// called where blocking is allowed.
+/// Equal sources have equal results. A source that is partly unreadable is not a failure: the parser returns what it
+/// could read, with a warning. A parser does not panic, and its time is linear in the size of the source. It may block,
+/// so callers run it on a blocking thread.
 pub trait Parser: Debug + Send + Sync + 'static {
     /// The parser's name in settings and logs.
     fn name(&self) -> &'static str;
 
-    /// The text and the blocks of `source`.
+    /// Extracts the text and the blocks of `source`.
     fn parse(&self, source: &Source<'_>) -> Result<Parsed>;
 }

@@ -2,7 +2,7 @@ use lkr_domain::{Block, BlockKind, Parsed};
 
 use crate::{Parser, Result, Source, compose::MAX_BLOCKS, markdown::lines, text};
 
-/// Reads text in any encoding, keeps it as it is, and finds its paragraphs: lines between blank lines.
+/// Parses plain text in any encoding. The text stays unchanged; its blocks are the paragraphs between blank lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainText;
 
@@ -26,9 +26,9 @@ fn paragraphs(text: &str) -> Vec<Block> {
             open = false;
             continue;
         }
-        let many = blocks.len() >= MAX_BLOCKS;
+        let is_full = blocks.len() >= MAX_BLOCKS;
         match blocks.last_mut() {
-            Some(block) if open || many => block.range.end = line.content.end,
+            Some(block) if open || is_full => block.range.end = line.content.end,
             _ => blocks.push(Block {
                 kind: BlockKind::Paragraph,
                 range: line.content.clone(),

@@ -2,16 +2,16 @@ use infer::MatcherType;
 
 use crate::{Error, ErrorKind, Format, Result, charset::decode};
 
-/// The `%PDF` of a PDF file stands within so many bytes: mail headers and the like may come before.
+/// The `%PDF` of a PDF file is within this many bytes: mail headers or similar may come before it.
 const PDF_HEADER_WITHIN: usize = 1024;
 
-/// How many bytes are looked at to tell text from other data.
+/// How many bytes are sampled to distinguish text from other data.
 const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// The first bytes of an OLE compound file: old Word documents, and the shell around encrypted new ones.
+/// The first bytes of an OLE compound file, the container of old Word documents and of encrypted DOCX files.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// Refuses bytes that are clearly not of `format`. What is merely odd passes: its parser will tell.
+/// Rejects bytes that are clearly not of `format`. Doubtful bytes pass, because the parser will find out.
 ///
 /// # Errors
 /// `Input` for a clear mismatch, `Encrypted` for a DOCX file that needs a password.
@@ -27,7 +27,7 @@ fn pdf(bytes: &[u8]) -> Result<()> {
     if has_pdf_header(bytes) {
         return Ok(());
     }
-    other(bytes).map_or(Ok(()), |held| Err(mismatch(Format::Pdf, &held)))
+    detected_type(bytes).map_or(Ok(()), |found| Err(mismatch(Format::Pdf, &found)))
 }
 
 fn docx(bytes: &[u8]) -> Result<()> {
@@ -35,15 +35,15 @@ fn docx(bytes: &[u8]) -> Result<()> {
         return Ok(());
     }
     if bytes.starts_with(OLE) {
-        return Err(compound(bytes));
+        return Err(compound_file_error(bytes));
     }
     if has_pdf_header(bytes) {
         return Err(mismatch(Format::Docx, Format::Pdf.describe()));
     }
-    other(bytes).map_or(Ok(()), |held| Err(mismatch(Format::Docx, &held)))
+    detected_type(bytes).map_or(Ok(()), |found| Err(mismatch(Format::Docx, &found)))
 }
 
-/// Text may begin with the marks of any file, as "BMW" does with those of a picture, so only other data is refused.
+/// Text may begin like another format, as "BMW" begins like a BMP image, so only clear mismatches are rejected.
 fn text(format: Format, bytes: &[u8]) -> Result<()> {
     if bytes.starts_with(b"%PDF-") {
         return Err(mismatch(format, Format::Pdf.describe()));
@@ -54,24 +54,28 @@ fn text(format: Format, bytes: &[u8]) -> Result<()> {
     if !is_binary(bytes) {
         return Ok(());
     }
-    let held = other(bytes).unwrap_or_else(|| "data that is no text".to_owned());
-    Err(mismatch(format, &held))
+    let found = detected_type(bytes).unwrap_or_else(|| "binary data".to_owned());
+    Err(mismatch(format, &found))
 }
 
 fn has_pdf_header(bytes: &[u8]) -> bool {
     bytes.windows(4).take(PDF_HEADER_WITHIN).any(|window| window == b"%PDF")
 }
 
-/// A compound file named as DOCX: encrypted where it holds the stream that encrypted packages lie in.
-fn compound(bytes: &[u8]) -> Error {
+/// The error for a compound file named as DOCX. It is encrypted if it has the stream of an encrypted package.
+fn compound_file_error(bytes: &[u8]) -> Error {
     let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
     if bytes.windows(name.len()).any(|window| window == name) {
-        return Error::new(ErrorKind::Encrypted, CHECK, "it is a Word document that needs a password");
+        return Error::new(
+            ErrorKind::Encrypted,
+            OPERATION,
+            "it is a Word document that is protected by a password",
+        );
     }
     mismatch(Format::Docx, "an old Office document")
 }
 
-/// Whether bytes hold so many control characters, without being Unicode text, that they are no text.
+/// Whether bytes have too many control characters for text and are not UTF-16 or UTF-32.
 fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let is_control =
@@ -79,21 +83,21 @@ fn is_binary(bytes: &[u8]) -> bool {
     let controls = sample.iter().filter(is_control).count();
     let zeros = sample.iter().filter(|byte| **byte == 0).count();
     let is_wide = || match decode(sample, None).encoding {
-        // Bytes of ASCII with zeros among them are UTF-8 too.
+        // ASCII with zero bytes is valid UTF-8 too.
         "UTF-8" => zeros.saturating_mul(2) <= sample.len(),
         encoding => encoding.starts_with("UTF-"),
     };
-    is_wave(bytes) || (controls.saturating_mul(50) > sample.len() && !is_wide())
+    is_riff_media(bytes) || (controls.saturating_mul(50) > sample.len() && !is_wide())
 }
 
-/// Whether bytes begin as sound or a film in a RIFF file does, which may be silent: a text has no length there.
-fn is_wave(bytes: &[u8]) -> bool {
+/// Whether bytes begin like audio, video or an image in a RIFF file. Silent audio has few control characters.
+fn is_riff_media(bytes: &[u8]) -> bool {
     let form = bytes.get(8..12);
     bytes.starts_with(b"RIFF") && matches!(form, Some(b"WAVE" | b"AVI " | b"WEBP"))
 }
 
-/// What the bytes hold instead, in words, where their beginning tells.
-fn other(bytes: &[u8]) -> Option<String> {
+/// A description of what the bytes contain, as far as their beginning shows.
+fn detected_type(bytes: &[u8]) -> Option<String> {
     if is_html(bytes) {
         return Some(Format::Html.describe().to_owned());
     }
@@ -103,9 +107,9 @@ fn other(bytes: &[u8]) -> Option<String> {
         extension => extension.to_uppercase(),
     };
     match found.matcher_type() {
-        MatcherType::Image => Some(format!("a picture ({name})")),
-        MatcherType::Audio => Some(format!("sound ({name})")),
-        MatcherType::Video => Some(format!("a film ({name})")),
+        MatcherType::Image => Some(format!("an image ({name})")),
+        MatcherType::Audio => Some(format!("audio ({name})")),
+        MatcherType::Video => Some(format!("a video ({name})")),
         MatcherType::Archive => Some(format!("an archive ({name})")),
         MatcherType::Text => None,
         _ => Some(format!("data of the type {}", found.mime_type())),
@@ -119,11 +123,11 @@ fn is_html(bytes: &[u8]) -> bool {
     begins("<!doctype html") || begins("<html")
 }
 
-const CHECK: &str = "look at the file";
+const OPERATION: &str = "check the file format";
 
-fn mismatch(format: Format, held: &str) -> Error {
-    let reason = format!("it is named as {} but holds {held}", format.describe());
-    Error::new(ErrorKind::Input, CHECK, reason)
+fn mismatch(format: Format, found: &str) -> Error {
+    let reason = format!("it is named as {} but contains {found}", format.describe());
+    Error::new(ErrorKind::Input, OPERATION, reason)
 }
 
 #[cfg(test)]
@@ -133,44 +137,52 @@ mod tests {
     const JPEG: &[u8] = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00";
 
     #[track_caller]
-    fn refused(format: Format, bytes: &[u8], reason: &str) {
+    fn assert_mismatch(format: Format, bytes: &[u8], reason: &str) {
         let error = check(format, bytes).unwrap_err();
         assert_eq!(
             (error.kind(), error.to_string()),
-            (ErrorKind::Input, format!("look at the file: {reason}"))
+            (ErrorKind::Input, format!("check the file format: {reason}"))
         );
     }
 
     #[test]
-    fn clear_mismatches_are_refused() {
-        refused(Format::Pdf, JPEG, "it is named as a PDF file but holds a picture (JPEG)");
-        refused(Format::Pdf, b"\n<HTML><body>x", "it is named as a PDF file but holds an HTML page");
-        refused(Format::Pdf, b"PK\x03\x04rest of it", "it is named as a PDF file but holds an archive (ZIP)");
-        refused(Format::Docx, JPEG, "it is named as a DOCX file but holds a picture (JPEG)");
-        refused(Format::Docx, b"%PDF-1.7", "it is named as a DOCX file but holds a PDF file");
-        refused(Format::Text, b"%PDF-1.7", "it is named as a text file but holds a PDF file");
-        refused(Format::Html, JPEG, "it is named as an HTML page but holds a picture (JPEG)");
+    fn clear_format_mismatch_is_rejected() {
+        assert_mismatch(Format::Pdf, JPEG, "it is named as a PDF file but contains an image (JPEG)");
+        assert_mismatch(Format::Pdf, b"\n<HTML><body>x", "it is named as a PDF file but contains an HTML page");
+        assert_mismatch(
+            Format::Pdf,
+            b"PK\x03\x04rest of it",
+            "it is named as a PDF file but contains an archive (ZIP)",
+        );
+        assert_mismatch(Format::Docx, JPEG, "it is named as a DOCX file but contains an image (JPEG)");
+        assert_mismatch(Format::Docx, b"%PDF-1.7", "it is named as a DOCX file but contains a PDF file");
+        assert_mismatch(Format::Text, b"%PDF-1.7", "it is named as a text file but contains a PDF file");
+        assert_mismatch(Format::Html, JPEG, "it is named as an HTML page but contains an image (JPEG)");
         let zeros = [&b"head"[..], &[0; 5000], b"tail"].concat();
-        refused(Format::Text, &zeros, "it is named as a text file but holds data that is no text");
-        refused(Format::Text, &[0; 5], "it is named as a text file but holds data that is no text");
+        assert_mismatch(Format::Text, &zeros, "it is named as a text file but contains binary data");
+        assert_mismatch(Format::Text, &[0; 5], "it is named as a text file but contains binary data");
         let wave = b"RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0";
-        refused(Format::Text, wave, "it is named as a text file but holds sound (WAV)");
-        refused(Format::Text, b"RIFFaaaaWAVEfmt ", "it is named as a text file but holds sound (WAV)");
+        assert_mismatch(Format::Text, wave, "it is named as a text file but contains audio (WAV)");
+        assert_mismatch(
+            Format::Text,
+            b"RIFFaaaaWAVEfmt ",
+            "it is named as a text file but contains audio (WAV)",
+        );
         let noise: Vec<u8> = (0..=255_u8).cycle().take(5000).collect();
-        refused(Format::Markdown, &noise, "it is named as a Markdown file but holds data that is no text");
+        assert_mismatch(Format::Markdown, &noise, "it is named as a Markdown file but contains binary data");
     }
 
     #[test]
-    fn old_and_encrypted_documents_are_told_apart() {
+    fn encrypted_docx_differs_from_old_office_document() {
         let old = [OLE, &[0; 600]].concat();
-        refused(Format::Docx, &old, "it is named as a DOCX file but holds an old Office document");
+        assert_mismatch(Format::Docx, &old, "it is named as a DOCX file but contains an old Office document");
         let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let error = check(Format::Docx, &[&old[..], &name].concat()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted);
     }
 
     #[test]
-    fn what_is_merely_odd_passes() {
+    fn doubtful_file_passes() {
         let wide: Vec<u8> = "wide wörds".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let wider: Vec<u8> = "wider wörds".chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
         for (format, bytes) in [

@@ -1,11 +1,11 @@
-//! The blocks of a text as they are written down beside it.
+//! The stored form of the blocks of a text.
 
 use lkr_domain::{Block, BlockKind};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, MAX_TITLE_CHARS, Result};
 
-/// What is written down, with the version that tells how to read it.
+/// The stored blocks with the version of their format.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "v")]
 enum Versioned {
@@ -13,10 +13,10 @@ enum Versioned {
     V1 { blocks: Vec<BlockV1> },
 }
 
-/// A block by the first byte of its range and the one after the last.
+/// A block. `s` is the first byte of its range, `e` the byte after the last.
 #[derive(Debug, Serialize, Deserialize)]
 struct BlockV1 {
-    k: Kind,
+    k: KindV1,
     s: usize,
     e: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ struct BlockV1 {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum KindV1 {
     H(u8, String),
     P,
     L,
@@ -35,32 +35,32 @@ enum Kind {
     C,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// Writes blocks down.
+/// Encodes blocks for storage.
 pub fn encode_blocks(blocks: &[Block]) -> Result<Vec<u8>> {
     let blocks = blocks.iter().map(BlockV1::from).collect();
     serde_json::to_vec(&Versioned::V1 { blocks })
-        .map_err(|error| Error::new(ErrorKind::Internal, "write the blocks", error))
+        .map_err(|error| Error::new(ErrorKind::Internal, "encode blocks", error))
 }
 
-/// Reads what [`encode_blocks`] wrote of `text`.
+/// Decodes blocks of `text` that [`encode_blocks`] encoded.
 ///
 /// # Errors
-/// `Input` where the bytes are no such thing, or the blocks are none of this text.
+/// `Input` if the bytes are not encoded blocks, or the blocks do not fit this text.
 pub fn decode_blocks(bytes: &[u8], text: &str) -> Result<Vec<Block>> {
-    let broken = |reason: String| Error::new(ErrorKind::Input, "read the blocks", reason);
-    let Versioned::V1 { blocks } = serde_json::from_slice(bytes).map_err(|e| broken(e.to_string()))?;
+    let invalid = |reason: String| Error::new(ErrorKind::Input, "decode blocks", reason);
+    let Versioned::V1 { blocks } = serde_json::from_slice(bytes).map_err(|e| invalid(e.to_string()))?;
     let mut end = 0;
     for block in &blocks {
         if block.s < end || text.get(block.s..block.e).is_none() {
-            return Err(broken(format!("a block at {}..{} is not of this text", block.s, block.e)));
+            return Err(invalid(format!("block at {}..{} does not fit the text", block.s, block.e)));
         }
-        if matches!(&block.k, Kind::H(_, title) if title.chars().count() > MAX_TITLE_CHARS) {
-            return Err(broken(format!("the heading at {} is too long", block.s)));
+        if matches!(&block.k, KindV1::H(_, title) if title.chars().count() > MAX_TITLE_CHARS) {
+            return Err(invalid(format!("heading at {} is too long", block.s)));
         }
         end = block.e;
     }
@@ -70,11 +70,11 @@ pub fn decode_blocks(bytes: &[u8], text: &str) -> Result<Vec<Block>> {
 impl From<&Block> for BlockV1 {
     fn from(block: &Block) -> Self {
         let k = match &block.kind {
-            BlockKind::Heading { level, title } => Kind::H(*level, title.clone()),
-            BlockKind::Paragraph => Kind::P,
-            BlockKind::List => Kind::L,
-            BlockKind::Table => Kind::T,
-            BlockKind::Code => Kind::C,
+            BlockKind::Heading { level, title } => KindV1::H(*level, title.clone()),
+            BlockKind::Paragraph => KindV1::P,
+            BlockKind::List => KindV1::L,
+            BlockKind::Table => KindV1::T,
+            BlockKind::Code => KindV1::C,
         };
         Self { k, s: block.range.start, e: block.range.end, p: block.page, f: block.furniture }
     }
@@ -83,11 +83,11 @@ impl From<&Block> for BlockV1 {
 impl From<BlockV1> for Block {
     fn from(block: BlockV1) -> Self {
         let kind = match block.k {
-            Kind::H(level, title) => BlockKind::Heading { level: level.max(1), title },
-            Kind::P => BlockKind::Paragraph,
-            Kind::L => BlockKind::List,
-            Kind::T => BlockKind::Table,
-            Kind::C => BlockKind::Code,
+            KindV1::H(level, title) => BlockKind::Heading { level: level.max(1), title },
+            KindV1::P => BlockKind::Paragraph,
+            KindV1::L => BlockKind::List,
+            KindV1::T => BlockKind::Table,
+            KindV1::C => BlockKind::Code,
         };
         Self { kind, range: block.s..block.e, page: block.p, furniture: block.f }
     }
@@ -99,7 +99,7 @@ mod tests {
     use crate::Composer;
 
     #[test]
-    fn blocks_come_back_as_they_were() {
+    fn encoded_blocks_decode_to_equal_blocks() {
         let mut composer = Composer::new();
         composer
             .push(BlockKind::Heading { level: 2, title: "Überblick".into() }, "Überblick", Some(1))
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_another_text_are_refused() {
+    fn blocks_that_do_not_fit_text_are_rejected() {
         let block = |s, e| format!(r#"{{"k":"p","s":{s},"e":{e}}}"#);
         let read = |blocks: &str| {
             decode_blocks(format!(r#"{{"v":"1","blocks":[{blocks}]}}"#).as_bytes(), "aäb").map(|b| b.len())

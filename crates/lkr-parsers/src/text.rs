@@ -1,33 +1,33 @@
-//! What the parsers of text have in common.
+//! Decoding shared by the parsers of text.
 
 use crate::{
     MAX_TEXT_BYTES, Result, Source,
     charset::{charset_of, decode},
-    compose::room_error,
+    compose::text_too_long,
 };
 
-/// The text of a source, with a warning where characters were lost.
+/// Decodes the text of a source, with a warning if characters were lost.
 ///
-/// What comes without a file's name is a text that somebody sent as it is, so it stays as it is, byte order mark
-/// included, wherever it is UTF-8: places in it were counted by its sender.
+/// A source without a file name is a text that a client sent. If it is UTF-8, it stays unchanged, with its byte order
+/// mark, because the client may refer to offsets in it.
 pub(crate) fn read(source: &Source<'_>) -> Result<(String, Vec<String>)> {
-    let as_it_is = match source.file_name {
+    let sent_text = match source.file_name {
         None => std::str::from_utf8(source.bytes).ok(),
         Some(_) => None,
     };
-    let (text, warning) = match as_it_is {
+    let (text, warning) = match sent_text {
         Some(text) => (text.to_owned(), None),
-        None => decoded(source),
+        None => decode_file(source),
     };
     if text.len() > MAX_TEXT_BYTES {
-        return Err(room_error());
+        return Err(text_too_long());
     }
     Ok((text, warning.into_iter().collect()))
 }
 
-fn decoded(source: &Source<'_>) -> (String, Option<String>) {
-    let decoded = decode(source.bytes, source.media_type.and_then(charset_of));
-    let warning = || format!("some characters could not be read as {}", decoded.encoding);
-    let warning = decoded.lossy.then(warning);
-    (decoded.text.into_owned(), warning)
+fn decode_file(source: &Source<'_>) -> (String, Option<String>) {
+    let decode_file = decode(source.bytes, source.media_type.and_then(charset_of));
+    let warning = || format!("some characters could not be read as {}", decode_file.encoding);
+    let warning = decode_file.lossy.then(warning);
+    (decode_file.text.into_owned(), warning)
 }

@@ -1,6 +1,9 @@
-//! The parsers of this crate against the suite, and against arbitrary text.
+//! Runs the conformance suite of parsers, and parses arbitrary text.
 
-use lkr_parsers::{Markdown, PlainText, conformance::assert_well_formed};
+use lkr_parsers::{
+    Markdown, PlainText,
+    conformance::{assert_fixtures, assert_well_formed},
+};
 use proptest::prelude::*;
 
 mod plain_text {
@@ -13,14 +16,26 @@ mod markdown {
     lkr_parsers::parser_conformance!(Markdown);
 }
 
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+
+#[test]
+fn plain_text_files_parse_to_expected_blocks() {
+    assert_fixtures(&PlainText, FIXTURES, "txt");
+}
+
+#[test]
+fn markdown_files_parse_to_expected_blocks() {
+    assert_fixtures(&Markdown, FIXTURES, "md");
+}
+
 proptest! {
     #[test]
-    fn any_text_is_kept(text in "\\PC*|[ \t\r\n#=>*`~|<!a-]{0,80}") {
+    fn arbitrary_text_is_unchanged(text in "\\PC*|[ \t\r\n#=>*`~|<!a-]{0,80}") {
         for parser in [&PlainText as &dyn lkr_parsers::Parser, &Markdown] {
             let parsed = parser.parse(&text.as_str().into()).unwrap();
             assert_well_formed(&parsed);
             prop_assert_eq!(&parsed.text, &text);
-            // All that stands outside blocks is white space, a byte order mark or a thematic break.
+            // Only white space, byte order marks and thematic breaks are outside of blocks.
             let mut outside = text.clone();
             for block in parsed.blocks.iter().rev() {
                 outside.replace_range(block.range.clone(), "");

@@ -64,7 +64,7 @@ impl Parser for Obeys {
                 std::thread::sleep(Duration::from_secs(600));
             }
             Some("deadline") => {
-                while !source.is_over() {
+                while !source.is_past_deadline() {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }

@@ -102,9 +102,9 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         (
             "picture.pdf",
             [&b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"[..], &[7; 5000]].concat(),
-            "holds a picture (JPEG)",
+            "contains an image (JPEG)",
         ),
-        ("page.pdf", b"<html><body>not a pdf</body></html>".to_vec(), "holds an HTML page"),
+        ("page.pdf", b"<html><body>not a pdf</body></html>".to_vec(), "contains an HTML page"),
         ("zeros.docx", bomb(600), "cannot be read"),
         ("paragraphs.docx", paragraphs(), "64 MiB of text"),
         ("laughs.docx", docx(&body("<w:p><w:r><w:t>&e10;</w:t></w:r></w:p>"), &laughs), "document type"),

@@ -1,11 +1,11 @@
-//! EBCDIC of Western Europe (code page 500), which old mainframes write.
+//! EBCDIC of Western Europe (code page 500), used by mainframes.
 
 use super::Decoded;
 
-/// How many bytes are looked at to tell the encoding.
+/// How many bytes are used to detect the encoding.
 const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// The characters from 0x40 on, sixteen a row.
+/// The characters from 0x40 on, sixteen in each row.
 const TABLE: [&str; 12] = [
     " \u{a0}âäàáãåçñ[.<(+!",
     "&éêëèíîïìß]$*);^",
@@ -21,8 +21,8 @@ const TABLE: [&str; 12] = [
     "0123456789³ÛÜÙÚ\u{9f}",
 ];
 
-/// Reads `bytes` where most of them are letters, digits and spaces of EBCDIC, which stand where no other encoding has
-/// its own.
+/// Decodes `bytes` if most of them are letters, digits and spaces of EBCDIC. Other encodings have no letters at these
+/// values.
 pub(super) fn guess(bytes: &[u8]) -> Option<Decoded<'_>> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let words = sample.iter().filter(|byte| is_word(**byte)).count();
@@ -44,7 +44,7 @@ fn read(bytes: &[u8]) -> Decoded<'_> {
         0x05 => '\t',
         0x0d => '\r',
         0x15 | 0x25 => '\n',
-        // A control character parts words at the least.
+        // A control character separates words.
         byte => usize::from(*byte).checked_sub(0x40).map_or(' ', |at| table.get(at).copied().unwrap_or(' ')),
     };
     let text: String = bytes.iter().map(character).collect();

@@ -1,13 +1,12 @@
-//! UTF-16 without a byte order mark and without the zeros of Latin letters: Chinese and Japanese.
+//! Detection of Chinese and Japanese UTF-16 without a byte order mark. Unlike Latin text, it has few zero bytes.
 
-/// Fewer characters tell too little.
+/// Shorter texts are not detected.
 const MIN_UNITS: usize = 8;
 
-/// Whether units of two bytes are text in Chinese or Japanese: nearly all are characters of those scripts, so many that
-/// they cannot be letters of another encoding, and none is impossible.
+/// Whether UTF-16 units are Chinese or Japanese text: all are valid, and nearly all are characters of these scripts.
 ///
-/// Letters of one byte, read in pairs, are characters of these scripts too: `ab` is 扡. So the bytes must not be what
-/// ASCII or an encoding of East Asia has, and the characters have to be common ones.
+/// Pairs of single-byte letters are characters of these scripts too: `ab` is 扡. So a tenth of the characters must be
+/// common signs, whose bytes are rarely adjacent in ASCII or another East Asian encoding.
 pub(super) fn is_text(units: impl Iterator<Item = u16>) -> bool {
     let units: Vec<u16> = units.collect();
     let (mut common, mut known, mut all) = (0_usize, 0_usize, 0_usize);
@@ -22,7 +21,7 @@ pub(super) fn is_text(units: impl Iterator<Item = u16>) -> bool {
     all >= MIN_UNITS && known.saturating_mul(50) >= all.saturating_mul(49) && common.saturating_mul(10) >= all
 }
 
-/// Signs that no Chinese or Japanese text does without, whose bytes other encodings hardly put next to each other.
+/// Signs that every Chinese or Japanese text has, and whose bytes are rarely adjacent in other encodings.
 const fn is_common(c: char) -> bool {
     matches!(c, '\u{3001}' | '\u{3002}' | '\u{ff0c}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fc}' | '的' | '是' | '不' | '了' | '在' | '一')
 }

@@ -19,7 +19,7 @@ fn utf32(text: &str, order: fn(u32) -> [u8; 4]) -> Vec<u8> {
 const WORDS: &str = "Grüße, ein paar Wörter\n世界 und mehr\n";
 
 #[test]
-fn a_mark_names_the_encoding_and_is_no_text() {
+fn byte_order_mark_sets_encoding_and_is_removed() {
     check(b"\xef\xbb\xbfa\xc3\xa9", Some("windows-1252"), "aé", "UTF-8", false);
     check(b"\xef\xbb\xbf", None, "", "UTF-8", false);
     let marked = format!("\u{feff}{WORDS}");
@@ -32,7 +32,7 @@ fn a_mark_names_the_encoding_and_is_no_text() {
 }
 
 #[test]
-fn wide_text_without_a_mark_is_told_by_its_zeros() {
+fn wide_text_without_mark_is_detected_by_zero_bytes() {
     check(&utf16(WORDS, u16::to_le_bytes), None, WORDS, "UTF-16LE", false);
     check(&utf16(WORDS, u16::to_be_bytes), None, WORDS, "UTF-16BE", false);
     check(&utf16("plain", u16::to_le_bytes), None, "plain", "UTF-16LE", false);
@@ -41,7 +41,7 @@ fn wide_text_without_a_mark_is_told_by_its_zeros() {
 }
 
 #[test]
-fn a_declared_encoding_counts_where_it_can_be_true() {
+fn declared_encoding_is_used_if_bytes_are_valid_in_it() {
     check(b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("windows-1251"), "Привет", "windows-1251", false);
     check(b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本", "Shift_JIS", false);
     check("Grüße".as_bytes(), Some("latin1"), "Grüße", "UTF-8", false);
@@ -50,7 +50,7 @@ fn a_declared_encoding_counts_where_it_can_be_true() {
 }
 
 #[test]
-fn what_is_undeclared_is_told_by_its_statistics() {
+fn undeclared_encoding_is_detected_by_statistics() {
     for (label, text) in [
         ("gb18030", "这是一个用来测试的简体中文文本,里面有一些常用的汉字。"),
         ("Big5", "這是一個用來測試的繁體中文文本,裡面有一些常用的漢字。"),
@@ -68,7 +68,7 @@ fn what_is_undeclared_is_told_by_its_statistics() {
     }
 }
 
-/// Texts in scripts of East Asia, in their encodings of old.
+/// East Asian texts with their legacy encodings.
 const EAST: [(&str, &[&str]); 3] = [
     ("これは日本語のテキストです。ひらがなとカタカナがあります。", &["Shift_JIS", "EUC-JP", "gb18030"]),
     ("这是一个用来测试的简体中文文本,里面有一些常用的汉字。\r\n第二行。", &["gb18030"]),
@@ -76,7 +76,7 @@ const EAST: [(&str, &[&str]); 3] = [
 ];
 
 #[test]
-fn wide_text_of_east_asia_needs_no_zeros() {
+fn east_asian_utf16_is_detected_without_zero_bytes() {
     for (text, others) in EAST {
         let text = text.replace(',', "，");
         for text in [text.clone(), text.replace(['\r', '\n'], "")] {
@@ -94,24 +94,24 @@ fn wide_text_of_east_asia_needs_no_zeros() {
 }
 
 #[test]
-fn japanese_of_seven_bits_is_read() {
+fn iso_2022_jp_is_decoded() {
     let bytes = b"mail: \x1b$B$3$s$K$A$O\x1b(B!\n";
     check(bytes, None, "mail: こんにちは!\n", "ISO-2022-JP", false);
     check(b"\x1b$@F|K\\\x1b(J", None, "日本", "ISO-2022-JP", false);
-    // Neither a terminal's colours nor what has errors.
+    // Neither terminal colours nor invalid sequences are ISO-2022-JP.
     check(b"\x1b[1mbold\x1b[0m", None, "\x1b[1mbold\x1b[0m", "UTF-8", false);
     check(b"\x1b$Bx", None, "\x1b$Bx", "UTF-8", false);
 }
 
 #[test]
-fn text_of_a_mainframe_is_read() {
+fn ebcdic_is_decoded() {
     let bytes =
         b"\xc8\x81\x99\x84\xa6\x81\x99\x85\x40\x81\x95\x84\x40\xf2\xf0\x40\xa2\x96\x99\xa3\xa2\x0d\x25";
     check(bytes, None, "Hardware and 20 sorts\r\n", "IBM500", false);
 }
 
 #[test]
-fn text_with_few_errors_is_utf8() {
+fn utf8_with_few_errors_is_decoded_as_utf8() {
     check(&"世界".as_bytes()[..5], None, "世\u{fffd}", "UTF-8", true);
     let mut long = "Grüße ".repeat(40).into_bytes();
     long.push(0xff);
@@ -119,13 +119,13 @@ fn text_with_few_errors_is_utf8() {
 }
 
 #[test]
-fn control_characters_are_left_out_of_what_is_converted() {
+fn control_characters_are_removed_except_from_utf8() {
     check(b"caf\xe9 \x01\x1bau lait\t\x0c\r\n", None, "café au lait\t\u{c}\r\n", "windows-1252", true);
     check(b"a\0b\x01c", None, "a\0b\u{1}c", "UTF-8", false);
 }
 
 #[test]
-fn charsets_of_media_types() {
+fn charset_of_media_type_is_parsed() {
     for (media_type, charset) in [
         ("text/html; charset=utf-8", Some("utf-8")),
         ("text/html;x=y; Charset = \"Shift_JIS\"", Some("Shift_JIS")),
@@ -139,20 +139,20 @@ fn charsets_of_media_types() {
 
 proptest! {
     #[test]
-    fn utf8_stays_as_it_is(text in "[^\u{0}\u{feff}]{0,60}", declared in prop::option::of("latin1|utf-8|utf-9")) {
+    fn utf8_is_unchanged(text in "[^\u{0}\u{feff}]{0,60}", declared in prop::option::of("latin1|utf-8|utf-9")) {
         let decoded = decode(text.as_bytes(), declared.as_deref());
         prop_assert_eq!(&*decoded.text, &text);
         prop_assert!(!decoded.lossy);
     }
 
     #[test]
-    fn letters_of_one_byte_are_not_taken_for_wide_ones(text in "[a-zA-Zéèüößñ ,.\n]{0,80}", label in "windows-1252|windows-1250|KOI8-U|macintosh") {
+    fn single_byte_text_is_not_detected_as_utf16(text in "[a-zA-Zéèüößñ ,.\n]{0,80}", label in "windows-1252|windows-1250|KOI8-U|macintosh") {
         let (bytes, _, _) = Encoding::for_label(label.as_bytes()).unwrap().encode(&text);
         prop_assert!(!decode(&bytes, None).encoding.starts_with("UTF-16"));
     }
 
     #[test]
-    fn any_bytes_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_decoded_in_bounded_size(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(decode(&bytes, None).text.len() <= 3 * bytes.len());
         prop_assert!(decode(&bytes, Some("gbk")).text.len() <= 3 * bytes.len());
     }

@@ -1,31 +1,31 @@
-//! Encodings of two and four bytes a character.
+//! Encodings with two or four bytes for each unit.
 
-use super::{Decoded, UTF_16BE, UTF_16LE, cleaned, han, is_noise};
+use super::{Decoded, UTF_16BE, UTF_16LE, han, is_noise, without_noise};
 
-/// How many bytes are looked at to tell the encoding.
+/// How many bytes are used to detect the encoding.
 const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// UTF-32 with a byte order mark. One of UTF-16 is the business of `encoding_rs`, but begins like this one.
-pub(super) fn marked(bytes: &[u8]) -> Option<Decoded<'_>> {
+/// Decodes UTF-32 with a byte order mark. This comes before `encoding_rs`, which would take the mark for that of UTF-16.
+pub(super) fn with_byte_order_mark(bytes: &[u8]) -> Option<Decoded<'_>> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe\0\0") {
-        return Some(utf32(rest, Order::Little));
+        return Some(utf32(rest, ByteOrder::Little));
     }
-    bytes.strip_prefix(b"\0\0\xfe\xff").map(|rest| utf32(rest, Order::Big))
+    bytes.strip_prefix(b"\0\0\xfe\xff").map(|rest| utf32(rest, ByteOrder::Big))
 }
 
-/// UTF-32 or UTF-16 without a byte order mark: text in them has zero bytes, and those in the same place of each unit.
+/// Decodes UTF-32 or UTF-16 without a byte order mark. They have zero bytes at the same position in most units.
 pub(super) fn guess(bytes: &[u8]) -> Option<Decoded<'_>> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    [Order::Little, Order::Big]
+    [ByteOrder::Little, ByteOrder::Big]
         .into_iter()
-        .find(|order| is_utf32(sample, *order))
-        .map(|order| utf32(bytes, order))
-        // A few zero bytes may be those of 一, so this comes first.
+        .find(|byte_order| is_utf32(sample, *byte_order))
+        .map(|byte_order| utf32(bytes, byte_order))
+        // Before UTF-16 with zero bytes, because 一 has a zero byte too.
         .or_else(|| guess_han(bytes))
         .or_else(|| utf16(bytes, sample))
 }
 
-/// UTF-16 without a byte order mark in Chinese or Japanese, which may have no zero bytes. It is for bytes that are no
+/// Decodes Chinese or Japanese UTF-16 without a byte order mark, which may have no zero bytes. The bytes must not be
 /// UTF-8.
 pub(super) fn guess_han(bytes: &[u8]) -> Option<Decoded<'_>> {
     let (pairs, rest) = bytes.as_chunks::<2>();
@@ -33,7 +33,7 @@ pub(super) fn guess_han(bytes: &[u8]) -> Option<Decoded<'_>> {
     if !rest.is_empty() {
         return None;
     }
-    // The sample may cut a character in two.
+    // The end of the sample may split a character.
     let is_half = |pair: &&[u8; 2]| matches!(pair, [_, 0xd8..=0xdb] | [0xd8..=0xdb, _]);
     let sample = sample.split_last().filter(|(last, _)| is_half(last)).map_or(sample, |(_, before)| before);
     let is_little = || han::is_text(sample.iter().map(|pair| u16::from_le_bytes(*pair)));
@@ -47,12 +47,12 @@ pub(super) fn guess_han(bytes: &[u8]) -> Option<Decoded<'_>> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Order {
+enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     const fn unit(self, unit: [u8; 4]) -> u32 {
         match self {
             Self::Little => u32::from_le_bytes(unit),
@@ -68,19 +68,19 @@ impl Order {
     }
 }
 
-fn is_utf32(sample: &[u8], order: Order) -> bool {
+fn is_utf32(sample: &[u8], byte_order: ByteOrder) -> bool {
     let (units, _) = sample.as_chunks::<4>();
-    let is_text = |unit: &[u8; 4]| char::from_u32(order.unit(*unit)).is_some_and(|c| !is_noise(c));
+    let is_text = |unit: &[u8; 4]| char::from_u32(byte_order.unit(*unit)).is_some_and(|c| !is_noise(c));
     !units.is_empty() && units.iter().all(is_text)
 }
 
-fn utf32(bytes: &[u8], order: Order) -> Decoded<'_> {
+fn utf32(bytes: &[u8], byte_order: ByteOrder) -> Decoded<'_> {
     let (units, rest) = bytes.as_chunks::<4>();
     let mut lossy = !rest.is_empty();
-    let read = |unit: &[u8; 4]| char::from_u32(order.unit(*unit));
+    let read = |unit: &[u8; 4]| char::from_u32(byte_order.unit(*unit));
     let text: String = units.iter().map(|unit| read(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     lossy |= units.iter().any(|unit| read(unit).is_none());
-    cleaned(text.into(), order.name(), lossy)
+    without_noise(text.into(), byte_order.name(), lossy)
 }
 
 fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
@@ -89,15 +89,15 @@ fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
     let (first, second) = (zeros(0), zeros(1));
     let (encoding, zeros, others) =
         if first > second { (UTF_16BE, first, second) } else { (UTF_16LE, second, first) };
-    // What is UTF-8 too has to be clear: half of its characters are of one byte there.
-    let clear = if std::str::from_utf8(sample).is_ok() { 2 } else { 50 };
-    let whole = bytes.len().is_multiple_of(2);
-    if !whole || zeros.saturating_mul(clear) < units.len() || others.saturating_mul(20) > zeros {
+    // For bytes that are valid UTF-8 too, half of the units must have a zero byte.
+    let min_share = if std::str::from_utf8(sample).is_ok() { 2 } else { 50 };
+    let is_even = bytes.len().is_multiple_of(2);
+    if !is_even || zeros.saturating_mul(min_share) < units.len() || others.saturating_mul(20) > zeros {
         return None;
     }
     let (text, _) = encoding.decode_without_bom_handling(units.as_flattened());
-    let odd = text.chars().filter(|c| is_noise(*c) || *c == char::REPLACEMENT_CHARACTER).count();
-    if odd.saturating_mul(100) > units.len() {
+    let invalid = text.chars().filter(|c| is_noise(*c) || *c == char::REPLACEMENT_CHARACTER).count();
+    if invalid.saturating_mul(100) > units.len() {
         return None;
     }
     Some(super::read(bytes, encoding))

@@ -1,15 +1,15 @@
-//! HTML blocks, as far as they can hide what looks like a heading.
+//! HTML blocks, as far as their content can look like a heading.
 
-/// Where an HTML block ends.
+/// The end of an HTML block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HtmlEnd {
-    /// With the line that holds this.
+    /// The line that contains this text.
     Mark(&'static str),
-    /// Before the next blank line.
+    /// The line before the next blank one.
     Blank,
 }
 
-/// Blocks whose content is not Markdown up to their end, blank lines included.
+/// Starts and ends of blocks whose content is not Markdown, including blank lines.
 const RAW: [(&str, &str); 5] = [
     ("<!--", "-->"),
     ("<pre", "</pre>"),
@@ -18,7 +18,7 @@ const RAW: [(&str, &str); 5] = [
     ("<textarea", "</textarea>"),
 ];
 
-/// Elements that make a block of the lines up to the next blank one.
+/// Elements whose block ends before the next blank line.
 const ELEMENTS: [&str; 40] = [
     "address",
     "article",
@@ -69,11 +69,11 @@ pub(super) fn html_block(line: &str) -> Option<HtmlEnd> {
     }
     let starts =
         |prefix: &str| line.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
-    let whole = |prefix: &str| {
+    let is_complete_name = |prefix: &str| {
         let next = line.get(prefix.len()..).and_then(|tail| tail.chars().next());
         prefix == "<!--" || next.is_none_or(|c| c.is_whitespace() || c == '>')
     };
-    if let Some((_, end)) = RAW.iter().find(|(start, _)| starts(start) && whole(start)) {
+    if let Some((_, end)) = RAW.iter().find(|(start, _)| starts(start) && is_complete_name(start)) {
         return Some(HtmlEnd::Mark(end));
     }
     let name = line.trim_start_matches(['<', '/']);
@@ -83,17 +83,17 @@ pub(super) fn html_block(line: &str) -> Option<HtmlEnd> {
 }
 
 impl HtmlEnd {
-    /// Whether `line` is the block's last.
-    pub(super) fn is_in(self, line: &str) -> bool {
+    /// Whether `line` is the last one of the block.
+    pub(super) fn is_last_line(self, line: &str) -> bool {
         match self {
-            Self::Mark(mark) => holds(line, mark),
+            Self::Mark(mark) => contains_ignore_case(line, mark),
             Self::Blank => false,
         }
     }
 }
 
-/// Whether `line` holds `mark`, however its letters are written.
-fn holds(line: &str, mark: &str) -> bool {
+/// Whether `line` contains `mark`, ignoring case.
+fn contains_ignore_case(line: &str, mark: &str) -> bool {
     line.as_bytes().windows(mark.len()).any(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks() {
+    fn html_blocks_end_at_mark_or_blank_line() {
         let check = |line, expected| assert_eq!(html_block(line), expected, "{line}");
         check("<!-- x", Some(HtmlEnd::Mark("-->")));
         check("<PRE>", Some(HtmlEnd::Mark("</pre>")));
@@ -112,6 +112,6 @@ mod tests {
         check("<b>bold</b> text", None);
         check("< p", None);
         check("a <p>", None);
-        assert!(HtmlEnd::Mark("</pre>").is_in("x</PRE> y"));
+        assert!(HtmlEnd::Mark("</pre>").is_last_line("x</PRE> y"));
     }
 }

@@ -3,7 +3,7 @@ use std::ops::Range;
 /// A line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// The line without its end.
+    /// The line without its line ending.
     pub(crate) text: &'a str,
     /// Its byte range in the whole text.
     pub(crate) content: Range<usize>,
@@ -14,7 +14,7 @@ impl Line<'_> {
         self.text.trim().is_empty()
     }
 
-    /// The columns before the first character that is no white space; a tab goes on to the next multiple of four.
+    /// The column of the first character that is not white space. A tab advances to the next multiple of four.
     pub(crate) fn indent(&self) -> usize {
         let mut columns = 0;
         for byte in self.text.bytes() {
@@ -33,7 +33,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines of `text`, which end with LF, CR LF or CR. A byte order mark at the start is part of no line.
+/// The lines of `text`, which end with LF, CR LF or CR. A byte order mark at the start is not part of a line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends() {
+    fn lines_end_with_lf_crlf_or_cr() {
         let check = |text: &str, expected: &[&str]| {
             let found: Vec<_> = lines(text).map(|line| line.text).collect();
             assert_eq!(found, expected);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn indents() {
+    fn tabs_advance_to_multiple_of_four() {
         let check = |text, expected| assert_eq!(lines(text).next().unwrap().indent(), expected);
         check("a", 0);
         check("   a", 3);

@@ -1,76 +1,77 @@
-//! Which lines a list takes.
+//! Determines which lines belong to a list.
 
 use std::ops::Range;
 
 use super::{
     html::html_block,
     line::Line,
-    mark::{self, Fence, Item},
+    mark::{self, Fence, ListMarker},
 };
 
 /// An open list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct List {
-    /// Its lines so far.
+    /// The range of its lines so far.
     pub(super) range: Range<usize>,
-    /// The column of the text of the last outermost item.
+    /// The column of the text of the last top-level item.
     column: usize,
     /// Whether the last line was blank.
-    paused: bool,
-    /// A fence that is open inside an item.
+    after_blank: bool,
+    /// The open code fence inside an item.
     fence: Option<Fence>,
 }
 
 impl List {
-    /// The list that `line`, whose item is `item`, begins.
-    pub(super) fn new(line: &Line<'_>, item: Item) -> Self {
-        let column = line.indent() + item.width;
+    /// Starts a list with `line`, which begins with `marker`.
+    pub(super) fn new(line: &Line<'_>, marker: ListMarker) -> Self {
+        let column = line.indent() + marker.width;
         Self {
             range: line.content.clone(),
             column,
-            paused: false,
-            fence: mark::fence_in_item(line.trimmed()),
+            after_blank: false,
+            fence: mark::fence_after_marker(line.trimmed()),
         }
     }
 
-    /// Whether a line belongs to this list; if so, it is taken in.
-    pub(super) fn takes(&mut self, line: &Line<'_>) -> bool {
+    /// Adds a line if it belongs to this list; returns whether it does.
+    pub(super) fn accept(&mut self, line: &Line<'_>) -> bool {
         if line.is_blank() {
-            self.paused = true;
+            self.after_blank = true;
             return true;
         }
         let trimmed = line.trimmed();
-        let inside = line.indent() >= self.column;
-        let taken = inside || self.takes_outside(line, trimmed);
-        if taken {
-            self.follow_fence(trimmed);
-            self.paused = false;
+        let is_indented = line.indent() >= self.column;
+        let is_accepted = is_indented || self.accept_outside(line, trimmed);
+        if is_accepted {
+            self.track_fence(trimmed);
+            self.after_blank = false;
             self.range.end = line.content.end;
         }
-        taken
+        is_accepted
     }
 
-    /// A next item, or words that go on lazily with the last one.
-    fn takes_outside(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
-        if line.indent() < 4 && (mark::is_break(trimmed) || mark::atx(trimmed).is_some()) {
+    /// Whether a line that is not indented is another item, or a lazy continuation of the last one.
+    fn accept_outside(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
+        if line.indent() < 4 && (mark::is_thematic_break(trimmed) || mark::atx(trimmed).is_some()) {
             return false;
         }
-        if let Some(item) = mark::item(trimmed) {
-            self.column = line.indent() + item.width;
+        if let Some(marker) = mark::list_marker(trimmed) {
+            self.column = line.indent() + marker.width;
             self.fence = None;
             return true;
         }
-        let begins_other = trimmed.starts_with(['>', '|']) || mark::fence(trimmed).is_some();
-        let lazy = !self.paused && self.fence.is_none() && !begins_other && html_block(trimmed).is_none();
+        let starts_block = trimmed.starts_with(['>', '|']) || mark::fence(trimmed).is_some();
+        let is_lazy =
+            !self.after_blank && self.fence.is_none() && !starts_block && html_block(trimmed).is_none();
         self.fence = None;
-        lazy
+        is_lazy
     }
 
-    fn follow_fence(&mut self, trimmed: &str) {
+    fn track_fence(&mut self, trimmed: &str) {
         self.fence = match self.fence {
             Some(fence) if fence.is_closed_by(trimmed) => None,
             Some(fence) => Some(fence),
-            None => mark::fence(trimmed).or_else(|| mark::fence_in_item(trimmed)),
+            None => mark::fence(trimmed).or_else(|| mark::fence_after_marker(trimmed)),
         };
     }
 }

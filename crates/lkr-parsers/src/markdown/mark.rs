@@ -1,6 +1,6 @@
-//! What one line says by its marks.
+//! Markdown syntax of single lines.
 
-/// A fence of code: its character and how many of it.
+/// The fence of a code block: its character and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: char,
@@ -22,7 +22,7 @@ impl Fence {
     }
 }
 
-/// Level and raw words of an ATX heading.
+/// The level and the raw title of an ATX heading.
 pub(super) fn atx(line: &str) -> Option<(u8, &str)> {
     let words = line.trim_start_matches('#');
     let level = u8::try_from(line.len() - words.len()).ok().filter(|level| matches!(level, 1..=6))?;
@@ -31,12 +31,12 @@ pub(super) fn atx(line: &str) -> Option<(u8, &str)> {
     }
     let words = words.trim();
     let open = words.trim_end_matches('#');
-    // A closing run of marks counts only after white space.
+    // A closing sequence of `#` counts only after white space.
     let closed = open.is_empty() || open.ends_with([' ', '\t']);
     Some((level, if closed { open.trim_end() } else { words }))
 }
 
-/// The level of the heading that a trimmed line makes of the paragraph before it.
+/// The level of a heading that a trimmed line underlines.
 pub(super) fn setext(line: &str) -> Option<u8> {
     match line.as_bytes().first()? {
         b'=' => line.bytes().all(|byte| byte == b'=').then_some(1),
@@ -45,8 +45,8 @@ pub(super) fn setext(line: &str) -> Option<u8> {
     }
 }
 
-/// Whether a trimmed line is a thematic break: three or more of one mark, spaces between them.
-pub(super) fn is_break(line: &str) -> bool {
+/// Whether a trimmed line is a thematic break: three or more of one mark, optionally with spaces between them.
+pub(super) fn is_thematic_break(line: &str) -> bool {
     let Some(mark) = line.bytes().next().filter(|mark| matches!(mark, b'*' | b'-' | b'_')) else {
         return false;
     };
@@ -59,15 +59,15 @@ pub(super) fn is_break(line: &str) -> bool {
 
 /// The marker of a list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
-    /// The columns from the marker's beginning to the item's text.
+pub(super) struct ListMarker {
+    /// The columns from the start of the marker to the text of the item.
     pub(super) width: usize,
-    /// Whether it may end a paragraph without a blank line: it has words and, where it is a number, is the first.
+    /// Whether it may end a paragraph without a blank line: it has text and, if it is a number, it is 1.
     pub(super) interrupts: bool,
 }
 
-/// The item that a trimmed line begins.
-pub(super) fn item(line: &str) -> Option<Item> {
+/// The list marker at the start of a trimmed line.
+pub(super) fn list_marker(line: &str) -> Option<ListMarker> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let marker = match digits {
         0 => usize::from(line.starts_with(['-', '+', '*'])),
@@ -81,18 +81,18 @@ pub(super) fn item(line: &str) -> Option<Item> {
     let text = words.trim_start();
     let gap = words.len() - text.len();
     let first = digits == 0 || line.get(..digits) == Some("1");
-    // Five columns and more after the marker are one, and code follows.
+    // More than four columns after the marker count as one, followed by indented code.
     let width = marker + if text.is_empty() || gap > 4 { 1 } else { gap };
-    Some(Item { width, interrupts: first && !text.is_empty() })
+    Some(ListMarker { width, interrupts: first && !text.is_empty() })
 }
 
-/// The fence that the text of an item opens on the item's own line.
-pub(super) fn fence_in_item(line: &str) -> Option<Fence> {
-    let item = item(line)?;
-    fence(line.get(item.width..)?.trim_start())
+/// The fence that follows a list marker in the same line.
+pub(super) fn fence_after_marker(line: &str) -> Option<Fence> {
+    let marker = list_marker(line)?;
+    fence(line.get(marker.width..)?.trim_start())
 }
 
-/// Whether a trimmed line is the second one of a table: cells of dashes, at least one bar.
+/// Whether a trimmed line is the delimiter row of a table: dashes and at least one `|`.
 pub(super) fn is_delimiter_row(line: &str) -> bool {
     let dashes = line.contains('-') && line.contains('|');
     dashes && line.bytes().all(|byte| matches!(byte, b'-' | b'|' | b':' | b' ' | b'\t'))
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings() {
+    fn atx_and_setext_lines_are_recognised() {
         let check = |line, expected| assert_eq!(atx(line), expected, "{line}");
         check("# One", Some((1, "One")));
         check("###### Six ##", Some((6, "Six")));
@@ -116,19 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn fences_and_breaks() {
+    fn fences_and_thematic_breaks_are_recognised() {
         assert!(
             fence("```rust").is_some_and(|fence| fence.is_closed_by("````") && !fence.is_closed_by("``"))
         );
         assert!(fence("~~~ a`b").is_some());
         assert!(fence("``` a`b").is_none());
-        assert!(is_break("* * *") && is_break("---") && !is_break("--") && !is_break("--a"));
+        assert!(
+            is_thematic_break("* * *")
+                && is_thematic_break("---")
+                && !is_thematic_break("--")
+                && !is_thematic_break("--a")
+        );
     }
 
     #[test]
-    fn items() {
+    fn list_markers_have_width_and_interrupt() {
         let check = |line, expected: Option<(usize, bool)>| {
-            assert_eq!(item(line).map(|item| (item.width, item.interrupts)), expected, "{line}");
+            assert_eq!(list_marker(line).map(|marker| (marker.width, marker.interrupts)), expected, "{line}");
         };
         check("- a", Some((2, true)));
         check("10) a", Some((4, false)));

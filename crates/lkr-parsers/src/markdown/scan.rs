@@ -1,4 +1,4 @@
-//! One pass over the lines of a text, which finds its blocks.
+//! Finds the blocks of a text in one pass over its lines.
 
 use std::{iter::Peekable, ops::Range};
 
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::compose::{MAX_BLOCKS, MAX_HEADINGS};
 
-/// The blocks of a Markdown text, and whether it has more headings than are read as such.
+/// The blocks of a Markdown text, and whether it has more than [`MAX_HEADINGS`] headings.
 pub(super) fn blocks(text: &str) -> (Vec<Block>, bool) {
-    let mut scan = Scan { text, blocks: Vec::new(), headings: 0, open: Open::Nothing };
+    let mut scan = BlockScanner { text, blocks: Vec::new(), headings: 0, open: OpenBlock::Nothing };
     let mut lines = lines(text).peekable();
-    scan.front_matter(&mut lines);
+    scan.take_front_matter(&mut lines);
     for line in lines {
         scan.line(&line);
     }
@@ -26,18 +26,18 @@ pub(super) fn blocks(text: &str) -> (Vec<Block>, bool) {
 }
 
 #[derive(Debug)]
-struct Scan<'a> {
+struct BlockScanner<'a> {
     text: &'a str,
     blocks: Vec<Block>,
     headings: usize,
-    open: Open,
+    open: OpenBlock,
 }
 
-/// The block that the next line may go on with.
+/// The block that the next line may continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Nothing,
-    /// Lines that a setext underline would make a heading; `last` begins the last of them.
+    /// Lines that a setext underline would turn into a heading. `last` is the start of the last one.
     Paragraph {
         range: Range<usize>,
         last: usize,
@@ -63,10 +63,10 @@ enum Open {
     },
 }
 
-impl<'a> Scan<'a> {
-    /// Takes the front matter, if the text begins with one.
-    fn front_matter(&mut self, lines: &mut Peekable<impl Iterator<Item = Line<'a>>>) {
-        let Some(range) = front_matter(self.text) else {
+impl<'a> BlockScanner<'a> {
+    /// Adds the front matter, if the text begins with one.
+    fn take_front_matter(&mut self, lines: &mut Peekable<impl Iterator<Item = Line<'a>>>) {
+        let Some(range) = front_matter_range(self.text) else {
             return;
         };
         while lines.next_if(|line| line.content.end <= range.end).is_some() {}
@@ -74,90 +74,91 @@ impl<'a> Scan<'a> {
     }
 
     fn line(&mut self, line: &Line<'_>) {
-        if !self.goes_on(line) {
-            self.begins(line);
+        if !self.continues_open_block(line) {
+            self.start_block(line);
         }
     }
 
-    /// Gives the line to the open block where that takes it whatever the line looks like.
-    fn goes_on(&mut self, line: &Line<'_>) -> bool {
+    /// Adds the line to the open block if that accepts any line; returns whether it did.
+    fn continues_open_block(&mut self, line: &Line<'_>) -> bool {
         match &mut self.open {
-            Open::Fenced { range, fence } => {
+            OpenBlock::Fenced { range, fence } => {
                 range.end = line.content.end;
                 if line.indent() < 4 && fence.is_closed_by(line.trimmed()) {
                     self.close();
                 }
                 true
             }
-            Open::Html { end: HtmlEnd::Blank, .. } if line.is_blank() => {
+            OpenBlock::Html { end: HtmlEnd::Blank, .. } if line.is_blank() => {
                 self.close();
                 true
             }
-            Open::Html { range, end } => {
+            OpenBlock::Html { range, end } => {
                 range.end = line.content.end;
-                if end.is_in(line.text) {
+                if end.is_last_line(line.text) {
                     self.close();
                 }
                 true
             }
-            Open::Indented { range } if !line.is_blank() && line.indent() >= 4 => {
+            OpenBlock::Indented { range } if !line.is_blank() && line.indent() >= 4 => {
                 range.end = line.content.end;
                 true
             }
-            Open::Indented { .. } if line.is_blank() => true,
-            Open::List(list) => list.takes(line),
+            OpenBlock::Indented { .. } if line.is_blank() => true,
+            OpenBlock::List(list) => list.accept(line),
             _ => false,
         }
     }
 
-    /// Finds the block that a line begins, or goes on with the open one.
-    fn begins(&mut self, line: &Line<'_>) {
+    /// Starts a block with the line, or continues the open one.
+    fn start_block(&mut self, line: &Line<'_>) {
         if line.is_blank() {
             return self.close();
         }
         let trimmed = line.trimmed();
         if line.indent() >= 4 {
-            return self.words(line, |range| Open::Indented { range });
+            return self.push_text(line, |range| OpenBlock::Indented { range });
         }
         if let Some((level, raw)) = mark::atx(trimmed) {
             return self.heading(level, raw, line.content.clone());
         }
-        if let (Open::Paragraph { range, .. }, Some(level)) = (&self.open, mark::setext(trimmed)) {
-            return self.underline(level, range.clone(), line);
+        if let (OpenBlock::Paragraph { range, .. }, Some(level)) = (&self.open, mark::setext(trimmed)) {
+            return self.setext_heading(level, range.clone(), line);
         }
-        if self.begins_container(line, trimmed) {
+        if self.start_container(line, trimmed) {
             return;
         }
-        if mark::is_delimiter_row(trimmed) && self.tabulate(line) {
+        if mark::is_delimiter_row(trimmed) && self.start_table(line) {
             return;
         }
-        self.words(line, |range| Open::Paragraph { last: range.start, range });
+        self.push_text(line, |range| OpenBlock::Paragraph { last: range.start, range });
     }
 
-    /// Breaks, fences, HTML, quotes, items and rows, which end a paragraph.
-    fn begins_container(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
+    /// Handles breaks, fences, HTML, quotes, list items and table rows, which end a paragraph.
+    fn start_container(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
         let range = line.content.clone();
-        if mark::is_break(trimmed) {
+        if mark::is_thematic_break(trimmed) {
             self.close();
         } else if let Some(fence) = mark::fence(trimmed) {
-            self.open(Open::Fenced { range, fence });
+            self.open(OpenBlock::Fenced { range, fence });
         } else if let Some(end) = html_block(trimmed) {
-            self.open(Open::Html { range, end });
-            if end.is_in(trimmed) {
+            self.open(OpenBlock::Html { range, end });
+            if end.is_last_line(trimmed) {
                 self.close();
             }
         } else if trimmed.starts_with('>') {
             match &mut self.open {
-                Open::Quote { range } => range.end = line.content.end,
-                _ => self.open(Open::Quote { range }),
+                OpenBlock::Quote { range } => range.end = line.content.end,
+                _ => self.open(OpenBlock::Quote { range }),
             }
-        } else if let Some(item) = mark::item(trimmed).filter(|item| item.interrupts || !self.is_paragraph())
+        } else if let Some(marker) =
+            mark::list_marker(trimmed).filter(|marker| marker.interrupts || !self.is_paragraph())
         {
-            self.open(Open::List(List::new(line, item)));
+            self.open(OpenBlock::List(List::new(line, marker)));
         } else if trimmed.starts_with('|') {
             match &mut self.open {
-                Open::Table { range } => range.end = line.content.end,
-                _ => self.open(Open::Table { range }),
+                OpenBlock::Table { range } => range.end = line.content.end,
+                _ => self.open(OpenBlock::Table { range }),
             }
         } else {
             return false;
@@ -165,11 +166,13 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Words without marks go on with the open block, or begin the one that `begin` makes.
-    fn words(&mut self, line: &Line<'_>, begin: impl FnOnce(Range<usize>) -> Open) {
+    /// Continues the open block with a line without marks, or starts the block that `begin` creates.
+    fn push_text(&mut self, line: &Line<'_>, begin: impl FnOnce(Range<usize>) -> OpenBlock) {
         match &mut self.open {
-            Open::Paragraph { range, last } => (range.end, *last) = (line.content.end, line.content.start),
-            Open::Quote { range } | Open::Table { range } => range.end = line.content.end,
+            OpenBlock::Paragraph { range, last } => {
+                (range.end, *last) = (line.content.end, line.content.start)
+            }
+            OpenBlock::Quote { range } | OpenBlock::Table { range } => range.end = line.content.end,
             _ => self.open(begin(line.content.clone())),
         }
     }
@@ -181,16 +184,16 @@ impl<'a> Scan<'a> {
         self.push(title.map_or(BlockKind::Paragraph, |title| BlockKind::Heading { level, title }), range);
     }
 
-    /// Makes a heading of the open paragraph.
-    fn underline(&mut self, level: u8, words: Range<usize>, line: &Line<'_>) {
-        self.open = Open::Nothing;
-        let raw = self.text.get(words.clone()).unwrap_or_default();
-        self.heading(level, raw, words.start..line.content.end);
+    /// Turns the open paragraph into a heading.
+    fn setext_heading(&mut self, level: u8, paragraph: Range<usize>, line: &Line<'_>) {
+        self.open = OpenBlock::Nothing;
+        let raw = self.text.get(paragraph.clone()).unwrap_or_default();
+        self.heading(level, raw, paragraph.start..line.content.end);
     }
 
-    /// Makes a table of the open paragraph's last line, where that can be its head.
-    fn tabulate(&mut self, line: &Line<'_>) -> bool {
-        let Open::Paragraph { range, last } = &self.open else {
+    /// Turns the last line of the open paragraph into the header of a table, if it can be one.
+    fn start_table(&mut self, line: &Line<'_>) -> bool {
+        let OpenBlock::Paragraph { range, last } = &self.open else {
             return false;
         };
         let (start, last, end) = (range.start, *last, range.end);
@@ -198,47 +201,51 @@ impl<'a> Scan<'a> {
         if !head.contains('|') {
             return false;
         }
-        self.open = Open::Nothing;
+        self.open = OpenBlock::Nothing;
         if start < last {
             let before = self.text.get(start..last).unwrap_or_default().trim_end().len();
             self.push(BlockKind::Paragraph, start..start + before);
         }
-        self.open = Open::Table { range: last..line.content.end };
+        self.open = OpenBlock::Table { range: last..line.content.end };
         true
     }
 
     fn is_paragraph(&self) -> bool {
-        matches!(self.open, Open::Paragraph { .. } | Open::Quote { .. })
+        matches!(self.open, OpenBlock::Paragraph { .. } | OpenBlock::Quote { .. })
     }
 
-    fn open(&mut self, open: Open) {
+    fn open(&mut self, open: OpenBlock) {
         self.close();
         self.open = open;
     }
 
     fn close(&mut self) {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Nothing => {}
-            Open::Paragraph { range, .. } | Open::Quote { range } => self.push(BlockKind::Paragraph, range),
-            Open::Table { range } => self.push(BlockKind::Table, range),
-            Open::List(list) => self.push(BlockKind::List, list.range),
-            Open::Indented { range } | Open::Fenced { range, .. } => self.push(BlockKind::Code, range),
-            Open::Html { range, end: HtmlEnd::Blank } => self.push(BlockKind::Paragraph, range),
-            Open::Html { range, .. } => self.push(BlockKind::Code, range),
+        match std::mem::replace(&mut self.open, OpenBlock::Nothing) {
+            OpenBlock::Nothing => {}
+            OpenBlock::Paragraph { range, .. } | OpenBlock::Quote { range } => {
+                self.push(BlockKind::Paragraph, range)
+            }
+            OpenBlock::Table { range } => self.push(BlockKind::Table, range),
+            OpenBlock::List(list) => self.push(BlockKind::List, list.range),
+            OpenBlock::Indented { range } | OpenBlock::Fenced { range, .. } => {
+                self.push(BlockKind::Code, range)
+            }
+            OpenBlock::Html { range, end: HtmlEnd::Blank } => self.push(BlockKind::Paragraph, range),
+            OpenBlock::Html { range, .. } => self.push(BlockKind::Code, range),
         }
     }
 
     fn push(&mut self, kind: BlockKind, range: Range<usize>) {
-        let many = self.blocks.len() >= MAX_BLOCKS && kind == BlockKind::Paragraph;
-        match self.blocks.last_mut().filter(|last| many && last.kind == kind) {
+        let is_full = self.blocks.len() >= MAX_BLOCKS && kind == BlockKind::Paragraph;
+        match self.blocks.last_mut().filter(|last| is_full && last.kind == kind) {
             Some(last) => last.range.end = range.end,
             None => self.blocks.push(Block { kind, range, page: None, furniture: false }),
         }
     }
 }
 
-/// The range of the front matter: its first line is `---` or `+++`, as is its last, and a key follows the first.
-fn front_matter(text: &str) -> Option<Range<usize>> {
+/// The range of the front matter. Its first and last lines are `---` or `+++`, and a key follows the first.
+fn front_matter_range(text: &str) -> Option<Range<usize>> {
     let mut lines = lines(text);
     let first = lines.next()?;
     let (mark, assigns) = match first.text.trim_end() {

@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Options, Parser as FullParser, Tag};
 
 use super::*;
 
-/// The blocks of `text` in short: a letter for the kind, a heading's level and title, else the text.
+/// The blocks of `text` in short form: a letter for the kind, and the level and title of a heading or else the text.
 fn outline(text: &str) -> Vec<String> {
     let parsed = Markdown.parse(&text.into()).unwrap();
     assert_eq!(parsed.text, text);
@@ -27,7 +27,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn headings() {
+fn atx_and_setext_headings_are_found() {
     check("# A\n\ntext\n## B ##\n", &["h1 A", "p text", "h2 B"]);
     check("A\n=\n\nB\nC\n---\ntext", &["h1 A", "h2 B C", "p text"]);
     check("A\r\n===\r\ntext\r\n", &["h1 A", "p text"]);
@@ -37,7 +37,7 @@ fn headings() {
 }
 
 #[test]
-fn no_headings() {
+fn heading_marks_in_other_blocks_are_not_headings() {
     check("```\n# a\n```\n~~~\nb\n===\n~~~", &["c ```\n# a\n```", "c ~~~\nb\n===\n~~~"]);
     check("    # a\n\n    b", &["c     # a\n\n    b"]);
     check("> # a\n> b", &["p > # a\n> b"]);
@@ -53,7 +53,7 @@ fn no_headings() {
 }
 
 #[test]
-fn front_matter_is_no_heading() {
+fn front_matter_is_code_block() {
     check("---\ntitle: A\n---\n\ntext", &["c ---\ntitle: A\n---", "p text"]);
     check("+++\ntitle = 'A'\n+++\n# B", &["c +++\ntitle = 'A'\n+++", "h1 B"]);
     check("---\ntitle: never closed", &["p title: never closed"]);
@@ -61,7 +61,7 @@ fn front_matter_is_no_heading() {
 }
 
 #[test]
-fn lists() {
+fn list_keeps_its_continuation_lines() {
     check("- a\n- b\n  c\n\n  d\n\ne", &["l - a\n- b\n  c\n\n  d", "p e"]);
     check("1. a\n   ```\n   # code\n   ```\n2. b\n# H", &["l 1. a\n   ```\n   # code\n   ```\n2. b", "h1 H"]);
     check("text\n- a", &["p text", "l - a"]);
@@ -71,13 +71,13 @@ fn lists() {
 }
 
 #[test]
-fn tables() {
+fn table_starts_at_header_row() {
     check("| a | b |\n|---|---|\n| 1 | 2 |\n\nx", &["t | a | b |\n|---|---|\n| 1 | 2 |", "p x"]);
     check("x\na | b\n--- | ---\n1 | 2", &["p x", "t a | b\n--- | ---\n1 | 2"]);
 }
 
 #[test]
-fn headings_and_blocks_are_bounded() {
+fn headings_and_blocks_beyond_limit_are_paragraphs_and_merged() {
     let many = Markdown.parse(&"# a\n".repeat(crate::compose::MAX_HEADINGS + 1).as_str().into()).unwrap();
     let headings = many.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Heading { .. })).count();
     assert_eq!(
@@ -107,7 +107,7 @@ fn reference(text: &str, options: Options) -> Vec<(u8, usize)> {
     found
 }
 
-fn ours(text: &str) -> Vec<(u8, usize)> {
+fn headings_found(text: &str) -> Vec<(u8, usize)> {
     let indent = |at: usize| text.get(at..).map_or(0, |tail| tail.len() - tail.trim_start().len());
     let parsed = Markdown.parse(&text.into()).unwrap();
     let heading = |block: lkr_domain::Block| match block.kind {
@@ -118,31 +118,30 @@ fn ours(text: &str) -> Vec<(u8, usize)> {
 }
 
 #[test]
-fn agrees_with_a_full_parser_on_real_documents() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/gitlab_handbook/docs.jsonl");
-    let Ok(documents) = std::fs::read_to_string(path) else {
-        println!("skipped: {path} is absent");
+fn headings_agree_with_pulldown_cmark_on_real_documents() {
+    let Some(path) = crate::conformance::test_data("gitlab_handbook/docs.jsonl") else {
         return;
     };
+    let documents = std::fs::read_to_string(path).unwrap();
     let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS | Options::ENABLE_TABLES;
     for line in documents.lines() {
         let document: serde_json::Value = serde_json::from_str(line).unwrap();
         let text = document["text"].as_str().unwrap();
-        assert_eq!(ours(text), reference(text, options), "{}", document["_id"]);
+        assert_eq!(headings_found(text), reference(text, options), "{}", document["_id"]);
     }
 }
 
 proptest! {
     #[test]
-    fn agrees_with_a_full_parser_on_simple_mark_up(
+    fn headings_agree_with_pulldown_cmark_on_simple_markup(
         lines in prop::collection::vec(
             prop_oneof!["#{1,7}( [a-z]{1,3})?", "[a-z]{1,4}( [a-z]{1,4})?", "={1,3}", "-{3,4}", "```", "~~~", "",
                 "> [a-z]", "[*+] [a-z]", "    [a-z]", "  [a-z]"],
             0..12,
         ),
     ) {
-        // Words come first, so that nothing is front matter.
+        // The text comes first, so that nothing is front matter.
         let text = format!("a\n\n{}", lines.join("\n"));
-        prop_assert_eq!(ours(&text), reference(&text, Options::empty()), "{:?}", text);
+        prop_assert_eq!(headings_found(&text), reference(&text, Options::empty()), "{:?}", text);
     }
 }

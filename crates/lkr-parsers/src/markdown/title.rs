@@ -1,17 +1,17 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Raw headings longer than this are not looked at: parsing inline mark-up has a cost.
+/// Longer raw headings are not parsed, to bound the cost of inline markup.
 const MAX_RAW_BYTES: usize = 4_000;
 
 /// The longest title in Unicode code points.
 const MAX_TITLE_CHARS: usize = 300;
 
-/// The words of a heading without mark-up; none where they are too long to be a heading's.
+/// The title of a heading without markup; `None` if it is too long.
 pub(super) fn plain(raw: &str) -> Option<String> {
     if raw.len() > MAX_RAW_BYTES {
         return None;
     }
-    // As a heading, so that a number with a point is no list item and attributes are recognised.
+    // Parsed as a heading, so that `1.` is not a list marker and attributes are recognised.
     let source = format!("# {}", raw.replace(['\n', '\r'], " "));
     let options = Options::ENABLE_HEADING_ATTRIBUTES | Options::ENABLE_STRIKETHROUGH;
     let (mut words, mut images, mut alternatives) = (String::new(), 0, String::new());
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles() {
+    fn inline_markup_is_removed_from_titles() {
         let check = |raw: &str, expected: &str| assert_eq!(plain(raw).as_deref(), Some(expected));
         check("Plain words", "Plain words");
         check("**Bold** and `code` [link](https://example.com/a_b)", "Bold and code link");

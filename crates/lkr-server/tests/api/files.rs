@@ -160,7 +160,7 @@ async fn upload_rules_are_checked_in_the_order_of_the_contract() {
         (
             ("file", Some("a.pdf"), b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"),
             400,
-            "a.pdf cannot be read: it is named as a PDF file but holds",
+            "a.pdf cannot be read: it is named as a PDF file but contains",
         ),
         (("file", Some("a.docx"), b"PK\x03\x04"), 400, "a.docx cannot be read: "),
         (("file", Some("a.txt"), b" \n\t "), 400, "a.txt has no text"),
