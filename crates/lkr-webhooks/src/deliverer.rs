@@ -18,7 +18,7 @@ use crate::{
     clock::{millis, now_ms},
     delivery::{lease_due, list_backlog, release_postponed, remove_orphans},
     records::{WebhookSet, WebhookV1},
-    webhooks::WebhooksShared,
+    shared::WebhooksShared,
 };
 
 /// How often the store is searched for deliveries of deleted webhooks and for deliveries that are postponed too far.
