@@ -10,8 +10,7 @@ use crate::{
     records::{AUDIT, AuditV1, audit_key, damaged, decode, encode},
 };
 
-/// How long an entry is kept: a year, and some days to look back over a complete one. See
-/// docs/studies.md#audit-retention.
+/// How long an entry is kept: a year, and some days to look back over a complete one.
 const RETENTION: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 macro_rules! actions {

@@ -17,13 +17,13 @@ use crate::{
     session::TOKEN_BYTES,
 };
 
-/// The largest number of keys of an account. See docs/studies.md#api-key-limits.
+/// The largest number of keys of an account. Chosen, not measured.
 const MAX_KEYS: usize = 100;
 
-/// The length of a key's name, in characters. See docs/studies.md#api-key-limits.
+/// The length of a key's name, in characters. Chosen, not measured.
 const NAME_CHARS: RangeInclusive<usize> = 1..=100;
 
-/// The lifetime of a key that expires: a second to a hundred years. See docs/studies.md#api-key-limits.
+/// The lifetime of a key that expires: a second to a hundred years. Chosen, not measured.
 const LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(36_525 * 24 * 60 * 60);
 
