@@ -5,42 +5,13 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use crate::{
-    AuditId, Error, Page, Result,
+    Actor, AuditId, Page, Result,
     page::RecordListing,
-    records::{AUDIT, AccountV1, AuditV1, audit_key, damaged, decode, encode},
+    records::{AUDIT, AuditV1, audit_key, damaged, decode, encode},
 };
 
-/// How long an entry is kept: a year, and some days to look back over a complete one. See
-/// docs/studies.md#audit-retention.
+/// How long an entry is kept: a year, and some days to look back over a complete one.
 const RETENTION: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-
-/// The author of a change, and its request.
-#[derive(Debug, Clone, Copy)]
-pub struct Actor<'a> {
-    /// The name of an account, or another word if the actor is not an account.
-    pub actor: &'a str,
-    /// The id of the account, if the actor is one. A later account of the same name does not have the same rights.
-    pub account_id: Option<&'a str>,
-    /// The id of the request.
-    pub request_id: &'a str,
-}
-
-impl<'a> Actor<'a> {
-    /// The program itself or its operator.
-    #[must_use]
-    pub const fn program(word: &'a str) -> Self {
-        Self { actor: word, account_id: None, request_id: "" }
-    }
-
-    /// Refuses an actor that is an earlier account with the same name.
-    pub(crate) fn check_same(self, account: &AccountV1) -> Result<()> {
-        let is_other = self.account_id.is_some_and(|id| id != account.id);
-        if is_other && self.actor.eq_ignore_ascii_case(&account.username) {
-            return Err(Error::unauthenticated("the account no longer exists"));
-        }
-        Ok(())
-    }
-}
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $action:ident = $name:literal,)*) => {

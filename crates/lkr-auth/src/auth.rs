@@ -32,8 +32,8 @@ pub struct AuthOptions {
 }
 
 impl Default for AuthOptions {
-    /// 600,000 iterations, sessions of 12 hours, hashes on half of the cores, 128 waiting passwords.
-    /// See docs/studies.md#password-hashing and docs/studies.md#session-lifetime.
+    /// 600,000 iterations (see docs/studies.md#password-hashing). Sessions of 12 hours, hashes on half of the cores and 128
+    /// waiting passwords were chosen, not measured.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {

@@ -31,7 +31,7 @@ impl Auth {
         let slot = self.hasher.acquire().await?;
         self.throttle.check(&subject).await?;
         let (account, _) = self.read_enabled(username).await?;
-        by.check_same(&account)?;
+        account.check_actor(by)?;
         self.verify_current(&slot, &account, current, &subject).await?;
         if account.must_change_password && slot.verify(new, Some(&account.password)).await?.is_match {
             return Err(Error::invalid("new password", "must differ from the current password"));

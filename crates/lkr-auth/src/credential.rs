@@ -2,7 +2,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Account, Auth, Error, KeyId, Result,
-    keys::{is_key, secret_hash},
+    key_secret::{is_key, secret_hash},
     session::token_hash,
 };
 

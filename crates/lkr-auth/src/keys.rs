@@ -8,24 +8,22 @@ use crate::{
     Actor, AuditAction, AuditLog, Auth, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
     audit::detail,
     auth::put,
+    key_secret::{PREFIX, secret_hash},
     page::RecordListing,
     records::{
         AccountV1, CredentialV1, ListedKeyV1, account_keys, credential_key, damaged, decode, encode,
         listed_key,
     },
-    session::{TOKEN_BYTES, token_hash},
+    session::TOKEN_BYTES,
 };
 
-/// The prefix of every secret, so that scanners can recognise leaked keys.
-const PREFIX: &str = "lkr_";
-
-/// The largest number of keys of an account. See docs/studies.md#api-key-limits.
+/// The largest number of keys of an account. Chosen, not measured.
 const MAX_KEYS: usize = 100;
 
-/// The length of a key's name, in characters. See docs/studies.md#api-key-limits.
+/// The length of a key's name, in characters. Chosen, not measured.
 const NAME_CHARS: RangeInclusive<usize> = 1..=100;
 
-/// The lifetime of a key that expires: a second to a hundred years. See docs/studies.md#api-key-limits.
+/// The lifetime of a key that expires: a second to a hundred years. Chosen, not measured.
 const LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(36_525 * 24 * 60 * 60);
 
@@ -93,7 +91,7 @@ impl Auth {
     async fn store_key(&self, username: &str, new: NewKey, by: Actor<'_>) -> Result<NewKey> {
         retry_on_conflict(&*self.state, "create key", || async {
             let (account, version) = self.read(username).await?.ok_or_else(Error::no_account)?;
-            by.check_same(&account)?;
+            account.check_actor(by)?;
             check_owner(&account)?;
             let keys = self.key_listing(&account_keys(&account.id), None, MAX_KEYS, &account).await?;
             if keys.items.len() >= MAX_KEYS {
@@ -126,7 +124,7 @@ impl Auth {
     /// `NotFound` if there is no such account or key.
     pub async fn delete_key(&self, username: &str, id: KeyId, by: Actor<'_>) -> Result<()> {
         let (account, _) = self.read(username).await?.ok_or_else(Error::no_account)?;
-        by.check_same(&account)?;
+        account.check_actor(by)?;
         let unknown = || Error::new(ErrorKind::NotFound, "API key", "the account has no such key");
         let key = listed_key(&account.id, id);
         let record = self.state.get(&key).await?.ok_or_else(unknown)?;
@@ -200,16 +198,6 @@ impl ListedKeyV1 {
     fn into_key(self, id: KeyId) -> ApiKey {
         ApiKey { id, name: self.name, created_at: self.created_at, expires_at: self.expires_at }
     }
-}
-
-/// Whether a token has the prefix of an API key.
-pub(crate) fn is_key(token: &str) -> bool {
-    token.starts_with(PREFIX)
-}
-
-/// The SHA-256 of a key's secret, under which the key is stored; `None` if the text is not a key.
-pub(crate) fn secret_hash(secret: &str) -> Option<String> {
-    token_hash(secret.strip_prefix(PREFIX)?)
 }
 
 fn has_passed(time: Option<OffsetDateTime>) -> bool {

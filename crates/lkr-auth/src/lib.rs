@@ -2,6 +2,7 @@
 
 mod account;
 mod accounts;
+mod actor;
 mod admin_change;
 mod audit;
 mod auth;
@@ -9,6 +10,7 @@ mod change_password;
 mod credential;
 mod error;
 mod hasher;
+mod key_secret;
 mod keys;
 mod login;
 mod page;
@@ -18,7 +20,8 @@ mod session;
 mod throttle;
 
 pub use account::{Account, AccountChange, NewAccount, Role, check_username};
-pub use audit::{Actor, AuditAction, AuditEntry, AuditFilter, AuditLog};
+pub use actor::Actor;
+pub use audit::{AuditAction, AuditEntry, AuditFilter, AuditLog};
 pub use auth::{Auth, AuthOptions, FIRST_ADMIN};
 pub use credential::{Credential, Identity};
 pub use error::{Error, ErrorKind, Result};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
-use crate::{Account, AuditId, Error, KeyId, Result, Role};
+use crate::{Account, Actor, AuditId, Error, KeyId, Result, Role};
 
 /// Exists for ever once the first admin was created.
 pub(crate) const INITIALISED: &str = "auth/initialised";
@@ -66,6 +66,15 @@ pub(crate) struct AccountV1 {
 }
 
 impl AccountV1 {
+    /// Refuses an actor that is an earlier account with the same name.
+    pub(crate) fn check_actor(&self, actor: Actor<'_>) -> Result<()> {
+        let is_other = actor.account_id.is_some_and(|id| id != self.id);
+        if is_other && actor.actor.eq_ignore_ascii_case(&self.username) {
+            return Err(Error::unauthenticated("the account no longer exists"));
+        }
+        Ok(())
+    }
+
     /// Whether it is an admin who can log in.
     pub(crate) const fn is_enabled_admin(&self) -> bool {
         self.admin && !self.disabled

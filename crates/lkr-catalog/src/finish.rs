@@ -94,8 +94,7 @@ impl Catalog {
         Ok(self.state.apply(writes.collect()).await?)
     }
 
-    /// Ends a task as failed. What it stored is kept for a retry. Of one document, at most [`MAX_FAILED_ATTEMPTS`]
-    /// failed attempts are kept.
+    /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.
     ///
     /// # Errors
     /// `Conflict` if the task is no longer its document's unfinished task.

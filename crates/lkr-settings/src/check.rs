@@ -9,7 +9,7 @@ use crate::{
     change::ParserChange, languages,
 };
 
-// The limits are published in the schema. See docs/studies.md#settings-limits.
+// The limits are published in the schema. They were chosen, not measured.
 pub(crate) const MODEL_CHARS: usize = 200;
 pub(crate) const BASE_URL_CHARS: usize = 2048;
 pub(crate) const API_KEY_CHARS: usize = 4096;

@@ -17,6 +17,20 @@ pub struct Derived<T> {
     build: Arc<dyn Fn(&RuntimeSettings) -> T + Send + Sync>,
 }
 
+impl Settings {
+    /// A value that `build` makes from the settings, cached until they change.
+    ///
+    /// `build` runs on the task of the first caller, so it must not block.
+    pub fn derive<T: Send + Sync + 'static>(
+        &self,
+        build: impl Fn(&RuntimeSettings) -> T + Send + Sync + 'static,
+    ) -> Derived<T> {
+        let derived = Derived::new(self.clone(), build);
+        self.register(derived.cache());
+        derived
+    }
+}
+
 struct DerivedCache<T> {
     /// Held while a value is built, so that other callers wait for that value.
     building: AsyncMutex<()>,
@@ -31,10 +45,7 @@ struct CachedValue<T> {
 }
 
 impl<T: Send + Sync + 'static> Derived<T> {
-    pub(crate) fn new(
-        settings: Settings,
-        build: impl Fn(&RuntimeSettings) -> T + Send + Sync + 'static,
-    ) -> Self {
+    fn new(settings: Settings, build: impl Fn(&RuntimeSettings) -> T + Send + Sync + 'static) -> Self {
         let cached = Mutex::new(CachedValue { min_version: 0, value: None });
         let cache = DerivedCache { building: AsyncMutex::default(), cached };
         Self { settings, cache: Arc::new(cache), build: Arc::new(build) }
@@ -52,7 +63,7 @@ impl<T: Send + Sync + 'static> Derived<T> {
         Ok(self.cache.get(snapshot.version).unwrap_or_else(|| self.build(&snapshot)))
     }
 
-    pub(crate) fn cache(&self) -> Weak<dyn Invalidate> {
+    fn cache(&self) -> Weak<dyn Invalidate> {
         let cache: Weak<DerivedCache<T>> = Arc::downgrade(&self.cache);
         cache
     }

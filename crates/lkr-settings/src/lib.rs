@@ -9,6 +9,7 @@ mod languages;
 mod merge;
 mod plugins;
 mod previous_embedder;
+mod readable;
 mod records;
 mod resolve;
 mod runtime;
@@ -25,7 +26,7 @@ pub use if_match::IfMatch;
 pub use lkr_sealing::{MASK, SealingKey, Secret};
 pub use plugins::Plugins;
 pub use previous_embedder::PreviousEmbedder;
-pub use records::is_readable;
+pub use readable::is_readable;
 pub use runtime::{
     ApiKey, Dedup, DedupStrategy, ModelEntry, Models, OcrChoice, Parsers, PerModel, PluginChoice, Provider,
     RuntimeSettings,

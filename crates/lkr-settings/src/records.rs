@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupStrategy, Error, ErrorKind, Provider, Result, previous_embedder};
+use crate::{DedupStrategy, Error, ErrorKind, Provider, Result};
 
 /// The key of the record.
 pub(crate) const KEY: &str = "settings";
@@ -66,16 +66,6 @@ enum Versioned<T> {
 /// The place that the key of the model entry `name` is sealed for.
 pub(crate) fn key_place(name: &str) -> String {
     format!("models.{name}.api_key")
-}
-
-/// Whether a record can be decoded; its sealed secrets are not opened. `None` if the key is not of this crate.
-#[must_use]
-pub fn is_readable(key: &str, value: &[u8]) -> Option<bool> {
-    match key {
-        KEY => Some(decode(value).is_ok()),
-        previous_embedder::KEY => Some(previous_embedder::is_readable(value)),
-        _ => None,
-    }
 }
 
 pub(crate) fn encode(settings: &SettingsV1) -> Result<Vec<u8>> {

@@ -12,13 +12,13 @@ use crate::{
     records::{ModelV1, SettingsV1, key_place},
 };
 
-/// The default timeout of a model call, in seconds. See docs/studies.md#settings-defaults.
+/// The default timeout of a model call, in seconds. Chosen, not measured.
 const TIMEOUT_S: u32 = 60;
 
-/// The default context length of a language model, in tokens. See docs/studies.md#settings-defaults.
+/// The default context length of a language model, in tokens. Chosen, not measured.
 const CONTEXT_TOKENS: u32 = 8_192;
 
-/// The default number of bits in which near duplicates may differ. See docs/studies.md#settings-defaults.
+/// The default number of bits in which near duplicates may differ. See docs/studies.md#near-duplicates.
 const SIMHASH_THRESHOLD: u8 = 3;
 
 /// The default language of OCR.

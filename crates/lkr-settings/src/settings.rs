@@ -11,7 +11,6 @@ use crate::{
     Error, IfMatch, ModelEntry, ModelEntryChange, Models, Plugins, Result, RuntimeSettings, SealingKey,
     SettingsChange,
     check::{check_change, check_model, check_ocr},
-    derived::Derived,
     merge::{merge, merge_model},
     records::{KEY, SettingsV1, decode, encode},
     resolve::Resolver,
@@ -164,18 +163,11 @@ impl Settings {
         Ok(resolver.model(name, &merge_model(before, name, change, &resolver.sealing)?))
     }
 
-    /// A value that `build` makes from the settings, cached until they change.
-    ///
-    /// `build` runs on the task of the first caller, so it must not block.
-    pub fn derive<T: Send + Sync + 'static>(
-        &self,
-        build: impl Fn(&RuntimeSettings) -> T + Send + Sync + 'static,
-    ) -> Derived<T> {
-        let derived = Derived::new(self.clone(), build);
+    /// Registers a cache, which is invalidated at every change.
+    pub(crate) fn register(&self, cache: Weak<dyn Invalidate>) {
         let mut caches = self.shared.derived.lock().unwrap_or_else(PoisonError::into_inner);
         caches.retain(|cache| cache.strong_count() > 0);
-        caches.push(derived.cache());
-        derived
+        caches.push(cache);
     }
 
     /// The latest version of the settings that this handle or a clone of it has read or written. It is 0 before the

@@ -18,8 +18,8 @@ use crate::{
     clock::{millis, now_ms},
     delivery::LeasedDelivery,
     records::{WebhookV1, secret_place},
+    shared::WebhooksShared,
     signature,
-    webhooks::WebhooksShared,
 };
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-lkr-signature");

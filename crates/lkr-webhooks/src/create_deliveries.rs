@@ -13,11 +13,11 @@ use crate::{
     records::{DeliveryV1, EVENTS, EventV1, WebhookSet, decode, delivery_key, encode},
 };
 
-/// How many events one step turns into deliveries. See docs/studies.md#webhook-limits.
+/// The most events that one step turns into deliveries. Chosen, not measured, to keep steps short.
 const BATCH: usize = 50;
 
-/// How many bytes of events one step turns into deliveries, at least one event: each body is copied for every webhook.
-/// See docs/studies.md#webhook-limits.
+/// The most bytes of events that one step turns into deliveries, but at least one event: each body is copied for every
+/// webhook. Chosen, not measured.
 const BATCH_BYTES: usize = 1024 * 1024;
 
 /// The deliveries that one step creates for a webhook.

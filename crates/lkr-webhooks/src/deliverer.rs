@@ -18,14 +18,14 @@ use crate::{
     clock::{millis, now_ms},
     delivery::{lease_due, list_backlog, release_postponed, remove_orphans},
     records::{WebhookSet, WebhookV1},
-    webhooks::WebhooksShared,
+    shared::WebhooksShared,
 };
 
-/// How often the store is searched for deliveries of deleted webhooks and for deliveries that are postponed too far.
-/// See docs/studies.md#webhook-limits.
+/// How often the store is searched for deliveries of deleted webhooks and for deliveries that are postponed too far. Chosen,
+/// not measured.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The wait after a round that the store failed. See docs/studies.md#webhook-limits.
+/// The wait after a round that the store failed. Chosen, not measured.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Sends deliveries in the background until it is shut down or dropped. What was not delivered by then is delivered

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// How many records one scan reads; each may have 256 KiB and more. See docs/studies.md#webhook-limits.
+/// Records per scan. Chosen, not measured, to bound memory: each may have 256 KiB and more.
 const PAGE: usize = 50;
 
 /// A delivery that this process owns until its lease ends.

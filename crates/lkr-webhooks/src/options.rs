@@ -26,7 +26,7 @@ pub struct DeliveryOptions {
 }
 
 impl Default for DeliveryOptions {
-    /// See docs/studies.md#webhook-backoff and docs/studies.md#webhook-limits.
+    /// See docs/studies.md#webhook-backoff.
     fn default() -> Self {
         Self {
             max_age: Duration::from_secs(24 * 60 * 60),

@@ -18,7 +18,7 @@ pub type RenderTask = fn(&Task) -> Value;
 
 /// The largest body of an event, in bytes. A larger one is replaced by a short body that only identifies the task. The
 /// event is part of the step that ends the task, and a store takes records of at most 1 MiB: a long body must not keep a
-/// task from ending. See docs/studies.md#webhook-limits.
+/// task from ending.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// Writes each event in the same step as the change that it reports. Cheap to clone.

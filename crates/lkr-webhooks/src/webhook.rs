@@ -4,10 +4,10 @@ use time::OffsetDateTime;
 
 use crate::{Error, EventKind, Result};
 
-/// The longest address, in characters. See docs/studies.md#webhook-limits.
+/// The longest address, in characters. Chosen, not measured.
 const MAX_URL_CHARS: usize = 2048;
 
-/// The longest secret, in characters. See docs/studies.md#webhook-limits.
+/// The longest secret, in characters. Chosen, not measured.
 const MAX_SECRET_CHARS: usize = 256;
 
 /// A subscription of an address to events.
