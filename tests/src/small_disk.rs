@@ -23,8 +23,11 @@ impl SmallDisk {
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
             Err(error) => error.to_string(),
         };
-        eprintln!("skipped: mount: {reason}");
-        assert!(std::env::var_os("CI").is_none() || !is_root(), "root could not mount a tmpfs in CI");
+        if is_root() {
+            lkr_test_support::skip(&format!("mount: {reason}"));
+        } else {
+            lkr_test_support::note_skip(&format!("mount: {reason}"));
+        }
         None
     }
 }

@@ -68,11 +68,8 @@ fn real_documents() {
         ("chroma_chunking/docs.jsonl", "text"),
         ("cmrc2018/corpus.jsonl", "text"),
     ] {
-        let path = format!("{}/../../../shared/data/{name}", env!("CARGO_MANIFEST_DIR"));
-        let Ok(documents) = std::fs::read_to_string(&path) else {
-            println!("skipped: {path} is absent");
-            continue;
-        };
+        let Some(path) = lkr_test_support::real_data(&format!("data/{name}")) else { continue };
+        let documents = std::fs::read_to_string(path).unwrap();
         for line in documents.lines().take(300) {
             let document: serde_json::Value = serde_json::from_str(line).unwrap();
             layered(document[key].as_str().unwrap());

@@ -110,8 +110,7 @@ mod tests {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path).map(|dir| dir.join("tesseract")).find(|file| file.is_file());
         if found.is_none() {
-            assert!(std::env::var_os("CI").is_none(), "tesseract is not installed");
-            eprintln!("skipped: tesseract is not installed");
+            lkr_test_support::skip("tesseract is not installed");
         }
         found
     }

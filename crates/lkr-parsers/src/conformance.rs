@@ -44,21 +44,10 @@ pub fn assert_well_formed(parsed: &Parsed) {
     }
 }
 
-/// The folder `../shared/data/<path>` beside the repository, which contains files that cannot be part of it. `None`, with a
-/// line on the standard error output, if it is absent.
-///
-/// # Panics
-/// If it is absent and the environment variable `CI` is set.
+/// A file or folder below `data` of the real data. `None`, with a visible line, if it is absent; a failure in CI.
 #[must_use]
-#[allow(clippy::print_stderr, reason = "a skipped test has to be visible")]
 pub fn test_data(path: &str) -> Option<PathBuf> {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")).join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    assert!(env::var_os("CI").is_none(), "test data is absent: {}", path.display());
-    eprintln!("skipped: {} is absent", path.display());
-    None
+    lkr_test_support::real_data(&format!("data/{path}"))
 }
 
 /// Parses every file of `folder` with `extension`, and compares the results with the files `<name>.expected.txt`.

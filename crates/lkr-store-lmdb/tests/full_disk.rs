@@ -32,12 +32,16 @@ impl SmallDisk {
     /// `None` where this user may not mount.
     fn mount(at: &Path) -> Option<Self> {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(at).output();
-        match mounted {
+        let reason = match mounted {
             Ok(output) if output.status.success() => return Some(Self(at.to_owned())),
-            Ok(output) => eprintln!("skipped: mount: {}", String::from_utf8_lossy(&output.stderr).trim()),
-            Err(error) => eprintln!("skipped: mount: {error}"),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if is_root() {
+            lkr_test_support::skip(&format!("mount: {reason}"));
+        } else {
+            lkr_test_support::note_skip(&format!("mount: {reason}"));
         }
-        assert!(env::var_os("CI").is_none() || !is_root(), "root could not mount a tmpfs in CI");
         None
     }
 }

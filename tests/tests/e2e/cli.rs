@@ -117,11 +117,7 @@ fn lkr_failures_print_one_line() {
 
 #[test]
 fn real_documents_are_found_by_keyword_and_cited_exactly() {
-    let dir = workspace().join("../shared/data/product_docs");
-    if !dir.is_dir() {
-        eprintln!("skipped: {} is not here", dir.display());
-        return;
-    }
+    let Some(dir) = lkr_test_support::real_data("data/product_docs") else { return };
     let server = Server::start();
     let json = server.folder().join("figures.json").display().to_string();
     let output = lkr(&server, &["eval", "--ingest", "--json", &json, dir.to_str().unwrap()]);

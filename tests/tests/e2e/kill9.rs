@@ -35,13 +35,13 @@ fn kills_at_random_moments_lose_nothing() {
 
 #[test]
 fn kills_at_fail_points_lose_nothing() {
-    survive(&Server::start(), kills(16), "kills_between_any_two_steps_lose_nothing", at_a_boundary);
+    survive(&Server::start(), kills(16), "kills_at_fail_points_lose_nothing", at_a_boundary);
 }
 
 #[test]
 fn kills_during_embedding_lose_nothing() {
-    let name = "kills_amid_embedding_lose_nothing";
-    let Some(model) = model_dir(name) else { return };
+    let name = "kills_during_embedding_lose_nothing";
+    let Some(model) = model_dir() else { return };
     let model = model.display().to_string();
     let password = lkr_tests::ADMIN_PASSWORD;
     let server = Server::start_with(&[("LKR_ADMIN_PASSWORD", password), ("LKR_MODEL_DIR", &model)]);

@@ -21,8 +21,7 @@ fn lesson_08_one_process_without_arguments_or_files_serves() {
 
     let process = Path::new("/proc").join(server.pid().to_string());
     let Ok(threads) = fs::read_dir(process.join("task")) else {
-        eprintln!("skipped: no /proc to look for other processes in");
-        return;
+        return lkr_test_support::skip("no /proc, which lists other processes");
     };
     for thread in threads.flatten() {
         let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
@@ -43,8 +42,7 @@ fn lesson_08_one_process_without_arguments_or_files_serves() {
 fn lesson_08_executable_needs_only_system_libraries() {
     let ldd = std::process::Command::new("ldd").arg(server_binary()).output();
     let Ok(ldd) = ldd else {
-        eprintln!("skipped: no ldd");
-        return;
+        return lkr_test_support::skip("no ldd");
     };
     let needed = String::from_utf8_lossy(&ldd.stdout);
     let system = [

@@ -10,9 +10,7 @@ fn readme_quick_start_works_as_written() {
     let has =
         |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !has("curl") || !has("python3") {
-        assert!(env::var_os("CI").is_none(), "the quick start needs curl and python3");
-        eprintln!("skipped: the quick start needs curl and python3");
-        return;
+        return lkr_test_support::skip("the quick start needs curl and python3");
     }
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let readme = fs::read_to_string(readme).unwrap();

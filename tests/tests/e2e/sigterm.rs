@@ -14,7 +14,7 @@ fn text(n: usize) -> String {
 
 #[test]
 fn sigterm_during_ingestion_exits_cleanly_and_loses_nothing() {
-    let model = model_dir("sigterm with embedding").map(|dir| dir.display().to_string());
+    let model = model_dir().map(|dir| dir.display().to_string());
     let mut environment = vec![("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
     environment.extend(model.as_deref().map(|dir| ("LKR_MODEL_DIR", dir)));
     let server = Server::start_with(&environment);

@@ -34,7 +34,7 @@ fn keyword_search_works_and_missing_model_is_reported() {
 
 #[test]
 fn documents_added_without_a_model_are_embedded_later() {
-    let Some(model) = model_dir("what_came_in_without_a_model_is_embedded_when_one_is_there") else { return };
+    let Some(model) = model_dir() else { return };
     let mut server = Server::start();
     let texts = [
         "The physician prescribed rest.",

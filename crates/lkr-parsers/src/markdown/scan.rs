@@ -170,7 +170,7 @@ impl<'a> BlockScanner<'a> {
     fn push_text(&mut self, line: &Line<'_>, begin: impl FnOnce(Range<usize>) -> OpenBlock) {
         match &mut self.open {
             OpenBlock::Paragraph { range, last } => {
-                (range.end, *last) = (line.content.end, line.content.start)
+                (range.end, *last) = (line.content.end, line.content.start);
             }
             OpenBlock::Quote { range } | OpenBlock::Table { range } => range.end = line.content.end,
             _ => self.open(begin(line.content.clone())),
@@ -223,12 +223,12 @@ impl<'a> BlockScanner<'a> {
         match std::mem::replace(&mut self.open, OpenBlock::Nothing) {
             OpenBlock::Nothing => {}
             OpenBlock::Paragraph { range, .. } | OpenBlock::Quote { range } => {
-                self.push(BlockKind::Paragraph, range)
+                self.push(BlockKind::Paragraph, range);
             }
             OpenBlock::Table { range } => self.push(BlockKind::Table, range),
             OpenBlock::List(list) => self.push(BlockKind::List, list.range),
             OpenBlock::Indented { range } | OpenBlock::Fenced { range, .. } => {
-                self.push(BlockKind::Code, range)
+                self.push(BlockKind::Code, range);
             }
             OpenBlock::Html { range, end: HtmlEnd::Blank } => self.push(BlockKind::Paragraph, range),
             OpenBlock::Html { range, .. } => self.push(BlockKind::Code, range),

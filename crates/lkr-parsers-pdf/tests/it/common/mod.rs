@@ -12,8 +12,7 @@ pub(crate) const LIBRARY: &str = "LKR_PDFIUM_LIBRARY";
 /// PDFium, if its library is here; its absence is a failure in CI.
 pub(crate) fn pdfium() -> Option<Pdfium> {
     let Some(path) = env::var_os(LIBRARY) else {
-        assert!(env::var_os("CI").is_none(), "{LIBRARY} names no library");
-        eprintln!("skipped: {LIBRARY} names no library of PDFium");
+        lkr_test_support::skip(&format!("{LIBRARY} names no library of PDFium"));
         return None;
     };
     Some(Pdfium::load(Path::new(&path)).unwrap())
