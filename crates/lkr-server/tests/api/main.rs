@@ -18,6 +18,7 @@ mod rerank;
 mod rights;
 mod search;
 mod settings;
+mod snapshots;
 mod support;
 mod tasks;
 mod users;
