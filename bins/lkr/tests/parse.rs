@@ -99,6 +99,6 @@ fn a_plugin_that_is_not_here_is_refused_before_anything_is_read() {
     let output = parse(dir.path(), &["a.txt", "--pdf", "pdfium"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     let line =
-        "lkr: --pdf pdfium: there is no such plugin here, but pdf_oxide, lopdf; --pdfium names its library\n";
+        "lkr: --pdf pdfium: plugin not available; available: pdf_oxide, lopdf; give its library with --pdfium\n";
     assert_eq!(said(&output.stderr), line);
 }
