@@ -1,6 +1,6 @@
-//! `lkr parse` as a program, with workers of its own.
+//! `lkr parse` as a program with its worker processes.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something fails")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::{
     fs,
@@ -27,29 +27,29 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-fn said(bytes: &[u8]) -> &str {
+fn utf8(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
 #[test]
-fn one_file_is_printed_alone_and_several_under_their_names() {
+fn parse_prints_file_names_only_above_several_files() {
     let dir = folder(&[("a.txt", "Größe\n"), ("b.html", "<p>One &amp; two</p>")]);
     let one = parse(dir.path(), &["a.txt"]);
     assert!(one.status.success());
-    assert_eq!(said(&one.stdout), "Größe\n");
-    assert!(said(&one.stderr).starts_with("1 read, 0 refused, "), "{}", said(&one.stderr));
+    assert_eq!(utf8(&one.stdout), "Größe\n");
+    assert!(utf8(&one.stderr).starts_with("1 read, 0 refused, "), "{}", utf8(&one.stderr));
     let all = parse(dir.path(), &["."]);
-    assert_eq!(said(&all.stdout), "==> a.txt <==\nGröße\n==> b.html <==\nOne & two\n");
+    assert_eq!(utf8(&all.stdout), "==> a.txt <==\nGröße\n==> b.html <==\nOne & two\n");
 }
 
 #[test]
-fn a_refusal_is_one_line_and_fails_unless_told_to_go_on() {
+fn refused_file_fails_the_command_unless_keep_going_is_given() {
     let dir = folder(&[("a.pdf", "no such thing"), ("b.txt", "words"), ("c.exe", "MZ")]);
     let arguments = ["a.pdf", "b.txt", "c.exe", "absent.md"];
     let output = parse(dir.path(), &arguments);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(said(&output.stdout), "==> b.txt <==\nwords\n");
-    let lines: Vec<&str> = said(&output.stderr).lines().collect();
+    assert_eq!(utf8(&output.stdout), "==> b.txt <==\nwords\n");
+    let lines: Vec<&str> = utf8(&output.stderr).lines().collect();
     let [pdf, exe, absent, last] = lines.as_slice() else { panic!("{lines:?}") };
     assert!(pdf.starts_with("a.pdf: "), "{pdf}");
     assert!(exe.starts_with("c.exe: files that end with .exe are not supported"), "{exe}");
@@ -60,7 +60,7 @@ fn a_refusal_is_one_line_and_fails_unless_told_to_go_on() {
 }
 
 #[test]
-fn files_go_into_a_folder_with_their_blocks() {
+fn out_writes_texts_and_json_into_a_folder() {
     let dir = folder(&[("a.md", "# Über\n\nText.\n"), ("b.txt", "words")]);
     let output = parse(dir.path(), &["a.md", "b.txt", "--out", "out"]);
     assert!(output.status.success() && output.stdout.is_empty());
@@ -79,26 +79,25 @@ fn files_go_into_a_folder_with_their_blocks() {
 }
 
 #[test]
-fn a_body_is_what_is_no_furniture() {
+fn body_omits_furniture() {
     let article =
         format!("<article><h1>Day</h1><p>{}</p></article>", "A fine long day in the hills. ".repeat(40));
     let page = format!("<html><body><nav><a href=/>Start page</a></nav>{article}</body></html>");
     let dir = folder(&[("a.html", &page)]);
-    let whole = parse(dir.path(), &["a.html"]);
+    let complete = parse(dir.path(), &["a.html"]);
     let body = parse(dir.path(), &["a.html", "--body"]);
-    assert!(said(&whole.stdout).contains("Start page"), "{}", said(&whole.stdout));
-    assert!(!said(&body.stdout).contains("Start page") && said(&body.stdout).contains("fine long day"));
+    assert!(utf8(&complete.stdout).contains("Start page"), "{}", utf8(&complete.stdout));
+    assert!(!utf8(&body.stdout).contains("Start page") && utf8(&body.stdout).contains("fine long day"));
     let plain = parse(dir.path(), &["a.html", "--html", "html2text", "--json"]);
     let plain: serde_json::Value = serde_json::from_slice(&plain.stdout).unwrap();
     assert_eq!(plain["plugin"], "html2text");
 }
 
 #[test]
-fn a_plugin_that_is_not_here_is_refused_before_anything_is_read() {
+fn unavailable_plugin_is_refused_before_any_file_is_read() {
     let dir = folder(&[("a.txt", "words")]);
     let output = parse(dir.path(), &["a.txt", "--pdf", "pdfium"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-    let line =
-        "lkr: --pdf pdfium: there is no such plugin here, but pdf_oxide, lopdf; --pdfium names its library\n";
-    assert_eq!(said(&output.stderr), line);
+    let line = "lkr: --pdf pdfium: plugin not available; available: pdf_oxide, lopdf; give its library with --pdfium\n";
+    assert_eq!(utf8(&output.stderr), line);
 }

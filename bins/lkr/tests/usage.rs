@@ -1,6 +1,6 @@
-//! What the command line says of itself.
+//! The help and the errors of the command line.
 
-#![expect(clippy::expect_used, reason = "a test ends where something fails")]
+#![expect(clippy::expect_used, reason = "a failing test panics")]
 
 use std::process::{Command, Output};
 
@@ -19,7 +19,7 @@ fn help_names_every_command() {
 }
 
 #[test]
-fn what_is_no_command_is_refused_by_name() {
+fn unknown_command_is_refused_by_name() {
     let output = lkr(&["inject"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("inject"));

@@ -58,7 +58,7 @@ pub struct DocumentState {
     pub failed_attempts: Vec<FailedAttempt>,
 }
 
-/// The most failed attempts that are kept of one document. Beyond that, the oldest is discarded.
+/// The most failed attempts that are kept of one document. Beyond that, the oldest is discarded. Chosen, not measured.
 pub(crate) const MAX_FAILED_ATTEMPTS: usize = 16;
 
 impl Catalog {

@@ -68,8 +68,8 @@ impl Catalog {
         if let Some(task) = self.task(task_id).await? {
             return Ok(ReferencedRevision::of_task(task));
         }
-        let named = key.strip_prefix(key::FAILED_ATTEMPTS).and_then(revision_of);
-        let (doc_id, revision) = named.ok_or_else(|| unreadable("read held input", key))?;
+        let suffix = key.strip_prefix(key::FAILED_ATTEMPTS).and_then(revision_of);
+        let (doc_id, revision) = suffix.ok_or_else(|| unreadable("read failed attempt", key))?;
         let (text_sha256, blocks_sha256, original_sha256) = (None, None, None);
         Ok(Some(ReferencedRevision {
             doc_id,

@@ -111,7 +111,7 @@ const RETRY: &str = "retry task";
 fn check_failed(task: &Task) -> Result<()> {
     match (&task.status, &task.error) {
         (TaskStatus::Failed, Some(error)) if error.is_cancelled() => {
-            Err(refused(RETRY, "the task was cancelled, and nothing of it is kept"))
+            Err(refused(RETRY, "the task was cancelled; its data is gone"))
         }
         (TaskStatus::Failed, _) => Ok(()),
         (status, _) => Err(refused(RETRY, &format!("the task is {}", status.name()))),
@@ -121,7 +121,7 @@ fn check_failed(task: &Task) -> Result<()> {
 /// The writes that remove the failed attempt of a task that is retried, and expect its document to be unchanged.
 fn retry_writes(task: &Task, state: &DocumentState) -> Result<Vec<Write>> {
     let Some(attempt) = state.failed_attempts.iter().find(|attempt| attempt.task_id == task.task_id) else {
-        return Err(refused(RETRY, "nothing of the task is kept any more"));
+        return Err(refused(RETRY, "the data of the task was removed"));
     };
     let live = state.document.as_ref().map(|document| document.value.revision);
     if state.unfinished.is_some() || live.is_some_and(|live| live > attempt.revision) {

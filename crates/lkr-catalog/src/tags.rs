@@ -5,7 +5,7 @@ use lkr_vectors::Tags;
 use sha2::{Digest, Sha256};
 
 /// The longest key or value in bytes that a tag contains. A longer one is replaced by its digest, because every point
-/// of a document carries all tags.
+/// of a document carries all tags. Chosen, not measured.
 const MAX_TAG_BYTES: usize = 64;
 
 /// The tags of a document's points.

@@ -7,7 +7,8 @@ use lkr_state::{Expect, ScanOrder, StateStoreExt, Write};
 
 use crate::{Catalog, Result, key};
 
-/// The lifetime of a guard record. It must exceed the time between a lookup and the publishing step that depends on it.
+/// The lifetime of a guard record. It must exceed the time between a lookup and the publishing step that depends on it, and
+/// was chosen with a wide margin.
 const GUARD_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// The result of a lookup that found no document with a text. A step that contains its write fails if another document

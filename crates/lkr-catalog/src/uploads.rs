@@ -42,9 +42,9 @@ impl Catalog {
         let read = |(key, record): &(String, lkr_state::Record)| {
             let note: UploadV1 =
                 serde_json::from_slice(&record.value).map_err(|e| Error::corrupt("read upload note", e))?;
-            let named = key.strip_prefix(key::UPLOADS).unwrap_or_default();
+            let suffix = key.strip_prefix(key::UPLOADS).unwrap_or_default();
             // Earlier versions wrote one note for each document, without the digest of the path.
-            let doc_id = named.split('/').next().unwrap_or_default().parse();
+            let doc_id = suffix.split('/').next().unwrap_or_default().parse();
             let doc_id = doc_id.map_err(|e| Error::corrupt("read upload note", e))?;
             Ok(Upload { doc_id, path: note.path, begun: note.begun, key: key.clone() })
         };

@@ -29,22 +29,22 @@ pub(crate) struct FolderArgs {
 impl FolderArgs {
     pub(crate) fn find(&self) -> Result<Folders> {
         let file = self.read()?;
-        let named = |flag: &Option<PathBuf>, variable: &str, key: &str| {
+        let configured = |flag: &Option<PathBuf>, variable: &str, key: &str| {
             let in_environment = env::var_os(variable).map(PathBuf::from);
             let in_file = || file.get(key).and_then(toml::Value::as_str).map(PathBuf::from);
             // An empty value counts as not set, as in the server.
-            let named = flag.clone().or(in_environment).or_else(in_file);
-            named.filter(|path| !path.as_os_str().is_empty())
+            let path = flag.clone().or(in_environment).or_else(in_file);
+            path.filter(|path| !path.as_os_str().is_empty())
         };
-        let data_dir = named(&self.data_dir, "LKR_DATA_DIR", "data_dir");
+        let data_dir = configured(&self.data_dir, "LKR_DATA_DIR", "data_dir");
         let defaults = Folders::new(data_dir.unwrap_or_else(|| PathBuf::from("./lkr-data")));
-        let blobs = named(&self.blobs, "LKR_BLOBS", "blobs");
+        let blobs = configured(&self.blobs, "LKR_BLOBS", "blobs");
         if let Some(blobs) = blobs.as_ref().filter(|blobs| blobs.to_string_lossy().contains("://")) {
             bail!("{} is not a folder; only texts in a local folder are supported", blobs.display());
         }
         Ok(Folders {
             blobs_dir: blobs.unwrap_or(defaults.blobs_dir),
-            uploads_dir: named(&self.upload_dir, "LKR_UPLOAD_DIR", "upload_dir")
+            uploads_dir: configured(&self.upload_dir, "LKR_UPLOAD_DIR", "upload_dir")
                 .unwrap_or(defaults.uploads_dir),
             data_dir: defaults.data_dir,
         })

@@ -17,8 +17,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// knowledge base contains other documents.
 pub(crate) async fn import_collection(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let stored = sources(kb).await?;
-    let wanted: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
-    if let Some(other) = stored.iter().find(|source| !wanted.contains(source.as_str())) {
+    let expected: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
+    if let Some(other) = stored.iter().find(|source| !expected.contains(source.as_str())) {
         bail!("the knowledge base contains {other}, which is not in this collection");
     }
     ingest_missing(kb, inputs, &stored).await

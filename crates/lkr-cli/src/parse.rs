@@ -132,12 +132,12 @@ async fn read_all(
 impl PluginArgs {
     /// Finds the external tools that plugins need.
     fn tools(&self) -> FileTools {
-        let named = env::var_os(PDFIUM).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let from_environment = env::var_os(PDFIUM).filter(|name| !name.is_empty()).map(PathBuf::from);
         let program = format!("tesseract{}", env::consts::EXE_SUFFIX);
         let path = env::var_os("PATH").unwrap_or_default();
         let tesseract =
             env::split_paths(&path).map(|folder| folder.join(&program)).find(|file| file.is_file());
-        FileTools { pdfium: self.pdfium.clone().or(named), tesseract }
+        FileTools { pdfium: self.pdfium.clone().or(from_environment), tesseract }
     }
 
     /// The chosen plugins. Fails if one is not available.

@@ -38,7 +38,7 @@ pub(super) struct Ingestion {
     pub(super) documents: usize,
     pub(super) passages: usize,
     /// The cost of ingestion, including its background work.
-    pub(super) whole: Cost,
+    pub(super) total: Cost,
     /// The cost of the embedding engine alone.
     pub(super) engine: Cost,
 }
@@ -66,23 +66,23 @@ pub(super) async fn measure(
     embedder: &Arc<dyn Embedder>,
     inputs: Vec<Input>,
 ) -> Result<Ingestion> {
-    let mut total = Ingestion { documents: inputs.len(), ..Ingestion::default() };
+    let mut ingestion = Ingestion { documents: inputs.len(), ..Ingestion::default() };
     let size = inputs.len().div_ceil(ALTERNATIONS).max(1);
     let mut inputs = inputs.into_iter();
     loop {
         let slice: Vec<Input> = inputs.by_ref().take(size).collect();
         if slice.is_empty() {
-            return Ok(total);
+            return Ok(ingestion);
         }
         let start = (wait_until_idle().await, cpu_used());
         let documents = ingest_all(kb, slice).await?;
         let end = (wait_until_idle().await, cpu_used());
-        total.whole.add(start, end);
+        ingestion.total.add(start, end);
         let passages = passages(kb, documents).await?;
-        total.passages += passages.len();
+        ingestion.passages += passages.len();
         let start = (Instant::now(), cpu_used());
         embed(embedder, passages).await?;
-        total.engine.add(start, (Instant::now(), cpu_used()));
+        ingestion.engine.add(start, (Instant::now(), cpu_used()));
     }
 }
 

@@ -16,24 +16,24 @@ pub(super) struct SpeedReport {
 
 impl fmt::Display for SpeedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ingestion { documents, passages, whole, engine } = self.ingestion;
+        let Ingestion { documents, passages, total, engine } = self.ingestion;
         writeln!(f, "ingestion  {documents} documents, {passages} passages")?;
-        for (name, Cost { wall, cpu }) in [("whole ", whole), ("engine", engine)] {
+        for (name, Cost { wall, cpu }) in [("whole ", total), ("engine", engine)] {
             let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
             let rate = passages as f64 / wall;
             writeln!(f, "  {name}   {wall:.1} s, {rate:.1} passages a second, {cpu:.1} s of CPU")?;
         }
-        let ratio = |of: fn(&Cost) -> Duration| of(&engine).as_secs_f64() / of(&whole).as_secs_f64();
+        let ratio = |of: fn(&Cost) -> Duration| of(&engine).as_secs_f64() / of(&total).as_secs_f64();
         let (wall, cpu) = (ratio(|cost| cost.wall), ratio(|cost| cost.cpu));
         writeln!(f, "  ratio    {wall:.3} of the engine's throughput, {cpu:.3} by CPU time")?;
-        let SearchCost { queries, whole, legs } = self.search;
+        let SearchCost { queries, complete, legs } = self.search;
         writeln!(f, "search     {queries} queries")?;
-        writeln!(f, "  whole    {:.2} ms p50, {:.2} p99", whole.p50_ms, whole.p99_ms)?;
+        writeln!(f, "  whole    {:.2} ms p50, {:.2} p99", complete.p50_ms, complete.p99_ms)?;
         writeln!(
             f,
             "  legs     {:.2} ms p50, {:.2} p99, query embedding included",
             legs.p50_ms, legs.p99_ms
         )?;
-        writeln!(f, "  ratio    {:.3} of the legs' p50", whole.p50_ms / legs.p50_ms)
+        writeln!(f, "  ratio    {:.3} of the legs' p50", complete.p50_ms / legs.p50_ms)
     }
 }

@@ -22,7 +22,7 @@ const WARM_UP_QUERIES: usize = 10;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchCost {
     pub(super) queries: usize,
-    pub(super) whole: Latency,
+    pub(super) complete: Latency,
     pub(super) legs: Latency,
 }
 
@@ -38,19 +38,19 @@ pub(super) async fn measure(
         local_kb.kb.search(&request).await?;
         query_legs(local_kb, embedder, &query.text).await?;
     }
-    let (mut whole, mut legs_alone) = (Vec::new(), Vec::new());
+    let (mut complete, mut legs_alone) = (Vec::new(), Vec::new());
     for (turn, query) in queries.iter().enumerate() {
         if turn % 2 == 0 {
             legs_alone.push(query_legs(local_kb, embedder, &query.text).await?);
         }
         let started = Instant::now();
         local_kb.kb.search(&SearchRequest::new(query.text.as_str())).await?;
-        whole.push(started.elapsed());
+        complete.push(started.elapsed());
         if turn % 2 == 1 {
             legs_alone.push(query_legs(local_kb, embedder, &query.text).await?);
         }
     }
-    Ok(SearchCost { queries: queries.len(), whole: Latency::of(whole), legs: Latency::of(legs_alone) })
+    Ok(SearchCost { queries: queries.len(), complete: Latency::of(complete), legs: Latency::of(legs_alone) })
 }
 
 /// Embeds a query and sends the vector store the legs of a layered search.
