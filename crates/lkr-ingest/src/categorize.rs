@@ -2,7 +2,7 @@
 
 use lkr_catalog::ModelUsage;
 use lkr_domain::Document;
-use lkr_taxonomy::{Classified, ClassifierInput};
+use lkr_taxonomy::{ClassifierInput, ClassifierOutput};
 
 use crate::{Ports, Result, change::set_category, pending_changes::PendingChanges};
 
@@ -32,7 +32,7 @@ pub(crate) async fn find_category(
         Ok(classified) => FoundCategory {
             usage: ModelUsage { calls: classified.calls, tokens: classified.tokens },
             warning: classified.warning,
-            name: classified.verdict.map(|category| category.name).unwrap_or_default(),
+            name: classified.classification.map(|category| category.name).unwrap_or_default(),
         },
         Err(error) => {
             tracing::warn!(doc_id = %document.doc_id, %error, "cannot classify a document; it has no category");
@@ -47,9 +47,9 @@ pub(crate) async fn classify(
     ports: &Ports,
     document: &Document,
     vector: Option<DocumentVector<'_>>,
-) -> Result<Classified> {
+) -> Result<ClassifierOutput> {
     let Some(classifier) = &ports.classifier else {
-        return Ok(Classified { blind: true, ..Classified::default() });
+        return Ok(ClassifierOutput { needs_vector: true, ..ClassifierOutput::default() });
     };
     let Document { title, summary, keywords, .. } = document;
     let (vector, model) = vector.unzip();

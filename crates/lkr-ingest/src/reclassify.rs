@@ -79,12 +79,12 @@ async fn classify_again(
     if let Some(warning) = classified.warning {
         result.warn(format!("{}: {warning}", document.doc_id));
     }
-    if classified.blind {
+    if classified.needs_vector {
         // It keeps its category. One without is classified when it gets its vector.
         result.uncategorized += u64::from(document.category.is_empty());
         return Ok(true);
     }
-    let category = classified.verdict.map(|category| category.name).unwrap_or_default();
+    let category = classified.classification.map(|category| category.name).unwrap_or_default();
     result.uncategorized += u64::from(category.is_empty());
     result.changed += u64::from(set_category(ports, changes, document.doc_id, &category).await?);
     Ok(false)

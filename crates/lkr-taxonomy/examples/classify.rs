@@ -42,19 +42,19 @@ async fn main() -> Result<()> {
     for entry in documents(Path::new(path))?.into_iter().take(limit) {
         let Some(vector) = vector(&*embedder, &entry).await? else { continue };
         let best = classifier.rank(&vector).await?;
-        let digest = ClassifierInput {
+        let input = ClassifierInput {
             title: &entry.title,
             summary: "",
             keywords: &[],
             vector: Some(&vector),
             model: None,
         };
-        let verdict = classifier.classify(&digest).await?.verdict;
+        let classification = classifier.classify(&input).await?.classification;
         count += 1;
-        found += usize::from(verdict.is_some());
+        found += usize::from(classification.is_some());
         let best: Vec<_> =
             best.iter().take(3).map(|best| format!("{} {:.2}", best.name, best.score)).collect();
-        let mark = if verdict.is_some() { ' ' } else { '-' };
+        let mark = if classification.is_some() { ' ' } else { '-' };
         say(format_args!("{mark} {}: {}", entry.id, best.join(" | ")));
     }
     say(format_args!("{found} of {count} documents have a category"));

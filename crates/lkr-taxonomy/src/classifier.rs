@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::Result;
 
-/// What a classifier sees of a document.
+/// The parts of a document that a classifier uses.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassifierInput<'a> {
     /// The document's title.
@@ -13,48 +13,48 @@ pub struct ClassifierInput<'a> {
     pub summary: &'a str,
     /// Its keywords.
     pub keywords: &'a [String],
-    /// Its own dense vector, where it has one: the mean of its chunks' vectors, scaled to length 1.
+    /// The document's dense vector, if it has one: the mean of its chunk vectors, scaled to length 1.
     pub vector: Option<&'a [f32]>,
     /// The id of the model that made the vector.
     pub model: Option<&'a str>,
 }
 
-/// A category for a document.
+/// A category and its score for one document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Classification {
-    /// The name of the category.
+    /// The category's name.
     pub name: String,
-    /// How sure it is: the higher, the surer; comparable among the verdicts of one classifier alone.
+    /// The confidence; higher is better. Comparable only between results of the same classifier.
     pub score: f32,
 }
 
-/// What a classifier made of a document.
+/// The result of classifying one document.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Classified {
-    /// The category that fits, if one does.
-    pub verdict: Option<Classification>,
-    /// Whether it could tell nothing for want of a vector.
-    pub blind: bool,
-    /// What a language model was asked for it: requests, and tokens in and out.
+pub struct ClassifierOutput {
+    /// The best category; `None` if no category fits.
+    pub classification: Option<Classification>,
+    /// Whether the classifier needs a vector and the document has none.
+    pub needs_vector: bool,
+    /// The number of requests to a language model.
     pub calls: u64,
-    /// See [`calls`](Self::calls).
+    /// The input and output tokens of these requests.
     pub tokens: u64,
-    /// What whoever sent the document should know.
+    /// A warning for the client that sent the document.
     pub warning: Option<String>,
 }
 
-impl From<Option<Classification>> for Classified {
-    fn from(verdict: Option<Classification>) -> Self {
-        Self { verdict, ..Self::default() }
+impl From<Option<Classification>> for ClassifierOutput {
+    fn from(classification: Option<Classification>) -> Self {
+        Self { classification, ..Self::default() }
     }
 }
 
 /// Finds the category of a document.
 #[async_trait]
 pub trait Classifier: Debug + Send + Sync + 'static {
-    /// What changes where answers may: the model, the taxonomy, the method.
+    /// Identifies the model, the taxonomy and the method. Two classifiers with the same id return the same results.
     fn id(&self) -> String;
 
-    /// The category of a document, if one fits.
-    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified>;
+    /// Finds the category of a document.
+    async fn classify(&self, input: &ClassifierInput<'_>) -> Result<ClassifierOutput>;
 }

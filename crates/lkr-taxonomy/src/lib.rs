@@ -6,14 +6,14 @@ mod classifier;
 mod error;
 mod json;
 mod node;
-mod read;
 mod similarity;
 mod taxonomy;
+mod validate;
 mod yaml;
 
 pub use category::Category;
 pub use chat::ChatClassifier;
-pub use classifier::{Classification, Classified, Classifier, ClassifierInput};
+pub use classifier::{Classification, Classifier, ClassifierInput, ClassifierOutput};
 pub use error::{Error, ErrorKind, Result};
 pub use similarity::{SimilarityClassifier, SimilarityOptions};
 pub use taxonomy::Taxonomy;

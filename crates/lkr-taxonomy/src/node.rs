@@ -1,8 +1,8 @@
-//! What a file says before it is known whether that is a taxonomy: values with their lines.
+//! The syntax tree of a taxonomy file: values with their line numbers.
 
 use std::fmt;
 
-/// How deep values may lie in each other; a taxonomy needs four levels.
+/// The deepest nesting that is accepted; a taxonomy needs four levels.
 pub(crate) const MAX_DEPTH: usize = 8;
 
 /// A value and the line on which it begins, counted from 1.
@@ -19,7 +19,7 @@ pub(crate) enum Value {
     Number,
     Text(String),
     List(Vec<Node>),
-    /// The entries in their order; a key may occur twice.
+    /// The entries in file order; a key may occur twice.
     Map(Vec<(Key, Node)>),
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Key {
 }
 
 impl Value {
-    /// What it is, as a message says it.
-    pub(crate) const fn what(&self) -> &'static str {
+    /// The type name for error messages.
+    pub(crate) const fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool => "true or false",
@@ -43,27 +43,27 @@ impl Value {
     }
 }
 
-/// What is wrong with a file, and on which line.
+/// A mistake in a taxonomy file, with its line.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ParseError {
     pub(crate) line: usize,
     pub(crate) message: String,
 }
 
-impl Fault {
+impl ParseError {
     pub(crate) fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into() }
     }
 
     pub(crate) fn too_deep(line: usize) -> Self {
-        Self::new(line, "values lie too deep in each other")
+        Self::new(line, format!("values are nested deeper than {MAX_DEPTH} levels"))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ParseError {}

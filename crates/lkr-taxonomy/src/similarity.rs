@@ -5,37 +5,38 @@ use lkr_models::{EmbedKind, Embedder};
 use tokio::sync::OnceCell;
 
 use crate::{
-    Category, Classification, Classified, Classifier, ClassifierInput, Error, ErrorKind, Result, Taxonomy,
+    Category, Classification, Classifier, ClassifierInput, ClassifierOutput, Error, ErrorKind, Result,
+    Taxonomy,
 };
 
-/// Changes with the method, its reference included, so that answers of an older one are known as such.
+/// The version of the method and its reference texts. It is part of the classifier's id.
 const METHOD: &str = "similarity-1";
 
-/// Texts about this and that, one a line: what any text is like under a model.
+/// Texts on unrelated subjects, one per line. Their mean shows what all texts have in common under a model.
 const REFERENCE: &str = include_str!("reference.txt");
 
-/// As how many categories the reference counts in the centre.
+/// The weight of the reference texts in the centre, in categories.
 const REFERENCE_WEIGHT: f32 = 10.0;
 
-/// What the similarity of document and category decides by.
+/// Options of [`SimilarityClassifier`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct SimilarityOptions {
-    /// The least score that makes a category the document's: a cosine, taken from the centre. Higher leaves more
-    /// documents without a category.
+    /// The minimum score of a match: a cosine relative to the centre. A higher threshold leaves more documents
+    /// without a category.
     pub threshold: f32,
 }
 
 impl Default for SimilarityOptions {
-    /// 0.16: under all-MiniLM-L6-v2, nearly all prose and code that belong to no category score less, and 48 of 50
-    /// pages of a company handbook more. The crate's documentation has the figures.
+    /// 0.16: with all-MiniLM-L6-v2, nearly all prose and code outside every category score lower, and 48 of 50
+    /// pages of a company handbook score higher. The crate documentation has the measurements.
     fn default() -> Self {
         Self { threshold: 0.16 }
     }
 }
 
 impl SimilarityOptions {
-    /// The same with another threshold.
+    /// Sets the threshold.
     #[must_use]
     pub const fn with_threshold(mut self, threshold: f32) -> Self {
         self.threshold = threshold;
@@ -43,64 +44,69 @@ impl SimilarityOptions {
     }
 }
 
-/// Takes the category whose text is nearest to the document.
+/// Chooses the category whose text is nearest to the document.
 ///
-/// Both are seen from a centre, because models differ in how near any two texts are to each other: what all texts
-/// have in common lies in the centre and falls away. It is the mean of the categories and of a reference, texts about
-/// this and that, which counts as much as ten categories. Without the reference, one category would be its own
-/// centre; without the categories, what they share would make them all alike.
+/// The score is cos(document − centre, category − centre). Models differ in how similar two arbitrary texts are;
+/// subtracting the centre removes what all texts have in common. The centre is the weighted mean of the categories and
+/// of reference texts on unrelated subjects, which weigh as much as ten categories. Without the reference texts, a
+/// single category would be its own centre. Without the categories, what they share would make them look alike.
 #[derive(Debug)]
 pub struct SimilarityClassifier {
     taxonomy: Taxonomy,
     embedder: Arc<dyn Embedder>,
     options: SimilarityOptions,
-    space: OnceCell<Space>,
+    category_vectors: OnceCell<CategoryVectors>,
 }
 
-/// The categories as the model sees them.
+/// The vectors of the categories relative to the centre.
 #[derive(Debug)]
-struct Space {
+struct CategoryVectors {
     centre: Vec<f32>,
-    /// From the centre to each category, of length 1, in the taxonomy's order.
+    /// The unit vectors from the centre to each category, in taxonomy order.
     directions: Vec<Vec<f32>>,
 }
 
 impl SimilarityClassifier {
-    /// A classifier into `taxonomy` for vectors of `embedder`. It embeds the categories when the first document
-    /// comes, once.
+    /// Creates a classifier for vectors of `embedder`. It embeds the categories once, when the first document
+    /// is classified.
     #[must_use]
     pub fn new(taxonomy: Taxonomy, embedder: Arc<dyn Embedder>, options: SimilarityOptions) -> Self {
-        Self { taxonomy, embedder, options, space: OnceCell::new() }
+        Self { taxonomy, embedder, options, category_vectors: OnceCell::new() }
     }
 
-    /// All categories with their scores for a document of this vector, the best first; of equals the earlier in the
-    /// taxonomy.
+    /// All categories with their scores for a document vector, best first. Ties keep the taxonomy order.
     pub async fn rank(&self, vector: &[f32]) -> Result<Vec<Classification>> {
-        let space = self.space.get_or_try_init(|| self.space()).await?;
-        if vector.len() != space.centre.len() {
-            let message = format!("a vector of {} dimensions, not {}", vector.len(), space.centre.len());
+        let category_vectors = self.category_vectors.get_or_try_init(|| self.embed_categories()).await?;
+        if vector.len() != category_vectors.centre.len() {
+            let message = format!(
+                "the document vector has {} dimensions, the category vectors have {}",
+                vector.len(),
+                category_vectors.centre.len()
+            );
             return Err(Error::new(ErrorKind::Internal, "classify", message));
         }
-        let direction = direction(&space.centre, vector);
+        let direction = direction(&category_vectors.centre, vector);
         let names = self.taxonomy.categories().iter().map(|category| category.name.clone());
-        let scores = space.directions.iter().map(|category| dot(category, &direction));
-        let mut verdicts: Vec<_> =
+        let scores = category_vectors.directions.iter().map(|category| dot(category, &direction));
+        let mut ranked: Vec<_> =
             names.zip(scores).map(|(name, score)| Classification { name, score }).collect();
-        verdicts.sort_by(|a, b| b.score.total_cmp(&a.score));
-        Ok(verdicts)
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        Ok(ranked)
     }
 
-    async fn space(&self) -> Result<Space> {
-        let categories = self.taxonomy.categories().iter().map(text);
-        let texts: Vec<String> = REFERENCE.lines().map(Into::into).chain(categories).collect();
+    async fn embed_categories(&self) -> Result<CategoryVectors> {
+        let category_texts = self.taxonomy.categories().iter().map(embedded_text);
+        let texts: Vec<String> = REFERENCE.lines().map(Into::into).chain(category_texts).collect();
         let vectors = self.embedder.embed(EmbedKind::Passage, &texts).await?;
-        let (reference, own) = vectors.split_at_checked(REFERENCE.lines().count()).unwrap_or_default();
+        let (reference, category_vectors) =
+            vectors.split_at_checked(REFERENCE.lines().count()).unwrap_or_default();
         let dims = self.embedder.profile().dims;
-        let share = REFERENCE_WEIGHT / (REFERENCE_WEIGHT + own.len() as f32);
-        let both = mean(reference, dims).into_iter().zip(mean(own, dims));
-        let centre: Vec<f32> = both.map(|(reference, own)| own + share * (reference - own)).collect();
-        let directions = own.iter().map(|vector| direction(&centre, vector)).collect();
-        Ok(Space { centre, directions })
+        let reference_share = REFERENCE_WEIGHT / (REFERENCE_WEIGHT + category_vectors.len() as f32);
+        let pairs = mean(reference, dims).into_iter().zip(mean(category_vectors, dims));
+        let centre: Vec<f32> =
+            pairs.map(|(reference, category)| category + reference_share * (reference - category)).collect();
+        let directions = category_vectors.iter().map(|vector| direction(&centre, vector)).collect();
+        Ok(CategoryVectors { centre, directions })
     }
 }
 
@@ -111,18 +117,18 @@ impl Classifier for SimilarityClassifier {
         format!("{METHOD} {model} {taxonomy} {}", self.options.threshold)
     }
 
-    /// Blind to a document without a vector.
-    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified> {
-        let Some(vector) = digest.vector else {
-            return Ok(Classified { blind: true, ..Classified::default() });
+    /// A document without a vector gets no category and `needs_vector`.
+    async fn classify(&self, input: &ClassifierInput<'_>) -> Result<ClassifierOutput> {
+        let Some(vector) = input.vector else {
+            return Ok(ClassifierOutput { needs_vector: true, ..ClassifierOutput::default() });
         };
         let best = self.rank(vector).await?.into_iter().next();
         Ok(best.filter(|best| best.score >= self.options.threshold).into())
     }
 }
 
-/// What stands for a category.
-fn text(category: &Category) -> String {
+/// The text that is embedded for a category.
+fn embedded_text(category: &Category) -> String {
     let Category { name, description, keywords, .. } = category;
     [name.as_str(), description, &keywords.join(", ")].join("\n").trim_end().to_owned()
 }
@@ -137,12 +143,12 @@ fn mean(vectors: &[Vec<f32>], dims: usize) -> Vec<f32> {
     sum
 }
 
-/// From `centre` to `vector`, of length 1; nothing where they are the same.
+/// The unit vector from `centre` to `vector`; the zero vector if they are equal.
 fn direction(centre: &[f32], vector: &[f32]) -> Vec<f32> {
-    let away: Vec<f32> = vector.iter().zip(centre).map(|(value, centre)| value - centre).collect();
-    let length = dot(&away, &away).sqrt();
+    let difference: Vec<f32> = vector.iter().zip(centre).map(|(value, centre)| value - centre).collect();
+    let length = dot(&difference, &difference).sqrt();
     let scale = if length > f32::EPSILON { length.recip() } else { 0.0 };
-    away.into_iter().map(|value| value * scale).collect()
+    difference.into_iter().map(|value| value * scale).collect()
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {

@@ -37,7 +37,7 @@ fn check_json(text: &str, line: usize, part: &str) {
 }
 
 #[test]
-fn built_in_is_a_taxonomy() {
+fn built_in_taxonomy_is_valid() {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/default.yaml")).unwrap();
     let read = Taxonomy::from_yaml(&text).unwrap();
     let built_in = Taxonomy::built_in();
@@ -51,7 +51,7 @@ fn built_in_is_a_taxonomy() {
 }
 
 #[test]
-fn yaml_and_json_say_the_same() {
+fn yaml_and_json_give_the_same_taxonomy() {
     let yaml = "categories:\n- id: a.b-c_1\n  name: ' Ä '\n  description: |\n    One\n    two.\n  keywords: [x, 'true']\n- {id: b, name: B, description: Of b., parent: a.b-c_1, keywords: ~}\n";
     let json = "\u{feff}{\"categories\": [\n\t{\"id\":\"a.b-c_1\",\"name\":\"\\u00c4\",\"description\":\"One\\ntwo.\",\"keywords\":[\"x\",\"true\"],\"parent\":null},\n\t{\"id\":\"b\",\"name\":\"B\",\"description\":\"Of b.\",\"parent\":\"a.b-c_1\"}]}";
     let (yaml, json) = (Taxonomy::from_yaml(yaml).unwrap(), Taxonomy::from_json(json).unwrap());
@@ -64,7 +64,7 @@ fn yaml_and_json_say_the_same() {
 }
 
 #[test]
-fn json_strings_are_json() {
+fn json_escapes_are_decoded() {
     let text = r#"{"categories":[{"id":"a","name":"\ud83d\ude00 \"\\","description":"a\/b"}]}"#;
     let taxonomy = Taxonomy::from_json(text).unwrap();
     let category = &taxonomy.categories()[0];
@@ -72,7 +72,7 @@ fn json_strings_are_json() {
 }
 
 #[test]
-fn yaml_syntax() {
+fn invalid_yaml_is_refused_with_its_line() {
     check_yaml("", 1, "empty");
     check_yaml("# nothing\n", 1, "empty");
     check_yaml("categories:\n- id: a\n  name: [b\n", 4, "");
@@ -80,11 +80,11 @@ fn yaml_syntax() {
     check_yaml(&list(&[&category("a"), "- id: 'b\n"]), 5, "");
     check_yaml(&format!("{}---\na: b\n", list(&[&category("a")])), 6, "second document");
     check_yaml(&format!("# x\ncategories: {}{}\n", "[".repeat(50), "]".repeat(50)), 2, "deep");
-    check_yaml(&list(&["- id: a\n  ? [x]\n  : y\n"]), 3, "a key is a text");
+    check_yaml(&list(&["- id: a\n  ? [x]\n  : y\n"]), 3, "a key must be a text");
 }
 
 #[test]
-fn a_large_file_of_brackets_is_refused() {
+fn deeply_nested_file_is_refused() {
     for part in ["[", "- ", "{a: ", "? ", "&a ", "! ", "\"", "#", "a: ", "\t", "|\n"] {
         let text = part.repeat((1 << 20) / part.len());
         assert!(Taxonomy::from_yaml(&text).is_err(), "{part}");
@@ -95,7 +95,7 @@ fn a_large_file_of_brackets_is_refused() {
 }
 
 #[test]
-fn yaml_references() {
+fn yaml_anchors_tags_and_merge_keys_are_refused() {
     check_yaml(&list(&["- &x\n  id: a\n"]), 2, "anchor");
     check_yaml(&list(&["- id: &x a\n  name: *x\n"]), 2, "anchor");
     check_yaml(&list(&["- id: a\n  name: *x\n"]), 3, "");
@@ -104,27 +104,27 @@ fn yaml_references() {
 }
 
 #[test]
-fn yaml_form() {
-    check_yaml("- a\n", 1, "a taxonomy is a mapping, not a list");
+fn yaml_of_wrong_structure_is_refused_with_its_line() {
+    check_yaml("- a\n", 1, "a taxonomy must be a mapping, not a list");
     check_yaml("# x\n\nkategorien: []\n", 3, "unknown key \"kategorien\"");
     check_yaml("# x\ncategories:\n", 2, "no value");
-    check_yaml("# x\ncategories: 3\n", 2, "categories is a list, not a number");
+    check_yaml("# x\ncategories: 3\n", 2, "categories must be a list, not a number");
     check_yaml("categories:\n  []\n", 2, "no category");
-    check_yaml(&list(&[&category("a"), "- b\n"]), 5, "a category is a mapping, not a text");
+    check_yaml(&list(&[&category("a"), "- b\n"]), 5, "a category must be a mapping, not a text");
     check_yaml(&list(&[&category("a"), "- id: b\n  colour: red\n"]), 6, "unknown key \"colour\"");
     check_yaml(&list(&[&category("a"), "- id: b\n  name: B\n"]), 5, "description is missing");
-    check_yaml(&list(&["- id: a\n  id: b\n"]), 3, "second time");
-    check_yaml(&format!("{}categories: []\n", list(&[&category("a")])), 5, "second time");
+    check_yaml(&list(&["- id: a\n  id: b\n"]), 3, "repeated");
+    check_yaml(&format!("{}categories: []\n", list(&[&category("a")])), 5, "repeated");
     check_yaml(&list(&["- id: a\n  name: 2024\n"]), 3, "put it in quotes");
     check_yaml(&list(&["- id: a\n  name: true\n"]), 3, "true or false");
     check_yaml(&list(&["- id: a\n  name:\n\n\n  description: b\n"]), 3, "name has no value");
-    check_yaml(&list(&[&category("a"), "  keywords: b\n"]), 5, "keywords is a list, not a text");
-    check_yaml(&list(&[&category("a"), "  keywords:\n  - b\n  - 0x1F\n"]), 7, "a keyword is a text");
-    check_yaml(&list(&[&category("a"), "  parent: [b]\n"]), 5, "parent is a text, not a list");
+    check_yaml(&list(&[&category("a"), "  keywords: b\n"]), 5, "keywords must be a list, not a text");
+    check_yaml(&list(&[&category("a"), "  keywords:\n  - b\n  - 0x1F\n"]), 7, "a keyword must be a text");
+    check_yaml(&list(&[&category("a"), "  parent: [b]\n"]), 5, "parent must be a text, not a list");
 }
 
 #[test]
-fn yaml_meaning() {
+fn yaml_of_invalid_categories_is_refused_with_its_line() {
     check_yaml(&list(&[&category("a"), "- id: B\n  name: B\n"]), 5, "id \"B\"");
     check_yaml(&list(&[&format!("- id: {}\n  name: B\n", "a".repeat(65))]), 2, "1 to 64");
     check_yaml(&list(&[&category("a"), &category("b"), &category("a")]), 8, "line 2");
@@ -139,11 +139,11 @@ fn yaml_meaning() {
     check_yaml(&list(&[&category("a"), "  keywords: [b,\n    ' ']\n"]), 6, "keyword is blank");
     let keywords = "  - b\n".repeat(51);
     check_yaml(&list(&[&category("a"), "  keywords:\n", &keywords]), 56, "more than 50 keywords");
-    check_yaml(&list(&[&category("a"), "  parent: b\n"]), 5, "parent \"b\" is no category's id");
-    check_yaml(&list(&[&category("a"), "  parent: a\n"]), 5, "above itself");
+    check_yaml(&list(&[&category("a"), "  parent: b\n"]), 5, "parent \"b\" is not the id");
+    check_yaml(&list(&[&category("a"), "  parent: a\n"]), 5, "own ancestor");
     let cycle =
         [&*category("r"), "  parent: a\n", &category("a"), "  parent: b\n", &category("b"), "  parent: a\n"];
-    check_yaml(&list(&cycle), 9, "\"a\" is above itself");
+    check_yaml(&list(&cycle), 9, "\"a\" is its own ancestor");
     let many: String = (0..501).map(|n| category(&format!("c{n}"))).collect();
     check_yaml(&list(&[&many]), 1_502, "more than 500 categories");
     check_yaml(&format!("{}#{}", list(&[&category("a")]), "x".repeat(1 << 20)), 1, "1 MiB");
@@ -151,7 +151,7 @@ fn yaml_meaning() {
 }
 
 #[test]
-fn json_lines() {
+fn invalid_json_is_refused_with_its_line() {
     let with = |entries: &str| {
         format!(
             "{{\n\t\"categories\": [\n{{\"id\":\"a\",\"name\":\"A\",\n\"description\":\"x\"{entries}}}]}}"
@@ -162,14 +162,18 @@ fn json_lines() {
     check_json("{\n\"categories\": [\n}", 3, "expected");
     check_json("{\n\"categories\"\n:\n[],}", 4, "key must be a string");
     check_json("# yaml\ncategories: []", 1, "");
-    check_json("\n[]", 2, "a taxonomy is a mapping");
+    check_json("\n[]", 2, "a taxonomy must be a mapping");
     check_json("{\n\"categories\"\n:\n\n[]}", 5, "no category");
     check_json(&format!("\n{}{}", "[".repeat(50), "]".repeat(50)), 2, "deep");
     check_json(&with(",\n\n\"colour\":\"red\""), 6, "unknown key \"colour\"");
-    check_json(&with(",\n\"id\":\"b\""), 5, "second time");
-    check_json(&with(",\n\"keywords\":\n[\"\\n {\\\"\\\\\",\n1]"), 7, "a keyword is a text, not a number");
+    check_json(&with(",\n\"id\":\"b\""), 5, "repeated");
+    check_json(
+        &with(",\n\"keywords\":\n[\"\\n {\\\"\\\\\",\n1]"),
+        7,
+        "a keyword must be a text, not a number",
+    );
     check_json(&with(",\n\"parent\":\nfalse"), 6, "true or false");
-    check_json(&with(",\n\"parent\":\n\"b\""), 6, "no category's id");
+    check_json(&with(",\n\"parent\":\n\"b\""), 6, "not the id of a category");
     check_json(&with("},\n{\"id\":\"b\""), 5, "name is missing");
     check_json(&with("},\n{\"id\":\"b\",\n\"name\":\"\\ud800\""), 6, "hex escape");
     check_json(&with("},\n{\"id\":\"b\",\n\"name\":null"), 6, "name has no value");
@@ -177,7 +181,7 @@ fn json_lines() {
 }
 
 #[test]
-fn files_are_named() {
+fn invalid_file_is_refused_with_its_path_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("taxonomy.yaml");
     let starts = |bytes: &[u8], line: usize| {

@@ -59,13 +59,18 @@ async fn vector(text: &str) -> Vec<f32> {
     memory().embed(EmbedKind::Passage, &[text.to_owned()]).await.unwrap().remove(0)
 }
 
-fn digest(vector: Option<&[f32]>) -> ClassifierInput<'_> {
+fn input(vector: Option<&[f32]>) -> ClassifierInput<'_> {
     ClassifierInput { title: "", summary: "", keywords: &[], vector, model: None }
 }
 
 async fn name(classifier: &SimilarityClassifier, text: &str) -> Option<String> {
     let vector = vector(text).await;
-    classifier.classify(&digest(Some(&vector))).await.unwrap().verdict.map(|verdict| verdict.name)
+    classifier
+        .classify(&input(Some(&vector)))
+        .await
+        .unwrap()
+        .classification
+        .map(|classification| classification.name)
 }
 
 #[tokio::test]
@@ -74,8 +79,8 @@ async fn takes_the_nearest_or_none() {
     assert_eq!(name(&classifier, "a kitten with whiskers and mice").await.as_deref(), Some("Cats"));
     assert_eq!(name(&classifier, "a puppy on a leash fetch sticks").await.as_deref(), Some("Dogs"));
     assert_eq!(name(&classifier, "quartz basalt granite feldspar").await, None);
-    let blind = classifier.classify(&digest(None)).await.unwrap();
-    assert!(blind.blind && blind.verdict.is_none());
+    let needs_vector = classifier.classify(&input(None)).await.unwrap();
+    assert!(needs_vector.needs_vector && needs_vector.classification.is_none());
 }
 
 #[tokio::test]
@@ -83,8 +88,11 @@ async fn the_threshold_decides() {
     let vector = vector("a kitten among many other words").await;
     let best = classifier(ANIMALS, SimilarityOptions::default()).rank(&vector).await.unwrap().remove(0);
     let at = |threshold| classifier(ANIMALS, SimilarityOptions::default().with_threshold(threshold));
-    assert_eq!(at(best.score).classify(&digest(Some(&vector))).await.unwrap().verdict, Some(best.clone()));
-    assert_eq!(at(best.score + 1e-4).classify(&digest(Some(&vector))).await.unwrap().verdict, None);
+    assert_eq!(
+        at(best.score).classify(&input(Some(&vector))).await.unwrap().classification,
+        Some(best.clone())
+    );
+    assert_eq!(at(best.score + 1e-4).classify(&input(Some(&vector))).await.unwrap().classification, None);
 }
 
 #[tokio::test]
@@ -116,10 +124,10 @@ async fn categories_are_embedded_once_and_failures_are_not_kept() {
     let classifier = SimilarityClassifier::new(taxonomy, embedder.clone(), SimilarityOptions::default());
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 0);
     let vector = vector("a kitten with whiskers").await;
-    let error = classifier.classify(&digest(Some(&vector))).await.unwrap_err();
-    assert!(error.kind() == ErrorKind::ModelAway && error.is_retryable(), "{error}");
+    let error = classifier.classify(&input(Some(&vector))).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::ModelUnavailable && error.is_retryable(), "{error}");
     for _ in 0..3 {
-        let found = classifier.classify(&digest(Some(&vector))).await.unwrap().verdict;
+        let found = classifier.classify(&input(Some(&vector))).await.unwrap().classification;
         assert!(matches!(found, Some(Classification { name, .. }) if name == "Cats"));
     }
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 2);
@@ -131,7 +139,7 @@ async fn the_built_in_taxonomy_is_embedded_once() {
     let classifier =
         SimilarityClassifier::new(Taxonomy::built_in(), embedder.clone(), SimilarityOptions::default());
     let vector = vector("salary bands, bonuses, equity and stock options, insurance, pension").await;
-    let found = classifier.classify(&digest(Some(&vector))).await.unwrap().verdict.unwrap();
+    let found = classifier.classify(&input(Some(&vector))).await.unwrap().classification.unwrap();
     assert_eq!(found.name, "Compensation and Benefits");
     assert_eq!(embedder.calls.load(Ordering::Relaxed), 1);
 }
@@ -147,7 +155,7 @@ async fn what_cannot_pass_is_internal() {
 }
 
 #[test]
-fn the_id_tells_what_answers_depend_on() {
+fn id_names_everything_that_changes_answers() {
     let of = |text: &str, threshold, dims| {
         let options = SimilarityOptions::default().with_threshold(threshold);
         let embedder = Arc::new(MemoryEmbedder::with_dims(dims));

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use lkr_models::EmbedderSource;
 use lkr_taxonomy::{
-    Classified, Classifier, ClassifierInput, Error, ErrorKind, Result, SimilarityClassifier,
+    Classifier, ClassifierInput, ClassifierOutput, Error, ErrorKind, Result, SimilarityClassifier,
     SimilarityOptions, Taxonomy,
 };
 
@@ -45,12 +45,13 @@ impl Classifier for NearCategories {
         format!("nearest of {}", self.taxonomy.fingerprint())
     }
 
-    /// Blind to a document without a vector.
-    async fn classify(&self, digest: &ClassifierInput<'_>) -> Result<Classified> {
-        let (Some(_), Some(model)) = (digest.vector, digest.model) else {
-            return Ok(Classified { blind: true, ..Classified::default() });
+    /// Needs the vector of the document.
+    async fn classify(&self, input: &ClassifierInput<'_>) -> Result<ClassifierOutput> {
+        let (Some(_), Some(model)) = (input.vector, input.model) else {
+            return Ok(ClassifierOutput { needs_vector: true, ..ClassifierOutput::default() });
         };
-        let away = || Error::new(ErrorKind::ModelAway, "classify", format!("model {model} cannot be had"));
-        self.of(model).ok_or_else(away)?.classify(digest).await
+        let unavailable =
+            || Error::new(ErrorKind::ModelUnavailable, "classify", format!("model {model} is unavailable"));
+        self.of(model).ok_or_else(unavailable)?.classify(input).await
     }
 }

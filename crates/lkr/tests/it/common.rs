@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use lkr::{IngestOptions, KnowledgeBase, NewDocument, Task, TaskId};
 use lkr_models::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, MemoryEmbedder};
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
-use lkr_taxonomy::{Classification, Classified, Classifier, ClassifierInput};
+use lkr_taxonomy::{Classification, Classifier, ClassifierInput, ClassifierOutput};
 use lkr_vectors::{MemoryVectors, VectorStore};
 use object_store::{ObjectStore, memory::InMemory};
 use tokio::sync::Semaphore;
@@ -93,18 +93,18 @@ impl Classifier for TitleClassifier {
         "by title".to_owned()
     }
 
-    async fn classify(&self, digest: &ClassifierInput<'_>) -> lkr_taxonomy::Result<Classified> {
+    async fn classify(&self, input: &ClassifierInput<'_>) -> lkr_taxonomy::Result<ClassifierOutput> {
         if self.fails.load(Ordering::SeqCst) {
             return Err(lkr_taxonomy::Error::new(
-                lkr_taxonomy::ErrorKind::ModelAway,
+                lkr_taxonomy::ErrorKind::ModelUnavailable,
                 "classify",
                 "the test made it fail",
             ));
         }
         let categories = self.categories.lock().unwrap();
-        let name = digest.vector.and_then(|_| categories.get(digest.title).cloned());
-        let blind = digest.vector.is_none();
-        Ok(Classified { blind, ..name.map(|name| Classification { name, score: 1.0 }).into() })
+        let name = input.vector.and_then(|_| categories.get(input.title).cloned());
+        let needs_vector = input.vector.is_none();
+        Ok(ClassifierOutput { needs_vector, ..name.map(|name| Classification { name, score: 1.0 }).into() })
     }
 }
 
