@@ -148,7 +148,11 @@ mod tests {
     #[test]
     fn clear_format_mismatch_is_rejected() {
         assert_mismatch(Format::Pdf, JPEG, "it is named as a PDF file but contains an image (JPEG)");
-        assert_mismatch(Format::Pdf, b"\n<HTML><body>x", "it is named as a PDF file but contains an HTML page");
+        assert_mismatch(
+            Format::Pdf,
+            b"\n<HTML><body>x",
+            "it is named as a PDF file but contains an HTML page",
+        );
         assert_mismatch(
             Format::Pdf,
             b"PK\x03\x04rest of it",
