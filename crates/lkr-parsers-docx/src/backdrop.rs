@@ -1,19 +1,19 @@
-//! What lies behind text boxes through which it is seen.
+//! What may be behind transparent text boxes.
 
-/// What may lie behind text boxes that are clear, and whether that matters.
+/// Whether something may be behind transparent text boxes, and whether that matters.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Scenery {
-    /// Whether there is a picture or a coloured shape.
-    pub(crate) is_there: bool,
-    /// Whether white words were left out that can be read where such a thing lies behind them.
+pub(crate) struct Backdrop {
+    /// Whether the document has an image or a coloured shape.
+    pub(crate) exists: bool,
+    /// Whether white text in a transparent text box was left out.
     pub(crate) is_needed: bool,
-    /// Whether white words in such boxes are kept.
-    pub(crate) keeps: bool,
+    /// Whether white text in transparent text boxes is kept.
+    pub(crate) is_assumed: bool,
 }
 
-impl Scenery {
-    /// What tells a second reading that all words in clear boxes may be seen; nothing where the first one was right.
-    pub(crate) fn again(self) -> Option<Self> {
-        (self.is_there && self.is_needed && !self.keeps).then_some(Self { keeps: true, ..self })
+impl Backdrop {
+    /// The input of a second pass that keeps white text in transparent text boxes; `None` if the first pass was right.
+    pub(crate) fn for_second_pass(self) -> Option<Self> {
+        (self.exists && self.is_needed && !self.is_assumed).then_some(Self { is_assumed: true, ..self })
     }
 }

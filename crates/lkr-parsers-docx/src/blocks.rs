@@ -1,12 +1,12 @@
 use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Result};
 
-use crate::item::Item;
+use crate::body_item::BodyItem;
 
-/// Words longer than this lead nowhere, so they are no heading.
-const MAX_TITLE_CHARS: usize = 300;
+/// Longer headings are read as paragraphs.
+const MAX_HEADING_CHARS: usize = 300;
 
-/// Makes blocks of items: items of lists that follow each other are one.
+/// Makes blocks of items. Consecutive list items form one block.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     composer: Composer,
@@ -14,27 +14,27 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn push(&mut self, item: Item) -> Result<()> {
+    pub(crate) fn push(&mut self, item: BodyItem) -> Result<()> {
         if item.is_blank() {
             return Ok(());
         }
         match item {
-            Item::Listed { level, mark, text } => {
-                self.listed(level, &mark, &text);
+            BodyItem::ListItem { level, mark, text } => {
+                self.push_list_item(level, &mark, &text);
                 return Ok(());
             }
             _ => self.close_list()?,
         }
         match item {
-            Item::Heading { text, .. } if !is_title(&text) => {
+            BodyItem::Heading { text, .. } if !is_short(&text) => {
                 self.composer.push(BlockKind::Paragraph, &text, None)
             }
-            Item::Heading { level, text } => {
+            BodyItem::Heading { level, text } => {
                 let kind = BlockKind::Heading { level, title: text.clone() };
                 self.composer.push(kind, &text, None)
             }
-            Item::Table(text) => self.composer.push(BlockKind::Table, &text, None),
-            Item::Paragraph(text) | Item::Listed { text, .. } => {
+            BodyItem::Table(text) => self.composer.push(BlockKind::Table, &text, None),
+            BodyItem::Paragraph(text) | BodyItem::ListItem { text, .. } => {
                 self.composer.push(BlockKind::Paragraph, &text, None)
             }
         }
@@ -44,7 +44,7 @@ impl Blocks {
         self.composer.warn(warning);
     }
 
-    /// Whether nothing was read so far.
+    /// Whether no text was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.composer.is_empty() && self.list.is_empty()
     }
@@ -54,7 +54,7 @@ impl Blocks {
         self.composer.finish()
     }
 
-    fn listed(&mut self, level: u8, mark: &str, text: &str) {
+    fn push_list_item(&mut self, level: u8, mark: &str, text: &str) {
         if !self.list.is_empty() {
             self.list.push('\n');
         }
@@ -72,8 +72,8 @@ impl Blocks {
     }
 }
 
-/// Whether words are few enough to be a heading. White space between them counts once.
-fn is_title(text: &str) -> bool {
+/// Whether a text is short enough for a heading. Each run of white space counts as one character.
+fn is_short(text: &str) -> bool {
     let chars = text.split_whitespace().map(|word| word.chars().count() + 1).sum::<usize>();
-    chars.saturating_sub(1) <= MAX_TITLE_CHARS
+    chars.saturating_sub(1) <= MAX_HEADING_CHARS
 }

@@ -1,256 +1,274 @@
-//! One walk through the XML of a text, which finds its items.
+//! Reads the items of a document body from its XML events.
 
 use lkr_parsers::{MAX_TEXT_BYTES, Result};
 use quick_xml::events::BytesStart;
 
 use crate::{
+    backdrop::Backdrop,
+    body_item::BodyItem,
+    container::{Container, InheritedVisibility, Paragraph, TableBuilder},
     error,
-    frame::{Around, Frame, Grid, Paragraph},
-    item::Item,
     notes::Notes,
     numbering::Lists,
-    scenery::Scenery,
-    shape::{Ground, Shape},
+    shape::{Shape, ShapeFill},
     styles::{Styles, level_of},
-    xml::{Kind, Piece, attribute},
+    xml::{ElementKind, XmlEvent, attribute},
 };
 
-/// Finds the items of a text while its XML is read.
+/// Collects the items of a text from XML events.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct BodyReader<'a> {
     styles: &'a Styles,
     lists: &'a mut Lists,
     notes: &'a mut Notes,
-    frames: Vec<Frame>,
-    done: Vec<Item>,
-    /// How deep inside an element that is not read.
+    containers: Vec<Container>,
+    items: Vec<BodyItem>,
+    /// How many levels of a skipped element are open.
     skipped: usize,
-    /// For each choice between representations, whether one was taken.
-    alternates: Vec<bool>,
+    /// For each open choice between alternatives, whether one was chosen.
+    alternatives: Vec<bool>,
     bytes: usize,
     has_embedded: bool,
-    /// Whether the pages have another colour than white.
-    has_background: bool,
-    /// The shapes that are open.
+    /// Whether the page colour is not white.
+    has_page_background: bool,
+    /// The open shapes.
     shapes: Vec<Shape>,
-    /// How many frames were open where each text box that is open began.
+    /// For each open text box, how many containers were open at its start.
     boxes: Vec<usize>,
-    scenery: Scenery,
+    backdrop: Backdrop,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BodyReader<'a> {
     pub(crate) fn new(styles: &'a Styles, lists: &'a mut Lists, notes: &'a mut Notes) -> Self {
         Self {
             styles,
             lists,
             notes,
-            frames: Vec::new(),
-            done: Vec::new(),
+            containers: Vec::new(),
+            items: Vec::new(),
             skipped: 0,
-            alternates: Vec::new(),
+            alternatives: Vec::new(),
             bytes: 0,
             has_embedded: false,
-            has_background: false,
+            has_page_background: false,
             shapes: Vec::new(),
             boxes: Vec::new(),
-            scenery: Scenery::default(),
+            backdrop: Backdrop::default(),
         }
     }
 
-    /// The same walk, where it is known what may lie behind text boxes.
-    pub(crate) fn with(self, scenery: Scenery) -> Self {
-        Self { scenery, ..self }
+    /// Sets what may be behind text boxes.
+    pub(crate) fn with_backdrop(self, backdrop: Backdrop) -> Self {
+        Self { backdrop, ..self }
     }
 
-    /// What may lie behind text boxes.
-    pub(crate) const fn scenery(&self) -> Scenery {
-        self.scenery
+    /// What may be behind text boxes.
+    pub(crate) const fn backdrop(&self) -> Backdrop {
+        self.backdrop
     }
 
-    /// The items that are complete.
-    pub(crate) fn take(&mut self) -> Vec<Item> {
-        std::mem::take(&mut self.done)
+    /// Removes and returns the complete items.
+    pub(crate) fn take_items(&mut self) -> Vec<BodyItem> {
+        std::mem::take(&mut self.items)
     }
 
-    /// Whether documents of other kinds are embedded, which are not read.
+    /// Whether the document embeds documents of other formats, which are not read.
     pub(crate) const fn has_embedded(&self) -> bool {
         self.has_embedded
     }
 
-    /// Completes what is open.
+    /// Closes all open containers.
     pub(crate) fn close(&mut self) {
-        while let Some(frame) = self.frames.pop() {
-            match frame {
-                Frame::Paragraph(paragraph) => self.complete(*paragraph),
-                Frame::Table(grid) => self.deliver_all(grid.table.close()),
+        while let Some(container) = self.containers.pop() {
+            match container {
+                Container::Paragraph(paragraph) => self.finish_paragraph(*paragraph),
+                Container::Table(table) => self.push_items(table.rows.close()),
             }
         }
     }
 
-    pub(crate) fn take_in(&mut self, piece: &Piece<'_>) -> Result<()> {
-        match piece {
-            Piece::Open(..) if self.skipped > 0 => self.skipped += 1,
-            Piece::Close(_) if self.skipped > 0 => self.skipped -= 1,
-            Piece::Text(..) if self.skipped > 0 => {}
-            Piece::Open(kind, tag) => return self.open(*kind, tag),
-            Piece::Close(kind) => self.shut(*kind),
-            Piece::Text(text) => return self.write(text),
+    pub(crate) fn handle(&mut self, event: &XmlEvent<'_>) -> Result<()> {
+        match event {
+            XmlEvent::Start(..) if self.skipped > 0 => self.skipped += 1,
+            XmlEvent::End(_) if self.skipped > 0 => self.skipped -= 1,
+            XmlEvent::Text(..) if self.skipped > 0 => {}
+            XmlEvent::Start(kind, tag) => return self.start(*kind, tag),
+            XmlEvent::End(kind) => self.end(*kind),
+            XmlEvent::Text(text) => return self.push_text(text),
         }
         Ok(())
     }
 
-    fn open(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
+    fn start(&mut self, kind: ElementKind, tag: &BytesStart<'_>) -> Result<()> {
         match kind {
-            Kind::Skipped | Kind::Deletion => {
-                self.describe(kind, tag);
+            ElementKind::Skipped | ElementKind::Deletion => {
+                self.apply(kind, tag);
                 self.skipped = 1;
             }
-            Kind::Alternate => self.alternates.push(false),
-            Kind::Choice | Kind::Fallback => self.choose(),
-            Kind::Embedded => self.has_embedded = true,
-            Kind::Background => self.has_background |= self.styles.paper.is_ground(kind, tag),
-            Kind::Picture => self.scenery.is_there = true,
-            Kind::Shape | Kind::OldShape => self.shapes.push(Shape::new(self.frames.len(), kind, tag)),
-            Kind::TextBox => self.boxes.push(self.frames.len()),
-            Kind::Paragraph => {
-                self.frames.push(Frame::Paragraph(Box::new(Paragraph::new(self.around()))));
+            ElementKind::Alternate => self.alternatives.push(false),
+            ElementKind::Choice | ElementKind::Fallback => self.choose(),
+            ElementKind::Embedded => self.has_embedded = true,
+            ElementKind::Background => {
+                self.has_page_background |= self.styles.theme_colors.is_background(kind, tag)
             }
-            Kind::Table => self.frames.push(Frame::Table(Box::new(Grid::new(self.around())))),
-            Kind::Tab => return self.write("\t"),
-            Kind::Break => return self.write("\n"),
-            Kind::Hyphen => return self.write("\u{2011}"),
-            Kind::Symbol => return self.symbol(tag),
-            Kind::FootnoteReference | Kind::EndnoteReference => return self.refer(kind, tag),
-            kind => self.describe(kind, tag),
+            ElementKind::Picture => self.backdrop.exists = true,
+            ElementKind::Shape | ElementKind::VmlShape => {
+                self.shapes.push(Shape::new(self.containers.len(), kind, tag))
+            }
+            ElementKind::TextBox => self.boxes.push(self.containers.len()),
+            ElementKind::Paragraph => {
+                self.containers.push(Container::Paragraph(Box::new(Paragraph::new(self.inherited()))));
+            }
+            ElementKind::Table => {
+                self.containers.push(Container::Table(Box::new(TableBuilder::new(self.inherited()))))
+            }
+            ElementKind::Tab => return self.push_text("\t"),
+            ElementKind::Break => return self.push_text("\n"),
+            ElementKind::Hyphen => return self.push_text("\u{2011}"),
+            ElementKind::Symbol => return self.push_symbol(tag),
+            ElementKind::FootnoteReference | ElementKind::EndnoteReference => {
+                return self.reference_note(kind, tag);
+            }
+            kind => self.apply(kind, tag),
         }
         Ok(())
     }
 
-    /// Takes the first representation, and no other one.
+    /// Reads the first alternative and skips the others.
     fn choose(&mut self) {
-        match self.alternates.last_mut() {
-            Some(taken) if *taken => self.skipped = 1,
-            Some(taken) => *taken = true,
+        match self.alternatives.last_mut() {
+            Some(is_chosen) if *is_chosen => self.skipped = 1,
+            Some(is_chosen) => *is_chosen = true,
             None => {}
         }
     }
 
-    /// Properties of what is open.
-    fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>) {
-        if let Some(shape) = self.shapes.last_mut().filter(|shape| shape.depth == self.frames.len()) {
-            shape.describe(kind, tag);
+    /// Applies a property to the open shape and container.
+    fn apply(&mut self, kind: ElementKind, tag: &BytesStart<'_>) {
+        if let Some(shape) = self.shapes.last_mut().filter(|shape| shape.depth == self.containers.len()) {
+            shape.apply(kind, tag);
         }
-        match self.frames.last_mut() {
-            Some(Frame::Paragraph(paragraph)) => paragraph.describe(kind, tag, self.styles),
-            Some(Frame::Table(grid)) => grid.describe(kind, tag, self.styles),
+        match self.containers.last_mut() {
+            Some(Container::Paragraph(paragraph)) => paragraph.apply(kind, tag, self.styles),
+            Some(Container::Table(table)) => table.apply(kind, tag, self.styles),
             None => {}
         }
     }
 
-    /// What the surroundings do to words that come now.
-    fn around(&self) -> Around {
-        let page = Around { is_backed: self.has_background, ..Around::default() };
-        let around = self.frames.last().map_or(page, Frame::around);
-        match self.frames.last() {
-            // A paragraph in another one that is in no text box stands where that one does.
-            Some(Frame::Paragraph(_)) if self.boxes.last() == Some(&self.frames.len()) => self.in_box(around),
-            _ => around,
-        }
-    }
-
-    /// What a text box that hangs on a paragraph does to words, beside what the paragraph does.
-    fn in_box(&self, around: Around) -> Around {
-        let shape = self.shapes.last().filter(|shape| shape.depth == self.frames.len());
-        match shape.map(Shape::ground) {
-            Some(Ground::White) => Around { is_backed: false, ..around },
-            Some(Ground::Clear) => {
-                Around { is_backed: around.is_backed || self.scenery.keeps, is_clear: true, ..around }
+    /// The visibility that the next text inherits.
+    fn inherited(&self) -> InheritedVisibility {
+        let page = InheritedVisibility {
+            has_background: self.has_page_background,
+            ..InheritedVisibility::default()
+        };
+        let inherited = self.containers.last().map_or(page, Container::inherited);
+        match self.containers.last() {
+            // A paragraph nested in another one outside of a text box inherits from it.
+            Some(Container::Paragraph(_)) if self.boxes.last() == Some(&self.containers.len()) => {
+                self.in_text_box(inherited)
             }
-            // What is unknown may be any colour.
-            Some(Ground::Colored) | None => Around { is_backed: true, ..around },
+            _ => inherited,
         }
     }
 
-    fn is_unseen(&self) -> bool {
-        match self.frames.last() {
-            Some(Frame::Paragraph(paragraph)) => paragraph.is_unseen(),
-            _ => self.around().is_hidden,
+    /// The visibility inside a text box that is anchored in a paragraph.
+    fn in_text_box(&self, inherited: InheritedVisibility) -> InheritedVisibility {
+        let shape = self.shapes.last().filter(|shape| shape.depth == self.containers.len());
+        match shape.map(Shape::fill) {
+            Some(ShapeFill::White) => InheritedVisibility { has_background: false, ..inherited },
+            Some(ShapeFill::Transparent) => InheritedVisibility {
+                has_background: inherited.has_background || self.backdrop.is_assumed,
+                is_transparent: true,
+                ..inherited
+            },
+            // An unknown fill may have any colour.
+            Some(ShapeFill::Colored) | None => InheritedVisibility { has_background: true, ..inherited },
         }
     }
 
-    fn shut(&mut self, kind: Kind) {
+    fn is_invisible(&self) -> bool {
+        match self.containers.last() {
+            Some(Container::Paragraph(paragraph)) => paragraph.is_invisible(),
+            _ => self.inherited().is_hidden,
+        }
+    }
+
+    fn end(&mut self, kind: ElementKind) {
         if let Some(shape) = self.shapes.last_mut() {
-            shape.shut(kind);
+            shape.end(kind);
         }
-        match (kind, self.frames.last_mut()) {
-            (Kind::Alternate, _) => drop(self.alternates.pop()),
-            (Kind::TextBox, _) => drop(self.boxes.pop()),
-            (Kind::Shape | Kind::OldShape, _) => {
+        match (kind, self.containers.last_mut()) {
+            (ElementKind::Alternate, _) => drop(self.alternatives.pop()),
+            (ElementKind::TextBox, _) => drop(self.boxes.pop()),
+            (ElementKind::Shape | ElementKind::VmlShape, _) => {
                 let shape = self.shapes.pop();
-                self.scenery.is_there |= shape.is_some_and(|shape| shape.ground() == Ground::Colored);
+                self.backdrop.exists |= shape.is_some_and(|shape| shape.fill() == ShapeFill::Colored);
             }
-            (Kind::Paragraph, Some(Frame::Paragraph(_))) | (Kind::Table, Some(Frame::Table(_))) => {
-                match self.frames.pop() {
-                    Some(Frame::Paragraph(paragraph)) => self.complete(*paragraph),
-                    Some(Frame::Table(grid)) => self.deliver_all(grid.table.close()),
-                    None => {}
-                }
-            }
-            (kind, Some(Frame::Paragraph(paragraph))) => paragraph.shut(kind),
-            (kind, Some(Frame::Table(grid))) => grid.shut(kind),
+            (ElementKind::Paragraph, Some(Container::Paragraph(_)))
+            | (ElementKind::Table, Some(Container::Table(_))) => match self.containers.pop() {
+                Some(Container::Paragraph(paragraph)) => self.finish_paragraph(*paragraph),
+                Some(Container::Table(table)) => self.push_items(table.rows.close()),
+                None => {}
+            },
+            (kind, Some(Container::Paragraph(paragraph))) => paragraph.end(kind),
+            (kind, Some(Container::Table(table))) => table.end(kind),
             _ => {}
         }
     }
 
     fn paragraph(&mut self) -> Option<&mut Paragraph> {
-        match self.frames.last_mut() {
-            Some(Frame::Paragraph(paragraph)) => Some(paragraph),
+        match self.containers.last_mut() {
+            Some(Container::Paragraph(paragraph)) => Some(paragraph),
             _ => None,
         }
     }
 
-    fn write(&mut self, text: &str) -> Result<()> {
-        if self.is_unseen() {
-            self.scenery.is_needed |= self.paragraph().is_some_and(|paragraph| paragraph.is_white_in_clear());
+    fn push_text(&mut self, text: &str) -> Result<()> {
+        if self.is_invisible() {
+            self.backdrop.is_needed |=
+                self.paragraph().is_some_and(|paragraph| paragraph.is_white_in_transparent_box());
             return Ok(());
         }
         self.bytes += text.len();
         if self.bytes > MAX_TEXT_BYTES {
-            return Err(error::limit("it has more than 64 MiB of text"));
+            return Err(error::limit("it contains more than 64 MiB of text"));
         }
         let readable = text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n'));
         match self.paragraph() {
-            Some(paragraph) => paragraph.text.extend(paragraph.mark.take().into_iter().chain(readable)),
+            Some(paragraph) => {
+                paragraph.text.extend(paragraph.formula_sign.take().into_iter().chain(readable))
+            }
             None => {
                 let text = readable.collect();
-                self.deliver(Item::Paragraph(text));
+                self.push_item(BodyItem::Paragraph(text));
             }
         }
         Ok(())
     }
 
-    /// A character of a font: those of symbol fonts lie where no text is, and cannot be read.
-    fn symbol(&mut self, tag: &BytesStart<'_>) -> Result<()> {
+    /// Adds a character of a font. Those of symbol fonts are in the private use area and have no text.
+    fn push_symbol(&mut self, tag: &BytesStart<'_>) -> Result<()> {
         let code = attribute(tag, "char").and_then(|code| u32::from_str_radix(&code, 16).ok());
         match code.and_then(char::from_u32).filter(|c| !('\u{e000}'..='\u{f8ff}').contains(c)) {
-            Some(c) => self.write(c.encode_utf8(&mut [0; 4])),
+            Some(c) => self.push_text(c.encode_utf8(&mut [0; 4])),
             None => Ok(()),
         }
     }
 
-    fn refer(&mut self, kind: Kind, tag: &BytesStart<'_>) -> Result<()> {
-        // A note that is referred to where nobody sees it is not shown either.
-        if self.is_unseen() {
+    fn reference_note(&mut self, kind: ElementKind, tag: &BytesStart<'_>) -> Result<()> {
+        // A note that only invisible text refers to is not shown.
+        if self.is_invisible() {
             return Ok(());
         }
-        let kind = if kind == Kind::FootnoteReference { Kind::Footnote } else { Kind::Endnote };
-        match attribute(tag, "id").and_then(|id| self.notes.refer(kind, id)) {
-            Some(number) => self.write(&format!("[{number}]")),
+        let kind =
+            if kind == ElementKind::FootnoteReference { ElementKind::Footnote } else { ElementKind::Endnote };
+        match attribute(tag, "id").and_then(|id| self.notes.reference_note(kind, id)) {
+            Some(number) => self.push_text(&format!("[{number}]")),
             None => Ok(()),
         }
     }
 
-    fn complete(&mut self, paragraph: Paragraph) {
+    fn finish_paragraph(&mut self, paragraph: Paragraph) {
         let styles = self.styles;
         let style = paragraph.style.as_deref().or_else(|| styles.default_id());
         let level = match paragraph.outline {
@@ -259,34 +277,34 @@ impl<'a> Walk<'a> {
         };
         let text = paragraph.text;
         let item = match level {
-            Some(level) => Item::Heading { level, text },
-            None if text.trim().is_empty() => Item::Paragraph(text),
+            Some(level) => BodyItem::Heading { level, text },
+            None if text.trim().is_empty() => BodyItem::Paragraph(text),
             None => {
-                let of_style = styles.list(style);
-                let list = paragraph.list.as_deref().or(of_style.map(|(list, _)| list));
-                let level = paragraph.list_level.or(of_style.map(|(_, level)| level)).unwrap_or_default();
+                let style_list = styles.list(style);
+                let list = paragraph.list.as_deref().or(style_list.map(|(list, _)| list));
+                let level = paragraph.list_level.or(style_list.map(|(_, level)| level)).unwrap_or_default();
                 match list.filter(|list| *list != "0") {
-                    Some(list) => Item::Listed { level, mark: self.lists.mark(list, level), text },
-                    None => Item::Paragraph(text),
+                    Some(list) => BodyItem::ListItem { level, mark: self.lists.mark(list, level), text },
+                    None => BodyItem::Paragraph(text),
                 }
             }
         };
-        self.deliver(item);
-        self.deliver_all(paragraph.boxes);
+        self.push_item(item);
+        self.push_items(paragraph.boxes);
     }
 
-    fn deliver_all(&mut self, items: Vec<Item>) {
+    fn push_items(&mut self, items: Vec<BodyItem>) {
         for item in items {
-            self.deliver(item);
+            self.push_item(item);
         }
     }
 
-    /// Gives an item to what is open around it.
-    fn deliver(&mut self, item: Item) {
-        match self.frames.last_mut() {
-            Some(Frame::Paragraph(paragraph)) => paragraph.boxes.push(item),
-            Some(Frame::Table(grid)) => grid.table.push(item),
-            None => self.done.push(item),
+    /// Adds an item to the innermost container.
+    fn push_item(&mut self, item: BodyItem) {
+        match self.containers.last_mut() {
+            Some(Container::Paragraph(paragraph)) => paragraph.boxes.push(item),
+            Some(Container::Table(table)) => table.rows.push(item),
+            None => self.items.push(item),
         }
     }
 }

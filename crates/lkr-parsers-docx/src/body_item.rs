@@ -1,58 +1,57 @@
-/// What a document is made of, in the order of reading.
+/// A part of a document, in reading order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum BodyItem {
     Heading {
         level: u8,
         text: String,
     },
     Paragraph(String),
-    /// An item of a list with its mark and its level from 0.
-    Listed {
+    /// A list item with its marker and its level, from 0.
+    ListItem {
         level: u8,
         mark: String,
         text: String,
     },
-    /// Rows, a line each.
+    /// The rows, one line each.
     Table(String),
 }
 
-/// What parts the cells of a row.
-const BETWEEN_CELLS: &str = " | ";
+const CELL_SEPARATOR: &str = " | ";
 
-impl Item {
-    /// The item on one line, as cells and notes hold it.
-    fn flat(&self) -> String {
+impl BodyItem {
+    /// The text on one line, as in cells and notes.
+    fn one_line(&self) -> String {
         let (mark, text) = match self {
             Self::Heading { text, .. } | Self::Paragraph(text) | Self::Table(text) => ("", text),
-            Self::Listed { mark, text, .. } => (mark.as_str(), text),
+            Self::ListItem { mark, text, .. } => (mark.as_str(), text),
         };
         mark.split_whitespace().chain(text.split_whitespace()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether there is nothing to read in it.
+    /// Whether it has no text.
     pub(crate) fn is_blank(&self) -> bool {
         match self {
             Self::Heading { text, .. }
             | Self::Paragraph(text)
             | Self::Table(text)
-            | Self::Listed { text, .. } => text.trim().is_empty(),
+            | Self::ListItem { text, .. } => text.trim().is_empty(),
         }
     }
 }
 
-/// Items on one line.
-pub(crate) fn flat(items: &[Item]) -> String {
-    let texts: Vec<String> = items.iter().filter(|item| !item.is_blank()).map(Item::flat).collect();
+/// The text of items on one line.
+pub(crate) fn one_line(items: &[BodyItem]) -> String {
+    let texts: Vec<String> = items.iter().filter(|item| !item.is_blank()).map(BodyItem::one_line).collect();
     texts.join(" ")
 }
 
-/// A table while it is read.
+/// The rows of a table while it is parsed.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: String,
-    /// The only cell so far, as it is: a table of one cell is a frame around what it holds.
-    sole: Option<Vec<Item>>,
-    cells: Vec<Vec<Item>>,
+    /// The only cell so far. A table of one cell is a frame, whose content is read as if it were outside of the table.
+    single_cell: Option<Vec<BodyItem>>,
+    cells: Vec<Vec<BodyItem>>,
 }
 
 impl Table {
@@ -60,52 +59,52 @@ impl Table {
         self.cells.push(Vec::new());
     }
 
-    /// Adds to the open cell, or to the row where a table is broken and has none.
-    pub(crate) fn push(&mut self, item: Item) {
+    /// Adds an item to the open cell, or to a new one in an invalid table without cells.
+    pub(crate) fn push(&mut self, item: BodyItem) {
         match self.cells.last_mut() {
             Some(cell) => cell.push(item),
             None => self.cells.push(vec![item]),
         }
     }
 
-    /// Drops the open cell, or the last one.
+    /// Removes the last cell.
     pub(crate) fn drop_cell(&mut self) {
         self.cells.pop();
     }
 
-    /// Drops the row that is open.
+    /// Removes the open row.
     pub(crate) fn drop_row(&mut self) {
         self.cells.clear();
     }
 
     pub(crate) fn close_row(&mut self) {
         let mut cells = std::mem::take(&mut self.cells);
-        if self.rows.is_empty() && self.sole.is_none() && cells.len() == 1 {
-            self.sole = cells.pop();
+        if self.rows.is_empty() && self.single_cell.is_none() && cells.len() == 1 {
+            self.single_cell = cells.pop();
             return;
         }
-        if let Some(sole) = self.sole.take() {
-            self.write(&[sole]);
+        if let Some(single_cell) = self.single_cell.take() {
+            self.write(&[single_cell]);
         }
         self.write(&cells);
     }
 
-    /// What the table holds, in the end.
-    pub(crate) fn close(mut self) -> Vec<Item> {
+    /// Returns the table, or the items of its only cell.
+    pub(crate) fn close(mut self) -> Vec<BodyItem> {
         if !self.cells.is_empty() {
             self.close_row();
         }
-        self.sole.unwrap_or_else(|| vec![Item::Table(self.rows)])
+        self.single_cell.unwrap_or_else(|| vec![BodyItem::Table(self.rows)])
     }
 
-    fn write(&mut self, cells: &[Vec<Item>]) {
-        let cells: Vec<String> = cells.iter().map(|cell| flat(cell)).collect();
+    fn write(&mut self, cells: &[Vec<BodyItem>]) {
+        let cells: Vec<String> = cells.iter().map(|cell| one_line(cell)).collect();
         if cells.iter().all(String::is_empty) {
             return;
         }
         if !self.rows.is_empty() {
             self.rows.push('\n');
         }
-        self.rows.push_str(&cells.join(BETWEEN_CELLS));
+        self.rows.push_str(&cells.join(CELL_SEPARATOR));
     }
 }

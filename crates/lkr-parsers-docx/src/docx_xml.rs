@@ -2,22 +2,22 @@ use lkr_domain::Parsed;
 use lkr_parsers::{ErrorKind, Format, Parser, Result, Source, check_format};
 
 use crate::{
+    backdrop::Backdrop,
     blocks::Blocks,
+    body::BodyReader,
+    body_item::BodyItem,
     error,
-    item::Item,
     notes::Notes,
     numbering::Lists,
     package::{Package, Relation},
-    scenery::Scenery,
     styles::Styles,
-    walk::Walk,
-    xml::{Kind, Piece, Xml},
+    xml::{ElementKind, Xml, XmlEvent},
 };
 
-/// How many pieces of XML are read before the clock is looked at again.
-const PIECES_BETWEEN_LOOKS: usize = 4096;
+/// How many XML events are read between two checks of the deadline.
+const EVENTS_PER_DEADLINE_CHECK: usize = 4096;
 
-/// Reads DOCX files by their XML.
+/// Parses DOCX files from their XML.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DocxXml;
 
@@ -30,37 +30,37 @@ impl Parser for DocxXml {
         check_format(Format::Docx, source.bytes)?;
         let mut package = Package::open(source.bytes)?;
         let main = package.main_part()?;
-        let mut read = |scenery| {
+        let mut read = |backdrop| {
             let mut blocks = Blocks::default();
             let mut parts = Parts::read(&mut package, &main, &mut blocks)?;
-            let seen = body(source, &mut package.main(&main)?, &mut parts, &mut blocks, scenery)?;
+            let pass = body(source, &mut package.main(&main)?, &mut parts, &mut blocks, backdrop)?;
             for text in parts.notes.texts() {
-                blocks.push(Item::Paragraph(text))?;
+                blocks.push(BodyItem::Paragraph(text))?;
             }
-            Ok((blocks, seen))
+            Ok((blocks, pass))
         };
-        let (mut blocks, seen) = read(Scenery::default())?;
-        // What lies behind a text box may stand after it, or anywhere: only the end tells whether there is such a thing.
-        if let Some(scenery) = seen.scenery.again() {
-            match if source.is_over() { Ok(None) } else { read(scenery).map(Some) } {
-                Ok(Some((again, seen))) if seen.is_whole => return again.finish(),
-                Ok(_) => blocks.warn("time ran out: white words in text boxes were left out"),
-                // What the first reading found is complete but for words that may be white on white.
-                Err(error) => blocks.warn(format!("white words in text boxes were left out: {error}")),
+        let (mut blocks, pass) = read(Backdrop::default())?;
+        // An image or shape behind a text box may come anywhere in the document, so this is known only at the end.
+        if let Some(backdrop) = pass.backdrop.for_second_pass() {
+            match if source.is_past_deadline() { Ok(None) } else { read(backdrop).map(Some) } {
+                Ok(Some((second, pass))) if pass.is_complete => return second.finish(),
+                Ok(_) => blocks.warn("the deadline passed; white text in text boxes was left out"),
+                // The first pass is complete except for text that may be white on white.
+                Err(error) => blocks.warn(format!("white text in text boxes was left out: {error}")),
             }
         }
         blocks.finish()
     }
 }
 
-/// What is known once the main part was read.
-struct Seen {
-    scenery: Scenery,
-    /// Whether there was time for all of it.
-    is_whole: bool,
+/// The result of one pass over the main part.
+struct PassResult {
+    backdrop: Backdrop,
+    /// Whether the pass ended before the deadline.
+    is_complete: bool,
 }
 
-/// What stands beside the main part.
+/// The parts beside the main part.
 #[derive(Debug, Default)]
 struct Parts {
     styles: Styles,
@@ -69,27 +69,27 @@ struct Parts {
 }
 
 impl Parts {
-    /// Reads the parts that the main one refers to. Those that cannot be read are done without, with a warning.
+    /// Reads the parts that the main one refers to. Invalid parts are skipped with a warning.
     fn read(package: &mut Package<'_>, main: &str, blocks: &mut Blocks) -> Result<Self> {
-        let relations = unless_broken(package.relations(main), blocks)?;
+        let relations = recover(package.relations(main), blocks)?;
         let mut parts = Self::default();
         for role in ["theme", "settings", "styles", "numbering", "footnotes", "endnotes"] {
             let part = relations.iter().find(|relation| relation.role == role);
             if let Some(Relation { part, .. }) = part {
-                let taken = parts.take(package, role, part);
-                unless_broken(taken, blocks)?;
+                let result = parts.read_part(package, role, part);
+                recover(result, blocks)?;
             }
         }
         Ok(parts)
     }
 
-    fn take(&mut self, package: &mut Package<'_>, role: &str, part: &str) -> Result<()> {
+    fn read_part(&mut self, package: &mut Package<'_>, role: &str, part: &str) -> Result<()> {
         let Some(mut xml) = package.part(part)? else {
             return Ok(());
         };
         match role {
-            "theme" | "settings" => self.styles.paper.read(&mut xml),
-            "styles" => self.styles = Styles::read(&mut xml, self.styles.paper)?,
+            "theme" | "settings" => self.styles.theme_colors.read(&mut xml),
+            "styles" => self.styles = Styles::read(&mut xml, self.styles.theme_colors)?,
             "numbering" => self.lists = Lists::read(&mut xml)?,
             _ => self.notes.read(&mut xml, &self.styles, &mut self.lists)?,
         }
@@ -97,61 +97,67 @@ impl Parts {
     }
 }
 
-/// Goes on with nothing where a part beside the main one is broken.
-fn unless_broken<T: Default>(result: Result<T>, blocks: &mut Blocks) -> Result<T> {
+/// Replaces the error of an invalid part beside the main one by an empty value and a warning.
+fn recover<T: Default>(result: Result<T>, blocks: &mut Blocks) -> Result<T> {
     match result {
         Err(error) if error.kind() == ErrorKind::Input => {
-            blocks.warn(format!("a part beside the text could not be read: {error}"));
+            blocks.warn(format!("a part of the document could not be read: {error}"));
             Ok(T::default())
         }
         result => result,
     }
 }
 
-/// Reads the main part, as far as it can be read.
+/// Reads the main part as far as it is valid.
 fn body(
     source: &Source<'_>,
     xml: &mut Xml<'_>,
     parts: &mut Parts,
     blocks: &mut Blocks,
-    scenery: Scenery,
-) -> Result<Seen> {
+    backdrop: Backdrop,
+) -> Result<PassResult> {
     match xml.next() {
-        Ok(Some(Piece::Open(Kind::Document, _))) => {}
+        Ok(Some(XmlEvent::Start(ElementKind::Document, _))) => {}
         Err(error) => return Err(error),
-        Ok(_) => return Err(error::input("its main part is no Word document")),
+        Ok(_) => return Err(error::input("the main part is not a Word document")),
     }
-    let mut walk = Walk::new(&parts.styles, &mut parts.lists, &mut parts.notes).with(scenery);
-    let end = pieces(source, xml, &mut walk, blocks);
-    walk.close();
-    for item in walk.take() {
+    let mut reader =
+        BodyReader::new(&parts.styles, &mut parts.lists, &mut parts.notes).with_backdrop(backdrop);
+    let end = read_events(source, xml, &mut reader, blocks);
+    reader.close();
+    for item in reader.take_items() {
         blocks.push(item)?;
     }
-    if walk.has_embedded() {
-        blocks.warn("a document of another kind is embedded and was not read");
+    if reader.has_embedded() {
+        blocks.warn("an embedded document of another format was not read");
     }
     match end {
         Err(error) if error.kind() == ErrorKind::Input && !blocks.is_empty() => {
             blocks.warn(format!("the rest of the text could not be read: {error}"));
         }
         Err(error) => return Err(error),
-        Ok(is_whole) => return Ok(Seen { scenery: walk.scenery(), is_whole }),
+        Ok(is_complete) => return Ok(PassResult { backdrop: reader.backdrop(), is_complete }),
     }
-    // A main part that breaks off does so each time.
-    Ok(Seen { scenery: walk.scenery(), is_whole: true })
+    // A second pass would fail at the same place.
+    Ok(PassResult { backdrop: reader.backdrop(), is_complete: true })
 }
 
-/// Reads all that comes; whether there was time for it.
-fn pieces(source: &Source<'_>, xml: &mut Xml<'_>, walk: &mut Walk<'_>, blocks: &mut Blocks) -> Result<bool> {
+/// Reads all events; returns whether the deadline was met.
+fn read_events(
+    source: &Source<'_>,
+    xml: &mut Xml<'_>,
+    reader: &mut BodyReader<'_>,
+    blocks: &mut Blocks,
+) -> Result<bool> {
     let mut count = 0_usize;
-    while let Some(piece) = xml.next()? {
-        walk.take_in(&piece)?;
-        for item in walk.take() {
+    while let Some(event) = xml.next()? {
+        reader.handle(&event)?;
+        for item in reader.take_items() {
             blocks.push(item)?;
         }
         count += 1;
-        if count.is_multiple_of(PIECES_BETWEEN_LOOKS) && source.is_over() {
-            blocks.warn("time ran out: the rest of the text was not read");
+        if count.is_multiple_of(EVENTS_PER_DEADLINE_CHECK) && source.is_past_deadline() {
+            blocks.warn("the deadline passed; the rest of the text was not read");
             return Ok(false);
         }
     }

@@ -1,10 +1,10 @@
-//! Which elements have a meaning here.
+//! The relevant elements of Word documents.
 
 use quick_xml::name::ResolveResult;
 
-/// The elements that have a meaning here.
+/// The kind of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ElementKind {
     Document,
     Paragraph,
     ParagraphProperties,
@@ -18,33 +18,33 @@ pub(crate) enum Kind {
     RunStyle,
     Vanish,
     Color,
-    /// The size of letters.
+    /// The font size.
     Size,
     Shading,
     Highlight,
-    /// What lies behind all pages.
+    /// The background of all pages.
     Background,
-    /// A shape, which may hold a text box.
+    /// A shape, which may contain a text box.
     Shape,
-    /// A shape as older programs write it, with how it is filled.
-    OldShape,
-    /// What stands in a text box.
+    /// A shape in VML, the older format for drawings, with its fill.
+    VmlShape,
+    /// The content of a text box.
     TextBox,
-    /// How an old shape is filled.
-    OldFill,
+    /// The fill of a VML shape.
+    VmlFill,
     ShapeProperties,
     /// The lines around a shape.
     Outline,
     NoFill,
-    /// A shape is filled with one colour.
-    PlainFill,
-    /// A shape is filled with a picture, with several colours, or as its group is.
-    RichFill,
-    /// A shape is filled as its style says.
+    /// A fill with one colour.
+    SolidFill,
+    /// A fill with an image or several colours, or that of the group.
+    MultiColorFill,
+    /// The fill of the style of a shape.
     StyleFill,
     FillColor,
     Darker,
-    /// How much a colour covers.
+    /// The opacity of a colour.
     Alpha,
     Picture,
     Text,
@@ -56,13 +56,13 @@ pub(crate) enum Kind {
     Break,
     Hyphen,
     Symbol,
-    /// What is not shown: moves away, instructions of fields, comments' anchors.
+    /// Content that is not shown: text that was moved away, instructions of fields, previous properties.
     Skipped,
-    /// What is deleted while changes are tracked: words, or the row whose properties say so.
+    /// A tracked deletion of text, or of a row if it is in the row properties.
     Deletion,
-    /// A cell is deleted while changes are tracked.
+    /// A tracked deletion of a cell.
     CellDeletion,
-    /// Where a field begins, where its result does, or where it ends.
+    /// The start of a field, the start of its result, or its end.
     FieldMark,
     Alternate,
     Choice,
@@ -77,7 +77,7 @@ pub(crate) enum Kind {
     BasedOn,
     AbstractNum,
     AbstractNumId,
-    Num,
+    ListInstance,
     Level,
     LevelOverride,
     Start,
@@ -90,20 +90,20 @@ pub(crate) enum Kind {
     EndnoteReference,
     Embedded,
     Relationship,
-    /// The colour of the paper in a theme.
-    Paper,
-    /// Which of a theme's colours stand for which.
+    /// The page colour of a theme.
+    PageColor,
+    /// The mapping of theme colours.
     ColorMapping,
     Other,
 }
 
-/// What an element of that name space and name is.
-pub(crate) fn kind(space: &ResolveResult<'_>, name: &str) -> Kind {
+/// The kind of an element by its name space and local name.
+pub(crate) fn element_kind(space: &ResolveResult<'_>, name: &str) -> ElementKind {
     let ResolveResult::Bound(space) = space else {
-        return Kind::Other;
+        return ElementKind::Other;
     };
     let space = space.as_ref();
-    // Transitional and strict documents have spaces of their own that end alike.
+    // Transitional and strict documents have different name spaces with the same ends.
     if space.ends_with("/wordprocessingml/2006/main") || space.ends_with("/wordprocessingml/main") {
         return word(name);
     }
@@ -113,134 +113,136 @@ pub(crate) fn kind(space: &ResolveResult<'_>, name: &str) -> Kind {
     if space.ends_with("/markup-compatibility/2006") {
         return compatibility(name);
     }
-    let drawn = drawing(space, name);
-    if drawn != Kind::Other {
-        return drawn;
+    let drawing_kind = drawing(space, name);
+    if drawing_kind != ElementKind::Other {
+        return drawing_kind;
     }
     let is_relation = name == "Relationship" && space.ends_with("/package/2006/relationships");
-    if is_relation { Kind::Relationship } else { Kind::Other }
+    if is_relation { ElementKind::Relationship } else { ElementKind::Other }
 }
 
-fn drawing(space: &str, name: &str) -> Kind {
+fn drawing(space: &str, name: &str) -> ElementKind {
     match (space.rsplit('/').next(), name) {
-        (Some("wordprocessingShape"), "wsp") => Kind::Shape,
-        (Some("wordprocessingShape"), "spPr") => Kind::ShapeProperties,
-        (Some("picture"), "pic") => Kind::Picture,
-        (Some("urn:schemas-microsoft-com:vml"), name) => old_drawing(name),
+        (Some("wordprocessingShape"), "wsp") => ElementKind::Shape,
+        (Some("wordprocessingShape"), "spPr") => ElementKind::ShapeProperties,
+        (Some("picture"), "pic") => ElementKind::Picture,
+        (Some("urn:schemas-microsoft-com:vml"), name) => vml_drawing(name),
         (Some("main"), name) if space.contains("/drawingml/") => filling(name),
-        _ => Kind::Other,
+        _ => ElementKind::Other,
     }
 }
 
-fn old_drawing(name: &str) -> Kind {
+fn vml_drawing(name: &str) -> ElementKind {
     match name {
-        "shape" | "rect" | "roundrect" | "oval" | "polyline" | "arc" | "line" | "curve" => Kind::OldShape,
-        "fill" => Kind::OldFill,
-        "imagedata" => Kind::Picture,
-        _ => Kind::Other,
+        "shape" | "rect" | "roundrect" | "oval" | "polyline" | "arc" | "line" | "curve" => {
+            ElementKind::VmlShape
+        }
+        "fill" => ElementKind::VmlFill,
+        "imagedata" => ElementKind::Picture,
+        _ => ElementKind::Other,
     }
 }
 
-fn filling(name: &str) -> Kind {
+fn filling(name: &str) -> ElementKind {
     match name {
-        "lt1" => Kind::Paper,
-        "ln" => Kind::Outline,
-        "noFill" => Kind::NoFill,
-        "solidFill" => Kind::PlainFill,
-        "gradFill" | "blipFill" | "pattFill" | "grpFill" => Kind::RichFill,
-        "fillRef" => Kind::StyleFill,
-        "srgbClr" | "schemeClr" | "prstClr" | "sysClr" | "scrgbClr" | "hslClr" => Kind::FillColor,
-        "lumMod" | "shade" => Kind::Darker,
-        "alpha" => Kind::Alpha,
-        _ => Kind::Other,
+        "lt1" => ElementKind::PageColor,
+        "ln" => ElementKind::Outline,
+        "noFill" => ElementKind::NoFill,
+        "solidFill" => ElementKind::SolidFill,
+        "gradFill" | "blipFill" | "pattFill" | "grpFill" => ElementKind::MultiColorFill,
+        "fillRef" => ElementKind::StyleFill,
+        "srgbClr" | "schemeClr" | "prstClr" | "sysClr" | "scrgbClr" | "hslClr" => ElementKind::FillColor,
+        "lumMod" | "shade" => ElementKind::Darker,
+        "alpha" => ElementKind::Alpha,
+        _ => ElementKind::Other,
     }
 }
 
-fn compatibility(name: &str) -> Kind {
+fn compatibility(name: &str) -> ElementKind {
     match name {
-        "AlternateContent" => Kind::Alternate,
-        "Choice" => Kind::Choice,
-        "Fallback" => Kind::Fallback,
-        _ => Kind::Other,
+        "AlternateContent" => ElementKind::Alternate,
+        "Choice" => ElementKind::Choice,
+        "Fallback" => ElementKind::Fallback,
+        _ => ElementKind::Other,
     }
 }
 
-fn math(name: &str) -> Kind {
+fn math(name: &str) -> ElementKind {
     match name {
-        "r" => Kind::Run,
-        "t" => Kind::MathText,
-        "sub" => Kind::Subscript,
-        "sup" => Kind::Superscript,
-        "den" => Kind::Denominator,
-        _ => Kind::Other,
+        "r" => ElementKind::Run,
+        "t" => ElementKind::MathText,
+        "sub" => ElementKind::Subscript,
+        "sup" => ElementKind::Superscript,
+        "den" => ElementKind::Denominator,
+        _ => ElementKind::Other,
     }
 }
 
-fn word(name: &str) -> Kind {
+fn word(name: &str) -> ElementKind {
     match name {
-        "document" => Kind::Document,
-        "p" => Kind::Paragraph,
-        "pPr" => Kind::ParagraphProperties,
-        "pStyle" => Kind::ParagraphStyle,
-        "outlineLvl" => Kind::OutlineLevel,
-        "tbl" => Kind::Table,
-        "tblStyle" => Kind::TableStyle,
-        "tr" => Kind::Row,
-        "trPr" => Kind::RowProperties,
-        "del" => Kind::Deletion,
-        "cellDel" => Kind::CellDeletion,
-        "fldChar" => Kind::FieldMark,
-        "clrSchemeMapping" => Kind::ColorMapping,
-        "tc" => Kind::Cell,
+        "document" => ElementKind::Document,
+        "p" => ElementKind::Paragraph,
+        "pPr" => ElementKind::ParagraphProperties,
+        "pStyle" => ElementKind::ParagraphStyle,
+        "outlineLvl" => ElementKind::OutlineLevel,
+        "tbl" => ElementKind::Table,
+        "tblStyle" => ElementKind::TableStyle,
+        "tr" => ElementKind::Row,
+        "trPr" => ElementKind::RowProperties,
+        "del" => ElementKind::Deletion,
+        "cellDel" => ElementKind::CellDeletion,
+        "fldChar" => ElementKind::FieldMark,
+        "clrSchemeMapping" => ElementKind::ColorMapping,
+        "tc" => ElementKind::Cell,
         "moveFrom" | "delText" | "instrText" | "delInstrText" | "pPrChange" | "rPrChange" | "tblPrChange"
-        | "trPrChange" | "tcPrChange" | "numberingChange" => Kind::Skipped,
-        "altChunk" => Kind::Embedded,
-        "background" => Kind::Background,
-        "txbxContent" => Kind::TextBox,
+        | "trPrChange" | "tcPrChange" | "numberingChange" => ElementKind::Skipped,
+        "altChunk" => ElementKind::Embedded,
+        "background" => ElementKind::Background,
+        "txbxContent" => ElementKind::TextBox,
         _ => run(name),
     }
 }
 
-fn run(name: &str) -> Kind {
+fn run(name: &str) -> ElementKind {
     match name {
-        "r" => Kind::Run,
-        "rPr" => Kind::RunProperties,
-        "rStyle" => Kind::RunStyle,
-        "vanish" => Kind::Vanish,
-        "color" => Kind::Color,
-        "sz" => Kind::Size,
-        "shd" => Kind::Shading,
-        "highlight" => Kind::Highlight,
-        "t" => Kind::Text,
-        "tab" | "ptab" => Kind::Tab,
-        "br" | "cr" => Kind::Break,
-        "noBreakHyphen" => Kind::Hyphen,
-        "sym" => Kind::Symbol,
-        "footnoteReference" => Kind::FootnoteReference,
-        "endnoteReference" => Kind::EndnoteReference,
-        "footnote" => Kind::Footnote,
-        "endnote" => Kind::Endnote,
+        "r" => ElementKind::Run,
+        "rPr" => ElementKind::RunProperties,
+        "rStyle" => ElementKind::RunStyle,
+        "vanish" => ElementKind::Vanish,
+        "color" => ElementKind::Color,
+        "sz" => ElementKind::Size,
+        "shd" => ElementKind::Shading,
+        "highlight" => ElementKind::Highlight,
+        "t" => ElementKind::Text,
+        "tab" | "ptab" => ElementKind::Tab,
+        "br" | "cr" => ElementKind::Break,
+        "noBreakHyphen" => ElementKind::Hyphen,
+        "sym" => ElementKind::Symbol,
+        "footnoteReference" => ElementKind::FootnoteReference,
+        "endnoteReference" => ElementKind::EndnoteReference,
+        "footnote" => ElementKind::Footnote,
+        "endnote" => ElementKind::Endnote,
         _ => definition(name),
     }
 }
 
-fn definition(name: &str) -> Kind {
+fn definition(name: &str) -> ElementKind {
     match name {
-        "style" => Kind::Style,
-        "name" => Kind::StyleName,
-        "basedOn" => Kind::BasedOn,
-        "numPr" => Kind::Numbering,
-        "ilvl" => Kind::NumberingLevel,
-        "numId" => Kind::NumberingId,
-        "abstractNum" => Kind::AbstractNum,
-        "abstractNumId" => Kind::AbstractNumId,
-        "num" => Kind::Num,
-        "lvl" => Kind::Level,
-        "lvlOverride" => Kind::LevelOverride,
-        "start" => Kind::Start,
-        "startOverride" => Kind::StartOverride,
-        "numFmt" => Kind::Format,
-        "lvlText" => Kind::LevelText,
-        _ => Kind::Other,
+        "style" => ElementKind::Style,
+        "name" => ElementKind::StyleName,
+        "basedOn" => ElementKind::BasedOn,
+        "numPr" => ElementKind::Numbering,
+        "ilvl" => ElementKind::NumberingLevel,
+        "numId" => ElementKind::NumberingId,
+        "abstractNum" => ElementKind::AbstractNum,
+        "abstractNumId" => ElementKind::AbstractNumId,
+        "num" => ElementKind::ListInstance,
+        "lvl" => ElementKind::Level,
+        "lvlOverride" => ElementKind::LevelOverride,
+        "start" => ElementKind::Start,
+        "startOverride" => ElementKind::StartOverride,
+        "numFmt" => ElementKind::Format,
+        "lvlText" => ElementKind::LevelText,
+        _ => ElementKind::Other,
     }
 }

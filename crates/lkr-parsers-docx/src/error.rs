@@ -1,33 +1,33 @@
-//! What other crates report, as errors of the port.
+//! Maps the errors of other crates.
 
 use std::{fmt, io};
 
 use lkr_parsers::{Error, ErrorKind};
 use zip::result::ZipError;
 
-/// A bound that a file went beyond, as it travels through readers.
+/// An exceeded limit, as the source of an IO error.
 #[derive(Debug)]
-struct Beyond(&'static str);
+struct LimitExceeded(&'static str);
 
-impl fmt::Display for Beyond {
+impl fmt::Display for LimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Beyond {}
+impl std::error::Error for LimitExceeded {}
 
-/// A bound was passed: `reason` says which.
+/// The error for an exceeded limit.
 pub(crate) fn limit(reason: &'static str) -> Error {
     Error::new(ErrorKind::Limit, "read the DOCX file", reason)
 }
 
-/// The same out of a reader of bytes.
+/// The IO error for an exceeded limit.
 pub(crate) fn limit_io(reason: &'static str) -> io::Error {
-    io::Error::other(Beyond(reason))
+    io::Error::other(LimitExceeded(reason))
 }
 
-/// The file is not what it should be: `reason` says why.
+/// The error for an invalid file.
 pub(crate) fn input(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Input, "read the DOCX file", reason.into())
 }
@@ -44,15 +44,15 @@ pub(crate) fn zip(error: ZipError) -> Error {
 
 pub(crate) fn xml(error: quick_xml::Error) -> Error {
     match &error {
-        quick_xml::Error::Io(inner) if is_beyond(inner) => {
+        quick_xml::Error::Io(inner) if is_limit(inner) => {
             Error::new(ErrorKind::Limit, "read the DOCX file", inner.to_string())
         }
-        _ => Error::new(ErrorKind::Input, "read the DOCX file's XML", error),
+        _ => Error::new(ErrorKind::Input, "parse the XML of the DOCX file", error),
     }
 }
 
 pub(crate) fn io(error: io::Error) -> Error {
-    let kind = if is_beyond(&error) { ErrorKind::Limit } else { ErrorKind::Input };
+    let kind = if is_limit(&error) { ErrorKind::Limit } else { ErrorKind::Input };
     Error::new(kind, "unpack the DOCX file", error)
 }
 
@@ -60,6 +60,6 @@ pub(crate) fn office(error: office_oxide::OfficeError) -> Error {
     Error::new(ErrorKind::Input, "read the DOCX file", error)
 }
 
-fn is_beyond(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Beyond>())
+fn is_limit(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<LimitExceeded>())
 }

@@ -1,21 +1,21 @@
 #![doc = include_str!("../README.md")]
 
+mod backdrop;
 mod blocks;
+mod body;
+mod body_item;
 mod color;
+mod container;
 mod docx_xml;
+mod element;
 mod error;
-mod frame;
-mod item;
-mod kind;
 mod notes;
 mod numbering;
 mod office;
 mod package;
-mod scenery;
 mod shape;
 mod styles;
 mod utf8;
-mod walk;
 mod xml;
 
 pub use docx_xml::DocxXml;

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use lkr_parsers::Result;
 
 use crate::{
-    item::flat,
+    body::BodyReader,
+    body_item::one_line,
     numbering::Lists,
     styles::Styles,
-    walk::Walk,
-    xml::{Kind, Piece, Xml, attribute},
+    xml::{ElementKind, Xml, XmlEvent, attribute},
 };
 
-/// The notes of a document, counted as they are referred to.
+/// The notes of a document, numbered in the order of their references.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    notes: HashMap<(Kind, String), Note>,
-    referred: Vec<(Kind, String)>,
+    notes: HashMap<(ElementKind, String), Note>,
+    referenced: Vec<(ElementKind, String)>,
 }
 
 #[derive(Debug)]
@@ -26,40 +26,40 @@ struct Note {
 }
 
 impl Notes {
-    /// Adds the notes of a part. Broken parts give what comes before the break.
+    /// Adds the notes of a part. Of an invalid part, the notes before the error are kept.
     pub(crate) fn read(&mut self, xml: &mut Xml<'_>, styles: &Styles, lists: &mut Lists) -> Result<()> {
         let mut none = Self::default();
-        let mut walk = Walk::new(styles, lists, &mut none);
+        let mut reader = BodyReader::new(styles, lists, &mut none);
         let mut open = None;
-        while let Some(piece) = xml.next()? {
-            match piece {
-                Piece::Open(kind @ (Kind::Footnote | Kind::Endnote), tag) => {
+        while let Some(event) = xml.next()? {
+            match event {
+                XmlEvent::Start(kind @ (ElementKind::Footnote | ElementKind::Endnote), tag) => {
                     open = attribute(tag, "id").map(|id| (kind, id));
                 }
-                Piece::Close(Kind::Footnote | Kind::Endnote) => {
-                    let text = flat(&walk.take());
+                XmlEvent::End(ElementKind::Footnote | ElementKind::Endnote) => {
+                    let text = one_line(&reader.take_items());
                     self.notes.extend(open.take().map(|id| (id, Note { text, number: None })));
                 }
-                piece => walk.take_in(&piece)?,
+                event => reader.handle(&event)?,
             }
         }
         Ok(())
     }
 
-    /// The number of the note that is referred to; none where it has no text.
-    pub(crate) fn refer(&mut self, kind: Kind, id: String) -> Option<usize> {
+    /// Adds a reference and returns the number of its note; `None` if the note has no text.
+    pub(crate) fn reference_note(&mut self, kind: ElementKind, id: String) -> Option<usize> {
         let key = (kind, id);
         let note = self.notes.get_mut(&key).filter(|note| !note.text.is_empty())?;
         if note.number.is_none() {
-            self.referred.push(key);
-            note.number = Some(self.referred.len());
+            self.referenced.push(key);
+            note.number = Some(self.referenced.len());
         }
         note.number
     }
 
-    /// The notes that were referred to, each with its number in front.
+    /// The referenced notes, each with its number in front.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
-        let noted = self.referred.iter().filter_map(|key| self.notes.get(key)).zip(1..);
-        noted.map(|(note, number)| format!("[{number}] {}", note.text))
+        let notes = self.referenced.iter().filter_map(|key| self.notes.get(key)).zip(1..);
+        notes.map(|(note, number)| format!("[{number}] {}", note.text))
     }
 }

@@ -1,26 +1,26 @@
-//! The marks in front of list items.
+//! The markers of list items.
 
 use std::collections::HashMap;
 
 use lkr_parsers::Result;
 use quick_xml::events::BytesStart;
 
-use crate::xml::{Kind, Piece, Xml, attribute};
+use crate::xml::{ElementKind, Xml, XmlEvent, attribute};
 
-/// Lists have nine levels.
+/// Word lists have nine levels.
 const LEVELS: usize = 9;
 
-/// How many definitions are read.
+/// Most definitions that are read.
 const MAX_DEFINITIONS: usize = 20_000;
 
-/// A pattern longer than this is no list mark.
+/// Longer patterns are ignored.
 const MAX_PATTERN_BYTES: usize = 60;
 
-/// The lists of a document, and how far they have been counted.
+/// The lists of a document and their counters.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     definitions: HashMap<String, [Level; LEVELS]>,
-    nums: HashMap<String, Num>,
+    instances: HashMap<String, ListInstance>,
     counters: HashMap<String, [Option<u32>; LEVELS]>,
 }
 
@@ -31,47 +31,47 @@ struct Level {
     start: Option<u32>,
 }
 
-/// A list: its definition, and where levels of it begin anew.
+/// A list: its definition and the overridden start numbers of its levels.
 #[derive(Debug, Clone, Default)]
-struct Num {
+struct ListInstance {
     definition: String,
     starts: [Option<u32>; LEVELS],
-    seen: bool,
+    is_started: bool,
 }
 
 impl Lists {
     pub(crate) fn read(xml: &mut Xml<'_>) -> Result<Self> {
-        let mut reading = Reading::default();
-        while let Some(piece) = xml.next()? {
-            match piece {
-                Piece::Open(kind, tag) => reading.open(kind, tag),
-                Piece::Close(kind) => reading.close(kind),
-                Piece::Text(..) => {}
+        let mut reader = NumberingReader::default();
+        while let Some(event) = xml.next()? {
+            match event {
+                XmlEvent::Start(kind, tag) => reader.open(kind, tag),
+                XmlEvent::End(kind) => reader.close(kind),
+                XmlEvent::Text(..) => {}
             }
         }
-        Ok(reading.lists)
+        Ok(reader.lists)
     }
 
-    /// The mark of the next item on `level` of the list `id`.
+    /// The marker of the next item on `level` of the list `id`.
     pub(crate) fn mark(&mut self, id: &str, level: u8) -> String {
         let level = usize::from(level).min(LEVELS - 1);
-        let Some(num) = self.nums.get_mut(id) else {
+        let Some(instance) = self.instances.get_mut(id) else {
             return BULLET.to_owned();
         };
-        let Some(definition) = self.definitions.get(&num.definition) else {
+        let Some(definition) = self.definitions.get(&instance.definition) else {
             return BULLET.to_owned();
         };
-        // Lists of one definition go on counting, until one that says otherwise.
-        let counters = self.counters.entry(num.definition.clone()).or_default();
-        if !num.seen {
-            for (counter, start) in counters.iter_mut().zip(num.starts) {
+        // Lists of one definition continue the same counters, unless a list overrides its start number.
+        let counters = self.counters.entry(instance.definition.clone()).or_default();
+        if !instance.is_started {
+            for (counter, start) in counters.iter_mut().zip(instance.starts) {
                 *counter = start.map_or(*counter, |start| start.checked_sub(1));
             }
-            num.seen = true;
+            instance.is_started = true;
         }
         let begin = |at: usize| {
-            let own = num.starts.get(at).copied().flatten();
-            own.or(definition.get(at).and_then(|level| level.start)).unwrap_or(1)
+            let overridden = instance.starts.get(at).copied().flatten();
+            overridden.or(definition.get(at).and_then(|level| level.start)).unwrap_or(1)
         };
         count(counters, level, begin);
         mark(definition, counters, level)
@@ -80,7 +80,7 @@ impl Lists {
 
 const BULLET: &str = "-";
 
-/// Counts the next item on `level`: levels below begin anew, those above begin at the least.
+/// Counts the next item on `level`. Deeper levels are reset, and outer ones are started if necessary.
 fn count(counters: &mut [Option<u32>; LEVELS], level: usize, begin: impl Fn(usize) -> u32) {
     for (at, counter) in counters.iter_mut().enumerate() {
         match at.cmp(&level) {
@@ -94,30 +94,30 @@ fn count(counters: &mut [Option<u32>; LEVELS], level: usize, begin: impl Fn(usiz
 }
 
 fn mark(definition: &[Level; LEVELS], counters: &[Option<u32>; LEVELS], level: usize) -> String {
-    let Some(own) = definition.get(level) else {
+    let Some(own_level) = definition.get(level) else {
         return BULLET.to_owned();
     };
-    match own.format.as_str() {
+    match own_level.format.as_str() {
         "none" => return String::new(),
         "bullet" | "" => return BULLET.to_owned(),
         _ => {}
     }
     let number = |at: usize| {
         let format = definition.get(at).map_or("decimal", |level| level.format.as_str());
-        written(counters.get(at).copied().flatten().unwrap_or(1), format)
+        format_number(counters.get(at).copied().flatten().unwrap_or(1), format)
     };
-    if own.pattern.is_empty() || own.pattern.len() > MAX_PATTERN_BYTES {
+    if own_level.pattern.is_empty() || own_level.pattern.len() > MAX_PATTERN_BYTES {
         return format!("{}.", number(level));
     }
-    let mut mark = own.pattern.clone();
+    let mut mark = own_level.pattern.clone();
     for at in 0..=level {
         mark = mark.replace(&format!("%{}", at + 1), &number(at));
     }
     mark
 }
 
-/// A number in a format of Word's; in digits where the format is not known here.
-fn written(number: u32, format: &str) -> String {
+/// A number in a Word number format; in digits if the format is not supported.
+fn format_number(number: u32, format: &str) -> String {
     match format {
         "lowerLetter" => letters(number, b'a'),
         "upperLetter" => letters(number, b'A'),
@@ -128,7 +128,7 @@ fn written(number: u32, format: &str) -> String {
     }
 }
 
-/// a to z, then aa, bb and so on.
+/// `a` to `z`, then `aa`, `bb` and so on.
 fn letters(number: u32, first: u8) -> String {
     let at = number.saturating_sub(1);
     if number == 0 || at >= 26 * 20 {
@@ -165,58 +165,61 @@ fn roman(number: u32) -> String {
     text
 }
 
-/// The definitions while they are read.
+/// Collects the definitions from XML events.
 #[derive(Debug, Default)]
-struct Reading {
+struct NumberingReader {
     lists: Lists,
     definition: Option<(String, [Level; LEVELS])>,
-    num: Option<(String, Num)>,
+    instance: Option<(String, ListInstance)>,
     level: usize,
 }
 
-impl Reading {
-    fn open(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+impl NumberingReader {
+    fn open(&mut self, kind: ElementKind, tag: &BytesStart<'_>) {
         let value = || attribute(tag, "val");
         let level = || attribute(tag, "ilvl").and_then(|level| level.parse().ok()).unwrap_or(LEVELS);
         match kind {
-            Kind::AbstractNum => {
+            ElementKind::AbstractNum => {
                 self.definition = attribute(tag, "abstractNumId").map(|id| (id, Default::default()));
             }
-            Kind::Num => self.num = attribute(tag, "numId").map(|id| (id, Num::default())),
-            Kind::Level | Kind::LevelOverride => self.level = level(),
-            Kind::AbstractNumId => {
-                if let (Some((_, num)), Some(id)) = (&mut self.num, value()) {
-                    num.definition = id;
+            ElementKind::ListInstance => {
+                self.instance = attribute(tag, "numId").map(|id| (id, ListInstance::default()))
+            }
+            ElementKind::Level | ElementKind::LevelOverride => self.level = level(),
+            ElementKind::AbstractNumId => {
+                if let (Some((_, instance)), Some(id)) = (&mut self.instance, value()) {
+                    instance.definition = id;
                 }
             }
-            Kind::StartOverride => {
-                let start = self.num.as_mut().and_then(|(_, num)| num.starts.get_mut(self.level));
+            ElementKind::StartOverride => {
+                let start =
+                    self.instance.as_mut().and_then(|(_, instance)| instance.starts.get_mut(self.level));
                 if let Some(start) = start {
                     *start = value().and_then(|value| value.parse().ok());
                 }
             }
-            Kind::Start | Kind::Format | Kind::LevelText => self.describe(kind, value()),
+            ElementKind::Start | ElementKind::Format | ElementKind::LevelText => self.apply(kind, value()),
             _ => {}
         }
     }
 
-    fn describe(&mut self, kind: Kind, value: Option<String>) {
+    fn apply(&mut self, kind: ElementKind, value: Option<String>) {
         let level = self.definition.as_mut().and_then(|(_, levels)| levels.get_mut(self.level));
         let Some((level, value)) = level.zip(value) else {
             return;
         };
         match kind {
-            Kind::Start => level.start = value.parse().ok(),
-            Kind::Format => level.format = value,
+            ElementKind::Start => level.start = value.parse().ok(),
+            ElementKind::Format => level.format = value,
             _ => level.pattern = value,
         }
     }
 
-    fn close(&mut self, kind: Kind) {
-        let room = self.lists.definitions.len() + self.lists.nums.len() < MAX_DEFINITIONS;
+    fn close(&mut self, kind: ElementKind) {
+        let room = self.lists.definitions.len() + self.lists.instances.len() < MAX_DEFINITIONS;
         match kind {
-            Kind::AbstractNum if room => self.lists.definitions.extend(self.definition.take()),
-            Kind::Num if room => self.lists.nums.extend(self.num.take()),
+            ElementKind::AbstractNum if room => self.lists.definitions.extend(self.definition.take()),
+            ElementKind::ListInstance if room => self.lists.instances.extend(self.instance.take()),
             _ => {}
         }
     }
@@ -227,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written() {
+    fn numbers_are_formatted_as_in_word() {
         for (number, format, expected) in [
             (1, "decimal", "1"),
             (7, "decimalZero", "07"),
@@ -239,7 +242,7 @@ mod tests {
             (100_000, "lowerLetter", "100000"),
             (5, "chineseCounting", "5"),
         ] {
-            assert_eq!(written(number, format), expected);
+            assert_eq!(format_number(number, format), expected);
         }
     }
 }

@@ -9,14 +9,14 @@ use office_oxide::{
 
 use crate::{
     blocks::Blocks,
+    body_item::{BodyItem, Table},
     error,
-    item::{Item, Table},
 };
 
-/// Elements that lie deeper in each other are left out.
+/// Elements nested deeper than this are skipped.
 const MAX_DEPTH: usize = 64;
 
-/// Reads DOCX files with the crate `office_oxide`.
+/// Parses DOCX files with the crate `office_oxide`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfficeOxide;
 
@@ -27,7 +27,7 @@ impl Parser for OfficeOxide {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         check_format(Format::Docx, source.bytes)?;
-        // The crate reads what it owns.
+        // The crate needs an owned reader.
         let reader = Cursor::new(source.bytes.to_vec());
         let document = Document::from_reader(reader, DocumentFormat::Docx).map_err(error::office)?;
         let read = document.to_ir();
@@ -44,15 +44,15 @@ impl Parser for OfficeOxide {
     }
 }
 
-fn items(element: &Element, depth: usize) -> Vec<Item> {
+fn items(element: &Element, depth: usize) -> Vec<BodyItem> {
     if depth > MAX_DEPTH {
         return Vec::new();
     }
     match element {
         Element::Heading(heading) => {
-            vec![Item::Heading { level: heading.clamped_level(), text: inline_to_text(&heading.content) }]
+            vec![BodyItem::Heading { level: heading.clamped_level(), text: inline_to_text(&heading.content) }]
         }
-        Element::Paragraph(paragraph) => vec![Item::Paragraph(inline_to_text(&paragraph.content))],
+        Element::Paragraph(paragraph) => vec![BodyItem::Paragraph(inline_to_text(&paragraph.content))],
         Element::List(list) => listed(list, 0, depth),
         Element::Table(table) => {
             let mut rows = Table::default();
@@ -67,24 +67,24 @@ fn items(element: &Element, depth: usize) -> Vec<Item> {
         }
         Element::TextBox(text_box) => all(&text_box.content, depth),
         Element::Footnote(note) | Element::Endnote(note) => all(&note.content, depth),
-        Element::CodeBlock(code) => vec![Item::Paragraph(code.content.clone())],
+        Element::CodeBlock(code) => vec![BodyItem::Paragraph(code.content.clone())],
         _ => Vec::new(),
     }
 }
 
-fn all(elements: &[Element], depth: usize) -> Vec<Item> {
+fn all(elements: &[Element], depth: usize) -> Vec<BodyItem> {
     elements.iter().flat_map(|element| items(element, depth + 1)).collect()
 }
 
-fn listed(list: &List, level: u8, depth: usize) -> Vec<Item> {
+fn listed(list: &List, level: u8, depth: usize) -> Vec<BodyItem> {
     let mut found = Vec::new();
     if depth > MAX_DEPTH {
         return found;
     }
     for (item, number) in list.items.iter().zip(list.start_number.unwrap_or(1)..) {
         let mark = if list.ordered { format!("{number}.") } else { "-".to_owned() };
-        let text = crate::item::flat(&all(&item.content, depth));
-        found.push(Item::Listed { level, mark, text });
+        let text = crate::body_item::one_line(&all(&item.content, depth));
+        found.push(BodyItem::ListItem { level, mark, text });
         if let Some(nested) = &item.nested {
             found.extend(listed(nested, level.saturating_add(1), depth + 1));
         }

@@ -1,4 +1,4 @@
-//! The ZIP archive that a DOCX file is, read within bounds.
+//! Reads the ZIP archive of a DOCX file within limits.
 
 use std::{
     cell::Cell,
@@ -11,59 +11,59 @@ use zip::{ZipArchive, result::ZipError};
 
 use crate::{
     error,
-    xml::{Kind, Piece, Xml, attribute},
+    xml::{ElementKind, Xml, XmlEvent, attribute},
 };
 
-/// More entries than this no document has.
+/// Most entries of an archive.
 const MAX_ENTRIES: usize = 10_000;
 
-/// How many bytes of a part are read, counted as they are inflated: what the archive declares is not believed.
+/// Most bytes of a part, counted while inflating. The declared size is not trusted.
 const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How many bytes of the main part are read. Mark-up is many times as long as the text in it.
+/// Most bytes of the main part. Its markup is many times as long as its text.
 const MAX_MAIN_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How many relations of a part are read.
+/// Most relations of a part that are read.
 const MAX_RELATIONS: usize = 10_000;
 
-/// The signature that the end of a ZIP archive begins with.
+/// The signature of the end record of a ZIP archive.
 const END: &[u8] = b"PK\x05\x06";
 
-/// An archive with parts.
+/// An opened archive.
 pub(crate) struct Package<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
 }
 
-/// What a part is to another one.
+/// A relation of a part to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Relation {
-    /// The last word of the relation's type, such as `styles`.
+    /// The last segment of the relation's type, such as `styles`.
     pub(crate) role: String,
-    /// The other part's name in the archive.
+    /// The name of the other part in the archive.
     pub(crate) part: String,
 }
 
 impl<'a> Package<'a> {
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
-        // The number is looked at first, as the archive's reader makes room for all entries.
+        // Checked first, because the archive reader allocates memory for all entries.
         if declared_entries(bytes) > MAX_ENTRIES {
-            return Err(error::limit("it has more than 10,000 entries"));
+            return Err(error::limit("the archive has more than 10,000 entries"));
         }
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(error::zip)?;
         if archive.len() > MAX_ENTRIES {
-            return Err(error::limit("it has more than 10,000 entries"));
+            return Err(error::limit("the archive has more than 10,000 entries"));
         }
         Ok(Self { archive })
     }
 
-    /// The name of the main part, as the package's relations tell.
+    /// The name of the main part from the relations of the package.
     pub(crate) fn main_part(&mut self) -> Result<String> {
         let relations = self.relations("")?;
         let main = relations.into_iter().find(|relation| relation.role == "officeDocument");
         Ok(main.map_or_else(|| "word/document.xml".to_owned(), |main| main.part))
     }
 
-    /// The relations of a part, or of the package itself where the name is empty. None where they cannot be found.
+    /// The relations of a part, or of the package if the name is empty. Empty if there are none.
     pub(crate) fn relations(&mut self, part: &str) -> Result<Vec<Relation>> {
         let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
         let slash = if folder.is_empty() { "" } else { "/" };
@@ -72,7 +72,7 @@ impl<'a> Package<'a> {
         };
         let mut found = Vec::new();
         while let Some(piece) = xml.next()? {
-            if let Piece::Open(Kind::Relationship, tag) = piece
+            if let XmlEvent::Start(ElementKind::Relationship, tag) = piece
                 && found.len() < MAX_RELATIONS
                 && attribute(tag, "TargetMode").as_deref() != Some("External")
                 && let (Some(role), Some(target)) = (attribute(tag, "Type"), attribute(tag, "Target"))
@@ -84,14 +84,14 @@ impl<'a> Package<'a> {
         Ok(found)
     }
 
-    /// A part as XML, unless there is none of that name.
+    /// A part as XML; `None` if no part has this name.
     pub(crate) fn part(&mut self, name: &str) -> Result<Option<Xml<'_>>> {
         self.bounded(name, MAX_PART_BYTES)
     }
 
     /// The main part as XML.
     pub(crate) fn main(&mut self, name: &str) -> Result<Xml<'_>> {
-        self.bounded(name, MAX_MAIN_BYTES)?.ok_or_else(|| error::input("it has no main part"))
+        self.bounded(name, MAX_MAIN_BYTES)?.ok_or_else(|| error::input("the archive has no main part"))
     }
 
     fn bounded(&mut self, name: &str, bytes: u64) -> Result<Option<Xml<'_>>> {
@@ -103,12 +103,13 @@ impl<'a> Package<'a> {
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(error::zip(error)),
         };
-        let since = Rc::new(Cell::new(0));
-        let metered = Metered { inner: file, left: bytes, since: Rc::clone(&since) };
-        Xml::new(Box::new(metered), since).map(Some)
+        let bytes_since_event = Rc::new(Cell::new(0));
+        let limited =
+            ByteLimit { inner: file, remaining: bytes, bytes_since_event: Rc::clone(&bytes_since_event) };
+        Xml::new(Box::new(limited), bytes_since_event).map(Some)
     }
 
-    /// Names are matched as they are, else in the way of a system that knows no case and writes `\`.
+    /// The index of a part. Names are compared exactly first, then ignoring case and with `\` as `/`.
     fn index(&self, name: &str) -> Option<usize> {
         let same = |other: &[u8]| {
             other.len() == name.len()
@@ -122,7 +123,7 @@ impl<'a> Package<'a> {
     }
 }
 
-/// The number of entries that the end of the archive declares, the largest where there are several ends.
+/// The number of entries that the end records of the archive declare; the largest if there are several records.
 fn declared_entries(bytes: &[u8]) -> usize {
     let tail = bytes.get(bytes.len().saturating_sub(66_000)..).unwrap_or_default();
     let count = |at: usize| match tail.get(at + 10..at + 12) {
@@ -133,7 +134,7 @@ fn declared_entries(bytes: &[u8]) -> usize {
     ends.map(|(at, _)| count(at)).max().unwrap_or_default()
 }
 
-/// The name in the archive that `target` has, seen from a part in `folder`.
+/// Resolves `target`, relative to `folder`, to a name in the archive.
 fn resolve(folder: &str, target: &str) -> String {
     let from = if target.starts_with('/') { "" } else { folder };
     let mut path: Vec<&str> = Vec::new();
@@ -147,24 +148,24 @@ fn resolve(folder: &str, target: &str) -> String {
     path.join("/")
 }
 
-/// Counts the bytes that are inflated, and stops where they are too many.
-struct Metered<R> {
+/// A reader that counts inflated bytes and fails beyond a limit.
+struct ByteLimit<R> {
     inner: R,
-    left: u64,
-    /// How many bytes there were since the last piece of XML was complete.
-    since: Rc<Cell<usize>>,
+    remaining: u64,
+    /// How many bytes were read since the last XML event.
+    bytes_since_event: Rc<Cell<usize>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for ByteLimit<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(into)?;
-        self.left = self
-            .left
+        self.remaining = self
+            .remaining
             .checked_sub(length as u64)
-            .ok_or_else(|| error::limit_io("a part of it is too long when unpacked"))?;
-        self.since.set(self.since.get().saturating_add(length));
-        if self.since.get() > crate::xml::MAX_PIECE_BYTES {
-            return Err(error::limit_io("one tag or text of it is longer than 16 MiB"));
+            .ok_or_else(|| error::limit_io("a part of the archive is too large when unpacked"))?;
+        self.bytes_since_event.set(self.bytes_since_event.get().saturating_add(length));
+        if self.bytes_since_event.get() > crate::xml::MAX_EVENT_BYTES {
+            return Err(error::limit_io("a tag or text is longer than 16 MiB"));
         }
         Ok(length)
     }
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_resolved() {
+    fn targets_resolve_within_archive() {
         for (folder, target, expected) in [
             ("", "word/document.xml", "word/document.xml"),
             ("", "/word/document.xml", "word/document.xml"),
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_entries_is_read_first() {
+    fn declared_number_of_entries_is_checked_first() {
         let mut end = END.to_vec();
         end.extend([0, 0, 0, 0, 1, 0, 0x11, 0x27]);
         assert_eq!(declared_entries(&end), 10_001);

@@ -1,44 +1,44 @@
-//! Shapes that hold text boxes: what they are filled with.
+//! The fill of shapes that contain text boxes.
 
 use quick_xml::events::BytesStart;
 
 use crate::{
     color,
-    xml::{Kind, attribute},
+    xml::{ElementKind, attribute},
 };
 
-/// What lies behind the words in a text box.
+/// The background of the text in a text box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// Nothing of its own: whatever lies behind the box.
-    Clear,
+pub(crate) enum ShapeFill {
+    /// Whatever is behind the box.
+    Transparent,
     White,
     Colored,
 }
 
-/// A shape while it is read.
+/// A shape while it is parsed.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// How many frames were open where it began.
+    /// How many containers were open at its start.
     pub(crate) depth: usize,
-    ground: Option<Ground>,
-    of_style: Ground,
+    fill: Option<ShapeFill>,
+    style_fill: ShapeFill,
     in_properties: bool,
     in_outline: bool,
-    /// Whether it is the colour of its own filling that comes.
+    /// Whether the next colour is that of its own fill.
     in_fill: bool,
-    /// Whether it is the colour that its style is filled with that comes.
+    /// Whether the next colour is that of its style.
     in_style: bool,
 }
 
 impl Shape {
-    pub(crate) fn new(depth: usize, kind: Kind, tag: &BytesStart<'_>) -> Self {
-        let ground = (kind == Kind::OldShape).then(|| old_ground(tag));
-        let of_style = Ground::Clear;
+    pub(crate) fn new(depth: usize, kind: ElementKind, tag: &BytesStart<'_>) -> Self {
+        let fill = (kind == ElementKind::VmlShape).then(|| vml_fill(tag));
+        let style_fill = ShapeFill::Transparent;
         Self {
             depth,
-            ground,
-            of_style,
+            fill,
+            style_fill,
             in_properties: false,
             in_outline: false,
             in_fill: false,
@@ -46,75 +46,77 @@ impl Shape {
         }
     }
 
-    pub(crate) fn ground(&self) -> Ground {
-        self.ground.unwrap_or(self.of_style)
+    pub(crate) fn fill(&self) -> ShapeFill {
+        self.fill.unwrap_or(self.style_fill)
     }
 
-    /// Takes in what is said of the shape.
-    pub(crate) fn describe(&mut self, kind: Kind, tag: &BytesStart<'_>) {
+    /// Applies a property of the shape.
+    pub(crate) fn apply(&mut self, kind: ElementKind, tag: &BytesStart<'_>) {
         match kind {
-            Kind::ShapeProperties => self.in_properties = true,
-            Kind::Outline => self.in_outline = true,
-            Kind::OldFill => self.refill(tag),
-            Kind::StyleFill => {
+            ElementKind::ShapeProperties => self.in_properties = true,
+            ElementKind::Outline => self.in_outline = true,
+            ElementKind::VmlFill => self.apply_vml_fill(tag),
+            ElementKind::StyleFill => {
                 let is_filled = attribute(tag, "idx").is_some_and(|index| index != "0");
-                self.of_style = if is_filled { Ground::Colored } else { Ground::Clear };
-                // The first filling of a style is one colour, and no other filling surely is.
+                self.style_fill = if is_filled { ShapeFill::Colored } else { ShapeFill::Transparent };
+                // The first fill of a theme is one colour; the others may be gradients.
                 self.in_style = attribute(tag, "idx").is_some_and(|index| index == "1");
             }
-            Kind::FillColor if self.in_style && is_white(tag) => self.of_style = Ground::White,
-            Kind::Darker if self.in_style => self.of_style = Ground::Colored,
+            ElementKind::FillColor if self.in_style && is_white(tag) => self.style_fill = ShapeFill::White,
+            ElementKind::Darker if self.in_style => self.style_fill = ShapeFill::Colored,
             _ if !self.in_properties || self.in_outline => {}
-            Kind::NoFill => self.ground = Some(Ground::Clear),
-            Kind::RichFill => self.ground = Some(Ground::Colored),
-            Kind::PlainFill => (self.ground, self.in_fill) = (Some(Ground::Colored), true),
-            Kind::FillColor if self.in_fill && is_white(tag) => self.ground = Some(Ground::White),
-            Kind::Alpha if self.in_fill && is_clear(tag) => self.ground = Some(Ground::Clear),
-            Kind::Darker if self.in_fill && self.ground != Some(Ground::Clear) => {
-                self.ground = Some(Ground::Colored);
+            ElementKind::NoFill => self.fill = Some(ShapeFill::Transparent),
+            ElementKind::MultiColorFill => self.fill = Some(ShapeFill::Colored),
+            ElementKind::SolidFill => (self.fill, self.in_fill) = (Some(ShapeFill::Colored), true),
+            ElementKind::FillColor if self.in_fill && is_white(tag) => self.fill = Some(ShapeFill::White),
+            ElementKind::Alpha if self.in_fill && is_transparent(tag) => {
+                self.fill = Some(ShapeFill::Transparent)
+            }
+            ElementKind::Darker if self.in_fill && self.fill != Some(ShapeFill::Transparent) => {
+                self.fill = Some(ShapeFill::Colored);
             }
             _ => {}
         }
     }
 
-    pub(crate) const fn shut(&mut self, kind: Kind) {
+    pub(crate) const fn end(&mut self, kind: ElementKind) {
         match kind {
-            Kind::ShapeProperties => self.in_properties = false,
-            Kind::Outline => self.in_outline = false,
-            Kind::PlainFill => self.in_fill = false,
-            Kind::StyleFill => self.in_style = false,
+            ElementKind::ShapeProperties => self.in_properties = false,
+            ElementKind::Outline => self.in_outline = false,
+            ElementKind::SolidFill => self.in_fill = false,
+            ElementKind::StyleFill => self.in_style = false,
             _ => {}
         }
     }
 
-    /// Takes in how an old shape is filled beside the colour that it names.
-    fn refill(&mut self, tag: &BytesStart<'_>) {
+    /// Applies the fill element of a VML shape.
+    fn apply_vml_fill(&mut self, tag: &BytesStart<'_>) {
         let is_off = attribute(tag, "on").is_some_and(|value| is_false(&value));
-        let is_clear = attribute(tag, "opacity").is_some_and(|value| is_nothing(&value));
-        if is_off || is_clear {
-            self.ground = Some(Ground::Clear);
+        let is_transparent = attribute(tag, "opacity").is_some_and(|value| is_zero(&value));
+        if is_off || is_transparent {
+            self.fill = Some(ShapeFill::Transparent);
         }
-        let is_rich = attribute(tag, "type").is_some_and(|kind| kind != "solid");
-        let is_colored = attribute(tag, "color").is_some_and(|color| !is_old_white(&color));
-        if self.ground != Some(Ground::Clear) && (is_rich || is_colored) {
-            self.ground = Some(Ground::Colored);
+        let is_multicolor = attribute(tag, "type").is_some_and(|kind| kind != "solid");
+        let is_colored = attribute(tag, "color").is_some_and(|color| !is_vml_white(&color));
+        if self.fill != Some(ShapeFill::Transparent) && (is_multicolor || is_colored) {
+            self.fill = Some(ShapeFill::Colored);
         }
     }
 }
 
-fn old_ground(tag: &BytesStart<'_>) -> Ground {
+fn vml_fill(tag: &BytesStart<'_>) -> ShapeFill {
     match attribute(tag, "fillcolor") {
-        _ if attribute(tag, "filled").is_some_and(|value| is_false(&value)) => Ground::Clear,
-        // A line has nothing inside that could be filled.
-        _ if tag.local_name().as_ref() == "line" => Ground::Clear,
-        Some(color) if !is_old_white(&color) => Ground::Colored,
-        // Old shapes are white unless they say otherwise.
-        _ => Ground::White,
+        _ if attribute(tag, "filled").is_some_and(|value| is_false(&value)) => ShapeFill::Transparent,
+        // A line has no area to fill.
+        _ if tag.local_name().as_ref() == "line" => ShapeFill::Transparent,
+        Some(color) if !is_vml_white(&color) => ShapeFill::Colored,
+        // VML shapes are white by default.
+        _ => ShapeFill::White,
     }
 }
 
-/// Whether a colour of an old drawing is white: `white`, `#fff`, `#fefefe [3212]`.
-fn is_old_white(color: &str) -> bool {
+/// Whether a VML colour is white: `white`, `#fff`, `#fefefe [3212]`.
+fn is_vml_white(color: &str) -> bool {
     let color = color.split_whitespace().next().unwrap_or_default();
     let is_short_white = color.eq_ignore_ascii_case("#fff");
     is_short_white
@@ -126,13 +128,13 @@ fn is_false(value: &str) -> bool {
     matches!(value, "f" | "false" | "0")
 }
 
-/// Whether how much an old filling covers is nothing: `0`, `0%`, `.0` or `0f`, which is in parts of 65,536.
-fn is_nothing(opacity: &str) -> bool {
+/// Whether a VML opacity is zero: `0`, `0%`, `.0` or `0f` (in parts of 65,536).
+fn is_zero(opacity: &str) -> bool {
     opacity.trim_end_matches(['f', '%']).parse::<f32>().is_ok_and(|part| part == 0.0)
 }
 
-/// Whether a colour covers next to nothing. It says so in thousandths of a percent, or in percent.
-fn is_clear(tag: &BytesStart<'_>) -> bool {
+/// Whether a colour is nearly transparent. Its alpha is in thousandths of a percent, or in percent.
+fn is_transparent(tag: &BytesStart<'_>) -> bool {
     thousandths(tag, "val").is_some_and(|part| part <= 7000.0)
 }
 
@@ -144,7 +146,7 @@ fn thousandths(tag: &BytesStart<'_>, name: &str) -> Option<f32> {
     }
 }
 
-/// Whether a colour of a drawing is white. Of a theme's colours those of the paper are.
+/// Whether a DrawingML colour is white. The page colours of the theme count as white.
 fn is_white(tag: &BytesStart<'_>) -> bool {
     let value = attribute(tag, "val").unwrap_or_default();
     let last = attribute(tag, "lastClr").unwrap_or_default();

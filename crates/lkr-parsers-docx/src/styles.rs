@@ -1,4 +1,4 @@
-//! What styles say of paragraphs and runs.
+//! The styles of paragraphs and runs.
 
 use std::{collections::HashMap, iter};
 
@@ -6,26 +6,25 @@ use lkr_parsers::Result;
 use quick_xml::events::BytesStart;
 
 use crate::{
-    color::Paper,
-    xml::{Kind, Piece, Xml, attribute, is_on},
+    color::ThemeColors,
+    xml::{ElementKind, Xml, XmlEvent, attribute, is_on},
 };
 
-/// A style is based on no more others than this.
+/// Most styles that a style may be based on.
 const MAX_BASES: usize = 64;
 
-/// How many styles are read.
+/// Most styles that are read.
 const MAX_STYLES: usize = 20_000;
 
-/// The outline level that says "this is no heading".
+/// The outline level of body text.
 const BODY_TEXT: u8 = 9;
 
 /// The styles of a document by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Styles {
-    /// What the theme's colours of the paper are.
-    pub(crate) paper: Paper,
+    pub(crate) theme_colors: ThemeColors,
     styles: HashMap<String, Style>,
-    /// The style of paragraphs that name none.
+    /// The id of the style of paragraphs without a style.
     default: Option<String>,
 }
 
@@ -38,17 +37,17 @@ struct Style {
     list_level: Option<u8>,
     hidden: Option<bool>,
     white: Option<bool>,
-    /// Whether there is a colour behind some of its text.
-    is_backed: bool,
+    /// Whether some of its text has a background colour.
+    has_background: bool,
 }
 
 impl Styles {
-    pub(crate) fn read(xml: &mut Xml<'_>, paper: Paper) -> Result<Self> {
-        let mut found = Self { paper, ..Self::default() };
+    pub(crate) fn read(xml: &mut Xml<'_>, theme_colors: ThemeColors) -> Result<Self> {
+        let mut found = Self { theme_colors, ..Self::default() };
         let mut open: Option<(String, Style)> = None;
-        while let Some(piece) = xml.next()? {
-            match piece {
-                Piece::Open(Kind::Style, tag) => {
+        while let Some(event) = xml.next()? {
+            match event {
+                XmlEvent::Start(ElementKind::Style, tag) => {
                     let id = attribute(tag, "styleId").unwrap_or_default();
                     let is_default = matches!(attribute(tag, "default").as_deref(), Some("1" | "true"));
                     if is_default && attribute(tag, "type").as_deref() == Some("paragraph") {
@@ -56,12 +55,12 @@ impl Styles {
                     }
                     open = Some((id, Style::default()));
                 }
-                Piece::Open(kind, tag) => {
+                XmlEvent::Start(kind, tag) => {
                     if let Some((_, style)) = &mut open {
-                        style.take(kind, tag, paper);
+                        style.apply(kind, tag, theme_colors);
                     }
                 }
-                Piece::Close(Kind::Style) if found.styles.len() < MAX_STYLES => {
+                XmlEvent::End(ElementKind::Style) if found.styles.len() < MAX_STYLES => {
                     found.styles.extend(open.take());
                 }
                 _ => {}
@@ -70,14 +69,14 @@ impl Styles {
         Ok(found)
     }
 
-    /// The level of the headings in a style, from 1; none where it is for other text.
+    /// The heading level of a style, from 1; `None` if it is not a heading style.
     ///
-    /// The names `heading 1` to `heading 9` are those of Word in every language; `Title` stands above all.
+    /// Word uses the names `heading 1` to `heading 9` in every language. `Title` is level 1.
     pub(crate) fn heading(&self, id: Option<&str>) -> Option<u8> {
-        self.chain(id).find_map(Style::says_of_headings).flatten()
+        self.chain(id).find_map(Style::heading_level).flatten()
     }
 
-    /// The list and the level in it that a style puts paragraphs into.
+    /// The list and its level that a style gives paragraphs.
     pub(crate) fn list(&self, id: Option<&str>) -> Option<(&str, u8)> {
         let list = self.chain(id).find_map(|style| style.list.as_deref())?;
         let level = self.chain(id).find_map(|style| style.list_level).unwrap_or_default();
@@ -89,22 +88,22 @@ impl Styles {
         self.chain(id).find_map(|style| style.hidden).unwrap_or_default()
     }
 
-    /// Whether text in a style is white; none where the style does not say.
+    /// Whether text in a style is white; `None` if the style sets no colour.
     pub(crate) fn is_white(&self, id: Option<&str>) -> Option<bool> {
         self.chain(id).find_map(|style| style.white)
     }
 
-    /// Whether there is a colour behind text in a style, or behind some cells in a style of tables.
-    pub(crate) fn is_backed(&self, id: Option<&str>) -> bool {
-        self.chain(id).any(|style| style.is_backed)
+    /// Whether a style sets a background of text or of some table cells.
+    pub(crate) fn has_background(&self, id: Option<&str>) -> bool {
+        self.chain(id).any(|style| style.has_background)
     }
 
-    /// The style of paragraphs that name none.
+    /// The id of the style of paragraphs without a style.
     pub(crate) fn default_id(&self) -> Option<&str> {
         self.default.as_deref()
     }
 
-    /// A style and those that it is based on.
+    /// A style and the styles that it is based on.
     fn chain<'a>(&'a self, id: Option<&str>) -> impl Iterator<Item = &'a Style> {
         let first = id.and_then(|id| self.styles.get(id));
         iter::successors(first, |style| self.styles.get(style.based_on.as_deref()?)).take(MAX_BASES)
@@ -112,23 +111,25 @@ impl Styles {
 }
 
 impl Style {
-    fn take(&mut self, kind: Kind, tag: &BytesStart<'_>, paper: Paper) {
+    fn apply(&mut self, kind: ElementKind, tag: &BytesStart<'_>, theme_colors: ThemeColors) {
         let value = || attribute(tag, "val");
         match kind {
-            Kind::StyleName => self.name = value().unwrap_or_default().to_lowercase(),
-            Kind::BasedOn => self.based_on = value(),
-            Kind::OutlineLevel => self.outline = value().and_then(|value| value.parse().ok()),
-            Kind::NumberingId => self.list = value(),
-            Kind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
-            Kind::Vanish => self.hidden = Some(is_on(tag)),
-            Kind::Color => self.white = Some(paper.is_white_text(tag)),
-            Kind::Shading | Kind::Highlight => self.is_backed |= paper.is_ground(kind, tag),
+            ElementKind::StyleName => self.name = value().unwrap_or_default().to_lowercase(),
+            ElementKind::BasedOn => self.based_on = value(),
+            ElementKind::OutlineLevel => self.outline = value().and_then(|value| value.parse().ok()),
+            ElementKind::NumberingId => self.list = value(),
+            ElementKind::NumberingLevel => self.list_level = value().and_then(|value| value.parse().ok()),
+            ElementKind::Vanish => self.hidden = Some(is_on(tag)),
+            ElementKind::Color => self.white = Some(theme_colors.is_white_text(tag)),
+            ElementKind::Shading | ElementKind::Highlight => {
+                self.has_background |= theme_colors.is_background(kind, tag)
+            }
             _ => {}
         }
     }
 
-    /// What this style alone says: nothing, no heading, or the level of one.
-    fn says_of_headings(&self) -> Option<Option<u8>> {
+    /// The heading level that this style itself sets: `None` if it sets none, `Some(None)` for body text.
+    fn heading_level(&self) -> Option<Option<u8>> {
         if self.name == "title" {
             return Some(Some(1));
         }
@@ -140,7 +141,7 @@ impl Style {
     }
 }
 
-/// The level of headings with that outline level.
+/// The heading level of an outline level; `None` for body text.
 pub(crate) fn level_of(outline: u8) -> Option<u8> {
     (outline < BODY_TEXT).then_some(outline + 1)
 }

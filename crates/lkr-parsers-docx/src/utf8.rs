@@ -1,16 +1,16 @@
-//! XML in any encoding, as UTF-8.
+//! Converts XML in any encoding to UTF-8.
 
 use std::io::{self, BufRead, Cursor, Read};
 
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// How many bytes hold the XML declaration.
+/// The XML declaration is searched in this many bytes.
 const HEAD_BYTES: usize = 256;
 
-/// How many bytes are converted at once.
+/// How many bytes are converted in one step.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Reads bytes as UTF-8: what they hold is converted, and what cannot be becomes U+FFFD.
+/// A reader that converts bytes to UTF-8. Invalid bytes become U+FFFD.
 pub(crate) struct Utf8<R> {
     inner: io::Chain<Cursor<Vec<u8>>, R>,
     decoder: Decoder,
@@ -22,7 +22,7 @@ pub(crate) struct Utf8<R> {
 }
 
 impl<R: Read> Utf8<R> {
-    /// Takes the encoding from the byte order mark, else from the XML declaration.
+    /// Uses the encoding of the byte order mark, or else of the XML declaration.
     pub(crate) fn new(mut inner: R) -> io::Result<Self> {
         let mut head = Vec::with_capacity(HEAD_BYTES);
         inner.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -32,7 +32,7 @@ impl<R: Read> Utf8<R> {
         Ok(Self { inner, decoder, raw: vec![0; CHUNK_BYTES], text, filled: 0, at: 0, ended: false })
     }
 
-    /// Converts the next bytes; whether there were any.
+    /// Converts the next bytes.
     fn convert(&mut self) -> io::Result<()> {
         let length = self.inner.read(&mut self.raw)?;
         self.ended = length == 0;
@@ -64,7 +64,7 @@ impl<R: Read> Read for Utf8<R> {
     }
 }
 
-/// The encoding that the first bytes of an XML text tell of.
+/// The encoding by the first bytes of an XML text.
 fn encoding(head: &[u8]) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return encoding;
@@ -74,11 +74,11 @@ fn encoding(head: &[u8]) -> &'static Encoding {
         [0, b'<', ..] => return UTF_16BE,
         _ => {}
     }
-    // What can be read byte by byte is not what such a declaration says, so it is taken for UTF-8.
-    declared(head).filter(|encoding| *encoding != UTF_16LE && *encoding != UTF_16BE).unwrap_or(UTF_8)
+    // A declaration that is readable as ASCII cannot be UTF-16, so such a text is read as UTF-8.
+    declared_encoding(head).filter(|encoding| *encoding != UTF_16LE && *encoding != UTF_16BE).unwrap_or(UTF_8)
 }
 
-fn declared(head: &[u8]) -> Option<&'static Encoding> {
+fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     let head = head.trim_ascii_start();
     let end = head.windows(2).position(|window| window == b"?>")?;
     let declaration = std::str::from_utf8(head.get(..end)?).ok()?.strip_prefix("<?xml")?;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_of_xml() {
+    fn encoding_follows_mark_or_declaration() {
         check("<a>é</a>".as_bytes(), "<a>é</a>");
         check(b"\xef\xbb\xbf<a/>", "<a/>");
         check(b"<?xml encoding='ISO-8859-1'?>\xe9", "<?xml encoding='ISO-8859-1'?>é");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_across_chunks_are_whole() {
+    fn characters_across_chunks_are_not_split() {
         let long = format!("a{}", "é".repeat(2 * CHUNK_BYTES));
         check(long.as_bytes(), &long);
     }

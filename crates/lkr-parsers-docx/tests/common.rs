@@ -1,6 +1,6 @@
-//! DOCX files made for tests.
-#![allow(dead_code, reason = "every test takes its part")]
-#![allow(clippy::unwrap_used, reason = "what is meant for tests alone may fail as they do")]
+//! Builds DOCX files for tests.
+#![allow(dead_code, reason = "no test target uses all helpers")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{Cursor, Write};
 
@@ -19,7 +19,7 @@ const SPACES: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessing
 
 const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
-/// An archive with these entries.
+/// A ZIP archive with these entries.
 pub(crate) fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
@@ -29,13 +29,13 @@ pub(crate) fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A file with this body, and with these parts beside it: the name of each is its role.
+/// A DOCX file with this body and these parts, which are named by their roles.
 pub(crate) fn docx(body: &str, parts: &[(&str, &str)]) -> Vec<u8> {
     let document = format!("<w:document {SPACES}><w:body>{body}</w:body></w:document>");
     file(document.as_bytes(), parts)
 }
 
-/// A file whose main part has these bytes.
+/// A DOCX file with these bytes as its main part.
 pub(crate) fn file(document: &[u8], parts: &[(&str, &str)]) -> Vec<u8> {
     let root = relations([("officeDocument", "word/document.xml")].into_iter());
     let names: Vec<String> = parts.iter().map(|(role, _)| format!("{role}.xml")).collect();
@@ -76,12 +76,12 @@ pub(crate) fn plain(text: &str) -> String {
     format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
 }
 
-/// What the parser makes of a file.
+/// Parses a file with `DocxXml`.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
     DocxXml.parse(&Source::new(bytes))
 }
 
-/// The blocks in short: a letter for the kind, a heading's level, the text.
+/// Asserts the blocks in short form: a letter for the kind, the level of a heading, the text.
 #[track_caller]
 pub(crate) fn check(bytes: &[u8], expected: &[&str]) {
     let parsed = parse(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Words that have the colour of what they stand on: `DocxXml` reads those that are seen.
+//! White text: `DocxXml` keeps it only on a visible background.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -9,7 +9,7 @@ use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Source};
 use lkr_parsers_docx::DocxXml;
 
-/// A paragraph of white words, with these properties of its own and of its run.
+/// A paragraph of white text with these properties of the paragraph and of its run.
 fn white(paragraph: &str, run: &str) -> String {
     format!(
         "<w:p><w:pPr>{paragraph}</w:pPr><w:r><w:rPr><w:color w:val=\"FFFFFF\"/>{run}</w:rPr><w:t>white</w:t></w:r></w:p>"
@@ -17,7 +17,7 @@ fn white(paragraph: &str, run: &str) -> String {
 }
 
 #[test]
-fn white_words_are_hidden() {
+fn white_text_on_white_is_hidden() {
     let light = "<w:shd w:val=\"clear\" w:color=\"auto\" w:fill=\"FEFEFE\"/>";
     let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
     let cell = |content: &str| format!("<w:tc><w:tcPr>{light}</w:tcPr>{content}</w:tc>");
@@ -38,7 +38,7 @@ fn white_words_are_hidden() {
 }
 
 #[test]
-fn white_words_on_a_ground_are_read() {
+fn white_text_on_coloured_background_is_kept() {
     let dark = "<w:shd w:val=\"clear\" w:fill=\"000080\"/>";
     let styles = format!(
         "<w:styles><w:style w:styleId=\"banner\"><w:pPr>{dark}</w:pPr></w:style>\
@@ -71,28 +71,28 @@ fn white_words_on_a_ground_are_read() {
     check(&file(format!("{page}{}</w:body></w:document>", white("", "")).as_bytes(), &[]), &["p white"]);
 }
 
-/// A paragraph of words with these attributes of colour, and these properties of the run.
-fn inked(color: &str, run: &str) -> String {
+/// A paragraph of text with these colour attributes and run properties.
+fn colored(color: &str, run: &str) -> String {
     format!("<w:p><w:r><w:rPr><w:color {color}/>{run}</w:rPr><w:t>ink</w:t></w:r></w:p>")
 }
 
 #[test]
-fn colors_of_the_theme_outweigh_those_beside_them() {
+fn theme_colour_overrides_literal_colour() {
     let paper = "w:val=\"000000\" w:themeColor=\"background1\"";
     let shade = |attributes: &str| format!("<w:shd w:val=\"clear\" {attributes}/>");
     let white_fill = shade("w:fill=\"000000\" w:themeFill=\"background1\"");
     let dark_fill = shade("w:fill=\"FFFFFF\" w:themeFill=\"text1\"");
     for (body, is_seen) in [
-        (inked(paper, ""), false),
-        (inked("w:themeColor=\"light1\" w:themeShade=\"F2\"", ""), false),
-        (inked(paper, &white_fill), false),
-        (inked(paper, &dark_fill), true),
-        (inked("w:val=\"FFFFFF\"", &dark_fill), true),
-        (inked("w:val=\"FFFFFF\"", &white_fill), false),
-        (inked("w:val=\"FFFFFF\" w:themeColor=\"text1\"", ""), true),
-        (inked("w:val=\"F2F2F2\" w:themeColor=\"text1\" w:themeTint=\"0D\"", ""), false),
-        (inked("w:val=\"7F7F7F\" w:themeColor=\"background1\" w:themeShade=\"7F\"", ""), true),
-        (inked("w:val=\"FFFFFF\" w:themeColor=\"none\"", ""), false),
+        (colored(paper, ""), false),
+        (colored("w:themeColor=\"light1\" w:themeShade=\"F2\"", ""), false),
+        (colored(paper, &white_fill), false),
+        (colored(paper, &dark_fill), true),
+        (colored("w:val=\"FFFFFF\"", &dark_fill), true),
+        (colored("w:val=\"FFFFFF\"", &white_fill), false),
+        (colored("w:val=\"FFFFFF\" w:themeColor=\"text1\"", ""), true),
+        (colored("w:val=\"F2F2F2\" w:themeColor=\"text1\" w:themeTint=\"0D\"", ""), false),
+        (colored("w:val=\"7F7F7F\" w:themeColor=\"background1\" w:themeShade=\"7F\"", ""), true),
+        (colored("w:val=\"FFFFFF\" w:themeColor=\"none\"", ""), false),
     ] {
         let expected: &[&str] = if is_seen { &["p ink", "p end"] } else { &["p end"] };
         check(&docx(&(body + &plain("end")), &[]), expected);
@@ -105,7 +105,7 @@ fn colors_of_the_theme_outweigh_those_beside_them() {
     let white = theme("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>");
     let dark = theme("<a:srgbClr val=\"202020\"/>");
     let turned = "<w:settings><w:clrSchemeMapping w:bg1=\"dark1\" w:t1=\"light1\"/></w:settings>";
-    let body = inked(paper, "") + &plain("end");
+    let body = colored(paper, "") + &plain("end");
     check(&docx(&body, &[("theme", &white)]), &["p end"]);
     check(&docx(&body, &[("theme", &dark)]), &["p ink", "p end"]);
     check(&docx(&body, &[("theme", &white), ("settings", turned)]), &["p ink", "p end"]);
@@ -113,8 +113,8 @@ fn colors_of_the_theme_outweigh_those_beside_them() {
     assert_eq!((broken.text.as_str(), broken.warnings.len()), ("ink\n\nend", 0));
 }
 
-/// A text box of white words whose shape has these properties, and this style.
-fn boxed(properties: &str, style: &str) -> String {
+/// A text box with white text in a shape with these properties and this style.
+fn in_box(properties: &str, style: &str) -> String {
     format!(
         "<w:p><w:r><w:t>seen</w:t><wps:wsp><wps:spPr>{properties}</wps:spPr>{style}<wps:txbx><w:txbxContent>{}\
          </w:txbxContent></wps:txbx></wps:wsp></w:r></w:p>",
@@ -122,8 +122,8 @@ fn boxed(properties: &str, style: &str) -> String {
     )
 }
 
-/// The same as older programs write it.
-fn old_boxed(attributes: &str, fill: &str) -> String {
+/// The same in VML.
+fn in_vml_box(attributes: &str, fill: &str) -> String {
     format!(
         "<w:p><w:r><w:t>seen</w:t><v:shape {attributes}>{fill}<v:textbox><w:txbxContent>{}</w:txbxContent></v:textbox>\
          </v:shape></w:r></w:p>",
@@ -132,32 +132,32 @@ fn old_boxed(attributes: &str, fill: &str) -> String {
 }
 
 #[test]
-fn white_words_in_white_boxes_are_hidden() {
+fn white_text_in_white_text_box_is_hidden() {
     let line = "<a:ln><a:solidFill><a:srgbClr val=\"000000\"/></a:solidFill></a:ln>";
     let unfilled = "<wps:style><a:fillRef idx=\"0\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
     let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
     let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
     for body in [
-        boxed("<a:noFill/>", ""),
-        boxed(&format!("<a:noFill/>{line}"), filled),
-        boxed(line, unfilled),
-        boxed("", ""),
-        boxed(&plain("<a:srgbClr val=\"FFFFFF\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"bg1\"/>"), filled),
-        boxed(&plain("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>"), ""),
-        old_boxed("", ""),
-        old_boxed("filled=\"f\" fillcolor=\"red\"", "<v:fill type=\"tile\"/>"),
-        old_boxed("fillcolor=\"white [3212]\"", "<v:fill color=\"#fefefe\"/>"),
-        old_boxed("fillcolor=\"black\"", "<v:fill on=\"f\"/>"),
-        old_boxed("fillcolor=\"black\"", "<v:fill opacity=\"0\"/>"),
-        old_boxed("", "").replace("v:shape", "v:arc"),
-        old_boxed("", "").replace("v:shape", "v:line"),
-        boxed(
+        in_box("<a:noFill/>", ""),
+        in_box(&format!("<a:noFill/>{line}"), filled),
+        in_box(line, unfilled),
+        in_box("", ""),
+        in_box(&plain("<a:srgbClr val=\"FFFFFF\"/>"), ""),
+        in_box(&plain("<a:schemeClr val=\"bg1\"/>"), filled),
+        in_box(&plain("<a:sysClr val=\"window\" lastClr=\"FFFFFF\"/>"), ""),
+        in_vml_box("", ""),
+        in_vml_box("filled=\"f\" fillcolor=\"red\"", "<v:fill type=\"tile\"/>"),
+        in_vml_box("fillcolor=\"white [3212]\"", "<v:fill color=\"#fefefe\"/>"),
+        in_vml_box("fillcolor=\"black\"", "<v:fill on=\"f\"/>"),
+        in_vml_box("fillcolor=\"black\"", "<v:fill opacity=\"0\"/>"),
+        in_vml_box("", "").replace("v:shape", "v:arc"),
+        in_vml_box("", "").replace("v:shape", "v:line"),
+        in_box(
             &plain("<a:srgbClr val=\"000000\"><a:alpha val=\"0\"/><a:lumMod val=\"50000\"/></a:srgbClr>"),
             "",
         ),
-        boxed(&plain("<a:scrgbClr r=\"100000\" g=\"100%\" b=\"96000\"/>"), ""),
-        boxed("", &filled.replace("schemeClr val=\"accent1\"", "srgbClr val=\"FFFFFF\"")),
+        in_box(&plain("<a:scrgbClr r=\"100000\" g=\"100%\" b=\"96000\"/>"), ""),
+        in_box("", &filled.replace("schemeClr val=\"accent1\"", "srgbClr val=\"FFFFFF\"")),
         format!("<w:p><w:r><w:t>seen</w:t>{}</w:r></w:p>", white("", "")),
     ] {
         check(&docx(&body, &[]), &["p seen"]);
@@ -165,52 +165,52 @@ fn white_words_in_white_boxes_are_hidden() {
 }
 
 #[test]
-fn white_words_in_colored_boxes_are_read() {
+fn white_text_in_coloured_text_box_is_kept() {
     let plain = |color: &str| format!("<a:solidFill>{color}</a:solidFill>");
     let filled = "<wps:style><a:fillRef idx=\"1\"><a:schemeClr val=\"accent1\"/></a:fillRef></wps:style>";
     for body in [
-        boxed(&plain("<a:srgbClr val=\"002060\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"accent1\"/>"), ""),
-        boxed(&plain("<a:schemeClr val=\"bg1\"><a:lumMod val=\"50000\"/></a:schemeClr>"), ""),
-        boxed("<a:gradFill/>", ""),
-        boxed("", filled),
-        old_boxed("fillcolor=\"#002060\"", ""),
-        old_boxed("", "<v:fill type=\"gradient\"/>"),
-        old_boxed("fillcolor=\"black\"", "<v:fill opacity=\".5\"/>"),
-        boxed(&plain("<a:srgbClr val=\"000000\"><a:alpha val=\"50%\"/></a:srgbClr>"), ""),
-        boxed("", &filled.replace("idx=\"1\"", "idx=\"3\"").replace("accent1", "bg1")),
+        in_box(&plain("<a:srgbClr val=\"002060\"/>"), ""),
+        in_box(&plain("<a:schemeClr val=\"accent1\"/>"), ""),
+        in_box(&plain("<a:schemeClr val=\"bg1\"><a:lumMod val=\"50000\"/></a:schemeClr>"), ""),
+        in_box("<a:gradFill/>", ""),
+        in_box("", filled),
+        in_vml_box("fillcolor=\"#002060\"", ""),
+        in_vml_box("", "<v:fill type=\"gradient\"/>"),
+        in_vml_box("fillcolor=\"black\"", "<v:fill opacity=\".5\"/>"),
+        in_box(&plain("<a:srgbClr val=\"000000\"><a:alpha val=\"50%\"/></a:srgbClr>"), ""),
+        in_box("", &filled.replace("idx=\"1\"", "idx=\"3\"").replace("accent1", "bg1")),
     ] {
         check(&docx(&body, &[]), &["p seen", "p white"]);
     }
 }
 
 #[test]
-fn white_words_in_clear_boxes_are_read_where_something_may_lie_behind_them() {
-    let clear = boxed("<a:noFill/>", "");
+fn white_text_in_transparent_text_box_is_kept_if_document_has_images() {
+    let clear = in_box("<a:noFill/>", "");
     let picture = "<w:p><w:r><pic:pic/></w:r></w:p>";
     check(&docx(&(clear.clone() + picture), &[]), &["p seen", "p white"]);
-    let shape = boxed("<a:gradFill/>", "");
+    let shape = in_box("<a:gradFill/>", "");
     check(&docx(&(clear + &shape), &[]), &["p seen", "p white", "p seen", "p white"]);
-    let opaque = boxed("<a:solidFill><a:srgbClr val=\"FFFFFF\"/></a:solidFill>", "");
+    let opaque = in_box("<a:solidFill><a:srgbClr val=\"FFFFFF\"/></a:solidFill>", "");
     check(&docx(&(opaque + picture), &[]), &["p seen"]);
 }
 
 #[test]
-fn a_second_reading_without_time_leaves_the_first() {
-    // White words in a clear box first, and what may lie behind it at the very end.
-    let body = boxed("<a:noFill/>", "") + &plain("word").repeat(30_000) + "<w:p><w:r><pic:pic/></w:r></w:p>";
+fn first_pass_is_kept_if_deadline_interrupts_second() {
+    // White text in a transparent box comes first, and the image that may be behind it last.
+    let body = in_box("<a:noFill/>", "") + &plain("word").repeat(30_000) + "<w:p><w:r><pic:pic/></w:r></w:p>";
     let bytes = docx(&body, &[]);
     let words = |parsed: &Parsed| parsed.text.matches("word").count();
     let started = std::time::Instant::now();
     let all = parse(&bytes).unwrap();
     assert_eq!((words(&all), all.text.contains("white")), (30_000, true));
-    // Somewhere between one reading and two there is no time for the second.
+    // Some of these deadlines pass during the second pass.
     let took = started.elapsed();
     for tenths in 1..=10 {
         let deadline = Some(std::time::Instant::now() + took * tenths / 10);
         let parsed = DocxXml.parse(&Source { deadline, ..Source::new(&bytes) }).unwrap();
         let is_cut = parsed.warnings.iter().any(|warning| warning.contains("the rest of the text"));
-        let is_first = parsed.warnings.iter().any(|warning| warning.contains("white words"));
+        let is_first = parsed.warnings.iter().any(|warning| warning.contains("white text"));
         assert!(is_cut || words(&parsed) == 30_000, "{tenths}: {:?}", parsed.warnings);
         assert_eq!(parsed.text.contains("white"), !is_cut && !is_first, "{tenths}: {:?}", parsed.warnings);
     }

@@ -1,4 +1,4 @@
-//! What `DocxXml` makes of documents.
+//! The blocks that `DocxXml` finds in documents.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -9,7 +9,7 @@ use lkr_parsers::{ErrorKind, Parser, Source};
 use lkr_parsers_docx::DocxXml;
 
 #[track_caller]
-fn refused(bytes: &[u8], kind: ErrorKind, reason: &str) {
+fn assert_rejected(bytes: &[u8], kind: ErrorKind, reason: &str) {
     let error = parse(bytes).unwrap_err();
     assert_eq!((error.kind(), error.to_string().contains(reason)), (kind, true), "{error}");
 }
@@ -26,7 +26,7 @@ const STYLES: &str = "<w:styles>\
     </w:styles>";
 
 #[test]
-fn headings_by_their_styles() {
+fn heading_level_follows_style_and_outline_level() {
     let body: String = ["T", "b2", "mine", "toc", "out", "loop", "none"].map(|id| styled(id, id)).concat();
     let own = "<w:p><w:pPr><w:outlineLvl w:val=\"0\"/></w:pPr><w:r><w:t>own</w:t></w:r></w:p>";
     check(
@@ -36,7 +36,7 @@ fn headings_by_their_styles() {
 }
 
 #[test]
-fn changes_and_hidden_words() {
+fn tracked_changes_are_accepted_and_hidden_text_left_out() {
     let body = "<w:p><w:r><w:t xml:space=\"preserve\">a </w:t></w:r>\
         <w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del>\
         <w:moveFrom><w:r><w:t>from</w:t></w:r></w:moveFrom><w:moveTo><w:r><w:t>to</w:t></w:r></w:moveTo>\
@@ -48,7 +48,7 @@ fn changes_and_hidden_words() {
 }
 
 #[test]
-fn deleted_rows_and_cells_are_gone() {
+fn rows_and_cells_with_tracked_deletion_are_left_out() {
     let cell =
         |properties: &str, text: &str| format!("<w:tc><w:tcPr>{properties}</w:tcPr>{}</w:tc>", plain(text));
     let row = |properties: &str, cells: &str| format!("<w:tr><w:trPr>{properties}</w:trPr>{cells}</w:tr>");
@@ -60,7 +60,7 @@ fn deleted_rows_and_cells_are_gone() {
         row("<w:ins/><w:trPrChange><w:trPr><w:del/></w:trPr></w:trPrChange>", &pair("new")),
         row("", &(cell("<w:cellDel/>", "gone") + &pair("kept"))),
         row("", &(inner + &cell("", "beside"))),
-        // Words are hidden by their own runs: this hides no more than the sign at the end of the row.
+        // This property hides only the row mark; text is hidden by the properties of its runs.
         row("<w:hidden/>", &pair("last")),
     );
     check(&docx(&body, &[]), &["t new | new\nkept | kept\n | beside\nlast | last"]);
@@ -69,7 +69,7 @@ fn deleted_rows_and_cells_are_gone() {
 }
 
 #[test]
-fn instructions_of_fields_are_no_text() {
+fn field_instructions_are_left_out() {
     let mark = |kind: &str| format!("<w:r><w:fldChar w:fldCharType=\"{kind}\"/></w:r>");
     let words = |text: &str| format!("<w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r>");
     let (begin, separate, end) = (mark("begin"), mark("separate"), mark("end"));
@@ -82,7 +82,7 @@ fn instructions_of_fields_are_no_text() {
         paragraph(&[words("so "), nested, words(" pages")]),
         paragraph(&[link]),
         paragraph(&[words("x"), begin.clone(), words("XE"), end.clone(), words("y")]),
-        // Where a field does not end in its paragraph, nothing is taken back.
+        // The instruction of a field that does not end in its paragraph is kept.
         paragraph(&[words("open "), begin, words("words")]),
         paragraph(&[words("next"), separate, end, words(" ones")]),
     ];
@@ -90,7 +90,7 @@ fn instructions_of_fields_are_no_text() {
 }
 
 #[test]
-fn hidden_runs_hide_what_hangs_on_them() {
+fn notes_and_text_boxes_of_hidden_runs_are_hidden() {
     let notes = "<w:footnotes><w:footnote w:id=\"2\"><w:p><w:r><w:t>note</w:t></w:r></w:p></w:footnote></w:footnotes>";
     let hidden = "<w:rPr><w:vanish/></w:rPr>";
     let row = format!("<w:tbl><w:tr><w:tc>{0}</w:tc><w:tc>{0}</w:tc></w:tr></w:tbl>", plain("cell"));
@@ -105,14 +105,14 @@ fn hidden_runs_hide_what_hangs_on_them() {
 }
 
 #[test]
-fn a_heading_has_few_words() {
+fn long_heading_becomes_paragraph() {
     let (short, long) = ("a".repeat(300), "a ".repeat(151));
     let body = styled("T", &short) + &styled("T", &long);
     check(&docx(&body, &[("styles", STYLES)]), &[&format!("h1 {short}"), &format!("p {}", long.trim_end())]);
 }
 
 #[test]
-fn characters() {
+fn character_references_and_symbols_are_resolved() {
     let body = "<w:p><w:r><w:t>a&amp;&#98;&lt;&unknown;</w:t><w:tab/><w:t>c</w:t><w:br/><w:t>d</w:t><w:noBreakHyphen/>\
         <w:softHyphen/><w:t><![CDATA[e<]]></w:t><w:sym w:char=\"F0FC\"/><w:sym w:char=\"2713\"/></w:r>\
         <m:oMath><m:r><m:t>x</m:t></m:r><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:oMath></w:p>";
@@ -120,7 +120,7 @@ fn characters() {
 }
 
 #[test]
-fn lists_have_their_marks() {
+fn list_items_have_markers_of_their_definition() {
     let numbering = "<w:numbering><w:abstractNum w:abstractNumId=\"1\">\
         <w:lvl w:ilvl=\"0\"><w:start w:val=\"2\"/><w:numFmt w:val=\"decimal\"/><w:lvlText w:val=\"%1.\"/></w:lvl>\
         <w:lvl w:ilvl=\"1\"><w:numFmt w:val=\"lowerLetter\"/><w:lvlText w:val=\"%1%2)\"/></w:lvl></w:abstractNum>\
@@ -144,7 +144,7 @@ fn lists_have_their_marks() {
 }
 
 #[test]
-fn tables() {
+fn table_is_one_block_and_single_cell_is_transparent() {
     let cell = |content: &str| format!("<w:tc>{content}</w:tc>");
     let row = |cells: &[String]| format!("<w:tr>{}</w:tr>", cells.concat());
     let inner = format!("<w:tbl>{}</w:tbl>", row(&[cell(&plain("in")), cell(&plain("ner"))]));
@@ -160,7 +160,7 @@ fn tables() {
 }
 
 #[test]
-fn notes_and_boxes() {
+fn text_boxes_follow_paragraph_and_notes_come_last() {
     let notes = "<w:footnotes><w:footnote w:id=\"2\"><w:p><w:r><w:t>See</w:t></w:r></w:p>\
         <w:p><w:r><w:t>there.</w:t></w:r></w:p></w:footnote><w:footnote w:id=\"3\"/></w:footnotes>";
     let body = "<w:p><w:r><w:t>words</w:t><w:footnoteReference w:id=\"2\"/><w:footnoteReference w:id=\"3\"/></w:r>\
@@ -171,7 +171,7 @@ fn notes_and_boxes() {
 }
 
 #[test]
-fn other_encodings() {
+fn xml_in_other_encodings_is_decoded() {
     let space = "xmlns:w=\"http://purl.oclc.org/ooxml/wordprocessingml/main\"";
     let body = format!("<w:document {space}><w:body>{}</w:body></w:document>", plain("Café"));
     let wide: Vec<u8> = body.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -182,24 +182,28 @@ fn other_encodings() {
 }
 
 #[test]
-fn what_is_no_document_is_refused() {
-    refused(&archive(&[("a", b"b")]), ErrorKind::Input, "no main part");
-    refused(&file(b"<a/>", &[]), ErrorKind::Input, "no Word document");
-    refused(&file(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", &[]), ErrorKind::Input, "document type");
-    refused(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", ErrorKind::Input, "a picture");
+fn file_without_word_document_is_rejected() {
+    assert_rejected(&archive(&[("a", b"b")]), ErrorKind::Input, "no main part");
+    assert_rejected(&file(b"<a/>", &[]), ErrorKind::Input, "not a Word document");
+    assert_rejected(
+        &file(b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", &[]),
+        ErrorKind::Input,
+        "document type",
+    );
+    assert_rejected(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", ErrorKind::Input, "an image");
 }
 
 #[test]
-fn bounds() {
-    refused(&docx(&"<w:tbl><w:tr><w:tc>".repeat(200), &[]), ErrorKind::Limit, "512 deep");
+fn nesting_and_text_beyond_limits_are_rejected() {
+    assert_rejected(&docx(&"<w:tbl><w:tr><w:tc>".repeat(200), &[]), ErrorKind::Limit, "512 levels");
     let long = " ".repeat(17 << 20);
-    refused(&docx(&plain(&long), &[]), ErrorKind::Limit, "16 MiB");
+    assert_rejected(&docx(&plain(&long), &[]), ErrorKind::Limit, "16 MiB");
     let paragraph = plain(&"word ".repeat(200_000));
-    refused(&docx(&paragraph.repeat(70), &[]), ErrorKind::Limit, "64 MiB of text");
+    assert_rejected(&docx(&paragraph.repeat(70), &[]), ErrorKind::Limit, "64 MiB of text");
 }
 
 #[test]
-fn broken_parts_leave_the_rest() {
+fn invalid_parts_are_skipped_with_warning() {
     let parsed = parse(&docx(&(plain("one") + "<w:p><w:r><w:t>two</w:p>"), &[])).unwrap();
     assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("one\n\ntwo", 1));
     let parsed = parse(&docx(&plain("one"), &[("styles", "<w:styles><broken")])).unwrap();
@@ -207,16 +211,16 @@ fn broken_parts_leave_the_rest() {
 }
 
 #[test]
-fn time_is_kept() {
+fn parser_stops_at_deadline_with_warning() {
     let bytes = docx(&plain("word").repeat(5000), &[]);
     let source = Source { deadline: Some(std::time::Instant::now()), ..Source::new(&bytes) };
     let parsed = DocxXml.parse(&source).unwrap();
     assert!(parsed.text.len() < 5000 * 4 && !parsed.text.is_empty());
-    assert_eq!(parsed.warnings, ["time ran out: the rest of the text was not read"]);
+    assert_eq!(parsed.warnings, ["the deadline passed; the rest of the text was not read"]);
 }
 
 #[test]
-fn letters_of_no_size_are_hidden() {
+fn text_below_one_point_is_hidden() {
     let sized = |size: &str| {
         format!("<w:p><w:r><w:rPr><w:sz w:val=\"{size}\"/></w:rPr><w:t>size {size}</w:t></w:r></w:p>")
     };

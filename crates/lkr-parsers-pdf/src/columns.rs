@@ -1,57 +1,57 @@
-//! Lines that run across columns: joined again where an engine has cut them at a gutter.
+//! Joins lines across columns that an engine has split at the gutter.
 //!
-//! A gutter parts a page only where it is empty. Lines across it part the page into bands, and each band is read column
-//! by column; within a column the engine's order stays.
+//! A gutter divides a page only where it is empty. Lines across it divide the page into bands, and each band is read column
+//! by column. Within a column, the order of the engine is kept.
 
 mod pieces;
 
 use crate::{page::Rect, runs::Run};
 
-/// Pages of more pieces than this are left as they are.
+/// Pages with more pieces are left unchanged.
 const MAX_PIECES: usize = 4000;
 
-/// Places of a gutter beyond this many are not tried.
+/// Most positions of a gutter that are tried.
 const MAX_EDGES: usize = 500;
 
-/// A line across the page that is cut has at least so many letters; shorter ones may be formulas.
-const LEAST_LETTERS: usize = 10;
+/// A split line across the page has at least this many letters; shorter ones may be formulas.
+const MIN_LETTERS: usize = 10;
 
-/// A column has at least so many lines in a band.
-const LEAST_LINES: usize = 3;
+/// A column has at least this many lines in a band.
+const MIN_LINES: usize = 3;
 
-/// A line of a column has so many letters on average; the cells of tables have fewer.
+/// A line of a column has at least this many letters on average; table cells have fewer.
 const LINE_LETTERS: usize = 12;
 
-/// Text beside text in bands without columns speaks so many times as much against a gutter.
+/// Adjacent text in bands without columns counts this many times against a gutter.
 const MIXED: usize = 3;
 
-/// Cells inside cells beyond this stay as they are.
+/// Deeper nested cells are left unchanged.
 const MAX_DEPTH: usize = 4;
 
-/// Part of a line, or all of it, without wide gaps.
+/// A line, or a part of it, without wide gaps.
 #[derive(Debug, Clone)]
 struct Piece {
-    /// The runs it is made of, by number.
+    /// The indexes of its runs.
     runs: Vec<usize>,
     place: Rect,
-    /// The line that most of its letters stand on.
+    /// The baseline of most of its letters.
     base: f32,
-    /// The size of most of its letters.
+    /// The font size of most of its letters.
     size: f32,
     letters: usize,
-    upright: bool,
-    /// Whether it was put together from pieces that the engine has cut.
-    torn: bool,
+    is_horizontal: bool,
+    /// Whether it was joined from pieces that the engine had split.
+    is_joined: bool,
 }
 
-/// The runs, those of cut lines together again; in the engine's order where no line is cut.
-pub(crate) fn mended<'a>(runs: Vec<Run<'a>>) -> Vec<Run<'a>> {
+/// The runs with split lines joined; in the order of the engine if no line is split.
+pub(crate) fn join_split_lines<'a>(runs: Vec<Run<'a>>) -> Vec<Run<'a>> {
     let pieces = pieces::pieces(&runs);
     if pieces.len() > MAX_PIECES {
         return runs;
     }
-    let pieces = pieces::joined(&pieces);
-    if !pieces.iter().any(|piece| piece.torn) {
+    let pieces = pieces::join_pieces(&pieces);
+    if !pieces.iter().any(|piece| piece.is_joined) {
         return runs;
     }
     let mut runs: Vec<Option<Run<'a>>> = runs.into_iter().map(Some).collect();
@@ -59,35 +59,35 @@ pub(crate) fn mended<'a>(runs: Vec<Run<'a>>) -> Vec<Run<'a>> {
     order.filter_map(|at| runs.get_mut(at)?.take()).collect()
 }
 
-/// The pieces band by band, and column by column where a band has columns.
+/// The pieces band by band, and column by column in bands with columns.
 fn ordered(pieces: Vec<Piece>, depth: usize) -> Vec<Piece> {
-    if depth > MAX_DEPTH || !pieces.iter().any(|piece| piece.torn) {
+    if depth > MAX_DEPTH || !pieces.iter().any(|piece| piece.is_joined) {
         return pieces;
     }
     let Some(gutter) = gutter(&pieces) else { return downward(pieces) };
     let bands = Bands::new(&pieces, gutter);
     let mut cells: Vec<Vec<Piece>> = vec![vec![]; 3 * bands.columns.len()];
-    let mut turned = Vec::new();
+    let mut is_rotated = Vec::new();
     for piece in pieces {
         match cells.get_mut(bands.cell(&piece)) {
-            Some(cell) if piece.upright => cell.push(piece),
-            _ => turned.push(piece),
+            Some(cell) if piece.is_horizontal => cell.push(piece),
+            _ => is_rotated.push(piece),
         }
     }
     let inner = cells.into_iter().flat_map(|cell| ordered(cell, depth + 1));
-    inner.chain(turned).collect()
+    inner.chain(is_rotated).collect()
 }
 
-/// The pieces from top to bottom, where no two stand side by side.
+/// The pieces from top to bottom, unless two are side by side.
 fn downward(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut sorted = pieces.clone();
     sorted.sort_by(|a, b| b.base.total_cmp(&a.base));
     let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
     let clear = pairs.all(|(above, below)| above.base - below.base > 0.5 * above.size.min(below.size));
-    if clear && pieces.iter().all(|piece| piece.upright) { sorted } else { pieces }
+    if clear && pieces.iter().all(|piece| piece.is_horizontal) { sorted } else { pieces }
 }
 
-/// On which side of a gutter a piece stands, in the order in which a band is read.
+/// The side of a gutter, in the reading order of a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Across = 0,
@@ -105,7 +105,7 @@ fn side(piece: &Piece, gutter: f32) -> Side {
     }
 }
 
-/// What stands on one side of a gutter in one band.
+/// The text on one side of a gutter in one band.
 #[derive(Debug, Clone, Copy, Default)]
 struct Column {
     lines: usize,
@@ -113,32 +113,32 @@ struct Column {
 }
 
 impl Column {
-    /// Whether it holds lines of text rather than cells of a table.
+    /// Whether it has lines of text rather than table cells.
     fn is_text(&self) -> bool {
-        self.lines >= LEAST_LINES && self.letters >= LINE_LETTERS * self.lines
+        self.lines >= MIN_LINES && self.letters >= LINE_LETTERS * self.lines
     }
 }
 
-/// What the lines across a gutter part a page into.
+/// The bands into which the lines across a gutter divide a page.
 struct Bands {
     gutter: f32,
-    /// The heights of the lines across, the highest first; each begins a band.
+    /// The positions of the lines across, from the top; each starts a band.
     heads: Vec<f32>,
     columns: Vec<[Column; 2]>,
-    /// Whether the engine has cut a line across.
-    torn: bool,
+    /// Whether the engine has split a line across the gutter.
+    is_joined: bool,
 }
 
 impl Bands {
     fn new(pieces: &[Piece], gutter: f32) -> Self {
-        let upright = || pieces.iter().filter(|piece| piece.upright);
-        let across = || upright().filter(|piece| side(piece, gutter) == Side::Across);
-        let torn = across().any(|piece| piece.torn);
+        let is_horizontal = || pieces.iter().filter(|piece| piece.is_horizontal);
+        let across = || is_horizontal().filter(|piece| side(piece, gutter) == Side::Across);
+        let is_joined = across().any(|piece| piece.is_joined);
         let mut heads: Vec<f32> = across().map(|piece| piece.base).collect();
         heads.sort_by(|a, b| b.total_cmp(a));
         let columns = vec![<[Column; 2]>::default(); heads.len() + 1];
-        let mut bands = Self { gutter, heads, columns, torn };
-        for piece in upright() {
+        let mut bands = Self { gutter, heads, columns, is_joined };
+        for piece in is_horizontal() {
             bands.count(piece);
         }
         bands
@@ -156,12 +156,12 @@ impl Bands {
         column.letters += piece.letters;
     }
 
-    /// The number of a piece's band: how many lines across the gutter stand above it or are itself.
+    /// The index of a piece's band: the number of lines across the gutter down to the piece.
     fn band(&self, piece: &Piece) -> usize {
         self.heads.partition_point(|head| *head >= piece.base)
     }
 
-    /// The number of a piece's place in the order; what stands in a band without columns is one.
+    /// The position of a piece in the reading order. A band without columns has one position for its text.
     fn cell(&self, piece: &Piece) -> usize {
         let band = self.band(piece);
         let parted = self.columns.get(band).is_some_and(|columns| columns.iter().all(Column::is_text));
@@ -172,10 +172,10 @@ impl Bands {
         3 * band + side as usize
     }
 
-    /// How many letters the lesser column has, of all bands that have two, less what other bands have on both sides;
-    /// nothing where no line shows that the gutter misled the engine.
+    /// The letters in the smaller columns of all bands with two, minus those on both sides in other bands;
+    /// 0 if no line shows that the engine split at the gutter.
     fn weight(&self) -> usize {
-        if !self.torn {
+        if !self.is_joined {
             return 0;
         }
         let (mut parted, mut mixed) = (0, 0);
@@ -188,10 +188,10 @@ impl Bands {
     }
 }
 
-/// The gutter with the most text on both of its sides.
+/// The gutter with the most text on both sides.
 fn gutter(pieces: &[Piece]) -> Option<f32> {
-    let upright = pieces.iter().filter(|piece| piece.upright);
-    let mut edges: Vec<f32> = upright.map(|piece| piece.place.left - 0.5).collect();
+    let is_horizontal = pieces.iter().filter(|piece| piece.is_horizontal);
+    let mut edges: Vec<f32> = is_horizontal.map(|piece| piece.place.left - 0.5).collect();
     edges.sort_by(f32::total_cmp);
     edges.dedup_by(|a, b| (*a - *b).abs() < 1.0);
     edges.truncate(MAX_EDGES);

@@ -6,26 +6,26 @@ use std::{
 use lkr_parsers::{Error, ErrorKind, Result};
 use pdfium_render::prelude::{PdfiumError, PdfiumInternalError};
 
-/// The operation that every error of this crate names.
+/// The operation of all errors of this crate.
 const READ: &str = "read the PDF file";
 
-/// What a PDF file begins with.
+/// The header of a PDF file.
 const MARK: &[u8] = b"%PDF-";
 
-/// Readers find the mark although other bytes stand before it; so far in it may be.
+/// Other bytes may come before the header, up to this offset.
 const HEAD: usize = 1024;
 
-/// A file that cannot be opened without its password.
+/// The error for a file that needs a password.
 pub(crate) fn encrypted() -> Error {
     Error::new(ErrorKind::Encrypted, READ, "it is encrypted and opens with a password only")
 }
 
-/// A file that opens without a password, but in which nothing can be found.
+/// The error for a file that opens without a password, but cannot be decrypted.
 pub(crate) fn undeciphered() -> Error {
     Error::new(ErrorKind::Encrypted, READ, "it is encrypted in a way that is not known here")
 }
 
-/// Refuses what is no PDF file.
+/// Rejects files without a PDF header.
 pub(crate) fn check_begins(bytes: &[u8]) -> Result<()> {
     let head = bytes.get(..HEAD.min(bytes.len())).unwrap_or_default();
     if head.windows(MARK.len()).any(|window| window == MARK) {
@@ -34,13 +34,13 @@ pub(crate) fn check_begins(bytes: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::Input, READ, "it does not begin as a PDF file does"))
 }
 
-/// What `work` answers; an error where it panics, as engines do on broken files.
+/// Runs `work`; returns an error if it panics, as engines do on invalid files.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let failed = |_| Err(Error::new(ErrorKind::Input, READ, "it is broken beyond use"));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(failed)
 }
 
-/// What pdf_oxide says of a file that it cannot open.
+/// Maps an error of pdf_oxide.
 pub(crate) fn from_oxide(error: pdf_oxide::Error) -> Error {
     let kind = match error {
         pdf_oxide::Error::Io(_) => ErrorKind::Internal,
@@ -49,7 +49,7 @@ pub(crate) fn from_oxide(error: pdf_oxide::Error) -> Error {
     Error::new(kind, READ, error)
 }
 
-/// What PDFium says of a file that it cannot open.
+/// Maps an error of PDFium.
 pub(crate) fn from_pdfium(error: PdfiumError) -> Error {
     match error {
         PdfiumError::PdfiumLibraryInternalError(
@@ -59,12 +59,12 @@ pub(crate) fn from_pdfium(error: PdfiumError) -> Error {
     }
 }
 
-/// A library that cannot be used.
+/// The error for a library that cannot be loaded.
 pub(crate) fn no_library(path: &Path, error: &PdfiumError) -> Error {
     Error::new(ErrorKind::Internal, "load PDFium", format!("{}: {error}", path.display()))
 }
 
-/// What lopdf says of a file that it cannot open.
+/// Maps an error of lopdf.
 pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
     use lopdf::{DecompressError, Error as Lopdf, encryption::DecryptionError};
     match error {
@@ -77,17 +77,17 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
     }
 }
 
-/// Content that cannot be found or unpacked.
+/// The error for content that cannot be found or unpacked.
 pub(crate) fn unreadable() -> Error {
     Error::new(ErrorKind::Input, READ, "content of it cannot be found or unpacked")
 }
 
-/// The content of a page is too long.
+/// The error for a page with too much content.
 pub(crate) fn too_long() -> Error {
     Error::new(ErrorKind::Limit, READ, "a page of it has more than 32 MiB of content")
 }
 
-/// What keeps a file from being written again without its hidden text.
+/// Maps an error of writing a file without its hidden text.
 pub(crate) fn unwritten(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Input, READ, error)
 }

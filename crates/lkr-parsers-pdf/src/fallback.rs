@@ -1,4 +1,4 @@
-//! unpdf: what is read where pdf_oxide finds no text.
+//! The engine unpdf, for files in which pdf_oxide finds no readable text.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use unpdf::parser::ParseOptions;
 
 use crate::page::Page;
 
-/// What unpdf reads of the file, where that is clearly better than `pages`. The bytes are asked for where they are needed.
-pub(crate) fn instead<'a>(
+/// The pages as read by unpdf, if that is clearly better than `pages`. `bytes` is called only if needed.
+pub(crate) fn better_pages<'a>(
     pages: &[Page],
     bytes: impl FnOnce() -> Option<Cow<'a, [u8]>>,
 ) -> Option<Vec<Page>> {
@@ -17,18 +17,19 @@ pub(crate) fn instead<'a>(
     }
     let options = ParseOptions::new().lenient().sequential().with_resources(false);
     let document = unpdf::parse_bytes_with_options(&bytes()?, options).ok()?;
-    let second: Vec<Page> = document.pages.iter().map(|page| Page::from_text(&page.plain_text())).collect();
-    let better = second.len() == pages.len() && Quality::of(&second).beats(&first);
-    better.then_some(second)
+    let fallback_pages: Vec<Page> =
+        document.pages.iter().map(|page| Page::from_text(&page.plain_text())).collect();
+    let better = fallback_pages.len() == pages.len() && Quality::of(&fallback_pages).is_better_than(&first);
+    better.then_some(fallback_pages)
 }
 
-/// What can be said of a text without knowing what the file shows.
+/// The quality of extracted text.
 #[derive(Debug, Default)]
 struct Quality {
     letters: usize,
-    /// Letters that are written from right to left.
-    leftward: usize,
-    /// Characters that stand for none.
+    /// Letters of scripts that run from right to left.
+    right_to_left: usize,
+    /// Characters without a meaning.
     unknown: usize,
 }
 
@@ -37,27 +38,31 @@ impl Quality {
         let mut quality = Self::default();
         for c in pages.iter().flat_map(|page| &page.lines).flat_map(|line| line.text.chars()) {
             quality.letters += usize::from(c.is_alphanumeric());
-            quality.leftward += usize::from(is_leftward(c));
+            quality.right_to_left += usize::from(is_right_to_left(c));
             quality.unknown += usize::from(c == char::REPLACEMENT_CHARACTER || is_private(c));
         }
         quality
     }
 
-    /// Whether it is worth the time to read the file a second time.
+    /// Whether reading the file a second time is worthwhile.
     fn is_doubtful(&self, pages: usize) -> bool {
         self.letters < 12 * pages.max(1)
             || self.unknown * 5 > self.letters
-            || self.leftward * 4 > self.letters
+            || self.right_to_left * 4 > self.letters
     }
 
-    fn beats(&self, other: &Self) -> bool {
+    fn is_better_than(&self, other: &Self) -> bool {
         let readable = |quality: &Self| quality.letters.saturating_sub(quality.unknown);
-        let leftward = other.leftward * 4 > other.letters;
-        if leftward { readable(self) * 10 >= readable(other) * 9 } else { readable(self) > readable(other) }
+        let right_to_left = other.right_to_left * 4 > other.letters;
+        if right_to_left {
+            readable(self) * 10 >= readable(other) * 9
+        } else {
+            readable(self) > readable(other)
+        }
     }
 }
 
-fn is_leftward(c: char) -> bool {
+fn is_right_to_left(c: char) -> bool {
     matches!(u32::from(c), 0x590..=0x8ff | 0xfb1d..=0xfdff | 0xfe70..=0xfeff)
 }
 

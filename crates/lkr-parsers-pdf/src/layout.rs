@@ -1,8 +1,8 @@
-//! From pages of lines to text and blocks. Nothing here knows which engine the lines come from.
+//! Turns pages of lines into text and blocks, independently of the engine.
 
 mod blocks;
 mod furniture;
-mod looks;
+mod heading_words;
 mod sizes;
 mod titles;
 mod words;
@@ -22,37 +22,37 @@ use crate::{
 struct Heading {
     level: u8,
     title: String,
-    /// The lines it is made of; none where the page does not show it, which then begins there.
+    /// Its lines; empty if the page does not show it, which then comes before that line.
     lines: Range<usize>,
-    /// Where in the last of its lines it ends, if that goes on with other text.
+    /// The end of the heading in its last line, if other text follows there.
     end: Option<usize>,
-    /// What stands in the text where the page does not show it.
-    instead: Option<String>,
+    /// Its replacement in the text, if the page does not show it.
+    replacement: Option<String>,
 }
 
-/// A page with what its lines are.
-struct Sheet {
+/// A page with its furniture and headings.
+struct LayoutPage {
     lines: Vec<Line>,
     furniture: Vec<bool>,
     headings: Vec<Heading>,
 }
 
-/// The text and the blocks of a document.
+/// Composes the text and the blocks of a document.
 pub(crate) fn compose(pages: Vec<Page>, outline: &[Entry], warnings: Vec<String>) -> Result<Parsed> {
     let furniture = furniture::find(&pages);
-    let mut sheets: Vec<Sheet> = pages
+    let mut page_layouts: Vec<LayoutPage> = pages
         .into_iter()
         .zip(furniture)
-        .map(|(page, furniture)| Sheet { lines: page.lines, furniture, headings: vec![] })
+        .map(|(page, furniture)| LayoutPage { lines: page.lines, furniture, headings: vec![] })
         .collect();
     if outline.is_empty() {
-        sizes::find(&mut sheets);
+        sizes::find(&mut page_layouts);
     } else {
-        titles::find(&mut sheets, outline);
+        titles::find(&mut page_layouts, outline);
     }
     let mut composer = Composer::new();
-    for (number, sheet) in (1..).zip(&sheets) {
-        blocks::push(&mut composer, sheet, number)?;
+    for (number, page_layout) in (1..).zip(&page_layouts) {
+        blocks::push(&mut composer, page_layout, number)?;
     }
     warnings.into_iter().for_each(|warning| composer.warn(warning));
     composer.finish()

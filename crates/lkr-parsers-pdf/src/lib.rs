@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod clean;
 mod columns;
 mod error;
 mod fallback;
@@ -10,9 +9,10 @@ mod lopdf;
 mod options;
 mod outline;
 mod oxide;
-mod pace;
+mod pacing;
 mod page;
 mod pdfium;
+mod prepared;
 mod read;
 mod render;
 mod runs;

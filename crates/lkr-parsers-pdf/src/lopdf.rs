@@ -1,32 +1,32 @@
-//! lopdf: its objects and encodings, with a reading of page contents of our own.
+//! The engine lopdf: its objects and encodings, with an own interpreter of page contents.
 
 mod content;
 mod fonts;
 mod forms;
-mod ground;
 mod ink;
 mod layers;
-mod marks;
+mod marked_content;
 mod matrix;
 mod objects;
+mod painted_areas;
 mod paths;
 mod scrub;
-mod shown;
 mod state;
 mod streams;
+mod text;
 mod tokens;
 
 use std::collections::HashSet;
 
-use content::{Walked, Walker};
-pub(crate) use ground::Ground;
+use content::{Interpreter, PageContent};
 pub(crate) use ink::PALE;
 use layers::Layers;
 use lkr_domain::Parsed;
 use lkr_parsers::{Parser, Result, Source};
 use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId};
-pub(crate) use scrub::{Pale, Scrubbed};
-use shown::{Set, Sight};
+pub(crate) use painted_areas::PaintedAreas;
+pub(crate) use scrub::{PaleText, Scrubbed};
+use text::{TextItem, TextVisibility};
 
 use crate::{
     PdfOptions, error,
@@ -37,20 +37,20 @@ use crate::{
     runs,
 };
 
-/// No stream may be longer than this when it is unpacked.
+/// Most bytes of an unpacked stream.
 const MAX_STREAM: usize = 32 * 1024 * 1024;
 
-/// Page trees are no deeper than this.
+/// Most levels of a page tree.
 const MAX_DEPTH: usize = 32;
 
-/// Reads PDF files with lopdf; it draws no pages, so that it reads no pictures.
+/// Parses PDF files with lopdf. It cannot render pages, so it uses no OCR.
 #[derive(Debug, Clone, Default)]
 pub struct Lopdf {
     options: PdfOptions,
 }
 
 impl Lopdf {
-    /// A parser with these options.
+    /// Creates a parser with these options.
     #[must_use]
     pub const fn new(options: PdfOptions) -> Self {
         Self { options }
@@ -64,18 +64,18 @@ impl Parser for Lopdf {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        read::read(&Open::load(source.bytes, self.options.max_pages)?, source, &self.options)
+        read::read(&LopdfDocument::load(source.bytes, self.options.max_pages)?, source, &self.options)
     }
 }
 
-/// A document that lopdf has opened.
-pub(crate) struct Open {
+/// A document opened by lopdf.
+pub(crate) struct LopdfDocument {
     document: Document,
     pages: Vec<ObjectId>,
     layers: Layers,
 }
 
-impl Engine for Open {
+impl Engine for LopdfDocument {
     fn pages(&self) -> usize {
         self.pages.len()
     }
@@ -85,19 +85,22 @@ impl Engine for Open {
     }
 
     fn page(&self, index: usize) -> Result<Page> {
-        let Walked { texts, .. } = self.walked(index)?;
-        let hidden = texts.iter().filter(|text| matches!(text.sight, Sight::Hidden | Sight::Pale));
+        let PageContent { texts, .. } = self.content_of(index)?;
+        let hidden = texts
+            .iter()
+            .filter(|text| matches!(text.visibility, TextVisibility::Hidden | TextVisibility::PaleText));
         let hidden = hidden.filter(|text| !text.run.text.trim().is_empty()).count();
-        let is_seen = |sight| matches!(sight, Sight::Shown | Sight::Undrawn);
-        // Letters that are drawn by the file may have any size, but the layout makes nothing of such small ones.
-        let is_read = |text: &Set| is_seen(text.sight) && text.run.size >= 1.0 && !text.run.text.is_empty();
+        let is_seen = |visibility| matches!(visibility, TextVisibility::Shown | TextVisibility::Undrawn);
+        // Type 3 fonts may have any size, but the layout needs at least one point.
+        let is_read =
+            |text: &TextItem| is_seen(text.visibility) && text.run.size >= 1.0 && !text.run.text.is_empty();
         let seen = texts.into_iter().filter(is_read);
-        let runs = seen.map(|text| runs::Run { undrawn: false, ..text.run });
+        let runs = seen.map(|text| runs::Run { is_undrawn: false, ..text.run });
         let frame = self.pages.get(index).and_then(|page| self.frame(*page));
         Ok(Page { frame, hidden, lines: runs::lines(runs), ..Page::default() })
     }
 
-    fn second(&self, _: &[Page]) -> Option<Vec<Page>> {
+    fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {
         None
     }
 
@@ -110,8 +113,8 @@ impl Engine for Open {
     }
 }
 
-impl Open {
-    /// Opens a document, of which up to `max_pages` are wanted.
+impl LopdfDocument {
+    /// Opens a document and lists up to `max_pages` pages.
     pub(crate) fn load(bytes: &[u8], max_pages: usize) -> Result<Self> {
         let options = LoadOptions::with_max_decompressed_size(MAX_STREAM);
         let open = || Document::load_mem_with_options(bytes, options).map_err(error::from_lopdf);
@@ -124,29 +127,29 @@ impl Open {
         Ok(Self { document, pages, layers })
     }
 
-    /// How many pages there are, of those that are wanted.
+    /// How many pages were listed.
     pub(crate) const fn page_count(&self) -> usize {
         self.pages.len()
     }
 
-    /// What a page paints beside its text, if that can be told.
-    pub(crate) fn ground(&self, index: usize) -> Option<Ground> {
-        error::guarded(|| Ok(self.walked(index)?.ground)).ok()
+    /// The painted areas of a page besides its text, if they are known.
+    pub(crate) fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
+        error::guarded(|| Ok(self.content_of(index)?.painted_areas)).ok()
     }
 
-    /// What the content of a page is made of.
-    fn walked(&self, index: usize) -> Result<Walked> {
-        let Some(id) = self.pages.get(index) else { return Ok(Walked::default()) };
-        let mut walker = Walker::new(&self.document, &self.layers, None);
-        Ok(self.walk(&mut walker, *id, &self.content(*id)?))
+    /// Interprets the content of a page.
+    fn content_of(&self, index: usize) -> Result<PageContent> {
+        let Some(id) = self.pages.get(index) else { return Ok(PageContent::default()) };
+        let mut interpreter = Interpreter::new(&self.document, &self.layers, None);
+        Ok(self.walk(&mut interpreter, *id, &self.content(*id)?))
     }
 
-    /// What the content of a page is made of.
-    fn walk<'a>(&'a self, walker: &mut Walker<'a>, page: ObjectId, content: &[u8]) -> Walked {
+    /// Interprets the content of a page.
+    fn walk<'a>(&'a self, interpreter: &mut Interpreter<'a>, page: ObjectId, content: &[u8]) -> PageContent {
         let unit =
             self.document.get_dictionary(page).and_then(|page| page.get_deref(b"UserUnit", &self.document));
         let unit = unit.and_then(Object::as_float).unwrap_or(1.0).max(1.0);
-        walker.walk(self.inherited(page, b"Resources"), content, (self.frame(page), unit))
+        interpreter.walk(self.inherited(page, b"Resources"), content, (self.frame(page), unit))
     }
 
     fn content(&self, page: ObjectId) -> Result<Vec<u8>> {
@@ -159,7 +162,7 @@ impl Open {
         angle.and_then(|angle| angle.as_i64().ok()).is_some_and(|angle| angle % 360 != 0)
     }
 
-    /// The nearest dictionary on the way from the page to the root that has the key.
+    /// The nearest dictionary with this key, from the page to the root of the page tree.
     fn holder(&self, page: ObjectId, key: &[u8]) -> Option<&Dictionary> {
         let mut node = self.document.get_dictionary(page).ok()?;
         for _ in 0..MAX_DEPTH {
@@ -184,13 +187,13 @@ impl Open {
     }
 }
 
-/// Whether a file under V 4 says that its key is shorter than 128 bits: lopdf takes the right password for a wrong one.
+/// Whether a file with encryption V 4 declares a key shorter than 128 bits. lopdf rejects the right password of such files.
 fn has_short_key(cipher: &Dictionary) -> bool {
     let number = |key| cipher.get(key).and_then(Object::as_i64).ok();
     number(b"V") == Some(4) && number(b"Length").is_some_and(|bits| bits < 128)
 }
 
-/// The first pages of a document. What has no kids is a page, whatever it says that it is.
+/// The first pages of a document. A node without kids is a page, whatever its type.
 fn pages(document: &Document, most: usize) -> Vec<ObjectId> {
     let kids = |node: &Dictionary| {
         let kids = node.get_deref(b"Kids", document).and_then(Object::as_array).ok()?;
@@ -201,7 +204,7 @@ fn pages(document: &Document, most: usize) -> Vec<ObjectId> {
     let (mut pages, mut known) = (Vec::new(), HashSet::new());
     while let Some(id) = open.pop().filter(|_| pages.len() < most) {
         match document.get_dictionary(id).ok().and_then(kids) {
-            // Nodes that hold each other have no end.
+            // Cyclic nodes would never end.
             Some(kids) if known.insert(id) => open.extend(kids),
             Some(_) => {}
             None => pages.push(id),

@@ -2,23 +2,23 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use lkr_parsers::Ocr;
 
-/// What every parser of this crate may be told.
+/// The options of the parsers.
 #[derive(Debug, Clone)]
 pub struct PdfOptions {
-    /// Reads pages that are pictures; without it they stay empty, with a warning.
+    /// Recognises the text of pages without text. Without it, they stay empty, with a warning.
     pub ocr: Option<Arc<dyn Ocr>>,
-    /// The most pages of a file that are read as pictures.
+    /// Most pages of a file that are given to OCR.
     pub ocr_pages: usize,
-    /// The time that reading pictures may take for one file, apart from the source's deadline.
+    /// The time limit of OCR for one file, in addition to the deadline of the source.
     pub ocr_time: Duration,
-    /// The most pages of a file that are read; the rest is left out, with a warning.
+    /// Most pages of a file that are read. The others are left out with a warning.
     pub max_pages: usize,
-    /// The most pixels a page is drawn with for reading; a larger page is drawn coarser.
+    /// Most pixels of a page that is rendered for OCR. Larger pages get a lower resolution.
     pub max_pixels: u32,
     /// PDFium's library. `PdfOxide` renders pages with it; without it pages are rendered only with the feature
     /// `oxide-rendering`.
     pub pdfium_library: Option<PathBuf>,
-    /// Whether the outline makes the headings, where there is one.
+    /// Whether the entries of the outline become the headings, if there is an outline.
     pub outline: bool,
 }
 

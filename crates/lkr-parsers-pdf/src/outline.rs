@@ -1,5 +1,5 @@
-//! The outline of a document, read from its objects with bounds of its own: engines follow cycles in it for ever,
-//! or leave out where on the page an entry leads.
+//! Reads the outline of a document from its objects, within limits: engines follow cycles forever, or leave out the
+//! position of an entry on its page.
 
 mod destinations;
 mod objects;
@@ -11,25 +11,25 @@ use destinations::Destinations;
 pub(crate) use objects::{Id, Objects, Value};
 pub(crate) use text::decode;
 
-/// An entry of the outline.
+/// An entry of an outline.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) title: String,
     /// 1 for the highest level.
     pub(crate) level: u8,
-    /// The page it leads to, from 0.
+    /// Its page, from 0.
     pub(crate) page: usize,
-    /// The upper edge of what it leads to, if it says so.
+    /// The top of its destination on the page, if known.
     pub(crate) top: Option<f32>,
 }
 
-/// Entries beyond this many are left out.
+/// Most entries of an outline.
 pub(crate) const MAX_ENTRIES: usize = 20_000;
 
-/// Nothing lies deeper than this.
+/// Most levels of an outline.
 pub(crate) const MAX_DEPTH: u8 = 32;
 
-/// The entries of the outline that lead to a page, in order.
+/// The entries of the outline that have a page, in order.
 pub(crate) fn entries(objects: &dyn Objects) -> Vec<Entry> {
     let mut walk =
         Walk { objects, destinations: Destinations::new(objects), seen: HashSet::new(), entries: vec![] };

@@ -1,4 +1,4 @@
-//! pdf_oxide: the default, pure Rust.
+//! The engine pdf_oxide, in pure Rust. It is the default.
 
 mod objects;
 #[cfg(feature = "oxide-rendering")]
@@ -12,25 +12,24 @@ use lkr_parsers::{Parser, Result, Source};
 use pdf_oxide::PdfDocument;
 
 use crate::{
-    PdfOptions,
-    clean::Clean,
-    error, fallback,
-    lopdf::{Ground, Pale},
+    PdfOptions, error, fallback,
+    lopdf::{PaintedAreas, PaleText},
     outline::{self, Entry},
     page::{Page, Rect},
     pdfium,
+    prepared::PreparedFile,
     read::{self, Engine},
     render::PageRenderer,
 };
 
-/// Reads PDF files with pdf_oxide, and with unpdf what pdf_oxide finds no text in.
+/// Parses PDF files with pdf_oxide, and with unpdf if pdf_oxide finds no readable text.
 #[derive(Debug, Clone, Default)]
 pub struct PdfOxide {
     options: PdfOptions,
 }
 
 impl PdfOxide {
-    /// A parser with these options.
+    /// Creates a parser with these options.
     #[must_use]
     pub const fn new(options: PdfOptions) -> Self {
         Self { options }
@@ -44,16 +43,21 @@ impl Parser for PdfOxide {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        // The engine does not tell where pale text stands in the picture of a page that is turned.
-        let mut clean = Clean::new(source, Pale::OnTurned, self.options.max_pages);
-        let mut document = error::guarded(|| open(&clean.bytes));
+        // The engine does not know the position of pale text in the image of a rotated page.
+        let mut prepared = PreparedFile::new(source, PaleText::OnTurned, self.options.max_pages);
+        let mut document = error::guarded(|| open(&prepared.bytes));
         let pages = document.as_ref().ok().and_then(|document| document.page_count().ok());
-        if clean.settle(source, pages) {
-            document = error::guarded(|| open(&clean.bytes));
+        if prepared.revert_if_pages_differ(source, pages) {
+            document = error::guarded(|| open(&prepared.bytes));
         }
         let library = self.options.pdfium_library.as_deref();
-        let engine =
-            Oxide { document: document?, clean: &clean, source: *source, library, pdfium: OnceCell::new() };
+        let engine = OxideEngine {
+            document: document?,
+            prepared: &prepared,
+            source: *source,
+            library,
+            pdfium: OnceCell::new(),
+        };
         read::read(&engine, source, &self.options)
     }
 }
@@ -66,9 +70,9 @@ fn open(bytes: &[u8]) -> Result<PdfDocument> {
     Ok(document)
 }
 
-struct Oxide<'a> {
+struct OxideEngine<'a> {
     document: PdfDocument,
-    clean: &'a Clean<'a>,
+    prepared: &'a PreparedFile<'a>,
     source: Source<'a>,
     /// PDFium's library, if it is to render pages.
     library: Option<&'a Path>,
@@ -76,7 +80,7 @@ struct Oxide<'a> {
     pdfium: OnceCell<std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String>>,
 }
 
-impl Engine for Oxide<'_> {
+impl Engine for OxideEngine<'_> {
     fn pages(&self) -> usize {
         self.document.page_count().unwrap_or(0)
     }
@@ -87,46 +91,53 @@ impl Engine for Oxide<'_> {
 
     fn page(&self, index: usize) -> Result<Page> {
         let spans = self.document.extract_spans(index).map_err(error::from_oxide)?;
-        let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
+        let is_rotated = self.document.get_page_rotation(index).unwrap_or(0) != 0;
         let mut lines = runs::lines(&spans);
-        // The engine does not say which text is not drawn. Where lopdf does not either, and some of a page may be, the
-        // picture of the page tells.
-        let veiled = || self.document.get_page_content_data(index).is_ok_and(|content| is_veiled(&content));
-        if self.clean.is_unchecked(index) && veiled() && self.renderer().is_ok() {
-            lines.iter_mut().for_each(|line| line.pale = true);
+        // The engine does not report which text is not drawn. If lopdf has not checked the page, and some text may not be drawn,
+        // the rendered page decides.
+        let may_hide_text = || {
+            self.document
+                .get_page_content_data(index)
+                .is_ok_and(|content| has_drawn_and_undrawn_text(&content))
+        };
+        if self.prepared.is_unchecked(index) && may_hide_text() && self.renderer().is_ok() {
+            lines.iter_mut().for_each(|line| line.is_pale = true);
         }
-        Ok(Page { frame: self.frame(index), turned, hidden: runs::tiny(&spans), lines })
+        Ok(Page { frame: self.frame(index), is_rotated, hidden: runs::tiny(&spans), lines })
     }
 
-    fn second(&self, pages: &[Page]) -> Option<Vec<Page>> {
-        // What unpdf reads is not looked at, so it gets nothing to read that is hidden.
-        fallback::instead(pages, || {
-            let (lopdf, bytes) = (self.clean.lopdf.as_ref()?, self.source.bytes);
-            let scrubbed = lopdf.scrubbed(bytes, Pale::Everywhere, self.source.deadline).ok()?;
-            scrubbed.unchecked.is_empty().then(|| scrubbed.bytes.map_or(Cow::Borrowed(bytes), Cow::Owned))
+    fn fallback_pages(&self, pages: &[Page]) -> Option<Vec<Page>> {
+        // The text from unpdf is not checked, so it gets a file without hidden text.
+        fallback::better_pages(pages, || {
+            let (lopdf, bytes) = (self.prepared.lopdf.as_ref()?, self.source.bytes);
+            let scrubbed = lopdf.scrubbed(bytes, PaleText::Everywhere, self.source.deadline).ok()?;
+            scrubbed
+                .unchecked_pages
+                .is_empty()
+                .then(|| scrubbed.bytes.map_or(Cow::Borrowed(bytes), Cow::Owned))
         })
     }
 
     fn hidden(&self) -> usize {
-        self.clean.hidden
+        self.prepared.hidden
     }
 
-    fn unchecked(&self, pages: usize) -> usize {
-        self.clean.unchecked(pages)
+    fn unchecked_pages(&self, pages: usize) -> usize {
+        self.prepared.unchecked_pages(pages)
     }
 
-    fn ground(&self, index: usize) -> Option<Ground> {
-        // Places on pages that are turned are not those of lopdf, which has looked at such pages before.
-        let turned = self.document.get_page_rotation(index).unwrap_or(0) != 0;
-        if turned { Some(Ground::everywhere()) } else { self.clean.ground(index) }
+    fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
+        // Positions on rotated pages differ from those of lopdf, which has already checked such pages.
+        let is_rotated = self.document.get_page_rotation(index).unwrap_or(0) != 0;
+        if is_rotated { Some(PaintedAreas::everywhere()) } else { self.prepared.painted_areas(index) }
     }
 
     fn is_encrypted(&self) -> bool {
         self.document.is_encrypted()
     }
 
-    fn faster(&self) -> Option<&dyn Engine> {
-        Some(self.clean.lopdf.as_ref()?)
+    fn faster_engine(&self) -> Option<&dyn Engine> {
+        Some(self.prepared.lopdf.as_ref()?)
     }
 
     fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
@@ -137,13 +148,13 @@ impl Engine for Oxide<'_> {
     }
 }
 
-impl<'a> Oxide<'a> {
+impl<'a> OxideEngine<'a> {
     /// PDFium's document of the file, for rendering. Its library is loaded only when the first page is to be rendered.
     fn open_pdfium(&self) -> std::result::Result<pdfium_render::prelude::PdfDocument<'a>, String> {
         let Some(library) = self.library else {
             return Err("set LKR_PDFIUM_LIBRARY to the path of PDFium's library".to_owned());
         };
-        pdfium::open_renderer(library, &self.clean.bytes, self.pages())
+        pdfium::open_renderer(library, &self.prepared.bytes, self.pages())
     }
 
     #[cfg(feature = "oxide-rendering")]
@@ -163,12 +174,12 @@ impl<'a> Oxide<'a> {
     }
 }
 
-/// Whether a page's content shows some text and sets other text that is not drawn (text rendering mode 3). Text that is
-/// all undrawn is what a scanner has read.
-fn is_veiled(content: &[u8]) -> bool {
+/// Whether the content of a page draws some text and sets other text that is not drawn (text rendering mode 3). A page with
+/// only undrawn text has the OCR text of a scanner.
+fn has_drawn_and_undrawn_text(content: &[u8]) -> bool {
     let find = |part: &[u8], words: &[u8]| part.windows(words.len()).position(|window| window == words);
-    let Some(undrawn) = find(content, b"3 Tr") else { return false };
-    let (before, after) = content.split_at(undrawn);
+    let Some(is_undrawn) = find(content, b"3 Tr") else { return false };
+    let (before, after) = content.split_at(is_undrawn);
     let shows = |part| find(part, b"Tj").is_some() || find(part, b"TJ").is_some();
     shows(before) || find(after, b"0 Tr").is_some()
 }

@@ -1,4 +1,4 @@
-//! What every engine answers: pages as lines with their places, and nothing of the engine itself.
+//! Pages as lines with their positions: what every engine returns.
 
 /// A rectangle in points; `bottom` is less than `top`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) struct Rect {
 }
 
 impl Rect {
-    /// The least rectangle that holds both.
+    /// The smallest rectangle that contains both.
     pub(crate) fn union(self, other: Self) -> Self {
         Self {
             left: self.left.min(other.left),
@@ -20,17 +20,17 @@ impl Rect {
         }
     }
 
-    /// The distance from the lower to the upper edge.
+    /// The distance from the bottom to the top.
     pub(crate) fn height(self) -> f32 {
         self.top - self.bottom
     }
 
-    /// Whether all edges are numbers.
+    /// Whether all edges are finite.
     pub(crate) fn is_finite(self) -> bool {
         self.left.is_finite() && self.bottom.is_finite() && self.right.is_finite() && self.top.is_finite()
     }
 
-    /// Whether its middle lies in the other.
+    /// Whether its centre is inside the other.
     pub(crate) fn is_in(self, other: Self) -> bool {
         let (across, up) = (f32::midpoint(self.left, self.right), f32::midpoint(self.bottom, self.top));
         (other.left..=other.right).contains(&across) && (other.bottom..=other.top).contains(&up)
@@ -40,51 +40,51 @@ impl Rect {
 /// A line of text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Line {
-    /// Its words; never a line break. A tab parts cells.
+    /// The text without line breaks. Tabs separate cells.
     pub(crate) text: String,
-    /// Where it stands, if the engine knows.
+    /// Its position, if the engine knows it.
     pub(crate) place: Option<Rect>,
-    /// The size of most of its letters in points; 0 where the engine does not know.
+    /// The font size of most letters in points; 0 if the engine does not know it.
     pub(crate) size: f32,
     /// Whether most of its letters are bold.
-    pub(crate) bold: bool,
-    /// Whether the engine sets it apart from the line before.
-    pub(crate) apart: bool,
-    /// Whether it is so pale that white paper does not show it.
-    pub(crate) pale: bool,
-    /// Whether it is not drawn at all.
-    pub(crate) undrawn: bool,
-    /// What stands between it and the line before, where both are one but for their colours.
-    pub(crate) glue: Option<&'static str>,
+    pub(crate) is_bold: bool,
+    /// Whether the engine separates it from the line before.
+    pub(crate) is_separate: bool,
+    /// Whether it is too pale to be visible on white.
+    pub(crate) is_pale: bool,
+    /// Whether it is not drawn (text rendering mode 3).
+    pub(crate) is_undrawn: bool,
+    /// The separator from the line before, if only their colours separate them.
+    pub(crate) separator: Option<&'static str>,
 }
 
-/// A page: its lines in reading order.
+/// A page with its lines in reading order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Page {
-    /// The visible part of the page, if the engine knows.
+    /// The visible part of the page, if the engine knows it.
     pub(crate) frame: Option<Rect>,
-    /// Whether it is shown turned, so that places are no places in its picture.
-    pub(crate) turned: bool,
-    /// How many lines were left out because nobody sees them.
+    /// Whether it is displayed rotated, so that positions differ from those in its image.
+    pub(crate) is_rotated: bool,
+    /// How many invisible lines were left out.
     pub(crate) hidden: usize,
     pub(crate) lines: Vec<Line>,
 }
 
 impl Line {
-    /// Whether wide gaps part it into cells.
+    /// Whether wide gaps divide it into cells.
     pub(crate) fn has_cells(&self) -> bool {
         self.text.contains('\t')
     }
 }
 
 impl Page {
-    /// Makes one again of the lines that were parted for their colours.
-    pub(crate) fn mend(&mut self) {
+    /// Joins lines that were only separated by their colours.
+    pub(crate) fn join_lines(&mut self) {
         let mut lines: Vec<Line> = Vec::with_capacity(self.lines.len());
         for line in self.lines.drain(..) {
-            match (line.glue, lines.last_mut()) {
-                (Some(glue), Some(last)) => {
-                    last.text.push_str(glue);
+            match (line.separator, lines.last_mut()) {
+                (Some(separator), Some(last)) => {
+                    last.text.push_str(separator);
                     last.text.push_str(&line.text);
                     last.place = last.place.zip(line.place).map(|(a, b)| a.union(b));
                 }
@@ -94,34 +94,34 @@ impl Page {
         self.lines = lines;
     }
 
-    /// A page without places from text whose paragraphs are parted by blank lines.
+    /// A page without positions, from text with blank lines between paragraphs.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut lines = Vec::new();
-        let mut apart = false;
+        let mut is_separate = false;
         for text in text.lines() {
             let text = clean(text);
             if text.is_empty() {
-                apart = true;
+                is_separate = true;
                 continue;
             }
-            lines.push(Line { text, apart, ..Line::default() });
-            apart = false;
+            lines.push(Line { text, is_separate, ..Line::default() });
+            is_separate = false;
         }
         Self { lines, ..Self::default() }
     }
 
-    /// Whether there is a letter or digit on it.
+    /// Whether it has a letter or digit.
     pub(crate) fn has_words(&self) -> bool {
         self.lines.iter().any(|line| line.text.contains(char::is_alphanumeric))
     }
 
-    /// How many bytes of text there are.
+    /// How many bytes of text it has.
     pub(crate) fn len(&self) -> usize {
         self.lines.iter().map(|line| line.text.len()).sum()
     }
 }
 
-/// The words of a line without control characters, parted by single spaces.
+/// The words of a line without control characters, separated by single spaces.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());

@@ -1,4 +1,4 @@
-//! PDFium, through a library that is loaded at run time.
+//! The engine PDFium, from a library that is loaded at run time.
 
 mod lines;
 mod outline;
@@ -19,23 +19,22 @@ use pdfium_render::prelude::{
 };
 
 use crate::{
-    PdfOptions,
-    clean::Clean,
-    error,
-    lopdf::{Ground, Pale},
+    PdfOptions, error,
+    lopdf::{PaintedAreas, PaleText},
     outline::Entry,
     page::{Page, Rect},
+    prepared::PreparedFile,
     read::{self, Engine},
     render::PageRenderer,
 };
 
-/// The library, which a process binds once.
+/// The library. A process binds it once.
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-/// Held while the library is bound.
+/// Locked while the library is being bound.
 static BINDING: Mutex<()> = Mutex::new(());
 
-/// Reads PDF files with PDFium.
+/// Parses PDF files with PDFium.
 #[derive(Clone)]
 pub struct Pdfium {
     library: &'static Library,
@@ -43,16 +42,16 @@ pub struct Pdfium {
 }
 
 impl Pdfium {
-    /// A parser with the library at `path`, with default options. A process keeps the library it has bound first, whatever
-    /// later paths say.
+    /// Creates a parser with the library at `path` and default options. A process keeps the library that it bound first;
+    /// later paths are ignored.
     ///
     /// # Errors
-    /// `Internal` where there is no such library or it lacks functions.
+    /// `Internal` if the library is absent or lacks functions.
     pub fn load(path: &Path) -> Result<Self> {
         Ok(Self { library: library(path)?, options: PdfOptions::default() })
     }
 
-    /// The same parser with these options.
+    /// Sets the options.
     #[must_use]
     pub fn with_options(self, options: PdfOptions) -> Self {
         Self { options, ..self }
@@ -60,7 +59,7 @@ impl Pdfium {
 }
 
 fn library(path: &Path) -> Result<&'static Library> {
-    let _held = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = BINDING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(library) = LIBRARY.get() {
         return Ok(library);
     }
@@ -81,16 +80,16 @@ impl Parser for Pdfium {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        let mut clean = Clean::new(source, Pale::Nowhere, self.options.max_pages);
-        let pages = self.opened(&clean.bytes).ok().and_then(|document| count(&document));
-        clean.settle(source, pages);
-        let document = self.opened(&clean.bytes)?;
-        read::read(&Open { document, clean: &clean }, source, &self.options)
+        let mut prepared = PreparedFile::new(source, PaleText::Nowhere, self.options.max_pages);
+        let pages = self.open(&prepared.bytes).ok().and_then(|document| count(&document));
+        prepared.revert_if_pages_differ(source, pages);
+        let document = self.open(&prepared.bytes)?;
+        read::read(&PdfiumEngine { document, prepared: &prepared }, source, &self.options)
     }
 }
 
 impl Pdfium {
-    fn opened<'a>(&'a self, bytes: &'a [u8]) -> Result<PdfDocument<'a>> {
+    fn open<'a>(&'a self, bytes: &'a [u8]) -> Result<PdfDocument<'a>> {
         self.library.load_pdf_from_byte_slice(bytes, None).map_err(error::from_pdfium)
     }
 }
@@ -99,12 +98,12 @@ fn count(document: &PdfDocument<'_>) -> Option<usize> {
     usize::try_from(document.pages().len()).ok()
 }
 
-struct Open<'a> {
+struct PdfiumEngine<'a> {
     document: PdfDocument<'a>,
-    clean: &'a Clean<'a>,
+    prepared: &'a PreparedFile<'a>,
 }
 
-impl Engine for Open<'_> {
+impl Engine for PdfiumEngine<'_> {
     fn pages(&self) -> usize {
         count(&self.document).unwrap_or(0)
     }
@@ -114,27 +113,27 @@ impl Engine for Open<'_> {
     }
 
     fn page(&self, index: usize) -> Result<Page> {
-        let page = self.document.pages().get(number(index)).map_err(error::from_pdfium)?;
+        let page = self.document.pages().get(page_index(index)).map_err(error::from_pdfium)?;
         let text = page.text().map_err(error::from_pdfium)?;
         let frame = page.boundaries().bounding().ok().map(|frame| rect(&frame.bounds));
-        let turned = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
-        Ok(Page { frame, turned, hidden: 0, lines: lines::lines(&text, frame) })
+        let is_rotated = page.rotation().is_ok_and(|rotation| rotation != PdfPageRenderRotation::None);
+        Ok(Page { frame, is_rotated, hidden: 0, lines: lines::lines(&text, frame) })
     }
 
-    fn second(&self, _: &[Page]) -> Option<Vec<Page>> {
+    fn fallback_pages(&self, _: &[Page]) -> Option<Vec<Page>> {
         None
     }
 
     fn hidden(&self) -> usize {
-        self.clean.hidden
+        self.prepared.hidden
     }
 
-    fn unchecked(&self, pages: usize) -> usize {
-        self.clean.unchecked(pages)
+    fn unchecked_pages(&self, pages: usize) -> usize {
+        self.prepared.unchecked_pages(pages)
     }
 
-    fn ground(&self, index: usize) -> Option<Ground> {
-        self.clean.ground(index)
+    fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
+        self.prepared.painted_areas(index)
     }
 
     fn is_encrypted(&self) -> bool {
@@ -142,8 +141,8 @@ impl Engine for Open<'_> {
         !matches!(revision, Ok(PdfSecurityHandlerRevision::Unprotected))
     }
 
-    fn faster(&self) -> Option<&dyn Engine> {
-        Some(self.clean.lopdf.as_ref()?)
+    fn faster_engine(&self) -> Option<&dyn Engine> {
+        Some(self.prepared.lopdf.as_ref()?)
     }
 
     fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String> {
@@ -151,7 +150,7 @@ impl Engine for Open<'_> {
     }
 }
 
-fn number(index: usize) -> PdfPageIndex {
+fn page_index(index: usize) -> PdfPageIndex {
     PdfPageIndex::try_from(index).unwrap_or(PdfPageIndex::MAX)
 }
 

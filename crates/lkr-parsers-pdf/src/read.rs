@@ -1,4 +1,4 @@
-//! From an engine to a parsed source: the same for every engine.
+//! Reads a document through an engine; shared by all engines.
 
 use std::time::Instant;
 
@@ -8,121 +8,128 @@ use lkr_parsers::{ErrorKind, MAX_TEXT_BYTES, Ocr, PageImage, Result, Source};
 use crate::{
     PdfOptions,
     error::{self, guarded},
-    hidden::{Looks, drop_hidden},
+    hidden::{VisibilityChecks, drop_hidden},
     layout,
-    lopdf::Ground,
+    lopdf::PaintedAreas,
     outline::Entry,
-    pace::Pace,
+    pacing::Pacing,
     page::Page,
     render::PageRenderer,
 };
 
-/// A document that an engine has opened.
+/// A document opened by an engine.
 pub(crate) trait Engine {
-    /// How many pages there are.
+    /// The number of pages.
     fn pages(&self) -> usize;
 
-    /// The outline; entries that lead nowhere left out.
+    /// The outline without entries that have no page.
     fn outline(&self) -> Vec<Entry>;
 
-    /// The lines of a page, counted from 0.
+    /// Reads a page, counted from 0.
     fn page(&self, index: usize) -> Result<Page>;
 
-    /// What another engine reads, where that is better than `pages`.
-    fn second(&self, pages: &[Page]) -> Option<Vec<Page>>;
+    /// The pages as read by a second engine, if that is better than `pages`.
+    fn fallback_pages(&self, pages: &[Page]) -> Option<Vec<Page>>;
 
-    /// What renders the pages, or why nothing does.
+    /// The renderer of pages, or the reason why there is none.
     fn renderer(&self) -> std::result::Result<&dyn PageRenderer, String>;
 
-    /// How many hidden texts were left out before the engine has opened the document.
+    /// How many hidden texts were removed before the engine opened the document.
     fn hidden(&self) -> usize {
         0
     }
 
-    /// How many of the first so many pages may hold text that they do not show, as nobody could look for it.
-    fn unchecked(&self, _pages: usize) -> usize {
+    /// How many of the first `pages` pages were not checked for hidden text.
+    fn unchecked_pages(&self, _pages: usize) -> usize {
         0
     }
 
-    /// What the page paints beside its text; nothing where that cannot be told.
-    fn ground(&self, _index: usize) -> Option<Ground> {
+    /// The painted areas of the page besides its text; `None` if unknown.
+    fn painted_areas(&self, _index: usize) -> Option<PaintedAreas> {
         None
     }
 
-    /// Whether the file is encrypted, though it opens without a password.
+    /// Whether the file is encrypted, although it opens without a password.
     fn is_encrypted(&self) -> bool {
         false
     }
 
-    /// A faster engine that has opened the document too, for what there is no time for.
-    fn faster(&self) -> Option<&dyn Engine> {
+    /// A faster engine with the same document, for when time is short.
+    fn faster_engine(&self) -> Option<&dyn Engine> {
         None
     }
 }
 
-/// Reads a document through its engine.
+/// Reads a document through an engine.
 pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
     if engine.pages() == 0 && engine.is_encrypted() {
         return Err(error::undeciphered());
     }
     let hidden = engine.hidden();
-    let mut reading =
-        Reading { engine, options, pages: vec![], warnings: vec![], broken: 0, hidden, hasty: None };
-    reading.texts(source);
-    reading.second(source);
-    reading.pictures();
-    reading.warn_of_cipher();
+    let mut reader = DocumentReader {
+        engine,
+        options,
+        pages: vec![],
+        warnings: vec![],
+        unreadable: 0,
+        hidden,
+        faster_from: None,
+    };
+    reader.read_pages(source);
+    reader.fallback_pages(source);
+    reader.run_ocr();
+    reader.warn_of_cipher();
     let outline = || guarded(|| Ok(engine.outline())).unwrap_or_default();
     let outline = options.outline.then(outline).unwrap_or_default();
-    layout::compose(reading.pages, &outline, reading.warnings)
+    layout::compose(reader.pages, &outline, reader.warnings)
 }
 
-struct Reading<'a> {
+struct DocumentReader<'a> {
     engine: &'a dyn Engine,
     options: &'a PdfOptions,
     pages: Vec<Page>,
     warnings: Vec<String>,
-    /// Pages that could not be read.
-    broken: usize,
-    /// Texts that were left out because nobody sees them.
+    /// How many pages could not be read.
+    unreadable: usize,
+    /// How many hidden texts were removed.
     hidden: usize,
-    /// The first page that the faster engine reads.
-    hasty: Option<usize>,
+    /// The first page that the faster engine read.
+    faster_from: Option<usize>,
 }
 
-impl Reading<'_> {
-    fn texts(&mut self, source: &Source<'_>) {
+impl DocumentReader<'_> {
+    fn read_pages(&mut self, source: &Source<'_>) {
         let all = self.engine.pages();
         let wanted = all.min(self.options.max_pages);
-        let (mut length, mut looks) = (0, Looks::default());
-        let mut pace = Pace::new(self.engine.faster(), wanted);
+        let (mut length, mut checks) = (0, VisibilityChecks::default());
+        let mut pacing = Pacing::new(self.engine.faster_engine(), wanted);
         let mut engine = self.engine;
         for index in 0..wanted {
             if source.is_past_deadline() || length > MAX_TEXT_BYTES {
                 break;
             }
-            if let Some(faster) = pace.faster(source, index) {
-                engine = faster;
-                self.hasty = self.hasty.or(Some(index));
+            if let Some(faster_engine) = pacing.faster_engine(source, index) {
+                engine = faster_engine;
+                self.faster_from = self.faster_from.or(Some(index));
             }
-            let page = self.text(engine, index, &mut looks);
+            let page = self.text(engine, index, &mut checks);
             length += page.len();
             self.pages.push(page);
         }
-        self.count(looks.unknown, "may hold text too pale to read", "may hold text too pale to read");
+        self.warn_pages(checks.unknown, "may hold text too pale to read", "may hold text too pale to read");
         self.warn_of_haste();
         let left = all - self.pages.len();
-        self.count(left, "was left out", "were left out");
-        self.count(self.broken, "could not be read", "could not be read");
-        let unchecked = self.engine.unchecked(self.pages.len());
+        self.warn_pages(left, "was left out", "were left out");
+        self.warn_pages(self.unreadable, "could not be read", "could not be read");
+        let unchecked_pages = self.engine.unchecked_pages(self.pages.len());
         let what = "not looked through for text that pages do not show";
-        self.count(unchecked, &format!("was {what}"), &format!("were {what}"));
+        self.warn_pages(unchecked_pages, &format!("was {what}"), &format!("were {what}"));
         if self.hidden > 0 {
             self.warnings.push("text that the pages do not show was left out".into());
         }
     }
 
-    /// A cipher that the engine gets wrong leaves nothing to read on any page, as pictures do.
+    /// If the engine decrypts wrongly, no page has text, just as with scanned pages.
     fn warn_of_cipher(&mut self) {
         let has_words = self.pages.iter().any(Page::has_words);
         if !has_words && !self.pages.is_empty() && self.engine.is_encrypted() {
@@ -132,7 +139,7 @@ impl Reading<'_> {
 
     fn warn_of_haste(&mut self) {
         let last = self.pages.len();
-        match self.hasty.map(|first| first + 1) {
+        match self.faster_from.map(|first| first + 1) {
             Some(first) if first < last => {
                 self.warnings.push(format!("pages {first} to {last} were read by lopdf, as time was short"));
             }
@@ -143,36 +150,36 @@ impl Reading<'_> {
         }
     }
 
-    /// What a page shows; nothing where it cannot be read.
-    fn text(&mut self, engine: &dyn Engine, index: usize, looks: &mut Looks) -> Page {
+    /// The visible text of a page; an empty page if it cannot be read.
+    fn text(&mut self, engine: &dyn Engine, index: usize, checks: &mut VisibilityChecks) -> Page {
         let page = guarded(|| {
             let mut page = engine.page(index)?;
-            drop_hidden(engine, index, &mut page, looks);
+            drop_hidden(engine, index, &mut page, checks);
             Ok(page)
         });
-        self.broken += usize::from(page.is_err());
+        self.unreadable += usize::from(page.is_err());
         let page = page.unwrap_or_default();
         self.hidden += page.hidden;
         page
     }
 
-    /// Takes what another engine reads where that is better, unless it would bring back what was left out.
-    fn second(&mut self, source: &Source<'_>) {
+    /// Uses the result of a second engine if that is better, unless it could contain removed hidden text.
+    fn fallback_pages(&mut self, source: &Source<'_>) {
         if self.hidden == 0
-            && self.hasty.is_none()
+            && self.faster_from.is_none()
             && !source.is_past_deadline()
-            && let Ok(Some(pages)) = guarded(|| Ok(self.engine.second(&self.pages)))
+            && let Ok(Some(pages)) = guarded(|| Ok(self.engine.fallback_pages(&self.pages)))
         {
             self.pages = pages;
         }
     }
 
-    /// Reads the pages without words as pictures.
-    fn pictures(&mut self) {
+    /// Runs OCR on the pages without text.
+    fn run_ocr(&mut self) {
         let empty: Vec<usize> =
             self.pages.iter().enumerate().filter(|(_, page)| !page.has_words()).map(|(at, _)| at).collect();
         let Some(ocr) = self.options.ocr.as_deref() else {
-            return self.count(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
+            return self.warn_pages(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
         };
         if empty.is_empty() {
             return;
@@ -182,58 +189,72 @@ impl Reading<'_> {
             Err(reason) => {
                 let (one, many) =
                     ("has no text and no renderer is available", "have no text and no renderer is available");
-                return self.count(empty.len(), &format!("{one}: {reason}"), &format!("{many}: {reason}"));
+                return self.warn_pages(
+                    empty.len(),
+                    &format!("{one}: {reason}"),
+                    &format!("{many}: {reason}"),
+                );
             }
         };
         let end = Instant::now() + self.options.ocr_time;
         let most = self.options.ocr_pages;
         let (wanted, rest) = empty.split_at_checked(most).unwrap_or((&empty, &[]));
-        let (mut undrawn, mut late) = (0, 0);
+        let (mut not_rendered, mut timed_out) = (0, 0);
         for (done, index) in wanted.iter().enumerate() {
-            match self.picture(renderer, *index, ocr, end) {
-                Seen::Read => {}
-                Seen::NotDrawn => undrawn += 1,
-                Seen::TooLate => {
-                    late = wanted.len() - done;
+            match self.ocr_page(renderer, *index, ocr, end) {
+                OcrOutcome::Done => {}
+                OcrOutcome::NotRendered => not_rendered += 1,
+                OcrOutcome::TimedOut => {
+                    timed_out = wanted.len() - done;
                     break;
                 }
             }
         }
-        self.count_unread(undrawn, "no picture of it could be drawn");
-        self.count_unread(late, "the time for OCR ran out");
-        self.count_unread(rest.len(), &format!("OCR reads no more than {most} of a file"));
+        self.warn_without_text(not_rendered, "no picture of it could be drawn");
+        self.warn_without_text(timed_out, "the time for OCR ran out");
+        self.warn_without_text(rest.len(), &format!("OCR reads no more than {most} of a file"));
     }
 
-    fn count_unread(&mut self, pages: usize, why: &str) {
+    fn warn_without_text(&mut self, pages: usize, why: &str) {
         let (one, many) = ("without text was not read", "without text were not read");
-        self.count(pages, &format!("{one}: {why}"), &format!("{many}: {why}"));
+        self.warn_pages(pages, &format!("{one}: {why}"), &format!("{many}: {why}"));
     }
 
-    /// Reads one page as a picture.
-    fn picture(&mut self, renderer: &dyn PageRenderer, index: usize, ocr: &dyn Ocr, end: Instant) -> Seen {
+    /// Runs OCR on a page.
+    fn ocr_page(
+        &mut self,
+        renderer: &dyn PageRenderer,
+        index: usize,
+        ocr: &dyn Ocr,
+        end: Instant,
+    ) -> OcrOutcome {
         if end <= Instant::now() {
-            return Seen::TooLate;
+            return OcrOutcome::TimedOut;
         }
-        let picture = guarded(|| Ok(renderer.render(index, self.options.max_pixels)));
-        let Ok(Some(picture)) = picture else { return Seen::NotDrawn };
-        let image =
-            PageImage { width: picture.width, height: picture.height, grey: &picture.grey, dpi: picture.dpi };
+        let ocr_page = guarded(|| Ok(renderer.render(index, self.options.max_pixels)));
+        let Ok(Some(ocr_page)) = ocr_page else { return OcrOutcome::NotRendered };
+        let image = PageImage {
+            width: ocr_page.width,
+            height: ocr_page.height,
+            grey: &ocr_page.grey,
+            dpi: ocr_page.dpi,
+        };
         match ocr.read(&image, end) {
             Ok(text) => {
                 if let Some(page) = self.pages.get_mut(index) {
                     *page = Page::from_text(&text);
                 }
-                Seen::Read
+                OcrOutcome::Done
             }
-            Err(error) if error.kind() == ErrorKind::Limit => Seen::TooLate,
+            Err(error) if error.kind() == ErrorKind::Limit => OcrOutcome::TimedOut,
             Err(error) => {
                 self.warnings.push(format!("page {}: {error}", index + 1));
-                Seen::Read
+                OcrOutcome::Done
             }
         }
     }
 
-    fn count(&mut self, pages: usize, one: &str, many: &str) {
+    fn warn_pages(&mut self, pages: usize, one: &str, many: &str) {
         match pages {
             0 => {}
             1 => self.warnings.push(format!("1 page {one}")),
@@ -242,12 +263,12 @@ impl Reading<'_> {
     }
 }
 
-/// What came of a page that is a picture.
-enum Seen {
-    /// It was looked at, and its text is what was found.
-    Read,
-    /// The engine does not draw it.
-    NotDrawn,
-    /// There is no time for it, nor for another.
-    TooLate,
+/// The result of OCR on a page.
+enum OcrOutcome {
+    /// OCR was run, with or without text.
+    Done,
+    /// The page could not be rendered.
+    NotRendered,
+    /// The time for OCR has passed.
+    TimedOut,
 }

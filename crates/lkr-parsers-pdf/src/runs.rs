@@ -1,94 +1,97 @@
-//! Lines from runs of text that an engine gives in its order.
+//! Builds lines from the runs of text that an engine returns, in its order.
 
 use std::borrow::Cow;
 
 use crate::page::{Line, Rect, clean};
 
-/// Text in one font and at one place.
+/// Text in one font at one position.
 pub(crate) struct Run<'a> {
     pub(crate) text: Cow<'a, str>,
     pub(crate) place: Rect,
     pub(crate) size: f32,
-    pub(crate) bold: bool,
-    /// Whether it is so pale that white paper does not show it.
-    pub(crate) pale: bool,
-    /// Whether it is not drawn at all.
-    pub(crate) undrawn: bool,
-    /// Whether it runs from left to right.
-    pub(crate) upright: bool,
+    pub(crate) is_bold: bool,
+    /// Whether it is too pale to be visible on white.
+    pub(crate) is_pale: bool,
+    /// Whether it is not drawn (text rendering mode 3).
+    pub(crate) is_undrawn: bool,
+    /// Whether it is horizontal.
+    pub(crate) is_horizontal: bool,
 }
 
-/// A gap wider than this part of the size parts words.
+/// A gap wider than this part of the font size separates words.
 const WORD_GAP: f32 = 0.15;
 
-/// A step back by more than this part of the size parts words, too.
+/// A step back by more than this part of the font size separates words too.
 const BACK_GAP: f32 = -2.0;
 
-/// A gap wider than this many times the size parts cells.
+/// A gap wider than this many times the font size separates cells.
 pub(crate) const CELL_GAP: f32 = 1.8;
 
-/// The lines that the runs make, in their order.
+/// Builds lines from runs, in their order.
 pub(crate) fn lines<'a>(runs: impl Iterator<Item = Run<'a>>) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut open: Option<Open> = None;
+    let mut open: Option<LineBuilder> = None;
     for run in runs {
         match open.as_mut().filter(|line| line.holds(&run)) {
             Some(line) if line.is_alike(&run) => line.push(&run),
             line => {
-                let glue = line.map(|line| line.between(&run));
-                lines.extend(open.replace(Open::new(&run, glue)).and_then(Open::close));
+                let separator = line.map(|line| line.between(&run));
+                lines.extend(open.replace(LineBuilder::new(&run, separator)).and_then(LineBuilder::close));
             }
         }
     }
-    lines.extend(open.and_then(Open::close));
+    lines.extend(open.and_then(LineBuilder::close));
     lines
 }
 
-/// A line that may go on.
-struct Open {
+/// A line that the next text may continue.
+struct LineBuilder {
     text: String,
     place: Rect,
-    /// The run added last.
+    /// The position of the last run.
     last: Rect,
     size: f32,
-    upright: bool,
-    pale: bool,
-    undrawn: bool,
-    glue: Option<&'static str>,
+    is_horizontal: bool,
+    is_pale: bool,
+    is_undrawn: bool,
+    separator: Option<&'static str>,
     letters: Letters,
 }
 
-impl Open {
-    fn new(run: &Run<'_>, glue: Option<&'static str>) -> Self {
+impl LineBuilder {
+    fn new(run: &Run<'_>, separator: Option<&'static str>) -> Self {
         let mut line = Self {
             text: String::new(),
             place: run.place,
             last: run.place,
             size: run.size,
-            upright: run.upright,
-            pale: run.pale,
-            undrawn: run.undrawn,
-            glue,
+            is_horizontal: run.is_horizontal,
+            is_pale: run.is_pale,
+            is_undrawn: run.is_undrawn,
+            separator,
             letters: Letters::default(),
         };
         line.add(run);
         line
     }
 
-    /// Whether the run stands on this line, behind what is there.
+    /// Whether the run continues this line.
     fn holds(&self, run: &Run<'_>) -> bool {
-        if self.upright != run.upright {
+        if self.is_horizontal != run.is_horizontal {
             return false;
         }
         let size = self.size.max(run.size);
-        let down =
-            if self.upright { self.last.bottom - run.place.bottom } else { self.last.left - run.place.left };
+        let down = if self.is_horizontal {
+            self.last.bottom - run.place.bottom
+        } else {
+            self.last.left - run.place.left
+        };
         down.abs() < 0.5 * size
     }
 
-    /// Whether the run shows as what is on the line does.
+    /// Whether the run has the same visibility as the line.
     fn is_alike(&self, run: &Run<'_>) -> bool {
-        run.text.trim().is_empty() || (self.pale == run.pale && self.undrawn == run.undrawn)
+        run.text.trim().is_empty() || (self.is_pale == run.is_pale && self.is_undrawn == run.is_undrawn)
     }
 
     fn push(&mut self, run: &Run<'_>) {
@@ -97,9 +100,9 @@ impl Open {
         self.add(run);
     }
 
-    /// What the gap before a run stands for.
+    /// The separator for the gap before a run.
     fn between(&self, run: &Run<'_>) -> &'static str {
-        let gap = if self.upright { run.place.left - self.last.right } else { self.gap_across(run) };
+        let gap = if self.is_horizontal { run.place.left - self.last.right } else { self.gap_across(run) };
         if gap > CELL_GAP * run.size {
             "\t"
         } else if gap > WORD_GAP * run.size || gap < BACK_GAP * run.size {
@@ -109,7 +112,7 @@ impl Open {
         }
     }
 
-    /// The gap to a run on a line that does not run from left to right.
+    /// The gap to a run on a line that is not horizontal.
     fn gap_across(&self, run: &Run<'_>) -> f32 {
         (run.place.bottom - self.last.top).max(self.last.bottom - run.place.top)
     }
@@ -120,56 +123,56 @@ impl Open {
         self.last = run.place;
         self.size = run.size;
         let letters = run.text.chars().filter(|c| !c.is_whitespace()).count();
-        self.letters.add(run.size, run.bold, letters);
+        self.letters.add(run.size, run.is_bold, letters);
     }
 
-    /// The line; nothing where it is blank.
+    /// The line; `None` if it is blank.
     fn close(self) -> Option<Line> {
         let text = clean_cells(&self.text);
-        let (size, bold) = self.letters.most();
+        let (size, is_bold) = self.letters.most();
         (!text.is_empty()).then_some(Line {
             text,
             place: Some(self.place),
             size,
-            bold,
-            apart: false,
-            pale: self.pale,
-            undrawn: self.undrawn,
-            glue: self.glue,
+            is_bold,
+            is_separate: false,
+            is_pale: self.is_pale,
+            is_undrawn: self.is_undrawn,
+            separator: self.separator,
         })
     }
 }
 
-/// Sizes in one line beyond this many are not counted.
+/// Most font sizes that are counted in one line.
 const MAX_SIZES: usize = 32;
 
-/// How the letters of a line are set.
+/// The font sizes and weights of the letters of a line.
 #[derive(Default)]
 pub(crate) struct Letters {
     sizes: Vec<(f32, usize)>,
-    bold: usize,
+    is_bold: usize,
 }
 
 impl Letters {
-    pub(crate) fn add(&mut self, size: f32, bold: bool, count: usize) {
+    pub(crate) fn add(&mut self, size: f32, is_bold: bool, count: usize) {
         let room = self.sizes.len() < MAX_SIZES;
         match self.sizes.iter_mut().find(|(known, _)| (*known - size).abs() < 0.05) {
             Some((_, letters)) => *letters += count,
             None if room => self.sizes.push((size, count)),
             None => {}
         }
-        self.bold += if bold { count } else { 0 };
+        self.is_bold += if is_bold { count } else { 0 };
     }
 
-    /// The size of most letters, and whether most are bold.
+    /// The font size of most letters, and whether most are bold.
     pub(crate) fn most(&self) -> (f32, bool) {
         let all: usize = self.sizes.iter().map(|(_, count)| count).sum();
         let size = self.sizes.iter().max_by_key(|(_, count)| *count).map_or(0.0, |(size, _)| *size);
-        (size, self.bold * 2 > all)
+        (size, self.is_bold * 2 > all)
     }
 }
 
-/// The cells of a line, clean, parted by tabs.
+/// The cleaned cells of a line, separated by tabs.
 pub(crate) fn clean_cells(text: &str) -> String {
     let cells: Vec<String> = text.split('\t').map(clean).filter(|cell| !cell.is_empty()).collect();
     cells.join("\t")

@@ -1,21 +1,21 @@
-//! Pieces of lines from runs, and whole lines from pieces.
+//! Builds pieces of lines from runs, and lines from pieces.
 
-use super::{LEAST_LETTERS, Piece};
+use super::{MIN_LETTERS, Piece};
 use crate::runs::Run;
 
-/// A gap up to this many times the size parts words of one line.
-const WORDS: f32 = 0.5;
+/// A gap up to this many times the font size is a gap between words.
+const MAX_WORD_GAP: f32 = 0.5;
 
-/// Pieces of so many lines that begin at one place show the edge of a column.
+/// This many pieces with the same left edge show the edge of a column.
 const EDGE_LINES: usize = 4;
 
-/// A gap beyond this many times the size ends a piece.
-const PIECES: f32 = 1.0;
+/// A gap beyond this many times the font size ends a piece.
+const MAX_PIECE_GAP: f32 = 1.0;
 
-/// Pieces beyond this many that may go on with one are not looked at.
+/// Most candidates for the continuation of a piece.
 const MAX_NEAR: usize = 16;
 
-/// The pieces that the runs make, in their order.
+/// Builds pieces from runs, in their order.
 pub(super) fn pieces(runs: &[Run<'_>]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut last: Option<&Run<'_>> = None;
@@ -26,7 +26,9 @@ pub(super) fn pieces(runs: &[Run<'_>]) -> Vec<Piece> {
                 piece.runs.push(at);
                 continue;
             }
-            Some(piece) if last.is_some_and(|last| follows(last, run)) => add(piece, at, run, letters),
+            Some(piece) if last.is_some_and(|last| continues_piece(last, run)) => {
+                add(piece, at, run, letters)
+            }
             _ => pieces.push(piece(at, run, letters)),
         }
         last = Some(run);
@@ -35,22 +37,23 @@ pub(super) fn pieces(runs: &[Run<'_>]) -> Vec<Piece> {
 }
 
 fn piece(at: usize, run: &Run<'_>, letters: usize) -> Piece {
-    let (base, size, upright) = (run.place.bottom, run.size, run.upright && !is_leftward(run));
-    Piece { runs: vec![at], place: run.place, base, size, letters, upright, torn: false }
+    let (base, size, is_horizontal) =
+        (run.place.bottom, run.size, run.is_horizontal && !is_right_to_left(run));
+    Piece { runs: vec![at], place: run.place, base, size, letters, is_horizontal, is_joined: false }
 }
 
-/// Whether letters are written from right to left: such lines are the engine's alone.
-fn is_leftward(run: &Run<'_>) -> bool {
+/// Whether text runs from right to left. Such lines are left to the engine.
+fn is_right_to_left(run: &Run<'_>) -> bool {
     run.text.chars().any(|c| matches!(u32::from(c), 0x590..=0x8ff | 0xfb1d..=0xfdff | 0xfe70..=0xfeff))
 }
 
-/// Whether a run goes on with the piece that the run before it ends.
-fn follows(last: &Run<'_>, run: &Run<'_>) -> bool {
+/// Whether a run continues the piece that ends with the run before it.
+fn continues_piece(last: &Run<'_>, run: &Run<'_>) -> bool {
     let size = last.size.max(run.size);
     let gap = run.place.left - last.place.right;
-    let alike = last.upright == run.upright && is_leftward(last) == is_leftward(run);
+    let alike = last.is_horizontal == run.is_horizontal && is_right_to_left(last) == is_right_to_left(run);
     let level = (last.place.bottom - run.place.bottom).abs() < 0.5 * size;
-    alike && level && (-2.0 * size..PIECES * size).contains(&gap)
+    alike && level && (-2.0 * size..MAX_PIECE_GAP * size).contains(&gap)
 }
 
 fn add(piece: &mut Piece, at: usize, run: &Run<'_>, letters: usize) {
@@ -62,9 +65,9 @@ fn add(piece: &mut Piece, at: usize, run: &Run<'_>, letters: usize) {
     piece.letters += letters;
 }
 
-/// The pieces with those joined that are one line although other lines stand between them in the order; a joined line
-/// stands where its first piece stood.
-pub(super) fn joined(pieces: &[Piece]) -> Vec<Piece> {
+/// Joins pieces of one line that other lines separate in the order. A joined line
+/// takes the position of its first piece.
+pub(super) fn join_pieces(pieces: &[Piece]) -> Vec<Piece> {
     let next = links(pieces);
     let mut follower = vec![false; pieces.len()];
     for at in next.iter().flatten() {
@@ -82,11 +85,11 @@ pub(super) fn joined(pieces: &[Piece]) -> Vec<Piece> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The line that a chain of pieces makes, with the number of its first; the pieces alone where it is too short.
+/// The line of a chain of pieces with the index of its first one; the separate pieces if it is too short.
 fn line(pieces: &[Piece], chain: &[usize]) -> Vec<(usize, Piece)> {
     let parts: Vec<(usize, &Piece)> = chain.iter().filter_map(|at| Some((*at, pieces.get(*at)?))).collect();
     let letters: usize = parts.iter().map(|(_, part)| part.letters).sum();
-    if parts.len() < 2 || letters < LEAST_LETTERS {
+    if parts.len() < 2 || letters < MIN_LETTERS {
         return parts.into_iter().map(|(at, part)| (at, part.clone())).collect();
     }
     let most = parts.iter().map(|(_, part)| *part).max_by_key(|part| part.letters);
@@ -94,10 +97,10 @@ fn line(pieces: &[Piece], chain: &[usize]) -> Vec<(usize, Piece)> {
     let first = parts.iter().map(|(at, _)| *at).min();
     let (Some(most), Some(place), Some(first)) = (most, place, first) else { return vec![] };
     let runs = parts.iter().flat_map(|(_, part)| part.runs.iter().copied()).collect();
-    vec![(first, Piece { runs, place, letters, torn: true, ..*most })]
+    vec![(first, Piece { runs, place, letters, is_joined: true, ..*most })]
 }
 
-/// For every piece the one that goes on with it after other lines, if any.
+/// For every piece, the index of its continuation after other lines, if any.
 fn links(pieces: &[Piece]) -> Vec<Option<usize>> {
     let mut by_left: Vec<usize> = (0..pieces.len()).collect();
     let left = |at: &usize| pieces.get(*at).map_or(0.0, |piece| piece.place.left);
@@ -107,15 +110,15 @@ fn links(pieces: &[Piece]) -> Vec<Option<usize>> {
         by_left.iter().skip(from).take_while(|other| left(other) < edge + 0.7).count() >= EDGE_LINES
     };
     let mut pairs: Vec<(f32, usize, usize)> = Vec::new();
-    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.upright) {
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.is_horizontal) {
         let from = by_left.partition_point(|other| left(other) < piece.place.right - 0.3 * piece.size);
         let near =
             by_left.iter().skip(from).take_while(|other| left(other) <= piece.place.right + piece.size);
         let fits = |other: &&usize| {
-            **other != at && pieces.get(**other).is_some_and(|other| go_together(piece, other))
+            **other != at && pieces.get(**other).is_some_and(|other| continues(piece, other))
         };
         for other in near.filter(fits).take(MAX_NEAR) {
-            if is_torn(pieces, at, *other) && !begins_column(left(other)) {
+            if is_split(pieces, at, *other) && !begins_column(left(other)) {
                 pairs.push(((left(other) - piece.place.right).abs(), at, *other));
             }
         }
@@ -130,21 +133,21 @@ fn links(pieces: &[Piece]) -> Vec<Option<usize>> {
     next
 }
 
-/// Whether a piece goes on with another on one line, behind an ordinary gap; raised marks may stand a little higher.
-fn go_together(piece: &Piece, other: &Piece) -> bool {
+/// Whether a piece continues another one on its line after a normal gap. Superscripts may be a little higher.
+fn continues(piece: &Piece, other: &Piece) -> bool {
     let (less, more) = (piece.size.min(other.size), piece.size.max(other.size));
     let gap = other.place.left - piece.place.right;
-    let apart = (piece.base - other.base).abs();
+    let is_separate = (piece.base - other.base).abs();
     let alike = less > 0.85 * more;
     let mark = piece.letters.min(other.letters) <= 3 && gap < 0.3 * more;
-    other.upright
+    other.is_horizontal
         && other.place.right > piece.place.right
-        && gap < WORDS * less.max(0.6 * more)
-        && if alike { apart < 0.15 * less } else { mark && apart < 0.5 * more }
+        && gap < MAX_WORD_GAP * less.max(0.6 * more)
+        && if alike { is_separate < 0.15 * less } else { mark && is_separate < 0.5 * more }
 }
 
-/// Whether other lines stand between two pieces of a line.
-fn is_torn(pieces: &[Piece], at: usize, other: usize) -> bool {
+/// Whether other lines are between two pieces in the order.
+fn is_split(pieces: &[Piece], at: usize, other: usize) -> bool {
     let between = pieces.get(at.min(other) + 1..at.max(other)).unwrap_or_default();
     let base = pieces.get(at).map_or(0.0, |piece| piece.base);
     between.iter().any(|piece| (piece.base - base).abs() > 0.5 * piece.size)

@@ -10,18 +10,18 @@ fn run(text: &str, left: f32, bottom: f32) -> Run<'_> {
         text: Cow::Borrowed(text),
         place,
         size: 10.0,
-        bold: false,
-        pale: false,
-        undrawn: false,
-        upright: true,
+        is_bold: false,
+        is_pale: false,
+        is_undrawn: false,
+        is_horizontal: true,
     }
 }
 
 fn order<'a>(runs: Vec<Run<'a>>) -> Vec<Cow<'a, str>> {
-    mended(runs).into_iter().map(|run| run.text).collect()
+    join_split_lines(runs).into_iter().map(|run| run.text).collect()
 }
 
-/// Three lines of a column.
+/// A column of three lines.
 fn column(left: f32, top: f32) -> Vec<Run<'static>> {
     let texts = ["one line of a column", "two lines of a column", "three of a column"];
     texts.iter().zip([0.0, 12.0, 24.0]).map(|(text, down)| run(text, left, top - down)).collect()
@@ -31,8 +31,8 @@ fn column(left: f32, top: f32) -> Vec<Run<'static>> {
 fn a_line_cut_at_the_gutter_is_one_and_parts_the_columns() {
     let (left, right) = (column(50.0, 600.0), column(200.0, 600.0));
     let first = vec![run("a line that is wide enou", 60.0, 700.0)];
-    let second = vec![run("to cross the gutter", 183.0, 700.0)];
-    let order = order([first, left, second, right].into_iter().flatten().collect());
+    let fallback_pages = vec![run("to cross the gutter", 183.0, 700.0)];
+    let order = order([first, left, fallback_pages, right].into_iter().flatten().collect());
     assert_eq!(order[..2], ["a line that is wide enou", "to cross the gutter"], "{order:?}");
     assert_eq!(order.len(), 8);
 }
@@ -46,7 +46,7 @@ fn columns_that_no_line_crosses_keep_their_order() {
 
 #[test]
 fn rows_of_columns_with_a_narrow_gutter_are_no_lines() {
-    // The edge that the lines on the right share tells the gap from one between words.
+    // The common left edge of the right lines distinguishes the gutter from a gap between words.
     let left: Vec<_> =
         (0..5_u8).map(|at| run("left of the edge", 50.0, 600.0 - 12.0 * f32::from(at))).collect();
     let right: Vec<_> =

@@ -1,64 +1,65 @@
-//! The blocks of a page: headings, paragraphs, lists and tables from its lines.
+//! Builds the blocks of a page: headings, paragraphs, lists and tables.
 
 use lkr_domain::BlockKind;
 use lkr_parsers::{Composer, Result};
 
-use super::{Heading, Sheet};
+use super::{Heading, LayoutPage};
 use crate::page::Line;
 
-/// What begins an item of a list; the last is where symbol fonts have their bullet.
+/// The bullets of list items; the last one is that of symbol fonts.
 const BULLETS: [char; 14] = ['•', '◦', '▪', '●', '○', '■', '-', '–', '—', '*', '·', '‣', '►', '\u{f0b7}'];
 
 /// Adds the blocks of a page.
-pub(super) fn push(composer: &mut Composer, sheet: &Sheet, number: u32) -> Result<()> {
+pub(super) fn push(composer: &mut Composer, page_layout: &LayoutPage, number: u32) -> Result<()> {
     let page = Some(number);
     let mut at = 0;
     let mut rest = None;
-    for heading in &sheet.headings {
-        body(composer, sheet, at..heading.lines.start, rest.as_ref(), page)?;
+    for heading in &page_layout.headings {
+        body(composer, page_layout, at..heading.lines.start, rest.as_ref(), page)?;
         at = heading.lines.end.max(at);
-        rest = push_heading(composer, sheet, heading, page)?;
+        rest = push_heading(composer, page_layout, heading, page)?;
     }
-    body(composer, sheet, at..sheet.lines.len(), rest.as_ref(), page)?;
-    for (line, _) in sheet.lines.iter().zip(&sheet.furniture).filter(|(_, furniture)| **furniture) {
-        composer.push_furniture(BlockKind::Paragraph, &joined(&line.text, " "), page)?;
+    body(composer, page_layout, at..page_layout.lines.len(), rest.as_ref(), page)?;
+    for (line, _) in page_layout.lines.iter().zip(&page_layout.furniture).filter(|(_, furniture)| **furniture)
+    {
+        composer.push_furniture(BlockKind::Paragraph, &join_cells(&line.text, " "), page)?;
     }
     Ok(())
 }
 
-/// Adds a heading; answers the line that its last line goes on with.
+/// Adds a heading; returns the text after it on its last line.
 fn push_heading(
     composer: &mut Composer,
-    sheet: &Sheet,
+    page_layout: &LayoutPage,
     heading: &Heading,
     page: Option<u32>,
 ) -> Result<Option<Line>> {
-    let lines = sheet.lines.get(heading.lines.clone()).unwrap_or_default();
-    let mut text = lines.iter().map(|line| joined(&line.text, " ")).collect::<Vec<_>>().join("\n");
+    let lines = page_layout.lines.get(heading.lines.clone()).unwrap_or_default();
+    let mut text = lines.iter().map(|line| join_cells(&line.text, " ")).collect::<Vec<_>>().join("\n");
     let mut rest = None;
     if let (Some(last), Some(end)) = (lines.last(), heading.end) {
         let tail = last.text.get(end..).unwrap_or_default();
         text.truncate(text.len().saturating_sub(tail.len()));
-        rest = Some(Line { text: tail.trim().to_owned(), apart: true, ..last.clone() });
+        rest = Some(Line { text: tail.trim().to_owned(), is_separate: true, ..last.clone() });
     }
-    if let Some(instead) = &heading.instead {
-        text.clone_from(instead);
+    if let Some(replacement) = &heading.replacement {
+        text.clone_from(replacement);
     }
     let kind = BlockKind::Heading { level: heading.level, title: heading.title.clone() };
     composer.push(kind, &text, page)?;
     Ok(rest.filter(|line| !line.text.is_empty()))
 }
 
-/// Adds the lines of `range` that are no furniture, behind `first`.
+/// Adds `first` and the lines of `range` that are not furniture.
 fn body(
     composer: &mut Composer,
-    sheet: &Sheet,
+    page_layout: &LayoutPage,
     range: std::ops::Range<usize>,
     first: Option<&Line>,
     page: Option<u32>,
 ) -> Result<()> {
-    let lines = sheet.lines.get(range.clone()).unwrap_or_default();
-    let marks = sheet.furniture.get(range).unwrap_or_default();
+    let lines = page_layout.lines.get(range.clone()).unwrap_or_default();
+    let marks = page_layout.furniture.get(range).unwrap_or_default();
     let lines = lines.iter().zip(marks).filter(|(_, furniture)| !**furniture).map(|(line, _)| line);
     let lines: Vec<&Line> = first.into_iter().chain(lines).collect();
     for (kind, text) in blocks(&lines) {
@@ -69,20 +70,20 @@ fn body(
 
 /// The lines as blocks.
 fn blocks(lines: &[&Line]) -> Vec<(BlockKind, String)> {
-    let pitch = pitch(lines);
+    let line_spacing = line_spacing(lines);
     let mut blocks: Vec<(BlockKind, String)> = Vec::new();
     let mut before: Option<&Line> = None;
     let mut widest = f32::MIN;
     for (at, line) in lines.iter().enumerate() {
         let table = is_row(lines, at);
-        let parted = before.is_none_or(|before| parts(before, line, pitch, widest));
+        let parted = before.is_none_or(|before| starts_block(before, line, line_spacing, widest));
         let kind = match blocks.last() {
             _ if table => BlockKind::Table,
             _ if is_item(&line.text) => BlockKind::List,
             Some((BlockKind::List, _)) if !parted => BlockKind::List,
             _ => BlockKind::Paragraph,
         };
-        let text = joined(&line.text, if table { " | " } else { " " });
+        let text = join_cells(&line.text, if table { " | " } else { " " });
         match blocks.last_mut().filter(|(last, _)| *last == kind && (!parted || kind == BlockKind::List)) {
             Some((_, block)) => {
                 block.push('\n');
@@ -99,8 +100,8 @@ fn blocks(lines: &[&Line]) -> Vec<(BlockKind, String)> {
     blocks
 }
 
-/// The usual distance from line to line.
-fn pitch(lines: &[&Line]) -> Option<f32> {
+/// The usual line spacing.
+fn line_spacing(lines: &[&Line]) -> Option<f32> {
     let pairs = lines.iter().zip(lines.iter().skip(1));
     let mut steps: Vec<f32> = pairs
         .filter_map(|(before, line)| {
@@ -112,49 +113,49 @@ fn pitch(lines: &[&Line]) -> Option<f32> {
     steps.get(steps.len() / 3).copied()
 }
 
-/// Whether a new block begins with `line`.
-fn parts(before: &Line, line: &Line, pitch: Option<f32>, widest: f32) -> bool {
-    if line.apart || (before.size > 0.0 && (line.size / before.size - 1.0).abs() > 0.17) {
+/// Whether `line` starts a new block.
+fn starts_block(before: &Line, line: &Line, line_spacing: Option<f32>, widest: f32) -> bool {
+    if line.is_separate || (before.size > 0.0 && (line.size / before.size - 1.0).abs() > 0.17) {
         return true;
     }
     let (Some(above), Some(place)) = (before.place, line.place) else { return false };
     let size = line.size.max(1.0);
     let step = above.bottom - place.bottom;
     if step < -0.3 * size {
-        return !goes_on(&before.text, &line.text);
+        return !continues_sentence(&before.text, &line.text);
     }
-    if step > 1.35 * pitch.unwrap_or(1.3 * size) && step > 1.1 * size {
+    if step > 1.35 * line_spacing.unwrap_or(1.3 * size) && step > 1.1 * size {
         return true;
     }
     let indent = place.left - above.left;
     let short = above.right < widest - 3.0 * size;
-    indent > 0.8 * size && indent < 6.0 * size && (short || ends(&before.text))
+    indent > 0.8 * size && indent < 6.0 * size && (short || ends_sentence(&before.text))
 }
 
-/// Whether a sentence goes on from one column or page to the next.
-fn goes_on(before: &str, line: &str) -> bool {
-    !ends(before) && line.chars().next().is_some_and(char::is_lowercase)
+/// Whether a sentence continues in the next column or page.
+fn continues_sentence(before: &str, line: &str) -> bool {
+    !ends_sentence(before) && line.chars().next().is_some_and(char::is_lowercase)
 }
 
 /// Whether a sentence may end here.
-fn ends(text: &str) -> bool {
+fn ends_sentence(text: &str) -> bool {
     text.ends_with(['.', '!', '?', ':', ';', '"', '”', '»', ')', '。', '！', '？', '…'])
 }
 
-/// Whether the line is one of two or more rows that gaps part into cells.
+/// Whether the line is one of at least two consecutive rows of cells.
 fn is_row(lines: &[&Line], at: usize) -> bool {
     let cells = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|line| line.has_cells());
     cells(Some(at)) && (cells(at.checked_sub(1)) || cells(at.checked_add(1)))
 }
 
-/// Whether a line begins an item of a list.
+/// Whether a line starts a list item.
 pub(super) fn is_item(text: &str) -> bool {
     let Some((mark, rest)) = text.split_once([' ', '\t']) else { return false };
     let bullet = mark.chars().count() == 1 && mark.starts_with(BULLETS);
     bullet && rest.contains(char::is_alphanumeric) || is_number(mark)
 }
 
-/// Whether a word counts items: `3.`, `b)` or `(iv)`.
+/// Whether a word is a number of a list item: `3.`, `b)` or `(iv)`.
 fn is_number(mark: &str) -> bool {
     let inner = mark.strip_prefix('(').unwrap_or(mark);
     let Some(inner) = inner.strip_suffix(')').or_else(|| inner.strip_suffix('.')) else { return false };
@@ -164,7 +165,7 @@ fn is_number(mark: &str) -> bool {
     digits || letter || roman
 }
 
-/// The cells of a line with `between` between them.
-fn joined(text: &str, between: &str) -> String {
+/// The cells of a line, joined by `between`.
+fn join_cells(text: &str, between: &str) -> String {
     text.replace('\t', between)
 }

@@ -1,48 +1,50 @@
-//! Running headers and footers: lines at the edge of their pages that many pages share but for digits.
+//! Finds running headers and footers: lines at the edge of pages that many pages share, apart from digits.
 
 use std::collections::HashMap;
 
 use crate::page::{Line, Page};
 
-/// Fewer pages than this share nothing by rule.
-const LEAST_PAGES: usize = 3;
+/// Furniture occurs on at least this many pages.
+const MIN_PAGES: usize = 3;
 
-/// The part of a page's height in which furniture stands.
+/// Furniture is within this part of the page height from an edge.
 const MARGIN: f32 = 0.13;
 
-/// The most lines of furniture at one edge.
+/// Most lines of furniture at one edge.
 const EDGE_LINES: usize = 4;
 
-/// How far in points the same furniture may move from page to page.
-const PLAY: f32 = 14.0;
+/// How far furniture may move between pages, in points.
+const MAX_SHIFT: f32 = 14.0;
 
-/// Where a line stands on its page.
+/// The edge of the page at which a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Edge {
     Top,
     Bottom,
 }
 
-struct Place {
+struct Occurrence {
     page: usize,
     line: usize,
     height: Option<f32>,
 }
 
-/// Which lines of every page are furniture.
+/// Marks the lines of every page that are furniture.
 pub(super) fn find(pages: &[Page]) -> Vec<Vec<bool>> {
     let mut furniture: Vec<Vec<bool>> = pages.iter().map(|page| vec![false; page.lines.len()]).collect();
-    let mut shared: HashMap<(Edge, String), Vec<Place>> = HashMap::new();
+    let mut shared: HashMap<(Edge, String), Vec<Occurrence>> = HashMap::new();
     for (page, content) in pages.iter().enumerate() {
         for (edge, line) in edge_lines(content) {
             let Some(text) = content.lines.get(line) else { continue };
-            let height = text.place.map(|place| place.bottom);
-            shared.entry((edge, pattern(&text.text))).or_default().push(Place { page, line, height });
+            let height = text.place.map(|occurrence| occurrence.bottom);
+            shared.entry((edge, pattern(&text.text))).or_default().push(Occurrence { page, line, height });
         }
     }
-    for places in shared.into_values().filter_map(running) {
-        for place in places {
-            if let Some(line) = furniture.get_mut(place.page).and_then(|lines| lines.get_mut(place.line)) {
+    for occurrences in shared.into_values().filter_map(running) {
+        for occurrence in occurrences {
+            if let Some(line) =
+                furniture.get_mut(occurrence.page).and_then(|lines| lines.get_mut(occurrence.line))
+            {
                 *line = true;
             }
         }
@@ -53,15 +55,17 @@ pub(super) fn find(pages: &[Page]) -> Vec<Vec<bool>> {
     furniture
 }
 
-/// The places at about the same height, where these are many of the pages between the first and the last of them.
-fn running(mut places: Vec<Place>) -> Option<Vec<Place>> {
-    let mut heights: Vec<f32> = places.iter().filter_map(|place| place.height).collect();
+/// The occurrences at about the same height, if they are on enough of the pages from the first to the last of them.
+fn running(mut occurrences: Vec<Occurrence>) -> Option<Vec<Occurrence>> {
+    let mut heights: Vec<f32> = occurrences.iter().filter_map(|occurrence| occurrence.height).collect();
     heights.sort_by(f32::total_cmp);
     if let Some(middle) = heights.get(heights.len() / 2) {
-        places.retain(|place| place.height.is_some_and(|height| (height - middle).abs() <= PLAY));
+        occurrences.retain(|occurrence| {
+            occurrence.height.is_some_and(|height| (height - middle).abs() <= MAX_SHIFT)
+        });
     }
-    let (first, last) = (places.first()?.page, places.last()?.page);
-    (places.len() >= LEAST_PAGES && places.len() * 5 >= (last - first + 1) * 2).then_some(places)
+    let (first, last) = (occurrences.first()?.page, occurrences.last()?.page);
+    (occurrences.len() >= MIN_PAGES && occurrences.len() * 5 >= (last - first + 1) * 2).then_some(occurrences)
 }
 
 /// The outermost lines of a page.
@@ -81,7 +85,7 @@ fn edge_lines(page: &Page) -> Vec<(Edge, usize)> {
     top.chain(bottom.into_iter().map(|line| (Edge::Bottom, line))).collect()
 }
 
-/// The lines of which `beyond` says that they are farthest out.
+/// The outermost lines by their distance beyond the margin.
 fn within(lines: &[Line], beyond: impl Fn(crate::page::Rect) -> f32) -> Vec<usize> {
     let distances = lines.iter().enumerate().filter_map(|(at, line)| Some((at, beyond(line.place?))));
     let mut out: Vec<(usize, f32)> = distances.filter(|(_, distance)| *distance > 0.0).collect();
@@ -90,7 +94,7 @@ fn within(lines: &[Line], beyond: impl Fn(crate::page::Rect) -> f32) -> Vec<usiz
     out.into_iter().map(|(line, _)| line).collect()
 }
 
-/// The text with every number the same.
+/// The text with all numbers replaced by `#`.
 fn pattern(text: &str) -> String {
     if text.len() <= 8 && text.chars().all(|c| "ivxlcIVXLC".contains(c)) {
         return "#".into();
@@ -105,7 +109,7 @@ fn pattern(text: &str) -> String {
     pattern
 }
 
-/// Whether this would be most of the text: pages that are alike by nature, such as forms.
+/// Whether this would be most of the text, as with pages that are alike, such as forms.
 fn is_too_much(pages: &[Page], furniture: &[Vec<bool>]) -> bool {
     let all: usize = pages.iter().map(Page::len).sum();
     let lines = pages.iter().zip(furniture).flat_map(|(page, marks)| page.lines.iter().zip(marks));

@@ -75,16 +75,16 @@ fn any_line() -> impl Strategy<Value = Line> {
     let edge = -100.0..900.0_f32;
     let place = prop::option::of((edge.clone(), edge.clone(), edge.clone(), edge));
     let text = "[a-c1 .\t\u{fb01}é東•-]{0,12}";
-    (text, place, 0.0..30.0_f32, any::<bool>(), any::<bool>()).prop_map(|(text, place, size, bold, apart)| {
-        Line {
+    (text, place, 0.0..30.0_f32, any::<bool>(), any::<bool>()).prop_map(
+        |(text, place, size, is_bold, is_separate)| Line {
             text,
             place: place.map(|(left, bottom, right, top)| Rect { left, bottom, right, top }),
             size,
-            bold,
-            apart,
+            is_bold,
+            is_separate,
             ..Line::default()
-        }
-    })
+        },
+    )
 }
 
 fn any_page() -> impl Strategy<Value = Page> {

@@ -1,13 +1,13 @@
-//! Texts as they are compared.
+//! Normalizes text for comparison.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The letters and digits of a text without case, ligatures and accents.
+/// The letters and digits of a text, without case, ligatures and accents.
 pub(super) fn key(text: &str) -> String {
     text.nfkd().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The key without the number that a title may begin with, such as `1.2` or `IV.`; the whole where nothing is left.
+/// The key without a leading number such as `1.2` or `IV.`; the whole key if nothing is left.
 pub(super) fn unnumbered(text: &str) -> String {
     let text = text.trim_start();
     let mut rest = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".)-§".contains(c));
@@ -22,7 +22,7 @@ pub(super) fn unnumbered(text: &str) -> String {
     if short.is_empty() { key(text) } else { short }
 }
 
-/// Where the first `count` characters of the key end in the text.
+/// The offset in the text at which the first `count` characters of its key end.
 pub(super) fn end_of_key(text: &str, count: usize) -> usize {
     let mut left = count;
     for (at, c) in text.char_indices() {
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn ends() {
+    fn ends_sentence() {
         let text = "De\u{fb01}ne: more";
         assert_eq!(text.split_at(end_of_key(text, 6)), ("De\u{fb01}ne: ", "more"));
         assert_eq!(end_of_key(text, 100), text.len());

@@ -1,4 +1,4 @@
-//! A walk through the content of a page: what text it sets, and whether that is seen.
+//! Interprets the content of a page: its text and whether it is visible.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,97 +12,97 @@ use lopdf::{Dictionary, Document, Object, ObjectId};
 use super::{
     fonts::Font,
     forms::{Form, Textless},
-    ground::Ground,
     layers::Layers,
-    marks::Marks,
+    marked_content::MarkedContent,
+    painted_areas::PaintedAreas,
     paths::Paths,
-    shown::{At, Set, Sight},
     state::State,
+    text::{OperationPosition, TextItem, TextVisibility},
     tokens::{Operation, Tokens},
 };
 use crate::page::Rect;
 
-/// Operations of one page beyond this many are left out.
+/// Most operations of a page.
 const MAX_OPERATIONS: usize = 5_000_000;
 
-/// Bytes of content of one page beyond this many are left out. A form counts each time that it is walked through.
+/// Most bytes of content of a page. A form counts each time it is interpreted.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
 
-/// States that are kept at once beyond this many end the walk.
-const MAX_KEPT: usize = 10_000;
+/// Most saved graphics states; more end the interpretation.
+const MAX_SAVED_STATES: usize = 10_000;
 
-/// So many fonts are kept.
+/// Most fonts in the cache.
 const MAX_FONTS: usize = 512;
 
-/// Between so many operations the clock is looked at.
-const UNTIMED: usize = 1024;
+/// The deadline is checked after this many operations.
+const OPERATIONS_PER_DEADLINE_CHECK: usize = 1024;
 
-/// What a page is made of.
+/// The interpreted content of a page.
 #[derive(Default)]
-pub(super) struct Walked {
-    pub(super) texts: Vec<Set>,
-    pub(super) ground: Ground,
-    /// What does as operations do beside showing text, for those whose text is not all shown.
-    pub(super) instead: HashMap<At, String>,
-    /// The operations of the page's own content that draw forms of which nothing is shown, with the texts of each.
-    pub(super) unseen: Vec<(At, Range<usize>)>,
-    /// Which forms draw which; the page's own content has no number.
+pub(super) struct PageContent {
+    pub(super) texts: Vec<TextItem>,
+    pub(super) painted_areas: PaintedAreas,
+    /// For operations with hidden text, a replacement with the same effects except for showing text.
+    pub(super) replacement: HashMap<OperationPosition, String>,
+    /// The operations of the page's own content that draw invisible forms, with the texts of each.
+    pub(super) invisible: Vec<(OperationPosition, Range<usize>)>,
+    /// Which forms draw which; `None` is the page's own content.
     pub(super) draws: HashSet<(Option<ObjectId>, ObjectId)>,
-    /// Whether there is content that was not walked through.
+    /// Whether some content was not interpreted.
     pub(super) is_partial: bool,
 }
 
-impl Walked {
-    /// Text that is not drawn is what a scanner has read where something else is painted there; beside more text that
-    /// is drawn it is hidden.
-    fn judge_undrawn(&mut self) {
-        let count = |sight| -> usize {
-            self.texts.iter().filter(|text| text.sight == sight).map(|text| text.length).sum()
+impl PageContent {
+    /// Undrawn text over a painted area is the OCR text of a scanner. It is hidden if more text
+    /// is drawn on the page.
+    fn hide_undrawn(&mut self) {
+        let count = |visibility| -> usize {
+            self.texts.iter().filter(|text| text.visibility == visibility).map(|text| text.length).sum()
         };
-        let shows_more = count(Sight::Shown) > count(Sight::Undrawn);
-        for text in self.texts.iter_mut().filter(|text| text.sight == Sight::Undrawn) {
-            if shows_more || !self.ground.is_under(text.run.place) {
-                text.sight = Sight::Hidden;
+        let shows_more = count(TextVisibility::Shown) > count(TextVisibility::Undrawn);
+        for text in self.texts.iter_mut().filter(|text| text.visibility == TextVisibility::Undrawn) {
+            if shows_more || !self.painted_areas.is_under(text.run.place) {
+                text.visibility = TextVisibility::Hidden;
             }
         }
     }
 }
 
-/// Walks through pages, and keeps what they share.
-pub(super) struct Walker<'a> {
+/// Interprets pages, and caches what they share.
+pub(super) struct Interpreter<'a> {
     pub(super) document: &'a Document,
     layers: &'a Layers,
-    /// When to stop.
+    /// The deadline.
     until: Option<Instant>,
     fonts: HashMap<*const Dictionary, Rc<Font<'a>>>,
     pub(super) forms: HashMap<ObjectId, Rc<Form<'a>>>,
-    /// How many bytes of forms are kept.
+    /// How many bytes of forms are cached.
     pub(super) kept: usize,
 }
 
-impl<'a> Walker<'a> {
+impl<'a> Interpreter<'a> {
     pub(super) fn new(document: &'a Document, layers: &'a Layers, until: Option<Instant>) -> Self {
         Self { document, layers, until, fonts: HashMap::new(), forms: HashMap::new(), kept: 0 }
     }
 
-    /// Whether it is time to stop.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the deadline has passed.
+    pub(super) fn is_past_deadline(&self) -> bool {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Walks through the content of a page whose units are so many points.
+    /// Interprets the content of a page. `unit` is the size of its user unit in points.
     pub(super) fn walk(
         &mut self,
         resources: Option<&'a Dictionary>,
         content: &[u8],
         (frame, unit): (Option<Rect>, f32),
-    ) -> Walked {
-        let mut reader = Reader {
-            walker: self,
+    ) -> PageContent {
+        let mut reader = PageInterpreter {
+            interpreter: self,
             frame,
             unit,
             paths: Paths::default(),
-            walked: Walked::default(),
+            content_of: PageContent::default(),
             operations: 0,
             bytes: 0,
             has_ended: false,
@@ -112,57 +112,58 @@ impl<'a> Walker<'a> {
             textless: HashMap::new(),
         };
         reader.content(content, resources, &State::new());
-        let mut walked = reader.walked;
-        walked.ground = reader.paths.ground;
-        walked.judge_undrawn();
-        walked
+        let mut content_of = reader.content_of;
+        content_of.painted_areas = reader.paths.painted_areas;
+        content_of.hide_undrawn();
+        content_of
     }
 }
 
-/// The walk through one page.
-pub(super) struct Reader<'w, 'a> {
-    pub(super) walker: &'w mut Walker<'a>,
+/// The interpretation of one page.
+pub(super) struct PageInterpreter<'w, 'a> {
+    pub(super) interpreter: &'w mut Interpreter<'a>,
     pub(super) frame: Option<Rect>,
-    /// How many points the unit of the page is.
+    /// The user unit of the page in points.
     pub(super) unit: f32,
     pub(super) paths: Paths,
-    pub(super) walked: Walked,
+    pub(super) content_of: PageContent,
     operations: usize,
     bytes: usize,
     has_ended: bool,
-    /// How many operations have shown text.
+    /// How many operations showed text.
     pub(super) shows: usize,
-    /// How many forms were left out.
+    /// How many forms were skipped.
     pub(super) left_out: usize,
-    /// The forms that are being walked through.
+    /// The open forms.
     pub(super) open: Vec<ObjectId>,
-    /// What forms without text paint, by their numbers and resources.
+    /// The painted areas of forms without text, by their numbers and resources.
     pub(super) textless: HashMap<(ObjectId, *const Dictionary), Textless>,
 }
 
-impl<'a> Reader<'_, 'a> {
-    /// Ends the walk.
+impl<'a> PageInterpreter<'_, 'a> {
+    /// Ends the interpretation.
     pub(super) const fn give_up(&mut self) {
-        (self.has_ended, self.walked.is_partial) = (true, true);
+        (self.has_ended, self.content_of.is_partial) = (true, true);
     }
 
-    /// Walks through the content of the innermost form that is open, or of the page.
+    /// Interprets the content of the innermost open form, or of the page.
     pub(super) fn content(&mut self, content: &[u8], resources: Option<&'a Dictionary>, state: &State<'a>) {
         self.bytes = self.bytes.saturating_add(content.len());
-        if self.bytes > MAX_BYTES || self.walker.is_over() {
+        if self.bytes > MAX_BYTES || self.interpreter.is_past_deadline() {
             return self.give_up();
         }
         let mut state = state.clone();
-        let (form, mut kept, mut marks) = (self.open.last().copied(), Vec::new(), Marks::new(state.is_off));
+        let (form, mut kept, mut marked_content) =
+            (self.open.last().copied(), Vec::new(), MarkedContent::new(state.is_off));
         let mut tokens = Tokens::new(content);
         while let Some(operation) = tokens.next() {
             self.count();
             if self.has_ended {
                 return;
             }
-            let at = At::new(form, &operation);
+            let at = OperationPosition::new(form, &operation);
             match operation.operator {
-                "q" if kept.len() < MAX_KEPT => kept.push(state.clone()),
+                "q" if kept.len() < MAX_SAVED_STATES => kept.push(state.clone()),
                 "q" => self.give_up(),
                 "Q" => state = kept.pop().unwrap_or(state),
                 "Do" => drop(self.object(&operation, resources, &state, at)),
@@ -170,19 +171,20 @@ impl<'a> Reader<'_, 'a> {
                 "Tj" | "TJ" | "'" | "\"" => self.show(&operation, &mut state, at),
                 "gs" => drop(self.graphics(&operation, resources, &mut state)),
                 "BI" if state.is_shown() && !state.inks.fill_is_clear() => self.paths.square(state.page),
-                "BMC" => marks.open(false),
-                "BDC" => marks.open(self.is_off(resources, &operation)),
-                "EMC" => marks.close(),
+                "BMC" => marked_content.open(false),
+                "BDC" => marked_content.open(self.is_off(resources, &operation)),
+                "EMC" => marked_content.close(),
                 _ => self.other(&operation, resources, &mut state),
             }
-            state.is_off = marks.are_off();
+            state.is_off = marked_content.are_off();
         }
     }
 
     fn count(&mut self) {
         self.operations += 1;
-        let is_over = self.operations.is_multiple_of(UNTIMED) && self.walker.is_over();
-        if self.operations > MAX_OPERATIONS || is_over {
+        let is_past_deadline = self.operations.is_multiple_of(OPERATIONS_PER_DEADLINE_CHECK)
+            && self.interpreter.is_past_deadline();
+        if self.operations > MAX_OPERATIONS || is_past_deadline {
             self.give_up();
         }
     }
@@ -190,7 +192,7 @@ impl<'a> Reader<'_, 'a> {
     fn other(&mut self, operation: &Operation<'_>, resources: Option<&'a Dictionary>, state: &mut State<'a>) {
         let painted = self.paths.take(operation, state.page, &state.inks, state.line_width, state.is_shown());
         state.is_cut_away |= self.paths.hides_all();
-        if !painted && !state.inks.color(self.walker.document, resources, operation) {
+        if !painted && !state.inks.color(self.interpreter.document, resources, operation) {
             state.place(operation);
         }
     }
@@ -198,19 +200,19 @@ impl<'a> Reader<'_, 'a> {
     /// Whether marked content belongs to a layer that is off.
     fn is_off(&self, resources: Option<&'a Dictionary>, operation: &Operation<'_>) -> bool {
         let [.., Object::Name(tag), properties] = operation.operands else { return false };
-        if tag != b"OC" || self.walker.layers.is_empty() {
+        if tag != b"OC" || self.interpreter.layers.is_empty() {
             return false;
         }
         let find = || {
-            let all = resources?.get_deref(b"Properties", self.walker.document).ok()?.as_dict().ok()?;
+            let all = resources?.get_deref(b"Properties", self.interpreter.document).ok()?.as_dict().ok()?;
             all.get(properties.as_name().ok()?).ok()
         };
         find().is_some_and(|content| self.hides(content))
     }
 
-    /// Whether content that belongs to this layer, or to layers by this membership, is not shown.
+    /// Whether content of this layer or membership is hidden.
     pub(super) fn hides(&self, layer: &Object) -> bool {
-        self.walker.layers.hide(self.walker.document, layer)
+        self.interpreter.layers.hide(self.interpreter.document, layer)
     }
 
     fn font(
@@ -230,15 +232,15 @@ impl<'a> Reader<'_, 'a> {
         state.size = size;
         state.font = font.and_then(|font| font.as_dict().ok()).map(|font| {
             let key = std::ptr::from_ref(font);
-            if let Some(font) = self.walker.fonts.get(&key) {
+            if let Some(font) = self.interpreter.fonts.get(&key) {
                 return Rc::clone(font);
             }
-            if self.walker.fonts.len() >= MAX_FONTS {
-                self.walker.fonts.clear();
+            if self.interpreter.fonts.len() >= MAX_FONTS {
+                self.interpreter.fonts.clear();
             }
-            let font = Rc::new(Font::new(self.walker.document, font));
-            self.walker.fonts.insert(key, Rc::clone(&font));
-            if self.walker.is_over() {
+            let font = Rc::new(Font::new(self.interpreter.document, font));
+            self.interpreter.fonts.insert(key, Rc::clone(&font));
+            if self.interpreter.is_past_deadline() {
                 self.give_up();
             }
             font
@@ -252,7 +254,7 @@ impl<'a> Reader<'_, 'a> {
         state: &mut State<'a>,
     ) -> Option<()> {
         let name = operation.operands.last()?.as_name().ok()?;
-        let document = self.walker.document;
+        let document = self.interpreter.document;
         let graphics = self.resource(resources, b"ExtGState", name)?.1.as_dict().ok()?;
         state.inks.cover(document, graphics);
         if let Ok([font, size]) =
@@ -264,14 +266,14 @@ impl<'a> Reader<'_, 'a> {
         Some(())
     }
 
-    /// The resource of that kind and name, with its number.
+    /// The resource of this kind and name, with its number.
     pub(super) fn resource(
         &self,
         resources: Option<&'a Dictionary>,
         kind: &[u8],
         name: &[u8],
     ) -> Option<(Option<ObjectId>, &'a Object)> {
-        let document = self.walker.document;
+        let document = self.interpreter.document;
         let all = resources?.get_deref(kind, document).ok()?.as_dict().ok()?;
         document.dereference(all.get(name).ok()?).ok()
     }

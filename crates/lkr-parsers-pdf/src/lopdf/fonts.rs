@@ -4,27 +4,27 @@ use lopdf::{Dictionary, Document, Encoding, Object};
 
 use super::MAX_STREAM;
 
-/// The width of a character whose width the file does not tell, in thousandths of the size.
+/// The default width of a character, in thousandths of the font size.
 const USUAL: f32 = 500.0;
 
-/// The most widths of a font that are read.
+/// Most widths of a font that are read.
 const MAX_WIDTHS: usize = 200_000;
 
-/// A font: what its codes mean and how wide they are.
+/// A font with the text and widths of its codes.
 pub(super) struct Font<'a> {
     encoding: Option<Encoding<'a>>,
     widths: HashMap<i64, f32>,
-    /// Ranges of codes that have one width, by their first codes: their last ones and that width.
+    /// Ranges of codes with one width, by their first code: the last code and the width.
     ranges: BTreeMap<i64, (i64, f32)>,
-    /// How many more widths are read.
+    /// How many more widths may be read.
     room: usize,
     usual: f32,
-    /// Whether a code has two bytes.
+    /// Whether codes have two bytes.
     wide: bool,
-    pub(super) bold: bool,
-    /// Whether its letters stand below each other.
+    pub(super) is_bold: bool,
+    /// Whether its text is vertical.
     pub(super) downward: bool,
-    /// Whether its letters are drawn by the file itself (Type 3).
+    /// Whether the file draws its letters itself (Type 3).
     pub(super) drawn: bool,
 }
 
@@ -32,13 +32,13 @@ impl<'a> Font<'a> {
     pub(super) fn new(document: &'a Document, font: &'a Dictionary) -> Self {
         let encoding = font.get_font_encoding_with_limit(document, MAX_STREAM).ok();
         let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
-        let bold = name.windows(4).any(|part| part == b"Bold");
+        let is_bold = name.windows(4).any(|part| part == b"Bold");
         let kind = font.get_deref(b"Subtype", document).and_then(Object::as_name).unwrap_or_default();
         let (wide, drawn) = (kind == b"Type0", kind == b"Type3");
         let map = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();
         let downward = wide && map.ends_with(b"-V");
         let (widths, ranges, room) = (HashMap::new(), BTreeMap::new(), MAX_WIDTHS);
-        let mut font_ = Self { encoding, widths, ranges, room, usual: USUAL, wide, bold, downward, drawn };
+        let mut font_ = Self { encoding, widths, ranges, room, usual: USUAL, wide, is_bold, downward, drawn };
         if wide {
             font_.read_wide(document, font)
         } else {
@@ -89,7 +89,7 @@ impl<'a> Font<'a> {
         text.unwrap_or_default()
     }
 
-    /// The widths of the codes of a string in thousandths of the size, and whether each is a blank.
+    /// The widths of the codes of a string in thousandths of the font size, and whether each one is a space.
     pub(super) fn codes(&self, bytes: &[u8]) -> impl Iterator<Item = (f32, bool)> {
         let size = if self.wide { 2 } else { 1 };
         bytes.chunks(size).map(move |code| {

@@ -1,43 +1,43 @@
-//! Forms: content that pages and other forms draw, as often as they like.
+//! Form XObjects: content that pages and other forms draw.
 
 use std::rc::Rc;
 
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use super::{
-    content::{Reader, Walker},
-    ground::Ground,
+    content::{Interpreter, PageInterpreter},
     ink::Inks,
     matrix::Matrix,
-    shown::{At, Sight},
+    painted_areas::PaintedAreas,
     state::{State, numbers},
     streams,
+    text::{OperationPosition, TextVisibility},
     tokens::Operation,
 };
 
-/// Forms inside forms beyond this are left out.
+/// Most levels of nested forms.
 const MAX_DEPTH: usize = 32;
 
-/// So many bytes of forms are kept unpacked.
-const MAX_KEPT: usize = 64 * 1024 * 1024;
+/// Most bytes of unpacked forms in the cache.
+const MAX_SAVED_STATES: usize = 64 * 1024 * 1024;
 
-/// A form as it is walked through.
+/// An unpacked form.
 pub(super) struct Form<'a> {
     content: Vec<u8>,
     resources: Option<&'a Dictionary>,
     matrix: Matrix,
-    /// Whether nothing of it is seen, as the box that it is cut to is empty.
+    /// Whether its bounding box is empty, so that it is invisible.
     is_cut_away: bool,
 }
 
-/// What a form without text paints, by what it finds set.
+/// The cached painted areas of a form without text.
 pub(super) struct Textless {
-    /// What it paints, and with which colours and width of lines; nothing before it is known.
-    paints: Option<(Inks, f32, Ground)>,
+    /// The painted areas with their colours and line width; `None` if unknown.
+    paints: Option<(Inks, f32, PaintedAreas)>,
 }
 
-impl<'a> Walker<'a> {
-    /// The form of this number; nothing where it cannot be unpacked.
+impl<'a> Interpreter<'a> {
+    /// The form with this number; `None` if it cannot be unpacked.
     fn form(&mut self, id: ObjectId, form: &'a Stream) -> Option<Rc<Form<'a>>> {
         if let Some(form) = self.forms.get(&id) {
             return Some(Rc::clone(form));
@@ -52,7 +52,7 @@ impl<'a> Walker<'a> {
         let is_cut_away = edges.is_some_and(|[left, bottom, right, top]| left == right || bottom == top);
         self.kept += content.len();
         let form = Rc::new(Form { content, resources, matrix: Matrix::new(matrix), is_cut_away });
-        if self.kept > MAX_KEPT {
+        if self.kept > MAX_SAVED_STATES {
             self.forms.clear();
             self.kept = form.content.len();
         }
@@ -61,16 +61,16 @@ impl<'a> Walker<'a> {
     }
 }
 
-impl<'a> Reader<'_, 'a> {
-    /// A form or a picture.
+impl<'a> PageInterpreter<'_, 'a> {
+    /// Draws a form or an image.
     pub(super) fn object(
         &mut self,
         operation: &Operation<'_>,
         resources: Option<&'a Dictionary>,
         state: &State<'a>,
-        at: At,
+        at: OperationPosition,
     ) -> Option<()> {
-        let document = self.walker.document;
+        let document = self.interpreter.document;
         let (id, object) =
             self.resource(resources, b"XObject", operation.operands.last()?.as_name().ok()?)?;
         let (id, object) = (id?, object.as_stream().ok()?);
@@ -81,15 +81,18 @@ impl<'a> Reader<'_, 'a> {
             }
             return None;
         }
-        self.walked.draws.insert((at.form, id));
-        let (before, ground) = (self.walked.texts.len(), self.paths.ground.size());
+        self.content_of.draws.insert((at.form, id));
+        let (before, painted_areas) = (self.content_of.texts.len(), self.paths.painted_areas.size());
         self.form(id, object, resources, &State { is_off, ..state.clone() });
-        let texts = self.walked.texts.get(before..).unwrap_or_default();
+        let texts = self.content_of.texts.get(before..).unwrap_or_default();
         let is_clear = is_off || state.inks.fill_is_clear();
-        // What it paints may be seen although its text is not.
-        let is_unseen = at.form.is_none() && is_clear && ground == self.paths.ground.size();
-        if is_unseen && !texts.is_empty() && texts.iter().all(|text| text.sight == Sight::Hidden) {
-            self.walked.unseen.push((at, before..self.walked.texts.len()));
+        // Its painted areas may be visible although its text is not.
+        let is_unseen = at.form.is_none() && is_clear && painted_areas == self.paths.painted_areas.size();
+        if is_unseen
+            && !texts.is_empty()
+            && texts.iter().all(|text| text.visibility == TextVisibility::Hidden)
+        {
+            self.content_of.invisible.push((at, before..self.content_of.texts.len()));
         }
         Some(())
     }
@@ -105,8 +108,8 @@ impl<'a> Reader<'_, 'a> {
             self.left_out += 1;
             return None;
         }
-        let Some(form) = self.walker.form(id, form).filter(|_| self.open.len() < MAX_DEPTH) else {
-            self.walked.is_partial = true;
+        let Some(form) = self.interpreter.form(id, form).filter(|_| self.open.len() < MAX_DEPTH) else {
+            self.content_of.is_partial = true;
             return None;
         };
         let resources = form.resources.or(resources);
@@ -127,7 +130,7 @@ impl<'a> Reader<'_, 'a> {
         Some(())
     }
 
-    /// Paints what a form without text paints, as plans do with their symbols thousands of times.
+    /// Paints a form without text from the cache. Plans draw their symbols thousands of times.
     fn repeat(
         &mut self,
         form: &Form<'a>,
@@ -144,9 +147,9 @@ impl<'a> Reader<'_, 'a> {
         let paints = paints.unwrap_or_else(|| {
             let outer = std::mem::take(&mut self.paths);
             self.content(&form.content, resources, &State { page: Matrix::IDENTITY, ..state.clone() });
-            (inks, width, std::mem::replace(&mut self.paths, outer).ground)
+            (inks, width, std::mem::replace(&mut self.paths, outer).painted_areas)
         });
-        self.paths.ground.lay(&paints.2, state.page);
+        self.paths.painted_areas.lay(&paints.2, state.page);
         self.textless.insert(key, Textless { paints: Some(paints) });
     }
 }

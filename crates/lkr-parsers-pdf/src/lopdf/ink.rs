@@ -1,27 +1,27 @@
-//! What text is painted with: colours, how much they cover, and the mode that says whether they are used at all.
+//! The colours, alpha and rendering mode of text.
 
 use lopdf::{Dictionary, Document, Object};
 
 use super::{state::numbers, tokens::Operation};
 
-/// Colours of which all parts are above this hardly show on white.
+/// Colours with all components above this are nearly invisible on white.
 pub(crate) const PALE: f32 = 0.93;
 
-/// What covers no more than this shows as little as pale colours do.
+/// Alpha up to this is nearly invisible.
 const CLEAR: f32 = 0.071;
 
-/// Letters at least so large, in points, may have others on them, as signs and initials do.
+/// Letters of at least this many points can be the background of others, as in signs and initials.
 pub(super) const LETTERS_ARE_GROUND: f32 = 24.0;
 
-/// How the numbers of a colour are meant.
+/// A colour space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Space {
     Grey,
     Rgb,
     Cmyk,
-    /// Parts of inks that cover nothing where all are 0.
+    /// Tints of inks; all 0 is no ink.
     Tints,
-    /// One that is not read: its colours count as dark.
+    /// An unsupported colour space; its colours count as dark.
     Other,
 }
 
@@ -44,7 +44,7 @@ impl Space {
         }
     }
 
-    /// The space that the first operand names, by itself or among the resources.
+    /// The colour space that the first operand names, directly or through the resources.
     fn find(document: &Document, resources: Option<&Dictionary>, operation: &Operation<'_>) -> Option<Self> {
         let name = operation.operands.first()?.as_name().ok()?;
         if let Some(space) = Self::named(name) {
@@ -68,18 +68,18 @@ impl Space {
     }
 }
 
-/// A colour that is painted with.
+/// The current colour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ink {
     space: Space,
-    pale: bool,
+    is_pale: bool,
 }
 
 impl Ink {
-    const BLACK: Self = Self { space: Space::Grey, pale: false };
+    const BLACK: Self = Self { space: Space::Grey, is_pale: false };
 
     fn set(&mut self, space: Space, operands: &[Object]) {
-        *self = Self { space, pale: is_pale(space, operands) };
+        *self = Self { space, is_pale: is_pale(space, operands) };
     }
 }
 
@@ -97,7 +97,7 @@ fn is_pale(space: Space, operands: &[Object]) -> bool {
     }
 }
 
-/// What text and areas are filled and drawn with.
+/// The current colours and alpha for filling and stroking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Inks {
     fill: Ink,
@@ -113,7 +113,7 @@ impl Inks {
         Self { fill: Ink::BLACK, stroke: Ink::BLACK, fill_alpha: 1.0, stroke_alpha: 1.0, mode: 0 }
     }
 
-    /// Takes in an operator that sets a colour; whether it was one.
+    /// Applies an operator that sets a colour; returns whether it was one.
     pub(super) fn color(
         &mut self,
         document: &Document,
@@ -132,21 +132,21 @@ impl Inks {
             "k" | "K" => ink.set(Space::Cmyk, operation.operands),
             "cs" | "CS" => {
                 let space = Space::find(document, resources, operation).unwrap_or(Space::Other);
-                *ink = Ink { space, pale: false };
+                *ink = Ink { space, is_pale: false };
             }
             _ => ink.set(ink.space, operation.operands),
         }
         true
     }
 
-    /// Takes in what a graphics state says of how much colours cover.
+    /// Applies the alpha of a graphics state.
     pub(super) fn cover(&mut self, document: &Document, state: &Dictionary) {
         let alpha = |key: &[u8]| state.get_deref(key, document).and_then(Object::as_float).ok();
         self.fill_alpha = alpha(b"ca").unwrap_or(self.fill_alpha);
         self.stroke_alpha = alpha(b"CA").unwrap_or(self.stroke_alpha);
     }
 
-    /// Sets the mode; what is none draws text as 0 does.
+    /// Sets the mode; an invalid mode counts as 0.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a number is no mode")]
     pub(super) const fn set_mode(&mut self, mode: Option<f32>) {
         self.mode = match mode {
@@ -155,37 +155,37 @@ impl Inks {
         };
     }
 
-    /// Whether text is not drawn at all.
+    /// Whether text is not drawn.
     pub(super) const fn is_undrawn(&self) -> bool {
         matches!(self.mode, 3 | 7)
     }
 
-    /// Whether what is filled covers nothing.
+    /// Whether filled areas are transparent.
     pub(super) fn fill_is_clear(&self) -> bool {
         self.fill_alpha <= CLEAR
     }
 
-    /// Whether text is drawn, but with nothing that covers.
+    /// Whether text is drawn, but transparent.
     pub(super) fn text_is_clear(&self) -> bool {
         !self.is_undrawn() && !self.text_inks().any(|(_, alpha)| alpha > CLEAR)
     }
 
-    /// Whether white paper does not show text.
+    /// Whether text is invisible on white.
     pub(super) fn text_is_pale(&self) -> bool {
-        !self.is_undrawn() && self.text_inks().all(|(ink, alpha)| ink.pale || alpha <= CLEAR)
+        !self.is_undrawn() && self.text_inks().all(|(ink, alpha)| ink.is_pale || alpha <= CLEAR)
     }
 
-    /// Whether a filled area is seen on white paper.
+    /// Whether a filled area is visible on white.
     pub(super) fn fill_shows(&self) -> bool {
-        !self.fill.pale && self.fill_alpha > CLEAR
+        !self.fill.is_pale && self.fill_alpha > CLEAR
     }
 
-    /// Whether a line is seen on white paper.
+    /// Whether a stroked line is visible on white.
     pub(super) fn stroke_shows(&self) -> bool {
-        !self.stroke.pale && self.stroke_alpha > CLEAR
+        !self.stroke.is_pale && self.stroke_alpha > CLEAR
     }
 
-    /// The colours that the letters of text are made of, with how much each covers.
+    /// The colours of text with their alpha.
     fn text_inks(&self) -> impl Iterator<Item = (Ink, f32)> {
         let fill = matches!(self.mode, 0 | 2 | 4 | 6).then_some((self.fill, self.fill_alpha));
         let stroke = matches!(self.mode, 1 | 2 | 5 | 6).then_some((self.stroke, self.stroke_alpha));

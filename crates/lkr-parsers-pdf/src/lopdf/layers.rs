@@ -1,16 +1,16 @@
-//! Optional content: the layers that a document does not show unless its reader asks for them.
+//! Optional content: the layers that are off by default.
 
 use std::collections::HashSet;
 
 use lopdf::{Dictionary, Document, Object, ObjectId};
 
-/// Expressions are nested no deeper than this.
+/// Most levels of nested expressions.
 const MAX_DEPTH: usize = 8;
 
-/// A membership or an expression of more parts than this shows what it is about.
+/// A membership or an expression with more parts counts as visible.
 const MAX_PARTS: usize = 256;
 
-/// The groups that are off when the document is opened.
+/// The groups that are off by default.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     off: HashSet<ObjectId>,
@@ -21,12 +21,12 @@ impl Layers {
         Self { off: off(document).unwrap_or_default() }
     }
 
-    /// Whether everything is shown.
+    /// Whether no group is off.
     pub(super) fn is_empty(&self) -> bool {
         self.off.is_empty()
     }
 
-    /// Whether content that belongs to this group, or to groups by this membership, is not shown.
+    /// Whether content of this group or membership is hidden.
     pub(super) fn hide(&self, document: &Document, content: &Object) -> bool {
         !self.is_empty() && !self.shows(document, content).unwrap_or(true)
     }
@@ -46,7 +46,7 @@ impl Layers {
             _ => std::slice::from_ref(groups),
         };
         let groups = groups.get(..groups.len().min(MAX_PARTS)).unwrap_or_default();
-        // What is no group does not count, and a membership of none shows all.
+        // Objects that are not groups do not count, and a membership without groups shows its content.
         let is_group = |group: &&Object| {
             document.dereference(group).is_ok_and(|(id, group)| id.is_some() && group.as_dict().is_ok())
         };
@@ -65,7 +65,7 @@ impl Layers {
         group.as_reference().is_ok_and(|id| self.off.contains(&id))
     }
 
-    /// The value of an expression; nothing where it has none or is too large.
+    /// The value of an expression; `None` if it is invalid or too large.
     fn value(
         &self,
         document: &Document,

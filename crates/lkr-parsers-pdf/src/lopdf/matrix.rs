@@ -22,7 +22,7 @@ impl Matrix {
         Self::new([1.0, 0.0, 0.0, 1.0, x, y])
     }
 
-    /// First this, then `next`.
+    /// This transformation followed by `next`.
     pub(super) fn then(self, next: Self) -> Self {
         Self {
             a: self.a * next.a + self.b * next.c,
@@ -38,7 +38,7 @@ impl Matrix {
         (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
     }
 
-    /// What holds a rectangle once it is transformed.
+    /// The bounding box of a transformed rectangle.
     pub(super) fn transform(self, area: Rect) -> Rect {
         let corners = [
             (area.left, area.bottom),
@@ -58,17 +58,17 @@ impl Matrix {
         }
     }
 
-    /// How much longer horizontal lines become.
+    /// The scale of horizontal lines.
     pub(super) fn run(self) -> f32 {
         self.a.hypot(self.b)
     }
 
-    /// How much longer vertical lines become.
+    /// The scale of vertical lines.
     pub(super) fn rise(self) -> f32 {
         self.c.hypot(self.d)
     }
 
-    /// Whether horizontal lines stay so.
+    /// Whether horizontal lines stay horizontal.
     pub(super) fn is_upright(self) -> bool {
         self.b.abs() < 0.1 * self.a.abs()
     }

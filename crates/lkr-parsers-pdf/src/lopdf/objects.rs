@@ -2,7 +2,7 @@ use lopdf::{Document, Object};
 
 use crate::outline::{Id, Objects, Value};
 
-/// Values nested deeper than this lead to no page.
+/// Values nested deeper than this are ignored.
 const MAX_DEPTH: u8 = 8;
 
 impl Objects for Document {

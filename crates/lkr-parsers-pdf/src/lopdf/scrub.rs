@@ -1,7 +1,7 @@
-//! A file without the text that its pages do not show, for engines that do not tell it from other text.
+//! Writes a file without its hidden text, for engines that cannot detect it.
 //!
-//! Only the bytes of the operations that show such text are replaced. A page gets its contents, and copies of the forms
-//! that it draws, for itself: what a form hides on one page it may show on another.
+//! Only the bytes of operations that show hidden text are replaced. A page gets its own contents and its own copies of the
+//! forms that it draws, because a form may hide text on one page and show it on another.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -14,22 +14,22 @@ use lkr_parsers::Result;
 use lopdf::{Dictionary, Document, IncrementalDocument, Object, ObjectId, Stream};
 
 use super::{
-    Open,
-    content::{Walked, Walker},
-    shown::{At, Sight},
+    LopdfDocument,
+    content::{Interpreter, PageContent},
     streams,
+    text::{OperationPosition, TextVisibility},
 };
 use crate::error;
 
-/// What is written beside the file is no longer than this.
+/// Most bytes that are added to the file.
 const MAX_WRITTEN: usize = 256 * 1024 * 1024;
 
-/// What an entry of a dictionary that is copied counts, in bytes.
+/// The size that an entry of a copied dictionary counts for, in bytes.
 const ENTRY: usize = 64;
 
-/// On which pages text is left out that is as pale as what it stands on, as far as that can be told without a picture.
+/// The pages on which pale text on a pale background is removed, as far as it is known without rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pale {
+pub(crate) enum PaleText {
     Nowhere,
     OnTurned,
     Everywhere,
@@ -38,27 +38,33 @@ pub(crate) enum Pale {
 /// A file without hidden text.
 #[derive(Default)]
 pub(crate) struct Scrubbed {
-    /// The file; nothing where it stays as it is.
+    /// The changed file; `None` if nothing changed.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// How many texts were left out.
+    /// How many texts were removed.
     pub(crate) hidden: usize,
-    /// The pages that were not looked through, counted from 0.
-    pub(crate) unchecked: HashSet<usize>,
+    /// The pages that were not checked, counted from 0.
+    pub(crate) unchecked_pages: HashSet<usize>,
 }
 
-impl Open {
-    /// The file, which was opened here, without what its pages hide. Pages for which there is no time stay as they are,
-    /// as do those whose content cannot be read as a whole.
-    pub(crate) fn scrubbed(&self, file: &[u8], pale: Pale, until: Option<Instant>) -> Result<Scrubbed> {
+impl LopdfDocument {
+    /// Removes the hidden text of the opened file. Pages after the deadline, and those whose content cannot be read completely,
+    /// stay unchanged.
+    pub(crate) fn scrubbed(
+        &self,
+        file: &[u8],
+        is_pale: PaleText,
+        until: Option<Instant>,
+    ) -> Result<Scrubbed> {
         let mut scrub = Scrub::new(self);
-        let mut walker = Walker::new(&self.document, &self.layers, until);
+        let mut interpreter = Interpreter::new(&self.document, &self.layers, until);
         let mut scrubbed = Scrubbed::default();
         for (index, page) in self.pages.iter().enumerate() {
-            let pale = pale == Pale::Everywhere || (pale == Pale::OnTurned && self.is_turned(*page));
-            let cut = || scrub.page(*page, &mut walker, pale);
+            let is_pale =
+                is_pale == PaleText::Everywhere || (is_pale == PaleText::OnTurned && self.is_turned(*page));
+            let cut = || scrub.page(*page, &mut interpreter, is_pale);
             match error::guarded(cut) {
                 Ok(Some(hidden)) => scrubbed.hidden += hidden,
-                Ok(None) | Err(_) => drop(scrubbed.unchecked.insert(index)),
+                Ok(None) | Err(_) => drop(scrubbed.unchecked_pages.insert(index)),
             }
         }
         if scrubbed.hidden > 0 {
@@ -67,8 +73,8 @@ impl Open {
         Ok(scrubbed)
     }
 
-    /// The file with these objects: added behind its end, so that all else stays as it is. Where its own table of
-    /// objects is broken, it is written anew.
+    /// Writes the file with these objects appended, so that all else stays unchanged. If its own table of objects
+    /// is invalid, the whole file is rewritten.
     fn written(&self, bytes: &[u8], objects: Vec<(ObjectId, Object)>) -> io::Result<Vec<u8>> {
         let mut written = Vec::new();
         if self.document.xref_start == 0 || self.document.xref_recovery.is_some() {
@@ -94,40 +100,45 @@ impl Open {
     }
 }
 
-/// What stands in the place of bytes, by where they begin.
+/// Replacements of byte ranges, by their start.
 type Edits = BTreeMap<usize, (usize, String)>;
 
-/// What is changed in forms, and all forms that are copied for that.
+/// The edits of forms, and all forms that are copied for them.
 type Changes = (BTreeMap<ObjectId, Edits>, Vec<ObjectId>);
 
-/// The objects that change, while they are made.
+/// Collects the changed objects.
 struct Scrub<'a> {
-    open: &'a Open,
+    open: &'a LopdfDocument,
     objects: Vec<(ObjectId, Object)>,
     last: u32,
-    /// How many bytes more may be written.
+    /// How many more bytes may be written.
     room: usize,
-    /// The copies of forms that were made, which pages with the same changes share.
+    /// The copies of forms. Pages with the same edits share them.
     copies: HashMap<Changes, HashMap<ObjectId, ObjectId>>,
 }
 
 impl<'a> Scrub<'a> {
-    fn new(open: &'a Open) -> Self {
+    fn new(open: &'a LopdfDocument) -> Self {
         let last = open.document.max_id;
         Self { open, objects: Vec::new(), last, room: MAX_WRITTEN, copies: HashMap::new() }
     }
 
-    /// Leaves out what a page hides. Answers how much that was; nothing where it is not known or too much.
-    fn page(&mut self, page: ObjectId, walker: &mut Walker<'a>, pale: bool) -> Result<Option<usize>> {
-        if walker.is_over() {
+    /// Removes the hidden text of a page. Returns the number of texts; `None` if unknown or too many.
+    fn page(
+        &mut self,
+        page: ObjectId,
+        interpreter: &mut Interpreter<'a>,
+        is_pale: bool,
+    ) -> Result<Option<usize>> {
+        if interpreter.is_past_deadline() {
             return Ok(None);
         }
         let content = self.open.whole_content(page)?;
-        let walked = self.open.walk(walker, page, &content);
-        if walked.is_partial {
+        let content_of = self.open.walk(interpreter, page, &content);
+        if content_of.is_partial {
             return Ok(None);
         }
-        let mut edits = edits(&walked, pale);
+        let mut edits = edits(&content_of, is_pale);
         let hidden = edits.values().map(BTreeMap::len).sum();
         if hidden == 0 {
             return Ok(Some(0));
@@ -135,7 +146,7 @@ impl<'a> Scrub<'a> {
         let before = (self.objects.len(), self.last, self.room);
         let own = edits.remove(&None);
         let of_forms = edits.into_iter().filter_map(|(form, edits)| Some((form?, edits))).collect();
-        let done = self.change(page, &content, own, (of_forms, &walked));
+        let done = self.change(page, &content, own, (of_forms, &content_of));
         if done.is_none() {
             self.objects.truncate(before.0);
             self.copies.clear();
@@ -149,11 +160,11 @@ impl<'a> Scrub<'a> {
         page: ObjectId,
         content: &[u8],
         own: Option<Edits>,
-        (of_forms, walked): (BTreeMap<ObjectId, Edits>, &Walked),
+        (of_forms, content_of): (BTreeMap<ObjectId, Edits>, &PageContent),
     ) -> Option<()> {
         let mut changed = self.open.document.get_dictionary(page).ok()?.clone();
         if !of_forms.is_empty() {
-            let forms = drawing(&of_forms, walked);
+            let forms = drawing(&of_forms, content_of);
             let copies = self.copied((of_forms, forms))?;
             let resources = self.open.inherited(page, b"Resources")?;
             changed.set("Resources", self.redirected(resources, &copies)?);
@@ -169,7 +180,7 @@ impl<'a> Scrub<'a> {
         Some(())
     }
 
-    /// Copies forms; answers the numbers of the copies.
+    /// Copies forms; returns the numbers of the copies.
     fn copied(&mut self, changes: Changes) -> Option<HashMap<ObjectId, ObjectId>> {
         if let Some(copies) = self.copies.get(&changes) {
             return Some(copies.clone());
@@ -201,7 +212,7 @@ impl<'a> Scrub<'a> {
         Some(copies)
     }
 
-    /// Resources with copies in the places of the forms that they were made of.
+    /// The resources with forms replaced by their copies.
     fn redirected(
         &mut self,
         resources: &Dictionary,
@@ -234,28 +245,35 @@ impl<'a> Scrub<'a> {
     }
 }
 
-/// What has to change in the content of a page and of its forms. An operation that shows something somewhere stays.
-fn edits(walked: &Walked, pale: bool) -> BTreeMap<Option<ObjectId>, Edits> {
+/// The edits of the content of a page and of its forms. An operation that shows visible text anywhere is kept.
+fn edits(content_of: &PageContent, is_pale: bool) -> BTreeMap<Option<ObjectId>, Edits> {
     let mut edits = BTreeMap::<_, Edits>::new();
-    let mut add = |at: &At, text: String| edits.entry(at.form).or_default().insert(at.start, (at.end, text));
-    let mut unseen = vec![false; walked.texts.len()];
-    for (at, texts) in &walked.unseen {
+    let mut add = |at: &OperationPosition, text: String| {
+        edits.entry(at.form).or_default().insert(at.start, (at.end, text))
+    };
+    let mut invisible = vec![false; content_of.texts.len()];
+    for (at, texts) in &content_of.invisible {
         add(at, String::new());
-        unseen.get_mut(texts.clone()).into_iter().flatten().for_each(|unseen| *unseen = true);
+        invisible.get_mut(texts.clone()).into_iter().flatten().for_each(|invisible| *invisible = true);
     }
-    let is_hidden = |sight| sight == Sight::Hidden || (pale && sight == Sight::Pale);
-    let texts = || walked.texts.iter().zip(&unseen).filter(|(_, unseen)| !**unseen).map(|(text, _)| text);
-    let shown: HashSet<At> = texts().filter(|text| !is_hidden(text.sight)).map(|text| text.at).collect();
-    for text in texts().filter(|text| is_hidden(text.sight) && !shown.contains(&text.at)) {
-        add(&text.at, walked.instead.get(&text.at).cloned().unwrap_or_default());
+    let is_hidden = |visibility| {
+        visibility == TextVisibility::Hidden || (is_pale && visibility == TextVisibility::PaleText)
+    };
+    let texts = || {
+        content_of.texts.iter().zip(&invisible).filter(|(_, invisible)| !**invisible).map(|(text, _)| text)
+    };
+    let shown: HashSet<OperationPosition> =
+        texts().filter(|text| !is_hidden(text.visibility)).map(|text| text.at).collect();
+    for text in texts().filter(|text| is_hidden(text.visibility) && !shown.contains(&text.at)) {
+        add(&text.at, content_of.replacement.get(&text.at).cloned().unwrap_or_default());
     }
     edits
 }
 
-/// The forms that are changed, and all that draw them, however far inside.
-fn drawing(changed: &BTreeMap<ObjectId, Edits>, walked: &Walked) -> Vec<ObjectId> {
+/// The changed forms, and all forms that draw them directly or indirectly.
+fn drawing(changed: &BTreeMap<ObjectId, Edits>, content_of: &PageContent) -> Vec<ObjectId> {
     let mut drawn_by = HashMap::<ObjectId, Vec<ObjectId>>::new();
-    for (outer, inner) in &walked.draws {
+    for (outer, inner) in &content_of.draws {
         drawn_by.entry(*inner).or_default().extend(outer);
     }
     let mut forms: HashSet<ObjectId> = changed.keys().copied().collect();
@@ -275,7 +293,7 @@ fn edited(content: &[u8], edits: &Edits) -> Vec<u8> {
     let part = |range: Range<usize>| content.get(range).unwrap_or_default();
     for (start, (end, text)) in edits {
         edited.extend_from_slice(part(from..*start));
-        // What stands before and behind is parted from it.
+        // Spaces separate the replacement from the bytes around it.
         edited.extend_from_slice(format!(" {text} ").as_bytes());
         from = *end;
     }

@@ -1,4 +1,4 @@
-//! What operators set, and what `q` keeps.
+//! The graphics state, which `q` saves.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use lopdf::Object;
 
 use super::{fonts::Font, ink::Inks, matrix::Matrix, tokens::Operation};
 
-/// What operators set and `q` keeps.
+/// The graphics state, which `q` saves.
 #[derive(Clone)]
 pub(super) struct State<'a> {
     pub(super) page: Matrix,
@@ -21,9 +21,9 @@ pub(super) struct State<'a> {
     pub(super) rise: f32,
     pub(super) inks: Inks,
     pub(super) line_width: f32,
-    /// Whether it belongs to a layer that is off.
+    /// Whether the content belongs to a layer that is off.
     pub(super) is_off: bool,
-    /// Whether nothing is seen, as the area inside of which something would be is empty.
+    /// Whether the clipping area is empty.
     pub(super) is_cut_away: bool,
 }
 
@@ -47,7 +47,7 @@ impl State<'_> {
         }
     }
 
-    /// Whether what is drawn now may be seen at all.
+    /// Whether content may be visible.
     pub(super) const fn is_shown(&self) -> bool {
         !self.is_off && !self.is_cut_away
     }
@@ -57,7 +57,7 @@ impl State<'_> {
         self.text = self.line;
     }
 
-    /// Takes in operators that move the text or say how it is set.
+    /// Applies operators that position or format text.
     pub(super) fn place(&mut self, operation: &Operation<'_>) {
         let one = numbers(operation.operands).map(|[number]| number);
         let two = numbers::<2>(operation.operands);

@@ -1,25 +1,25 @@
-//! The contents of streams, as far as they are known to be whole.
+//! Unpacks the contents of streams, if they are complete.
 
 use lkr_parsers::Result;
 use lopdf::{Object, ObjectId, Stream};
 
-use super::{MAX_STREAM, Open};
+use super::{LopdfDocument, MAX_STREAM};
 use crate::error;
 
-/// What a packed stream begins with that says how it is packed. Some files lack it.
+/// The zlib header of a compressed stream. Some files lack it.
 const ZLIB: [u8; 2] = [0x78, 0x9c];
 
-/// Nothing takes no more bytes than this when it is packed.
+/// Most bytes of a compressed empty stream.
 const EMPTY: usize = 16;
 
-/// What a stream holds.
+/// The unpacked content of a stream.
 ///
 /// # Errors
-/// `Limit` where it is too long, `Input` where it cannot be unpacked.
+/// `Limit` if it is too long, `Input` if it cannot be unpacked.
 pub(super) fn unpacked(stream: &Stream) -> Result<Vec<u8>> {
     let unpack = |stream: &Stream| stream.get_plain_content_with_limit(MAX_STREAM).map_err(error::from_lopdf);
     let content = unpack(stream)?;
-    // The library answers nothing where it cannot unpack anything.
+    // The library returns empty content if it cannot unpack anything.
     if content.is_empty() && stream.content.len() > EMPTY && stream.filters().is_ok_and(|all| !all.is_empty())
     {
         let content = [&ZLIB[..], &stream.content].concat();
@@ -29,11 +29,11 @@ pub(super) fn unpacked(stream: &Stream) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-impl Open {
+impl LopdfDocument {
     /// The content of a page, from all its streams.
     ///
     /// # Errors
-    /// `Limit` where it is too long, `Input` where a part of it cannot be read.
+    /// `Limit` if it is too long, `Input` if a part of it cannot be read.
     pub(super) fn whole_content(&self, page: ObjectId) -> Result<Vec<u8>> {
         let dictionary = self.document.get_dictionary(page).map_err(error::from_lopdf)?;
         let streams = self.document.get_page_contents(page);

@@ -1,5 +1,5 @@
-//! The operations of a content stream with the bytes where they stand. What cannot be read is passed over byte by byte,
-//! as viewers do, so that what follows it is read all the same.
+//! Reads the operations of a content stream with their byte ranges. Invalid bytes are skipped one by one, as viewers do,
+//! so that the operations after them are read.
 
 mod parts;
 
@@ -8,43 +8,43 @@ use std::ops::Range;
 use lopdf::{Object, StringFormat};
 use parts::{digit, is_blank, is_regular, number, paired};
 
-/// Arrays and dictionaries inside each other beyond this are passed over.
+/// Most levels of nested arrays and dictionaries.
 const MAX_DEPTH: usize = 16;
 
-/// Of one operation's operands, so many are kept: the last ones.
+/// Only the last operands of an operation are kept, up to this many.
 const MAX_OPERANDS: usize = 64;
 
-/// Items of an array beyond this many are not kept.
+/// Most items of an array that are kept.
 const MAX_ITEMS: usize = 100_000;
 
-/// So many bytes behind the end of a picture have to be text for it to be its end.
+/// After the end of an inline image, this many bytes must be text.
 const AFTER_PICTURE: usize = 10;
 
-/// One operation.
+/// An operation: an operator with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation<'c> {
     pub(super) operator: &'c str,
     pub(super) operands: &'c [Object],
-    /// Where its first operand begins in the content.
+    /// The offset of its first operand.
     pub(super) start: usize,
-    /// Where its operator ends.
+    /// The offset after its operator.
     pub(super) end: usize,
 }
 
 impl Operation<'_> {
-    /// The bytes that it consists of.
+    /// Its byte range.
     pub(super) const fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-/// A content stream while its operations are read.
+/// An iterator over the operations of a content stream.
 #[derive(Debug)]
 pub(super) struct Tokens<'c> {
     content: &'c [u8],
     at: usize,
     operands: Vec<Object>,
-    /// Up to here brackets are passed over, as one that stands before does not end.
+    /// Brackets before this offset are skipped, because an earlier one is not closed.
     broken: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'c> Tokens<'c> {
         Self { content, at: 0, operands: Vec::new(), broken: 0 }
     }
 
-    /// The next operation; none at the end, or where a string or a picture does not end.
+    /// The next operation; `None` at the end, or if a string or an inline image is not closed.
     pub(super) fn next(&mut self) -> Option<Operation<'_>> {
         self.operands.clear();
         let mut start = None;
@@ -74,7 +74,7 @@ impl<'c> Tokens<'c> {
                     return Some(Operation { operator: "BI", operands: &self.operands, start, end: self.at });
                 }
                 Token::Word(word) => {
-                    // No operator has other characters than those of ASCII.
+                    // Operators are ASCII.
                     let operator = str::from_utf8(word).unwrap_or_default();
                     let start = start.unwrap_or(begin);
                     return Some(Operation { operator, operands: &self.operands, start, end: self.at });
@@ -123,7 +123,7 @@ impl<'c> Tokens<'c> {
                 self.skip_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.'));
                 Token::Operand(number(self.since(begin)))
             }
-            // These operators need nothing behind them.
+            // These operators need no delimiter after them.
             b'\'' | b'"' => Token::Word(self.since(begin)),
             _ => {
                 self.skip_while(|byte| is_regular(byte) && !matches!(byte, b'\'' | b'"'));
@@ -141,7 +141,7 @@ impl<'c> Tokens<'c> {
         self.content.get(begin..self.at).unwrap_or_default()
     }
 
-    /// What stands in parentheses, behind the first of which this is; nothing where it does not end.
+    /// Reads a string after its opening parenthesis; `None` if it is not closed.
     fn literal(&mut self) -> Option<Vec<u8>> {
         let (mut bytes, mut depth) = (Vec::new(), 0_usize);
         loop {
@@ -165,7 +165,7 @@ impl<'c> Tokens<'c> {
         }
     }
 
-    /// What a backslash, behind which this is, makes of the bytes that follow.
+    /// Reads an escape sequence after its backslash.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Option<()> {
         let byte = self.peek()?;
         self.at += 1;
@@ -222,8 +222,8 @@ impl<'c> Tokens<'c> {
         name
     }
 
-    /// An array or a dictionary up to its end. Where that does not come before an operator, its bracket is passed over:
-    /// what it holds is read as if it stood alone.
+    /// Reads an array or a dictionary. If it is not closed before an operator, its bracket is skipped and
+    /// its items are read separately.
     fn nest(&mut self, end: &[u8], depth: usize) -> Token<'c> {
         let (begin, mut items) = (self.at, Vec::new());
         if begin <= self.broken || depth >= MAX_DEPTH {
@@ -238,7 +238,7 @@ impl<'c> Tokens<'c> {
             }
             match self.token(depth + 1) {
                 Some(Token::Operand(item)) if items.len() < MAX_ITEMS => items.push(item),
-                // A reference has no meaning in a content stream.
+                // References are invalid in content streams.
                 Some(Token::Operand(_) | Token::Stray | Token::Word(b"R")) => {}
                 Some(Token::Word(_)) | None => {
                     self.broken = self.broken.max(self.at);
@@ -249,7 +249,7 @@ impl<'c> Tokens<'c> {
         }
     }
 
-    /// Passes over a picture in the content, behind whose `BI` this is; nothing where it does not end.
+    /// Skips an inline image after its `BI`; `None` if it is not closed.
     fn skip_picture(&mut self) -> Option<()> {
         loop {
             self.skip_blanks();
@@ -275,11 +275,11 @@ impl<'c> Tokens<'c> {
     }
 }
 
-/// What a content stream consists of.
+/// A token of a content stream.
 enum Token<'c> {
     Operand(Object),
     Word(&'c [u8]),
-    /// A delimiter without meaning.
+    /// An unexpected delimiter.
     Stray,
 }
 

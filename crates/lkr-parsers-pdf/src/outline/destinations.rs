@@ -5,10 +5,10 @@ use std::{
 
 use super::{Id, Objects, Value};
 
-/// Nodes of the page tree and of the tree of names beyond this many are left out.
+/// Most nodes of the page tree and of the name tree.
 const MAX_NODES: usize = 200_000;
 
-/// Where the places that an outline names are.
+/// Resolves the destinations of an outline.
 pub(crate) struct Destinations<'a> {
     objects: &'a dyn Objects,
     pages: HashMap<Id, usize>,
@@ -20,7 +20,7 @@ impl<'a> Destinations<'a> {
         Self { objects, pages: pages(objects), names: OnceCell::new() }
     }
 
-    /// The page, from 0, and the upper edge of a destination.
+    /// The page, from 0, and the top of a destination.
     pub(crate) fn find(&self, target: &Value) -> Option<(usize, Option<f32>)> {
         match target {
             Value::Array(items) => self.explicit(items),
@@ -57,7 +57,7 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// The pages with their places in the document.
+/// The indexes of the pages.
 fn pages(objects: &dyn Objects) -> HashMap<Id, usize> {
     let mut pages = HashMap::new();
     let mut seen = HashSet::new();
@@ -82,7 +82,7 @@ fn pages(objects: &dyn Objects) -> HashMap<Id, usize> {
     pages
 }
 
-/// The named destinations: those of the catalog, and those in the tree of names.
+/// The named destinations of the catalog and of the name tree.
 fn names(objects: &dyn Objects) -> HashMap<Vec<u8>, Value> {
     let mut names = HashMap::new();
     let Some(catalog) = objects.catalog() else { return names };

@@ -14,7 +14,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value under `key` as it stands there.
+    /// The value of `key` without resolving references.
     pub(crate) fn entry(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Dictionary(entries) => {
@@ -24,7 +24,7 @@ impl Value {
         }
     }
 
-    /// The object that stands under `key` by reference.
+    /// The object to which the value of `key` refers.
     pub(crate) fn reference(&self, key: &str) -> Option<Id> {
         match self.entry(key) {
             Some(Self::Reference(id)) => Some(*id),
@@ -60,13 +60,13 @@ impl Value {
 
 /// The objects of a document.
 pub(crate) trait Objects {
-    /// The object of that number.
+    /// The object with this number.
     fn object(&self, id: Id) -> Option<Value>;
 
     /// The document's catalog.
     fn catalog(&self) -> Option<Value>;
 
-    /// `value`, or what it refers to.
+    /// `value`, or the object to which it refers.
     fn resolve(&self, value: &Value) -> Option<Value> {
         let mut value = value.clone();
         for _ in 0..4 {
@@ -78,7 +78,7 @@ pub(crate) trait Objects {
         None
     }
 
-    /// What stands under `key`, references followed.
+    /// The value of `key` with references resolved.
     fn get(&self, value: &Value, key: &str) -> Option<Value> {
         self.resolve(value.entry(key)?)
     }

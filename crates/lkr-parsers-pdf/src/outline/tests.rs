@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// Objects that a test lists.
+/// The objects of a test.
 struct Listed(HashMap<Id, Value>);
 
 impl Objects for Listed {
@@ -31,7 +31,7 @@ fn dictionary(entries: &[(&str, Value)]) -> Value {
     Value::Dictionary(entries.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.clone())).collect())
 }
 
-/// Two pages, an outline that begins with object 10, and these entries.
+/// Two pages, and an outline that begins with object 10 and has these entries.
 fn document(entries: &[(u32, Value)]) -> Listed {
     let kids = Value::Array(vec![reference(3), reference(4)]);
     let named = Value::Array(vec![

@@ -1,10 +1,10 @@
-/// The characters 0x80 to 0xa0 of PDFDocEncoding; all others are those of Latin-1.
+/// The characters 0x80 to 0xa0 of PDFDocEncoding. All others are as in Latin-1.
 const UPPER: [char; 33] = [
     '•', '†', '‡', '…', '—', '–', 'ƒ', '⁄', '‹', '›', '−', '‰', '„', '“', '”', '‘', '’', '‚', '™', 'ﬁ', 'ﬂ',
     'Ł', 'Œ', 'Š', 'Ÿ', 'Ž', 'ı', 'ł', 'œ', 'š', 'ž', ' ', '€',
 ];
 
-/// A text string of a PDF file: UTF-16 or UTF-8 with its mark, else PDFDocEncoding.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else PDFDocEncoding.
 pub(crate) fn decode(bytes: &[u8]) -> String {
     match bytes {
         [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),

@@ -5,7 +5,7 @@ use pdf_oxide::{
 
 use crate::outline::{Id, Objects, Value};
 
-/// Values nested deeper than this lead to no page.
+/// Values nested deeper than this are ignored.
 const MAX_DEPTH: u8 = 8;
 
 impl Objects for PdfDocument {

@@ -1,9 +1,9 @@
 use pdf_oxide::rendering::{RenderOptions, render_page};
 
-use super::Oxide;
+use super::OxideEngine;
 use crate::render::{PageBitmap, PageRenderer, resolution};
 
-impl PageRenderer for Oxide<'_> {
+impl PageRenderer for OxideEngine<'_> {
     fn render(&self, index: usize, max_pixels: u32) -> Option<PageBitmap> {
         let frame = self.frame(index)?;
         let dpi = resolution(frame.right - frame.left, frame.height(), max_pixels)?;

@@ -9,27 +9,27 @@ use crate::{
     runs::{self, Run},
 };
 
-/// The lines that the spans of a page make, and behind them those of its annotations.
+/// The lines of a page, followed by those of its annotations.
 pub(super) fn lines(spans: &[TextSpan]) -> Vec<Line> {
     let shown = spans.iter().filter(|span| is_shown(span));
     let (notes, text): (Vec<&TextSpan>, Vec<&TextSpan>) = shown.partition(|span| is_note(span));
-    let mut lines = runs::lines(columns::mended(text.into_iter().map(run).collect()).into_iter());
+    let mut lines = runs::lines(columns::join_split_lines(text.into_iter().map(run).collect()).into_iter());
     let notes = runs::lines(notes.into_iter().map(run));
-    lines.extend(notes.into_iter().map(|line| Line { size: 0.0, bold: false, ..line }));
+    lines.extend(notes.into_iter().map(|line| Line { size: 0.0, is_bold: false, ..line }));
     lines
 }
 
-/// Whether a span is what an annotation says: no font is known for it, and its size is a guess.
+/// Whether a span is text of an annotation. Its font is unknown, and its size is a guess.
 fn is_note(span: &TextSpan) -> bool {
     span.font_name.is_empty()
 }
 
-/// How many spans nobody can read.
+/// How many spans are too small to read.
 pub(super) fn tiny(spans: &[TextSpan]) -> usize {
     spans.iter().filter(|span| !is_shown(span) && !span.text.trim().is_empty()).count()
 }
 
-/// Whether letters of this size can be read: text that is smaller is there for machines alone.
+/// Whether the font size is readable. Smaller text is meant for machines.
 fn is_shown(span: &TextSpan) -> bool {
     span.font_size.is_nan() || span.font_size <= 0.0 || span.font_size >= 1.0
 }
@@ -45,10 +45,10 @@ fn run(span: &TextSpan) -> Run<'_> {
             top: span.bbox.y + along,
         },
         size: span.font_size,
-        bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
-        // Where text stands that runs downwards is not known well enough to tell what it stands on.
-        pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,
-        undrawn: false,
-        upright: span.rotation_degrees.abs() < 1.0 && span.wmode == 0,
+        is_bold: span.font_weight.is_bold() || span.font_name.contains("Bold"),
+        // The position of vertical text is too inexact to find its background.
+        is_pale: span.color.r.min(span.color.g).min(span.color.b) > PALE && span.wmode == 0,
+        is_undrawn: false,
+        is_horizontal: span.rotation_degrees.abs() < 1.0 && span.wmode == 0,
     }
 }

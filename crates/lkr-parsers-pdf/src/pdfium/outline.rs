@@ -4,7 +4,7 @@ use pdfium_render::prelude::{PdfBookmark, PdfDestination, PdfDestinationViewSett
 
 use crate::outline::{Entry, MAX_DEPTH, MAX_ENTRIES};
 
-/// The entries of the outline that lead to a page, in order.
+/// The entries of the outline that have a page, in order.
 pub(super) fn entries(document: &PdfDocument<'_>) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut seen = HashSet::new();
@@ -39,7 +39,7 @@ fn entry(item: &PdfBookmark<'_>, level: u8) -> Option<Entry> {
     Some(Entry { title: item.title()?, level, page, top: top(&destination) })
 }
 
-/// The upper edge of what a destination shows.
+/// The top of a destination.
 fn top(destination: &PdfDestination<'_>) -> Option<f32> {
     match destination.view_settings().ok()? {
         View::SpecificCoordinatesAndZoom(_, top, _)

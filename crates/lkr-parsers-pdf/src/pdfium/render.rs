@@ -2,13 +2,13 @@ use std::path::Path;
 
 use pdfium_render::prelude::{PdfBitmapFormat, PdfDocument, PdfRenderConfig};
 
-use super::{count, library, number};
+use super::{count, library, page_index};
 use crate::{
     error,
     render::{PageBitmap, PageRenderer, resolution, scale},
 };
 
-/// Opens a file for rendering only; its text is read by another engine, which found `pages` pages. On failure, the
+/// Opens a file for rendering only; another engine reads its text, and found `pages` pages. On failure, returns the
 /// reason.
 pub(crate) fn open_renderer<'a>(
     path: &Path,
@@ -26,7 +26,7 @@ pub(crate) fn open_renderer<'a>(
 
 impl PageRenderer for PdfDocument<'_> {
     fn render(&self, index: usize, max_pixels: u32) -> Option<PageBitmap> {
-        let page = self.pages().get(number(index)).ok()?;
+        let page = self.pages().get(page_index(index)).ok()?;
         let dpi = resolution(page.width().value, page.height().value, max_pixels)?;
         let config =
             PdfRenderConfig::new().set_format(PdfBitmapFormat::BGRA).scale_page_by_factor(scale(dpi));

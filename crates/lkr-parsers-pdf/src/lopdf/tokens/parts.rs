@@ -1,24 +1,24 @@
-//! What content is made of below its operations.
+//! Lexical helpers for content streams.
 
 use lopdf::{Dictionary, Object};
 
-/// Whether a byte parts others and has no other meaning.
+/// Whether a byte is white space.
 pub(super) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b'\0' | b'\t' | b'\n' | 12 | b'\r' | b' ')
 }
 
-/// Whether a byte is a part of names, numbers and operators.
+/// Whether a byte can be part of names, numbers and operators.
 pub(super) const fn is_regular(byte: u8) -> bool {
     !is_blank(byte) && !matches!(byte, b'(' | b')' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'/' | b'%')
 }
 
-/// What a hexadecimal digit stands for.
+/// The value of a hexadecimal digit.
 pub(super) fn digit(byte: u8) -> Option<u8> {
     let digit = char::from(byte).to_digit(16)?;
     u8::try_from(digit).ok()
 }
 
-/// The dictionary of these keys and values.
+/// A dictionary from alternating keys and values.
 pub(super) fn paired(items: Vec<Object>) -> Dictionary {
     let (mut dictionary, mut items) = (Dictionary::new(), items.into_iter());
     while let (Some(key), Some(value)) = (items.next(), items.next()) {
@@ -29,7 +29,7 @@ pub(super) fn paired(items: Vec<Object>) -> Dictionary {
     dictionary
 }
 
-/// A number as viewers read it: signs beyond the first have no meaning, nor has what follows a second point.
+/// Parses a number like viewers do: signs after the first one are ignored, as is everything after a second point.
 pub(super) fn number(text: &[u8]) -> Object {
     let is_negative = text.first() == Some(&b'-');
     let text = text.iter().copied().filter(|byte| !matches!(byte, b'+' | b'-'));

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The operators with how many operands each has, and the bytes that each consists of.
+/// The operators with their numbers of operands and their bytes.
 fn read(content: &[u8]) -> Vec<(String, usize, String)> {
     let mut tokens = Tokens::new(content);
     let mut found = Vec::new();

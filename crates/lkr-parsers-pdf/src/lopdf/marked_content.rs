@@ -1,19 +1,19 @@
-/// Marks that are open at once beyond this many have no meaning of their own.
+/// Most open marks that are tracked separately.
 const MAX_OPEN: usize = 1000;
 
-/// The marked content that is open in a stream, and whether it is shown.
+/// The open marked content of a stream, and whether it is visible.
 #[derive(Debug)]
-pub(super) struct Marks {
-    /// Whether all of the stream belongs to a layer that is off.
+pub(super) struct MarkedContent {
+    /// Whether the whole stream belongs to a layer that is off.
     is_off: bool,
     open: Vec<bool>,
-    /// How many more are open.
+    /// How many further marks are open.
     beyond: usize,
-    /// How many of the open ones are off.
+    /// How many open marks are off.
     off: usize,
 }
 
-impl Marks {
+impl MarkedContent {
     pub(super) const fn new(is_off: bool) -> Self {
         Self { is_off, open: Vec::new(), beyond: 0, off: 0 }
     }

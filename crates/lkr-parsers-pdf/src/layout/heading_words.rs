@@ -1,9 +1,9 @@
-//! What the words of a line say of whether it is a heading.
+//! Decides from its words whether a line can be a heading.
 
-/// What marks authors and where they work.
+/// Marks after the names of authors.
 const MARKS: [char; 9] = ['∗', '*', '†', '‡', '§', '¶', '#', '+', '$'];
 
-/// What captions of figures and tables begin with.
+/// The first words of captions.
 const CAPTIONS: [&str; 11] = [
     "figure",
     "fig",
@@ -18,42 +18,47 @@ const CAPTIONS: [&str; 11] = [
     "tabla",
 ];
 
-/// How deep the number is that a title begins with: 1 for `2` and `IV.`, 2 for `2.1`, 0 where there is none.
+/// The depth of the number of a title: 1 for `2` and `IV.`, 2 for `2.1`, 0 without a number.
 pub(super) fn depth(title: &str) -> usize {
     let Some((number, rest)) = title.split_once([' ', '\t']) else { return 0 };
     if !rest.contains(char::is_alphabetic) {
         return 0;
     }
-    let parts: Vec<&str> = number.trim_end_matches(['.', ')', ':']).split('.').collect();
+    let starts_block: Vec<&str> = number.trim_end_matches(['.', ')', ':']).split('.').collect();
     let is_figure = |part: &&str| matches!(part.len(), 1..=3) && part.chars().all(|c| c.is_ascii_digit());
-    let is_roman = number.ends_with('.') && parts.iter().all(|part| part.chars().all(|c| "IVXL".contains(c)));
-    let letter_first = parts.len() > 1 && parts.first().is_some_and(|part| is_letter(part));
-    let figures = parts.iter().skip(usize::from(letter_first)).all(is_figure);
-    if figures || is_roman && parts.len() == 1 && !number.starts_with('.') { parts.len() } else { 0 }
+    let is_roman =
+        number.ends_with('.') && starts_block.iter().all(|part| part.chars().all(|c| "IVXL".contains(c)));
+    let letter_first = starts_block.len() > 1 && starts_block.first().is_some_and(|part| is_letter(part));
+    let figures = starts_block.iter().skip(usize::from(letter_first)).all(is_figure);
+    if figures || is_roman && starts_block.len() == 1 && !number.starts_with('.') {
+        starts_block.len()
+    } else {
+        0
+    }
 }
 
 fn is_letter(part: &str) -> bool {
     part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase())
 }
 
-/// Whether the title ends as sentences and parts of them do.
+/// Whether the title ends like a sentence or a part of one.
 pub(super) fn ends_as_text(title: &str) -> bool {
     title.ends_with([',', ';', '-']) || depth(title) == 0 && title.ends_with(['.', '。'])
 }
 
-/// Whether it is an entry of a table of contents: dots lead to a page.
+/// Whether it is an entry of a table of contents, with dots before the page number.
 pub(super) fn is_entry(title: &str) -> bool {
     title.contains("....") || title.contains(". . .") || title.contains("……")
 }
 
-/// Whether it is the caption of a figure or table: the word for it and a number.
+/// Whether it is a caption: a word such as "figure", and a number.
 pub(super) fn is_caption(title: &str) -> bool {
     let Some((word, rest)) = title.split_once([' ', '\u{a0}']) else { return false };
     let word = word.trim_end_matches('.').to_lowercase();
     CAPTIONS.contains(&word.as_str()) && rest.starts_with(|c: char| c.is_ascii_digit() || "IVX".contains(c))
 }
 
-/// Whether it names authors, where they work or how they are reached.
+/// Whether it has names, institutions or addresses of authors.
 pub(super) fn is_byline(title: &str) -> bool {
     let addresses = ["@", "http://", "https://", "www."];
     if addresses.iter().any(|address| title.contains(address)) {
@@ -64,7 +69,7 @@ pub(super) fn is_byline(title: &str) -> bool {
     commas > 2 || marks > 1 || marks > 0 && commas > 0
 }
 
-/// How many words end with a mark or a raised figure.
+/// How many words end with a mark or a superscript digit.
 fn marks(title: &str) -> usize {
     let is_marked = |word: &&str| {
         let name = word.trim_end_matches(|c: char| MARKS.contains(&c) || c.is_ascii_digit());

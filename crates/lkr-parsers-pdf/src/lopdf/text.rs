@@ -1,61 +1,63 @@
-//! Text that operators set, and whether a reader of the page sees it.
+//! The text of operators, and whether it is visible on the page.
 
 use std::{borrow::Cow, ops::Range};
 
 use lopdf::{Object, ObjectId};
 
-use super::{content::Reader, ink::LETTERS_ARE_GROUND, matrix::Matrix, state::State, tokens::Operation};
+use super::{
+    content::PageInterpreter, ink::LETTERS_ARE_GROUND, matrix::Matrix, state::State, tokens::Operation,
+};
 use crate::{page::Rect, runs::Run};
 
-/// Smaller letters, in points, are there for machines alone.
+/// Letters below this size, in points, are meant for machines.
 const LEAST_SIZE: f32 = 1.0;
 
-/// Letters that are narrower than this, in points, for each point of their width, are there for machines alone.
+/// Letters scaled to less than this width, in points for each unit, are meant for machines.
 const LEAST_WIDTH: f32 = 0.2;
 
-/// Texts of one page beyond this many are left out.
+/// Most texts of a page.
 const MAX_TEXTS: usize = 1_000_000;
 
-/// Where an operation stands: in the form of that number, or in the page's own content, and which bytes it is there.
+/// The position of an operation: its form, or `None` for the page's own content, and its byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct At {
+pub(super) struct OperationPosition {
     pub(super) form: Option<ObjectId>,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-impl At {
+impl OperationPosition {
     pub(super) const fn new(form: Option<ObjectId>, operation: &Operation<'_>) -> Self {
         let Range { start, end } = operation.range();
         Self { form, start, end }
     }
 }
 
-/// Whether a reader of the page sees text.
+/// Whether text is visible on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum TextVisibility {
     Shown,
-    /// It is not drawn, as what a scanner has read.
+    /// Not drawn, like the OCR text of a scanner.
     Undrawn,
-    /// It is as pale as what it stands on, as far as that is known.
-    Pale,
-    /// Nobody sees it.
+    /// Pale on a pale background, as far as known.
+    PaleText,
+    /// Invisible.
     Hidden,
-    /// It lies outside the page.
+    /// Outside of the page.
     Outside,
 }
 
-/// Text that an operation sets.
-pub(super) struct Set {
+/// Text of an operation.
+pub(super) struct TextItem {
     pub(super) run: Run<'static>,
-    pub(super) sight: Sight,
-    pub(super) at: At,
-    /// How much text it is, where it cannot be read too.
+    pub(super) visibility: TextVisibility,
+    pub(super) at: OperationPosition,
+    /// Its length, even if it cannot be decoded.
     pub(super) length: usize,
 }
 
-impl<'a> Reader<'_, 'a> {
-    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State<'a>, at: At) {
+impl<'a> PageInterpreter<'_, 'a> {
+    pub(super) fn show(&mut self, operation: &Operation<'_>, state: &mut State<'a>, at: OperationPosition) {
         self.shows += 1;
         if matches!(operation.operator, "'" | "\"") {
             if let ("\"", [.., blank, between, _]) = (operation.operator, operation.operands) {
@@ -64,9 +66,9 @@ impl<'a> Reader<'_, 'a> {
             }
             state.next_line(0.0, -state.leading);
         }
-        let Some(shown) = operation.operands.last() else { return };
-        let (before, mut moved) = (self.walked.texts.len(), 0.0);
-        for part in shown.as_array().map_or(std::slice::from_ref(shown), Vec::as_slice) {
+        let Some(text) = operation.operands.last() else { return };
+        let (before, mut moved) = (self.content_of.texts.len(), 0.0);
+        for part in text.as_array().map_or(std::slice::from_ref(text), Vec::as_slice) {
             let by = match part {
                 Object::String(bytes, _) => self.string(bytes, state, at),
                 part => -part.as_float().unwrap_or(0.0) / 1000.0 * state.size * state.stretch,
@@ -74,17 +76,17 @@ impl<'a> Reader<'_, 'a> {
             state.text = Matrix::shift(by, 0.0).then(state.text);
             moved += by;
         }
-        let texts = self.walked.texts.get(before..).unwrap_or_default();
-        if texts.iter().any(|text| text.sight != Sight::Shown) {
+        let texts = self.content_of.texts.get(before..).unwrap_or_default();
+        if texts.iter().any(|text| text.visibility != TextVisibility::Shown) {
             let thousandths = moved * 1000.0 / (state.size * state.stretch);
             let thousandths = if thousandths.is_finite() { thousandths } else { 0.0 };
-            self.walked.instead.insert(at, instead(operation, thousandths));
+            self.content_of.replacement.insert(at, replacement(operation, thousandths));
         }
     }
 
-    /// Sets a string; answers how far it moves the text.
-    fn string(&mut self, bytes: &[u8], state: &State<'a>, at: At) -> f32 {
-        if self.walked.texts.len() >= MAX_TEXTS {
+    /// Sets a string; returns how far it moves the text position.
+    fn string(&mut self, bytes: &[u8], state: &State<'a>, at: OperationPosition) -> f32 {
+        if self.content_of.texts.len() >= MAX_TEXTS {
             self.give_up();
             return 0.0;
         }
@@ -96,55 +98,63 @@ impl<'a> Reader<'_, 'a> {
         let whole = Matrix::shift(0.0, state.rise).then(state.text).then(state.page);
         let (from, to) = (whole.apply(0.0, 0.0), whole.apply(width, 0.0));
         let size = (state.size * whole.rise()).abs();
-        let upright = whole.is_upright();
+        let is_horizontal = whole.is_upright();
         let place = Rect {
             left: from.0.min(to.0),
             bottom: from.1.min(to.1),
             right: from.0.max(to.0),
-            top: from.1.max(to.1) + if upright { size } else { 0.0 },
+            top: from.1.max(to.1) + if is_horizontal { size } else { 0.0 },
         };
         if place.is_finite() && !bytes.is_empty() {
             let text = font.map(|font| font.text(bytes)).unwrap_or_default();
-            let (bold, undrawn) = (font.is_some_and(|font| font.bold), state.inks.is_undrawn());
+            let (is_bold, is_undrawn) = (font.is_some_and(|font| font.is_bold), state.inks.is_undrawn());
             let length = if text.is_empty() { bytes.len() } else { text.len() };
-            let sight = self.sight(state, whole, place);
-            let run = Run { text: Cow::Owned(text), place, size, bold, pale: false, undrawn, upright };
-            self.walked.texts.push(Set { run, sight, at, length });
+            let visibility = self.visibility(state, whole, place);
+            let run = Run {
+                text: Cow::Owned(text),
+                place,
+                size,
+                is_bold,
+                is_pale: false,
+                is_undrawn,
+                is_horizontal,
+            };
+            self.content_of.texts.push(TextItem { run, visibility, at, length });
         }
         width
     }
 
-    fn sight(&mut self, state: &State<'a>, whole: Matrix, place: Rect) -> Sight {
+    fn visibility(&mut self, state: &State<'a>, whole: Matrix, place: Rect) -> TextVisibility {
         let inks = &state.inks;
         let is_drawn = state.font.as_ref().is_some_and(|font| font.drawn);
         let size = (state.size * whole.rise()).abs() * self.unit;
-        // Without a font its size is not known either, and letters that the file draws may have any size.
+        // Without a font the size is unknown, and letters of Type 3 fonts may have any size.
         let is_sized = state.font.is_some() && !is_drawn;
         let is_narrow = || (state.size * state.stretch * whole.run()).abs() * self.unit < LEAST_WIDTH;
         if !state.is_shown() || (is_sized && (size < LEAST_SIZE || is_narrow())) || inks.text_is_clear() {
-            return Sight::Hidden;
+            return TextVisibility::Hidden;
         }
         if is_drawn {
-            // Its letters are pictures with colours of their own, and may be all that a scanned page consists of.
-            self.paths.ground.paint(place);
+            // Its letters are drawings with their own colours, and may make up a scanned page.
+            self.paths.painted_areas.paint(place);
         } else if inks.is_undrawn() {
-            return Sight::Undrawn;
+            return TextVisibility::Undrawn;
         } else if inks.text_is_pale() {
-            // Where text stands that runs downwards is not known.
+            // The position of vertical text is unknown.
             let is_placed = state.font.as_ref().is_some_and(|font| !font.downward);
-            if is_placed && !self.paths.ground.is_under(place) {
-                return Sight::Pale;
+            if is_placed && !self.paths.painted_areas.is_under(place) {
+                return TextVisibility::PaleText;
             }
         } else if size >= LETTERS_ARE_GROUND {
-            self.paths.ground.paint(place);
+            self.paths.painted_areas.paint(place);
         }
         let is_outside = self.frame.is_some_and(|frame| !place.is_in(frame));
-        if is_outside { Sight::Outside } else { Sight::Shown }
+        if is_outside { TextVisibility::Outside } else { TextVisibility::Shown }
     }
 }
 
-/// What does as an operation that shows text does, beside that.
-fn instead(operation: &Operation<'_>, moves: f32) -> String {
+/// A replacement for an operation with the same effects except for showing its text.
+fn replacement(operation: &Operation<'_>, moves: f32) -> String {
     let before = match (operation.operator, operation.operands) {
         ("\"", [.., blank, between, _]) => {
             let number = |number: &Object| number.as_float().unwrap_or(0.0);

@@ -1,23 +1,23 @@
 use super::matrix::Matrix;
 use crate::page::Rect;
 
-/// Areas beyond this many are one that holds them all.
+/// Further areas are merged into their bounding box.
 const MAX_AREAS: usize = 256;
 
-/// This part of a text has to stand on something painted for it to be seen there.
+/// Text is visible on painted areas if they cover at least this part of it.
 const COVERED: f32 = 0.25;
 
-/// What a page paints beside its text, as the rectangles that hold it.
+/// The painted areas of a page besides its text, as bounding rectangles.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ground {
+pub(crate) struct PaintedAreas {
     areas: Vec<Rect>,
-    /// How often something was painted.
+    /// How many areas were painted.
     painted: usize,
     is_everywhere: bool,
 }
 
-impl Ground {
-    /// The ground of a page of which it does not matter.
+impl PaintedAreas {
+    /// Painted areas that cover everything.
     pub(crate) const fn everywhere() -> Self {
         Self { areas: Vec::new(), painted: 0, is_everywhere: true }
     }
@@ -33,25 +33,25 @@ impl Ground {
         }
     }
 
-    /// What paints all that may be painted.
+    /// Marks the whole page as painted.
     pub(super) const fn flood(&mut self) {
         self.is_everywhere = true;
     }
 
-    /// Paints all that another ground paints, as this matrix transforms it.
+    /// Adds other painted areas, transformed by this matrix.
     pub(super) fn lay(&mut self, other: &Self, matrix: Matrix) {
         self.is_everywhere |= other.is_everywhere;
         other.areas.iter().for_each(|area| self.paint(matrix.transform(*area)));
     }
 
-    /// How much was painted, in no unit: it grows with all that is.
+    /// A value that changes with every painted area.
     pub(super) const fn size(&self) -> (usize, bool) {
         (self.painted, self.is_everywhere)
     }
 
-    /// Whether enough of a place is painted. Areas that overlap count twice: text is rather kept than left out.
+    /// Whether enough of a rectangle is painted. Overlapping areas count twice, which errs on the side of keeping text.
     pub(crate) fn is_under(&self, place: Rect) -> bool {
-        // Upright text that is turned has no height of its own here.
+        // Rotated text may have no extent in one direction.
         let grown = Rect {
             right: place.right.max(place.left + 0.5),
             top: place.top.max(place.bottom + 0.5),
@@ -62,7 +62,7 @@ impl Ground {
     }
 }
 
-/// The size of what two rectangles share.
+/// The area of the intersection of two rectangles.
 fn shared(a: Rect, b: Rect) -> f32 {
     let across = a.right.min(b.right) - a.left.max(b.left);
     let up = a.top.min(b.top) - a.bottom.max(b.bottom);
@@ -79,19 +79,24 @@ mod tests {
 
     #[test]
     fn a_place_is_on_ground_where_a_quarter_of_it_is_painted() {
-        let mut ground = Ground::default();
-        assert!(!ground.is_under(rect(0.0, 0.0, 10.0, 10.0)));
-        ground.paint(rect(8.0, 0.0, 20.0, 10.0));
-        assert!(!ground.is_under(rect(0.0, 0.0, 10.0, 10.0)) && ground.is_under(rect(4.0, 0.0, 12.0, 10.0)));
-        assert!(ground.is_under(rect(9.0, 2.0, 9.0, 8.0)), "text on its side has no width");
-        assert!(!ground.is_under(rect(2.0, 2.0, 2.0, 8.0)));
+        let mut painted_areas = PaintedAreas::default();
+        assert!(!painted_areas.is_under(rect(0.0, 0.0, 10.0, 10.0)));
+        painted_areas.paint(rect(8.0, 0.0, 20.0, 10.0));
+        assert!(
+            !painted_areas.is_under(rect(0.0, 0.0, 10.0, 10.0))
+                && painted_areas.is_under(rect(4.0, 0.0, 12.0, 10.0))
+        );
+        assert!(painted_areas.is_under(rect(9.0, 2.0, 9.0, 8.0)), "text on its side has no width");
+        assert!(!painted_areas.is_under(rect(2.0, 2.0, 2.0, 8.0)));
     }
 
     #[test]
     fn many_areas_become_one() {
-        let mut ground = Ground::default();
-        (0..=MAX_AREAS).for_each(|_| ground.paint(rect(0.0, 0.0, 1.0, 1.0)));
-        ground.paint(rect(99.0, 99.0, 100.0, 100.0));
-        assert!(ground.areas.len() == MAX_AREAS && ground.is_under(rect(50.0, 50.0, 60.0, 60.0)));
+        let mut painted_areas = PaintedAreas::default();
+        (0..=MAX_AREAS).for_each(|_| painted_areas.paint(rect(0.0, 0.0, 1.0, 1.0)));
+        painted_areas.paint(rect(99.0, 99.0, 100.0, 100.0));
+        assert!(
+            painted_areas.areas.len() == MAX_AREAS && painted_areas.is_under(rect(50.0, 50.0, 60.0, 60.0))
+        );
     }
 }
