@@ -10,7 +10,6 @@
 mod common;
 
 use std::{
-    env,
     error::Error as StdError,
     fs, io,
     path::{Path, PathBuf},

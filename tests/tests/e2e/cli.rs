@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, cli_binary, workspace};
+use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, cli_binary};
 use serde_json::Value;
 
 fn lkr(server: &Server, arguments: &[&str]) -> Output {
