@@ -156,7 +156,7 @@ impl LopdfDocument {
         self.document.get_page_content_with_limit(page, MAX_STREAM).map_err(error::from_lopdf)
     }
 
-    fn is_turned(&self, page: ObjectId) -> bool {
+    fn is_rotated(&self, page: ObjectId) -> bool {
         let angle =
             self.holder(page, b"Rotate").and_then(|page| page.get_deref(b"Rotate", &self.document).ok());
         angle.and_then(|angle| angle.as_i64().ok()).is_some_and(|angle| angle % 360 != 0)

@@ -35,3 +35,10 @@ impl Default for PdfOptions {
         }
     }
 }
+
+impl PdfOptions {
+    /// Whether `PdfOxide` can render pages.
+    pub(crate) const fn can_render(&self) -> bool {
+        self.pdfium_library.is_some() || cfg!(feature = "oxide-rendering")
+    }
+}

@@ -43,8 +43,10 @@ impl Parser for PdfOxide {
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
         error::check_begins(source.bytes)?;
-        // The engine does not know the position of pale text in the image of a rotated page.
-        let mut prepared = PreparedFile::new(source, PaleText::OnTurned, self.options.max_pages);
+        // The engine does not know the position of pale text in the image of a rotated page. Without a renderer it also
+        // cannot tell pale text from text in a colour space that it does not convert, so lopdf decides on all pages.
+        let pale = if self.options.can_render() { PaleText::OnRotated } else { PaleText::Everywhere };
+        let mut prepared = PreparedFile::new(source, pale, self.options.max_pages);
         let mut document = error::guarded(|| open(&prepared.bytes));
         let pages = document.as_ref().ok().and_then(|document| document.page_count().ok());
         if prepared.revert_if_pages_differ(source, pages) {
@@ -54,6 +56,7 @@ impl Parser for PdfOxide {
         let engine = OxideEngine {
             document: document?,
             prepared: &prepared,
+            pale,
             source: *source,
             library,
             pdfium: OnceCell::new(),
@@ -73,6 +76,8 @@ fn open(bytes: &[u8]) -> Result<PdfDocument> {
 struct OxideEngine<'a> {
     document: PdfDocument,
     prepared: &'a PreparedFile<'a>,
+    /// The pages whose pale text was removed from `prepared`.
+    pale: PaleText,
     source: Source<'a>,
     /// PDFium's library, if it is to render pages.
     library: Option<&'a Path>,
@@ -102,6 +107,9 @@ impl Engine for OxideEngine<'_> {
         };
         if self.prepared.is_unchecked(index) && may_hide_text() && self.renderer().is_ok() {
             lines.iter_mut().for_each(|line| line.is_pale = true);
+        }
+        if self.pale == PaleText::Everywhere && !self.prepared.is_unchecked(index) {
+            lines.iter_mut().for_each(|line| line.is_pale = false);
         }
         Ok(Page { frame: self.frame(index), is_rotated, hidden: runs::tiny(&spans), lines })
     }

@@ -13,11 +13,11 @@ use crate::{
     lopdf::{LopdfDocument, PaintedAreas, PaleText, Scrubbed},
 };
 
-/// The search for hidden text takes at most one part in this many of the time.
+/// The search for hidden text takes at most this fraction (1/n) of the time to the deadline.
 const SHARE: u32 = 4;
 
 /// The search for hidden text takes at most this long.
-const MOST: Duration = Duration::from_mins(1);
+const MAX_TIME: Duration = Duration::from_mins(1);
 
 /// A file without the hidden text that lopdf found.
 pub(crate) struct PreparedFile<'a> {
@@ -34,17 +34,15 @@ pub(crate) struct PreparedFile<'a> {
 }
 
 impl<'a> PreparedFile<'a> {
-    pub(crate) fn new(source: &Source<'a>, is_pale: PaleText, max_pages: usize) -> Self {
+    pub(crate) fn new(source: &Source<'a>, pale: PaleText, max_pages: usize) -> Self {
         let now = Instant::now();
         let time = source.deadline.map(|deadline| deadline.saturating_duration_since(now) / SHARE);
-        let until = now + time.unwrap_or(MOST).min(MOST);
+        let until = now + time.unwrap_or(MAX_TIME).min(MAX_TIME);
         let lopdf = LopdfDocument::load(source.bytes, max_pages).ok();
-        let scrubbed =
-            lopdf.as_ref().map(|open| guarded(|| open.scrubbed(source.bytes, is_pale, Some(until))));
-        let (bytes, invisible) = (Cow::Borrowed(source.bytes), HashSet::new());
+        let scrubbed = lopdf.as_ref().map(|open| guarded(|| open.scrubbed(source.bytes, pale, Some(until))));
+        let (bytes, unchecked_pages) = (Cow::Borrowed(source.bytes), HashSet::new());
         let pages_differ = !matches!(scrubbed, Some(Ok(_)));
-        let mut prepared =
-            Self { bytes, hidden: 0, lopdf, unchecked_pages: invisible, pages_differ, max_pages };
+        let mut prepared = Self { bytes, hidden: 0, lopdf, unchecked_pages, pages_differ, max_pages };
         if let Some(Ok(Scrubbed { bytes, hidden, unchecked_pages })) = scrubbed {
             prepared.bytes = bytes.map_or(prepared.bytes, Cow::Owned);
             (prepared.hidden, prepared.unchecked_pages) = (hidden, unchecked_pages);

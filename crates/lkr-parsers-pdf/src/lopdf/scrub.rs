@@ -31,7 +31,7 @@ const ENTRY: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaleText {
     Nowhere,
-    OnTurned,
+    OnRotated,
     Everywhere,
 }
 
@@ -49,19 +49,14 @@ pub(crate) struct Scrubbed {
 impl LopdfDocument {
     /// Removes the hidden text of the opened file. Pages after the deadline, and those whose content cannot be read completely,
     /// stay unchanged.
-    pub(crate) fn scrubbed(
-        &self,
-        file: &[u8],
-        is_pale: PaleText,
-        until: Option<Instant>,
-    ) -> Result<Scrubbed> {
+    pub(crate) fn scrubbed(&self, file: &[u8], pale: PaleText, until: Option<Instant>) -> Result<Scrubbed> {
         let mut scrub = Scrub::new(self);
         let mut interpreter = Interpreter::new(&self.document, &self.layers, until);
         let mut scrubbed = Scrubbed::default();
         for (index, page) in self.pages.iter().enumerate() {
-            let is_pale =
-                is_pale == PaleText::Everywhere || (is_pale == PaleText::OnTurned && self.is_turned(*page));
-            let cut = || scrub.page(*page, &mut interpreter, is_pale);
+            let with_pale =
+                pale == PaleText::Everywhere || (pale == PaleText::OnRotated && self.is_rotated(*page));
+            let cut = || scrub.page(*page, &mut interpreter, with_pale);
             match error::guarded(cut) {
                 Ok(Some(hidden)) => scrubbed.hidden += hidden,
                 Ok(None) | Err(_) => drop(scrubbed.unchecked_pages.insert(index)),

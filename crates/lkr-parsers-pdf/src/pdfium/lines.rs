@@ -133,7 +133,7 @@ impl LineBuilder {
     fn push(&mut self, char: &PdfPageTextChar<'_>, c: char, place: Option<Rect>, style: Style) {
         if self.first.is_none() {
             self.first = Some(style);
-            self.is_rotated = is_turned(char);
+            self.is_rotated = is_rotated(char);
         }
         if let (Some(last), Some(place)) = (self.last, place)
             && place.left - last.right > CELL_GAP * style.size
@@ -154,7 +154,7 @@ impl LineBuilder {
         let is_separate = (place.bottom - last.top).max(last.bottom - place.top);
         let size = last.right - last.left;
         self.is_rotated
-            && is_turned(char)
+            && is_rotated(char)
             && (place.left - last.left).abs() < 0.5 * size
             && is_separate < 0.15 * size
     }
@@ -191,6 +191,6 @@ fn is_pale(color: &PdfColor) -> bool {
 }
 
 /// Whether the letter is rotated.
-fn is_turned(char: &PdfPageTextChar<'_>) -> bool {
+fn is_rotated(char: &PdfPageTextChar<'_>) -> bool {
     char.angle_degrees().is_ok_and(|angle| (angle % 180.0 - 90.0).abs() < 5.0)
 }

@@ -1,13 +1,13 @@
-//! What every parser makes of the same documents.
+//! The result of every parser for the same documents.
 
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use crate::common::{Pdf, headings, line, parsers, texts};
+use crate::common::{Pdf, headings, line, parsers, rendering_parsers, texts};
 use lkr_domain::Parsed;
-use lkr_parsers::{ErrorKind, Ocr, PageImage, Parser as _, Result, Source};
+use lkr_parsers::{ErrorKind, Ocr, PageImage, Parser, Result, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};
 
 fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
@@ -270,12 +270,12 @@ impl Ocr for Reader {
 }
 
 #[test]
-fn pages_without_text_are_read_as_pictures() {
+fn pages_without_text_are_given_to_ocr() {
     let square = "0 g 100 100 200 200 re f";
     let bytes = Pdf::default().page(square).page(&line(10, 700, "Words.")).page(square).bytes();
     let reader = Arc::new(Reader::default());
     let options = PdfOptions { ocr: Some(reader.clone()), ocr_pages: 1, ..PdfOptions::default() };
-    for parser in parsers(&options).into_iter().filter(|parser| parser.name() != "lopdf") {
+    for parser in rendering_parsers(&options) {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         let expected = [("Read from\na picture.", Some(1)), ("All of it.", Some(1)), ("Words.", Some(2))];
         assert_eq!(texts(&parsed, false), expected, "{}", parser.name());
@@ -286,33 +286,41 @@ fn pages_without_text_are_read_as_pictures() {
 }
 
 #[test]
-fn a_page_that_cannot_be_drawn_is_not_read() {
+fn page_without_text_gets_a_warning_if_no_renderer_is_available() {
     let square = "0 g 100 100 200 200 re f";
     let bytes = Pdf::default().page(square).page(&line(10, 700, "Words.")).bytes();
     let options = PdfOptions { ocr: Some(Arc::new(Reader::default())), ..PdfOptions::default() };
-    let parsed = Lopdf::new(options).parse(&Source::new(&bytes)).unwrap();
-    let expected = "1 page without text was not read: this plugin draws no pages that OCR could read";
-    assert_eq!((parsed.text.as_str(), &parsed.warnings[..]), ("Words.", &[expected.to_owned()][..]));
+    let warning = |parser: &dyn Parser| {
+        let parsed = parser.parse(&Source::new(&bytes)).unwrap();
+        assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("Words.", 1));
+        parsed.warnings.concat()
+    };
+    let prefix = "1 page has no text and no renderer is available";
+    assert_eq!(
+        warning(&Lopdf::new(options.clone())),
+        format!("{prefix}: the plugin lopdf cannot render pages")
+    );
+    if cfg!(not(feature = "oxide-rendering")) {
+        assert_eq!(
+            warning(&PdfOxide::new(options)),
+            format!("{prefix}: set LKR_PDFIUM_LIBRARY to the path of PDFium's library")
+        );
+    }
 }
 
 #[test]
-fn pictures_are_read_in_their_own_time() {
+fn ocr_stops_at_its_time_limit() {
     let bytes = Pdf::default().page("0 g 100 100 200 200 re f").bytes();
     let options = PdfOptions {
         ocr: Some(Arc::new(Reader::default())),
         ocr_time: Duration::ZERO,
         ..PdfOptions::default()
     };
-    for parser in parsers(&options) {
+    for parser in rendering_parsers(&options) {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
-        let why = if parser.name() == "lopdf" {
-            "this plugin draws no pages that OCR could read"
-        } else {
-            "the time for OCR ran out"
-        };
         assert_eq!(
             parsed.warnings,
-            [format!("1 page without text was not read: {why}")],
+            ["1 page without text was not read: the time for OCR ran out"],
             "{}",
             parser.name()
         );

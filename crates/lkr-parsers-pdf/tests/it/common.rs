@@ -9,23 +9,28 @@ use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
 /// The variable that names the library of PDFium.
 pub(crate) const LIBRARY: &str = "LKR_PDFIUM_LIBRARY";
 
-/// PDFium, if its library is here; its absence is a failure in CI.
+/// PDFium, if its library is available. Its absence is a failure in CI.
 pub(crate) fn pdfium() -> Option<Pdfium> {
     let Some(path) = env::var_os(LIBRARY) else {
-        lkr_test_support::skip(&format!("{LIBRARY} names no library of PDFium"));
+        lkr_test_support::skip(&format!("{LIBRARY} does not name PDFium's library"));
         return None;
     };
     Some(Pdfium::load(Path::new(&path)).unwrap())
 }
 
-/// Every parser that can run here.
+/// Every parser that is available. pdf_oxide comes without a renderer, and with PDFium's if its library is available.
 pub(crate) fn parsers(options: &PdfOptions) -> Vec<Arc<dyn Parser>> {
     let mut parsers: Vec<Arc<dyn Parser>> =
         vec![Arc::new(PdfOxide::new(options.clone())), Arc::new(Lopdf::new(options.clone()))];
-    if let Some(pdfium) = pdfium() {
-        parsers.push(Arc::new(pdfium.with_options(options.clone())));
-    }
+    parsers.extend(rendering_parsers(options));
     parsers
+}
+
+/// Every available parser that can render pages.
+pub(crate) fn rendering_parsers(options: &PdfOptions) -> Vec<Arc<dyn Parser>> {
+    let Some(pdfium) = pdfium() else { return Vec::new() };
+    let library = PdfOptions { pdfium_library: env::var_os(LIBRARY).map(Into::into), ..options.clone() };
+    vec![Arc::new(pdfium.with_options(options.clone())), Arc::new(PdfOxide::new(library))]
 }
 
 /// PDFium, or a parser that refuses everything where its library is absent.
@@ -77,7 +82,7 @@ pub(crate) fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
     }
 }
 
-/// Every parser reads these words and no others, and says so where it left out some.
+/// Every parser reads exactly these words, and warns if it left out text.
 #[track_caller]
 pub(crate) fn reads(pdf: &Pdf, words: &str, hides: bool) {
     check(&pdf.bytes(), |name, parsed| {
