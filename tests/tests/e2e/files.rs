@@ -154,8 +154,7 @@ fn ocr_languages_are_the_installed_ones() {
     };
     let refused = ocr(&["fr", "en", "la"]);
     refused.refused(1001, 400);
-    let message =
-        "parsers.ocr.languages has fr, la, not installed for tesseract; installed: de, en";
+    let message = "parsers.ocr.languages has fr, la, not installed for tesseract; installed: de, en";
     assert!(refused.message().ends_with(message), "{}", refused.message());
     assert_eq!(ocr(&["de", "en"]).status, 200);
     assert!(!server.log().contains("parsers.ocr.languages"), "nothing is missing yet");
