@@ -8,7 +8,7 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Error, ErrorKind, Parser, Source};
 
 fn main() -> ExitCode {
-    lkr_sandbox::work(|plan| match plan.as_str() {
+    lkr_sandbox::run_worker(|plan| match plan.as_str() {
         Some("broken") => Err(Error::new(ErrorKind::Internal, "build the parser", "no such plugin")),
         _ => Ok(Box::new(Obeys)),
     })

@@ -14,4 +14,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use extracted::Extracted;
 pub use limits::Limits;
 pub use sandbox::{Build, FileSource, Mode, Sandbox, SandboxOptions};
-pub use worker::work;
+pub use worker::run_worker;

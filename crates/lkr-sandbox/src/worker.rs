@@ -24,7 +24,7 @@ const MAX_ORDER_BYTES: u64 = 1024 * 1024;
 /// Nothing else may have begun in the process: what it has open is closed first. `build` makes the parser that a plan
 /// asks for. The process sets its limits for good before it takes the file.
 /// Where the parent goes away before it sends an order, it ends.
-pub fn work(build: impl FnOnce(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>>) -> ExitCode {
+pub fn run_worker(build: impl FnOnce(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>>) -> ExitCode {
     close_others();
     let Ok(output) = take_stdout() else { return ExitCode::FAILURE };
     let mut input = BufReader::new(std::io::stdin().lock());

@@ -33,7 +33,7 @@ pub(crate) struct EmbeddingItem {
 
 impl From<Embedding> for EmbeddingItem {
     fn from(embedding: Embedding) -> Self {
-        let wanted = embedding.wanted.map(|wanted| wanted.profile().name.clone());
+        let wanted = embedding.target.map(|wanted| wanted.profile().name.clone());
         Self { in_use: embedding.live_name, wanted }
     }
 }
