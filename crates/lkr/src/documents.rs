@@ -9,7 +9,7 @@ use crate::{KnowledgeBase, Result, error::During};
 
 /// A live document with its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DocumentDetail {
+pub struct DocumentWithNodes {
     /// The record.
     pub document: Document,
     /// Its sections in order.
@@ -48,12 +48,12 @@ impl KnowledgeBase {
     }
 
     /// A live document with its nodes.
-    pub async fn detail(&self, doc_id: DocId) -> Result<Option<DocumentDetail>> {
+    pub async fn detail(&self, doc_id: DocId) -> Result<Option<DocumentWithNodes>> {
         self.read_consistent(doc_id, "read document", async |document: Document| {
             let vectors = &*self.shared.vectors;
             let l2 = lkr_catalog::nodes(vectors, &document, Layer::L2).await?;
             let l3 = lkr_catalog::nodes(vectors, &document, Layer::L3).await?;
-            Ok(DocumentDetail { document, l2, l3 })
+            Ok(DocumentWithNodes { document, l2, l3 })
         })
         .await
     }

@@ -26,7 +26,7 @@ mod submit;
 mod text_files;
 
 pub use builder::Builder;
-pub use documents::{ChunkPage, DocumentDetail};
+pub use documents::{ChunkPage, DocumentWithNodes};
 pub use embedders::EmbeddingStatus;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "lmdb")]
