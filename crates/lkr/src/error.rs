@@ -114,7 +114,7 @@ impl From<lkr_sandbox::Error> for SourceError {
     fn from(error: lkr_sandbox::Error) -> Self {
         let kind = match error.kind() {
             lkr_sandbox::ErrorKind::Overloaded => ErrorKind::Overloaded,
-            kind if kind.is_about_the_file() => ErrorKind::Invalid,
+            kind if kind.is_file_error() => ErrorKind::Invalid,
             _ => ErrorKind::Internal,
         };
         Self { kind, source: error.reason().into() }

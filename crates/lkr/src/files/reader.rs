@@ -7,7 +7,7 @@ use std::{
 };
 
 use lkr_parsers::{Format, Parser};
-use lkr_sandbox::{Extracted, FileSource, Limits, Mode, Sandbox, SandboxOptions};
+use lkr_sandbox::{Extracted, FileSource, Limits, Sandbox, SandboxMode, SandboxOptions};
 use serde::{Deserialize, Serialize};
 
 use super::plugins::{FilePlugins, FileTools, PluginParser};
@@ -46,7 +46,7 @@ impl FileReader {
         spool: PathBuf,
         tools: FileTools,
     ) -> Result<Self> {
-        Self::with(Mode::Worker { program, arguments }, spool, tools)
+        Self::with(SandboxMode::Worker { program, arguments }, spool, tools)
     }
 
     /// A reader whose parsers run in this process. A file that crashes its parser can crash the process.
@@ -54,10 +54,10 @@ impl FileReader {
     /// # Errors
     /// `Internal` outside of a tokio runtime, or if the folder cannot be created.
     pub fn in_process(spool: PathBuf, tools: FileTools) -> Result<Self> {
-        Self::with(Mode::InProcess(Arc::new(build_parser)), spool, tools)
+        Self::with(SandboxMode::InProcess(Arc::new(build_parser)), spool, tools)
     }
 
-    fn with(mode: Mode, spool: PathBuf, tools: FileTools) -> Result<Self> {
+    fn with(mode: SandboxMode, spool: PathBuf, tools: FileTools) -> Result<Self> {
         let sandbox = Sandbox::new(SandboxOptions::new(mode, spool)).during("open file reader")?;
         Ok(Self { sandbox, tools, limits: Limits::default() })
     }
@@ -112,8 +112,8 @@ impl FileReader {
         let plan = serde_json::to_value(plan)
             .map_err(|error| lkr_sandbox::Error::new(lkr_sandbox::ErrorKind::Internal, "read file", error))?;
         let may_have_images = Format::from_file_name(&source.file_name) == Some(Format::Pdf);
-        let pictures = if may_have_images && plugins.uses_ocr() { OCR_TIME } else { limits.pictures };
-        self.sandbox.extract(plan, source, Limits { pictures, ..limits }).await
+        let ocr_time = if may_have_images && plugins.uses_ocr() { OCR_TIME } else { limits.ocr_time };
+        self.sandbox.extract(plan, source, Limits { ocr_time, ..limits }).await
     }
 }
 
