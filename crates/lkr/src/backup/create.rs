@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
-use lkr_archive::{About, ArchiveWriter, digest};
+use lkr_archive::{ArchiveInfo, ArchiveWriter, digest};
 use lkr_catalog::{Catalog, Originals, ReferencedRevision, Texts};
 use lkr_ingest::GcPause;
 use lkr_store_lmdb::LmdbStore;
@@ -148,8 +148,8 @@ impl Backup {
     pub async fn write(&self, to: impl AsyncWrite + Unpin + Send) -> Result<BackupSummary> {
         let catalog = Catalog::new(Arc::new(self.copy.store.state()));
         let version = catalog.version().await.during(CREATE)?;
-        let about = About::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, version);
-        let archive = ArchiveWriter::begin(to, &about).await.during(CREATE)?;
+        let info = ArchiveInfo::new(concat!("lkr ", env!("CARGO_PKG_VERSION")), ENGINE, version);
+        let archive = ArchiveWriter::begin(to, &info).await.during(CREATE)?;
         let mut writer = BackupWriter { backup: self, archive, summary: BackupSummary::default() };
         writer.add_store().await?;
         if let Some(key) = &self.secret_key {

@@ -40,7 +40,7 @@ pub async fn add_secret_key(
     let during = "add secret key to backup";
     let key = read_secret_key(folders).await?;
     let mut reader = ArchiveReader::open(from).await.during(during)?;
-    let mut writer = ArchiveWriter::begin(to, reader.about()).await.during(during)?;
+    let mut writer = ArchiveWriter::begin(to, reader.info()).await.during(during)?;
     while let Some(mut entry) = reader.next().await.during(during)? {
         let (path, length) = (entry.path().to_owned(), entry.length());
         if path != SECRET_KEY {

@@ -40,14 +40,14 @@ pub struct RestoreSummary {
 /// version; in that case nothing is left in the folders.
 pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<RestoreSummary> {
     let mut reader = ArchiveReader::open(from).await.during(RESTORE)?;
-    let about = reader.about();
-    if about.engine != ENGINE {
+    let info = reader.info();
+    if info.engine != ENGINE {
         let reason =
-            format!("the archive contains a store of kind {}; this program supports {ENGINE}", about.engine);
+            format!("the archive contains a store of kind {}; this program supports {ENGINE}", info.engine);
         return Err(Error::new(ErrorKind::Invalid, RESTORE, reason));
     }
-    if about.version > STORE_VERSION {
-        return Err(newer_version(about.version));
+    if info.version > STORE_VERSION {
+        return Err(newer_version(info.version));
     }
     let mut restorer = Restorer {
         staged: StagedRestore::prepare(to)?,
