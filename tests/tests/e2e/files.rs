@@ -168,7 +168,7 @@ fn ocr_languages_are_the_installed_ones() {
     let task = server.ended(answer.data()["task_id"].as_str().unwrap());
     assert_eq!(
         task["result"]["warnings"][0],
-        "text in pictures is not read in de: tesseract has no data for that"
+        "text in images is not recognised in de: tesseract has no data for the language"
     );
     let path = format!("/documents/{}/text", task["doc_id"].as_str().unwrap());
     assert!(server.get(&path).data()["text"].as_str().unwrap().contains("Io has volcanoes."));
