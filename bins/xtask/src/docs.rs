@@ -144,6 +144,17 @@ mod tests {
     }
 
     #[test]
+    fn files_named_on_the_map_exist() {
+        let page = read("docs/ARCHITECTURE.md");
+        let files: Vec<&str> =
+            code_spans(&page).filter(|span| span.ends_with(".rs") && span.contains('/')).collect();
+        assert!(files.len() > 20, "{files:?}");
+        for file in files {
+            assert!(root().unwrap().join(file).is_file(), "{file} does not exist");
+        }
+    }
+
+    #[test]
     fn each_lesson_names_tests_that_exist() {
         let known = functions();
         let page = read("docs/lessons.md");

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod languages;
+mod data_files;
 mod process;
 mod tesseract;
 

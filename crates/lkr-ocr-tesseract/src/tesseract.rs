@@ -6,7 +6,7 @@ use std::{
 use lkr_parsers::{Error, ErrorKind, Ocr, PageImage, Result};
 
 use crate::{
-    languages::{names, supported_codes},
+    data_files::{names, supported_codes},
     process::run,
 };
 

@@ -1,6 +1,7 @@
 use std::fmt;
 
-/// The text that replaces a secret in responses and logs.
+/// The text that replaces a secret wherever one would be shown. `Debug` of [`Secret`] writes it; code that builds responses or
+/// prints configuration writes it itself.
 pub const MASK: &str = "********";
 
 /// A text whose `Debug` output is [`MASK`], so that no log shows it.

@@ -91,7 +91,7 @@ fn check_languages(codes: &[String]) -> Result<(), String> {
     if !LANGUAGES.contains(&codes.len()) {
         return Err(format!("has {} entries; allowed are 1 to 10", codes.len()));
     }
-    match codes.iter().find(|code| !languages::codes().any(|known_code| known_code == *code)) {
+    match codes.iter().find(|code| !iso_639::codes().any(|known_code| known_code == *code)) {
         Some(code) => Err(format!("has {}; allowed are the two-letter codes of ISO 639-1", quote(code))),
         None => Ok(()),
     }

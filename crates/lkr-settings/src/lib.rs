@@ -5,7 +5,7 @@ mod check;
 mod derived;
 mod error;
 mod if_match;
-mod languages;
+mod iso_639;
 mod merge;
 mod plugins;
 mod previous_embedder;

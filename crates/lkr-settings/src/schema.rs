@@ -129,7 +129,7 @@ fn parsers(defaults: &RuntimeSettings, plugins: &Plugins) -> Value {
     let file = |kind: ParserKind, description: &str| {
         (kind.name(), object(description, [("plugin", plugin(kind, plugins))]))
     };
-    let codes: Vec<&str> = languages::codes().collect();
+    let codes: Vec<&str> = iso_639::codes().collect();
     let languages = json!({
         "description": "The languages that are recognised, as two-letter codes of ISO 639-1.",
         "type": "array",

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use lkr_settings::MASK;
+
 use super::{
     Config,
     keys::{KEYS, ValueKind, Visibility},
@@ -31,10 +33,10 @@ pub fn show(config: &Config) -> String {
 fn mask(visibility: Visibility, value: &str) -> String {
     match visibility {
         Visibility::Plain => value.to_owned(),
-        Visibility::Secret => "********".to_owned(),
+        Visibility::Secret => MASK.to_owned(),
         Visibility::Url => {
             match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
-                Some((scheme, (_, host))) => format!("{scheme}://********@{host}"),
+                Some((scheme, (_, host))) => format!("{scheme}://{MASK}@{host}"),
                 None => value.to_owned(),
             }
         }
