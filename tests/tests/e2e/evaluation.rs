@@ -117,7 +117,7 @@ fn lkr_eval_evaluates_in_process_and_keeps_the_base() {
         .unwrap();
     let refused = lkr(&["eval", "--data-dir", &kept, &other]);
     assert!(
-        !refused.status.success() && printed(&refused).contains("is not of this collection"),
+        !refused.status.success() && printed(&refused).contains("which is not in this collection"),
         "{}",
         printed(&refused)
     );

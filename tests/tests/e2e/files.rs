@@ -154,8 +154,7 @@ fn ocr_languages_are_the_installed_ones() {
     };
     let refused = ocr(&["fr", "en", "la"]);
     refused.refused(1001, 400);
-    let message =
-        "parsers.ocr.languages has fr, la, of which tesseract has nothing installed; installed: de, en";
+    let message = "parsers.ocr.languages has fr, la, not installed for tesseract; installed: de, en";
     assert!(refused.message().ends_with(message), "{}", refused.message());
     assert_eq!(ocr(&["de", "en"]).status, 200);
     assert!(!server.log().contains("parsers.ocr.languages"), "nothing is missing yet");
@@ -212,7 +211,7 @@ fn client_disconnect_ends_parsing_of_its_file() {
 fn eventually(holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
-        assert!(Instant::now() < deadline, "it never came to hold");
+        assert!(Instant::now() < deadline, "the condition did not hold in time");
         thread::sleep(Duration::from_millis(20));
     }
 }
