@@ -92,7 +92,9 @@ impl IdleWorker {
         };
         let (stderr, status) = tokio::select! {
             ended = timeout_at(deadline, work) => ended.map_err(|_| time_limit_error(&request.limits))??,
-            () = wait_until_memory_exceeds(id, request.limits.resident) => return Err(memory_limit_error(&request.limits)),
+            () = wait_until_memory_exceeds(id, request.limits.resident) => {
+                return Err(memory_limit_error(&request.limits));
+            }
         };
         match parse_report(&stderr) {
             Some(Report::Extracted(summary)) if status.success() => Extracted::from_worker(output, summary),

@@ -44,7 +44,7 @@ const PROBLEMS: &str = "faults.json";
 pub struct BackupProblems {
     /// Texts and originals that do not exist or cannot be read.
     pub missing: Vec<String>,
-    /// Texts and originals that differ from what was stored. They are in the archive as they are.
+    /// Texts and originals that differ from what was stored. The archive contains them unchanged.
     pub damaged: Vec<String>,
 }
 

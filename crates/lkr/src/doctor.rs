@@ -84,11 +84,7 @@ async fn repair(
 ) -> Result<DoctorReport> {
     let mut result = DoctorReport::default();
     result.report.findings = file_findings(&check, partial_texts, &RepairOutcome::Repaired);
-    let aside = options
-        .folders
-        .data_dir
-        .join("lost+found")
-        .join(OffsetDateTime::now_utc().unix_timestamp().to_string());
+    let aside = aside_dir(&options.folders);
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
     let opened = blocking("check knowledge base", move || {
         let store = check.mend(&to).map_err(open_error)?;
@@ -108,13 +104,23 @@ async fn repair(
     result.add(lkr_doctor::examine(&ports, Some(repairer)).await);
     result.aside = Some(aside).filter(|aside| aside.exists());
     drop(ports);
-    // Closing the store waits for its pending writes.
+    close(store).await?;
+    Ok(result)
+}
+
+/// The folder for the data that one repair moves aside.
+fn aside_dir(folders: &Folders) -> PathBuf {
+    let now = OffsetDateTime::now_utc().unix_timestamp().to_string();
+    folders.data_dir.join("lost+found").join(now)
+}
+
+/// Closes the store, which waits for its pending writes.
+async fn close(store: LmdbStore) -> Result<()> {
     blocking("check knowledge base", move || {
         drop(store);
         Ok(())
     })
-    .await?;
-    Ok(result)
+    .await
 }
 
 async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {

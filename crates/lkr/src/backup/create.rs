@@ -78,7 +78,7 @@ impl KnowledgeBase {
     /// `Invalid` if the stores are not the embedded ones, `Overloaded` while another backup is in progress.
     pub async fn backup(&self) -> Result<Backup> {
         let shared = Arc::clone(&self.shared);
-        // In a task of its own: if the caller is dropped, the copy is completed and removed, never left half-made.
+        // In a task of its own: if the caller is dropped, the copy is completed and then removed, never left incomplete.
         let created = tokio::spawn(async move {
             let Some(EmbeddedStore { store, data_dir, backup_lock }) = &shared.embedded else {
                 return Err(Error::new(

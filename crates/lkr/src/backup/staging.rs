@@ -103,7 +103,7 @@ impl Drop for StagedRestore {
                 tracing::warn!(%folder, %error, "staging folder of a restore could not be removed");
             }
         }
-        // If no store was moved into place, the lock file goes too.
+        // If no store was moved into place, the lock file is removed too.
         let store = &self.store.target;
         if !store.join("kb").exists() {
             let _ = fs::remove_file(store.join("lock"));
