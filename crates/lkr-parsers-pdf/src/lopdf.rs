@@ -63,7 +63,7 @@ impl Parser for Lopdf {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        error::check_begins(source.bytes)?;
+        error::check_header(source.bytes)?;
         read::read(&LopdfDocument::load(source.bytes, self.options.max_pages)?, source, &self.options)
     }
 }
@@ -120,7 +120,7 @@ impl LopdfDocument {
         let open = || Document::load_mem_with_options(bytes, options).map_err(error::from_lopdf);
         let document = error::guarded(open)?;
         if let Ok(cipher) = document.get_encrypted() {
-            return Err(if has_short_key(cipher) { error::undeciphered() } else { error::encrypted() });
+            return Err(if has_short_key(cipher) { error::unsupported_cipher() } else { error::encrypted() });
         }
         let pages = pages(&document, max_pages.saturating_add(1));
         let layers = Layers::new(&document);

@@ -135,9 +135,9 @@ impl TitleFinder {
         let far = entry.top.zip(line.place).map_or(100.0, |(top, place)| (place.top - top).abs());
         let near = 8.0 * (1.0 - far / 100.0).max(0.0);
         let order = if first >= self.next { 3.0 } else { 0.0 };
-        let look = (line.size / 4.0).min(6.0) + if line.is_bold { 2.0 } else { 0.0 };
+        let style = (line.size / 4.0).min(6.0) + if line.is_bold { 2.0 } else { 0.0 };
         let furniture = if page_layout.furniture.get(first) == Some(&true) { -20.0 } else { 0.0 };
-        near + order + look + furniture
+        near + order + style + furniture
     }
 
     /// The heading of an entry whose title the page does not show: as text, or as a mark.
@@ -214,11 +214,11 @@ fn match_start(text: &str, last: usize, title: &str, line: Option<&Line>) -> Opt
     let line = line?;
     let end = words::end_of_key(&line.text, count);
     let (head, tail) = line.text.split_at_checked(end)?;
-    let whole =
+    let ends_word =
         head.ends_with(|c: char| !c.is_alphanumeric()) || !tail.starts_with(|c: char| c.is_alphanumeric());
     let more = tail.chars().filter(|c| c.is_alphanumeric()).count();
     let lead = if line.size > 0.0 && more < 4 { 75.0 } else { 70.0 };
-    whole.then_some((lead, Some(count)))
+    ends_word.then_some((lead, Some(count)))
 }
 
 /// Whether a key is a decimal or Roman number.

@@ -63,7 +63,7 @@ impl LopdfDocument {
             }
         }
         if scrubbed.hidden > 0 {
-            scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::unwritten)?);
+            scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::write_failed)?);
         }
         Ok(scrubbed)
     }
