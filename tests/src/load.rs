@@ -114,7 +114,7 @@ impl LedgerEntry {
 impl Load {
     /// A load on a server whose disk fills now and then.
     #[must_use]
-    pub fn on_a_disk_that_fills() -> Self {
+    pub fn fill_disk() -> Self {
         Self { disk_fills: true, ..Self::default() }
     }
 
@@ -123,17 +123,17 @@ impl Load {
         &self,
         server: &Server,
         watch: &WatchedDocuments,
-        death: Termination,
+        termination: Termination,
         seed: &mut Seed,
     ) {
-        self.during(server, watch, seed, || {
-            death.await_on(server);
+        self.run_while(server, watch, seed, || {
+            termination.await_on(server);
             server.kill();
         });
     }
 
     /// Runs the load and the searches while `work` runs.
-    pub fn during(&self, server: &Server, watch: &WatchedDocuments, seed: &mut Seed, work: impl FnOnce()) {
+    pub fn run_while(&self, server: &Server, watch: &WatchedDocuments, seed: &mut Seed, work: impl FnOnce()) {
         let over = AtomicBool::new(false);
         // The token comes first, because later requests may fail at any moment.
         let token = server.admin();
@@ -198,19 +198,19 @@ impl Load {
         self.ledger().insert(number, LedgerEntry::default());
         let (text, source) = (text(number, 0, seed), Self::source(number));
         // Some are uploaded as files.
-        let answer = if number.is_multiple_of(3) {
+        let response = if number.is_multiple_of(3) {
             server.try_upload("report.md", text.as_bytes(), &[("source", &source)], token)
         } else {
             let body = json!({"text": text, "source": source});
             server.try_call("POST", "/api/v1/documents", Some(&body), Some(token))
         };
-        let Ok(answer) = answer else { return false };
-        if self.has_no_room(&answer) {
+        let Ok(response) = response else { return false };
+        if self.has_no_room(&response) {
             self.change(number, |outcome| outcome.refused = true);
             return true;
         }
-        assert_eq!(answer.status, 202, "{}", answer.json);
-        let task_id = answer.data()["task_id"].as_str().map(str::to_owned);
+        assert_eq!(response.status, 202, "{}", response.json);
+        let task_id = response.data()["task_id"].as_str().map(str::to_owned);
         self.change(number, |outcome| outcome.task_id = task_id);
         thread::sleep(Duration::from_millis(seed.below(20)));
         true
@@ -227,11 +227,11 @@ impl Load {
         let doc_id = doc_id_of(task.data());
         self.change(number, |outcome| outcome.delete_sent = true);
         let path = format!("/api/v1/documents/{doc_id}");
-        let Ok(answer) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
-        if self.has_no_room(&answer) {
+        let Ok(response) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
+        if self.has_no_room(&response) {
             return true;
         }
-        assert_eq!(answer.data()["doc_id"], doc_id);
+        assert_eq!(response.data()["doc_id"], doc_id);
         self.change(number, |outcome| outcome.deleted = true);
         true
     }
@@ -254,26 +254,26 @@ impl Load {
         };
         let rewrite = Rewrite { kind, number: at, answered: false, task_id: None };
         self.change(number, |outcome| outcome.rewrites.push(rewrite));
-        let answer = server.try_call(method, &path, Some(&body), Some(token));
-        let Ok(answer) = answer else { return false };
-        self.change(number, |outcome| match answer.status {
+        let response = server.try_call(method, &path, Some(&body), Some(token));
+        let Ok(response) = response else { return false };
+        self.change(number, |outcome| match response.status {
             // It is not live.
             404 => drop(outcome.rewrites.pop()),
-            _ if self.has_no_room(&answer) => drop(outcome.rewrites.pop()),
+            _ if self.has_no_room(&response) => drop(outcome.rewrites.pop()),
             200 | 202 => {
                 if let Some(last) = outcome.rewrites.last_mut() {
                     last.answered = true;
-                    last.task_id = answer.data()["task_id"].as_str().map(str::to_owned);
+                    last.task_id = response.data()["task_id"].as_str().map(str::to_owned);
                 }
             }
-            status => panic!("{method} {path}: {status} {}", answer.json),
+            status => panic!("{method} {path}: {status} {}", response.json),
         });
         true
     }
 
     /// Whether the response reports a full disk.
-    pub(crate) fn has_no_room(&self, answer: &Response) -> bool {
-        self.disk_fills && answer.status == 500 && answer.json["code"] == 2000
+    pub(crate) fn has_no_room(&self, response: &Response) -> bool {
+        self.disk_fills && response.status == 500 && response.json["code"] == 2000
     }
 
     /// One of the documents accepted last, so that some are still pending or running.

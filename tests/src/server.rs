@@ -50,7 +50,7 @@ impl Server {
 
     /// A stopped server with a data folder that `fill` prepares.
     #[must_use]
-    pub fn prepared(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
+    pub fn with_data_dir(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
         let server = Self::stopped(Some("data"), environment);
         fs::create_dir(server.data_dir()).expect("a data folder");
         fill(&server.data_dir());
@@ -88,7 +88,7 @@ impl Server {
 
     /// A running server in an empty folder, configured with nothing but its address.
     #[must_use]
-    pub fn bare() -> Self {
+    pub fn start_without_config() -> Self {
         Self::start_in(None, &[])
     }
 
@@ -111,7 +111,7 @@ impl Server {
     ///
     /// # Panics
     /// If it neither becomes ready nor ends.
-    pub fn restart_to_end_at(&self, point: &str) -> bool {
+    pub fn restart_with_fail_point(&self, point: &str) -> bool {
         self.restart_with(&[("FAIL_POINT", point)])
     }
 
@@ -126,7 +126,7 @@ impl Server {
             .spawn();
         *self.process() = Some(child.expect("the server starts"));
         let deadline = Instant::now() + TIMEOUT;
-        while !self.try_call("GET", "/readyz", None, None).is_ok_and(|answer| answer.status == 200) {
+        while !self.try_call("GET", "/readyz", None, None).is_ok_and(|response| response.status == 200) {
             if self.has_ended() {
                 return false;
             }

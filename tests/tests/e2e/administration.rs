@@ -40,18 +40,18 @@ fn accounts_sessions_keys_and_settings_survive_kill_9() {
     let put = server.call("PUT", "/settings", Some(&settings), Some(&admin));
     let expected = put.data().clone();
     for _ in 0..9 {
-        login(&server, "adam", OTHER).refused(1005, 401);
+        login(&server, "adam", OTHER).assert_error(1005, 401);
     }
     server.restart();
     assert_eq!(me(&server, &eva).data()["username"], "eva");
     assert_eq!(me(&server, keys[0]["key"].as_str().unwrap()).data()["username"], "eva");
-    me(&server, keys[1]["key"].as_str().unwrap()).refused(1005, 401);
+    me(&server, keys[1]["key"].as_str().unwrap()).assert_error(1005, 401);
     let now = server.call("GET", "/settings", None, Some(&admin));
     assert_eq!((now.data(), now.header("etag")), (&expected, put.header("etag")));
     assert_eq!(expected["models"]["summarize"]["api_key"], "********");
     // Failed logins from before the restart count too.
-    login(&server, "adam", OTHER).refused(1005, 401);
-    login(&server, "adam", OTHER).refused(1009, 429);
+    login(&server, "adam", OTHER).assert_error(1005, 401);
+    login(&server, "adam", OTHER).assert_error(1009, 429);
     let log = server.call("GET", "/audit?action=settings.change", None, Some(&admin));
     assert_eq!(log.data()["items"].as_array().unwrap().len(), 1);
 }
@@ -65,7 +65,7 @@ fn lesson_23_first_admin_is_never_seeded_again() {
     let token = text(&changed.data()["access_token"]);
     // The configured password is used at the first start only.
     server.restart();
-    login(&server, "admin", PASSWORD).refused(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
     assert_eq!(me(&server, &token).data()["must_change_password"], false);
     let create =
         json!({"username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false});
@@ -73,8 +73,8 @@ fn lesson_23_first_admin_is_never_seeded_again() {
     let eva = text(&login(&server, "eva", PASSWORD).data()["access_token"]);
     assert_eq!(server.call("DELETE", "/users/admin", None, Some(&eva)).status, 200);
     server.restart();
-    login(&server, "admin", PASSWORD).refused(1005, 401);
-    login(&server, "admin", OTHER).refused(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
+    login(&server, "admin", OTHER).assert_error(1005, 401);
     assert_eq!(server.call("GET", "/users", None, Some(&eva)).data()["items"].as_array().unwrap().len(), 1);
 }
 
@@ -84,9 +84,9 @@ fn reset_admin_lets_locked_out_admin_in() {
     let admin = server.admin().to_owned();
     let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&admin)).data().clone();
     for _ in 0..10 {
-        login(&server, "admin", OTHER).refused(1005, 401);
+        login(&server, "admin", OTHER).assert_error(1005, 401);
     }
-    login(&server, "admin", PASSWORD).refused(1009, 429);
+    login(&server, "admin", PASSWORD).assert_error(1009, 429);
     let while_it_runs = reset_admin(&server);
     assert!(!while_it_runs.status.success());
     let printed = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
@@ -101,13 +101,13 @@ fn reset_admin_lets_locked_out_admin_in() {
     let printed = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(printed.contains("initial-admin-password") && !printed.contains(&password), "{printed}");
     server.restart();
-    me(&server, &admin).refused(1005, 401);
-    me(&server, key["key"].as_str().unwrap()).refused(1005, 401);
-    login(&server, "admin", PASSWORD).refused(1005, 401);
+    me(&server, &admin).assert_error(1005, 401);
+    me(&server, key["key"].as_str().unwrap()).assert_error(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
     let token = login(&server, "admin", &password).data().clone();
     assert_eq!(token["user"]["must_change_password"], true);
     let token = text(&token["access_token"]);
-    server.call("GET", "/users", None, Some(&token)).refused(1008, 403);
+    server.call("GET", "/users", None, Some(&token)).assert_error(1008, 403);
     let body = json!({"current_password": password, "new_password": OTHER});
     let token =
         text(&server.call("POST", "/auth/password", Some(&body), Some(&token)).data()["access_token"]);
@@ -190,7 +190,7 @@ fn taxonomy_file_is_loaded_and_errors_name_file_and_line() {
         server.call("PATCH", &format!("/documents/{doc_id}"), Some(&body), Some(server.admin()))
     };
     assert_eq!(change("Igneous rocks").data()["category"], "Igneous rocks");
-    change("People").refused(1001, 400);
+    change("People").assert_error(1001, 400);
     server.stop();
     for (text, line) in [
         (format!("categories:\n  {category}  {category}"), 5),
@@ -212,8 +212,8 @@ fn refused_logins_are_logged_without_what_was_typed() {
     let mut server = Server::start();
     server.set("RUST_LOG", "warn");
     server.restart();
-    login(&server, "admin", "wrong password 4711").refused(1005, 401);
-    login(&server, "a-password-4712", "x").refused(1005, 401);
+    login(&server, "admin", "wrong password 4711").assert_error(1005, 401);
+    login(&server, "a-password-4712", "x").assert_error(1005, 401);
     let log = server.log();
     let lines: Vec<_> =
         log.lines().filter(|line| line.contains("127.0.0.1") && line.contains("reason")).collect();
@@ -270,7 +270,7 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{{",
             body.len()
         );
-        let answer = lkr_tests::exchange_in_parts(server.port(), head.as_bytes(), || {
+        let response = lkr_tests::send_raw_in_parts(server.port(), head.as_bytes(), || {
             // The server has accepted the head and its credential before the right ends.
             std::thread::sleep(std::time::Duration::from_millis(300));
             let (by, at, with, token) = &end;
@@ -279,9 +279,9 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
         });
         let is_open_to_users = code == 1006 && matches!(path, "/documents" | "/auth/keys");
         if is_open_to_users {
-            assert_eq!(answer.code(), 0, "{method} {path}");
+            assert_eq!(response.code(), 0, "{method} {path}");
         } else {
-            assert_eq!(answer.code(), code, "{method} {path}: {}", answer.message());
+            assert_eq!(response.code(), code, "{method} {path}: {}", response.message());
         }
     }
     assert_eq!(server.get(&document).data()["l1"]["doc_id"], doc_id);

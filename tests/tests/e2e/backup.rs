@@ -7,7 +7,8 @@ use std::{
 };
 
 use lkr_tests::{
-    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_nothing_left, cli_binary,
+    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_garbage_collected,
+    cli_binary,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ fn restore(archive: &Path, data: &Path) -> Output {
 
 /// A server on a restored data folder.
 fn restored(archive: &Path) -> Server {
-    let server = Server::prepared(ENVIRONMENT, |data| {
+    let server = Server::with_data_dir(ENVIRONMENT, |data| {
         let output = restore(archive, data);
         assert!(output.status.success(), "{}", printed(&output));
     });
@@ -50,7 +51,7 @@ fn restored(archive: &Path) -> Server {
 }
 
 fn settled(server: &Server) {
-    server.until(|| {
+    server.wait_until(|| {
         let none = |status| {
             let tasks = server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
             tasks.as_array().is_some_and(Vec::is_empty)
@@ -59,10 +60,10 @@ fn settled(server: &Server) {
     });
 }
 
-fn answer(server: &Server, query: &str) -> Value {
-    let mut answer = server.search(&json!({"query": query, "top_k": 20}));
-    answer.as_object_mut().unwrap().remove("took_ms");
-    answer
+fn response(server: &Server, query: &str) -> Value {
+    let mut response = server.search(&json!({"query": query, "top_k": 20}));
+    response.as_object_mut().unwrap().remove("took_ms");
+    response
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn backup_under_load_is_complete() {
     let mut seed = Seed::announce("backup_under_load_is_complete");
     let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
     let mut archives = Vec::new();
-    load.during(&server, &watch, &mut seed, || {
+    load.run_while(&server, &watch, &mut seed, || {
         for n in 0..3 {
             archives.push(back_up(&server, &format!("{n}.tar"), &[]));
         }
@@ -79,10 +80,10 @@ fn backup_under_load_is_complete() {
     for archive in &archives {
         let other = restored(archive);
         settled(&other);
-        assert!(other.all("/documents").iter().any(|item| item["source"] == "watched:0"));
+        assert!(other.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
         let shown = assert_consistent(&other);
         assert!(shown["chunks"] > 0);
-        assert_nothing_left(&other, &shown);
+        assert_garbage_collected(&other, &shown);
         assert_healthy(&other);
     }
     settled(&server);
@@ -92,7 +93,7 @@ fn backup_under_load_is_complete() {
     }
     for number in load.ledger().keys().take(30) {
         let query = Load::word(*number);
-        assert_eq!(answer(&other, &query), answer(&server, &query));
+        assert_eq!(response(&other, &query), response(&server, &query));
     }
     assert!(watch.searches() > 0);
 }
@@ -142,7 +143,7 @@ fn backup_contains_secret_key_only_on_request() {
     assert!(!again.status.success() && printed(&again).contains("exists already"), "{}", printed(&again));
     let refused = restore(&archive, &data);
     assert!(!refused.status.success() && printed(&refused).contains("already"), "{}", printed(&refused));
-    assert_eq!(restored(&archive).all("/documents").len(), 1);
+    assert_eq!(restored(&archive).list_all("/documents").len(), 1);
 }
 
 /// A client that disconnects during a backup leaves nothing behind and does not block the next backup.
@@ -158,15 +159,15 @@ fn abandoned_backup_leaves_nothing_and_does_not_block_the_next() {
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
     let copy = server.data_dir().join("backup.tmp");
-    server.until(|| copy.exists().then_some(()));
-    server.call("GET", "/backup", None, Some(server.admin())).refused(1010, 503);
+    server.wait_until(|| copy.exists().then_some(()));
+    server.call("GET", "/backup", None, Some(server.admin())).assert_error(1010, 503);
     drop(stream);
-    server.until(|| (!copy.exists()).then_some(()));
+    server.wait_until(|| (!copy.exists()).then_some(()));
     let _ = back_up(&server, "after.tar", &[]);
     // A backup that a kill interrupts leaves nothing behind either.
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
-    server.until(|| copy.exists().then_some(()));
+    server.wait_until(|| copy.exists().then_some(()));
     server.restart();
     assert!(!copy.exists());
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 const UNKNOWN: &str = "00000000000000000000000000000000";
 
 /// Runs `bad`, then checks that the server still works.
-fn withstood(bad: impl FnOnce(&Server)) {
+fn assert_server_survives(bad: impl FnOnce(&Server)) {
     let server = Server::start();
     bad(&server);
     let doc_id = server.add(&json!({"text": "The lighthouse still stands."}));

@@ -1,6 +1,6 @@
 //! Ending a running task.
 
-use lkr_tests::{Server, assert_consistent, assert_nothing_left};
+use lkr_tests::{Server, assert_consistent, assert_garbage_collected};
 use serde_json::{Value, json};
 
 /// A document whose layering takes seconds.
@@ -14,7 +14,7 @@ fn long_text() -> String {
 fn deleting_a_document_cancels_its_running_task() {
     let server = Server::start();
     let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
-    let running = server.until(|| {
+    let running = server.wait_until(|| {
         let task = server.task(&task_id);
         assert_ne!(task["status"], "done", "too short a text to be caught at work");
         (task["status"] == "running").then_some(task)
@@ -32,7 +32,7 @@ fn deleting_a_document_cancels_its_pending_task() {
     let last = server.submit(&json!({"text": "Kestrel of the last hour."}));
     let waiting = server.task(last["task_id"].as_str().unwrap());
     assert_eq!(waiting["status"], "pending", "{waiting}");
-    let tasks = server.all("/documents/tasks");
+    let tasks = server.list_all("/documents/tasks");
     check_cancelled(&server, &waiting);
     for task in tasks {
         let doc_id = task["doc_id"].as_str().unwrap();
@@ -40,23 +40,23 @@ fn deleting_a_document_cancels_its_pending_task() {
     }
     let shown = assert_consistent(&server);
     assert_eq!(shown["l1"], 0);
-    assert_nothing_left(&server, &shown);
+    assert_garbage_collected(&server, &shown);
 }
 
 fn check_cancelled(server: &Server, task: &Value) {
     let (task_id, doc_id) = (task["task_id"].as_str().unwrap(), task["doc_id"].as_str().unwrap());
-    let answer = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
+    let response = server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin()));
     let zeros = json!({"l1": 0, "l2": 0, "l3": 0, "chunks": 0});
-    assert_eq!(answer.data()["deleted"], zeros);
-    assert_eq!(answer.data()["deleted_total"], 0);
+    assert_eq!(response.data()["deleted"], zeros);
+    assert_eq!(response.data()["deleted_total"], 0);
     // It has ended when the delete is answered.
     let ended = server.task(task_id);
     assert_eq!(ended["status"], "failed", "{ended}");
     assert_eq!(ended["error"]["code"], 1003, "{ended}");
     assert_eq!(ended["error"]["message"], "cancelled", "{ended}");
     assert_eq!(ended["error"]["retryable"], false, "{ended}");
-    server.get(&format!("/documents/{doc_id}")).refused(1004, 404);
-    server.get(&format!("/documents/{doc_id}/text")).refused(1004, 404);
+    server.get(&format!("/documents/{doc_id}")).assert_error(1004, 404);
+    server.get(&format!("/documents/{doc_id}/text")).assert_error(1004, 404);
     let found = server.search(&json!({"query": "kestrel", "filters": {"doc_ids": [doc_id]}}));
     assert_eq!(found["results"], json!([]));
     // A second delete reports zero points.
@@ -75,9 +75,9 @@ fn lesson_13_long_task_reports_progress_and_can_be_cancelled() {
         assert_ne!(task["status"], "done", "too short a text to be caught at work");
         (task["status"] == "running").then_some(task)
     };
-    let _ = server.until(under_work);
+    let _ = server.wait_until(under_work);
     let _ = server.add(&json!({"text": "Kestrel of the last hour."}));
-    server.until(|| {
+    server.wait_until(|| {
         let task = under_work()?;
         let number = |key: &str| task["progress"][key].as_u64().unwrap();
         assert!(number("done") <= number("total"), "{task}");
@@ -87,11 +87,11 @@ fn lesson_13_long_task_reports_progress_and_can_be_cancelled() {
     let path = format!("/documents/tasks/{task_id}/cancel");
     let cancelled = server.call("POST", &path, None, Some(server.admin()));
     assert_eq!(cancelled.status, 202, "{}", cancelled.json);
-    let ended = server.ended(&task_id);
+    let ended = server.wait_for_task(&task_id);
     assert_eq!((&ended["status"], &ended["error"]["code"]), (&json!("failed"), &json!(1003)), "{ended}");
     let shown = assert_consistent(&server);
     assert_eq!(shown["l1"], 1);
-    assert_nothing_left(&server, &shown);
+    assert_garbage_collected(&server, &shown);
 }
 
 #[test]
@@ -99,9 +99,10 @@ fn cancelled_task_leaves_nothing() {
     let server = Server::start();
     let kept = server.add(&json!({"text": "Kestrel that stays."}));
     let task_id = server.submit(&json!({"text": long_text()}))["task_id"].as_str().unwrap().to_owned();
-    let running = server.until(|| Some(server.task(&task_id)).filter(|task| task["status"] != "pending"));
+    let running =
+        server.wait_until(|| Some(server.task(&task_id)).filter(|task| task["status"] != "pending"));
     check_cancelled(&server, &running);
     let shown = assert_consistent(&server);
-    assert_eq!(server.all("/documents")[0]["doc_id"], kept);
-    assert_nothing_left(&server, &shown);
+    assert_eq!(server.list_all("/documents")[0]["doc_id"], kept);
+    assert_garbage_collected(&server, &shown);
 }

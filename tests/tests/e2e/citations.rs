@@ -26,7 +26,7 @@ fn chunk_and_result_texts_equal_the_cut_at_their_offsets() {
             let at = |key: &str| item[key].as_u64().unwrap() as usize;
             characters[at("char_start")..at("char_end")].iter().collect::<String>()
         };
-        let chunks = server.all(&format!("/documents/{doc_id}/chunks"));
+        let chunks = server.list_all(&format!("/documents/{doc_id}/chunks"));
         assert!(!chunks.is_empty());
         for chunk in &chunks {
             assert_eq!(cut(chunk), chunk["text"].as_str().unwrap());

@@ -66,7 +66,7 @@ fn lkr_ingests_and_evaluates_a_collection() {
         (&figures["citations"]["checked"], &figures["citations"]["mismatches"]),
         (&2.into(), &0.into())
     );
-    let documents = server.all("/documents");
+    let documents = server.list_all("/documents");
     let mut sources: Vec<&str> = documents.iter().map(|item| item["source"].as_str().unwrap()).collect();
     sources.sort_unstable();
     assert_eq!(sources, ["pets:cats", "pets:dogs"]);
@@ -86,7 +86,7 @@ fn lkr_ingests_files_and_folders() {
         printed(&output)
     );
     let mut items: Vec<(String, String)> = server
-        .all("/documents")
+        .list_all("/documents")
         .iter()
         .map(|item| (item["source"].as_str().unwrap().to_owned(), item["title"].as_str().unwrap().to_owned()))
         .collect();
@@ -112,7 +112,7 @@ fn lkr_failures_print_one_line() {
             "{arguments:?}: {printed}"
         );
     }
-    assert!(server.all("/documents").is_empty());
+    assert!(server.list_all("/documents").is_empty());
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn doctor_without_repair_reports_and_changes_nothing() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
     // The damaged text is refused; the others are served.
     server.restart();
-    server.get(&format!("/documents/{}/text", ids[0])).refused(2000, 500);
+    server.get(&format!("/documents/{}/text", ids[0])).assert_error(2000, 500);
     assert_eq!(server.get(&format!("/documents/{}/text", ids[1])).data()["text"], text(1));
     let absent = Command::new(cli_binary()).args(["doctor", "--data-dir", "absent"]).output().unwrap();
     assert_eq!(absent.status.code(), Some(2));

@@ -19,9 +19,9 @@ fn lesson_02_evaluation_survives_kill_9() {
     assert_eq!(accepted.status, 202);
     let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
     // Killed during the work: progress is recorded while it runs.
-    server.until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
+    server.wait_until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
     server.restart();
-    let task = server.ended(&task_id);
+    let task = server.wait_for_task(&task_id);
     assert_eq!((&task["kind"], &task["status"]), (&json!("evaluate"), &json!("done")), "{task}");
     for mode in ["flat", "layered"] {
         let figures = &task["result"][mode];

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 #[test]
 fn original_is_stored_and_deleted_with_its_document() {
     let server = Server::start();
-    let detail = server.uploaded("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
+    let detail =
+        server.upload_and_wait("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
     let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
     let stored = server.data_dir().join("uploads").join(path);
     assert!(path.ends_with("_Rote Grütze #1.txt"), "{path}");
@@ -24,16 +25,16 @@ fn original_is_stored_and_deleted_with_its_document() {
     assert_eq!(detail["l1"]["metadata"]["original_filename"], "../Rote Grütze #1.txt");
     assert_eq!(detail["l1"]["title"], "Rote Grütze #1");
     let file = format!("/documents/{}/file", detail["l1"]["doc_id"].as_str().unwrap());
-    let answer = server.get(&file);
-    assert_eq!((answer.status, answer.body.len()), (200, 32));
-    assert_eq!(answer.header("content-length"), Some("32"));
+    let response = server.get(&file);
+    assert_eq!((response.status, response.body.len()), (200, 32));
+    assert_eq!(response.header("content-length"), Some("32"));
     let head = server.call("HEAD", &file, None, None);
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("32"), 0));
     let document = file.trim_end_matches("/file").to_owned();
     let deleted = server.call("DELETE", &document, None, Some(server.admin()));
     assert_eq!(deleted.data()["deleted"]["l1"], 1);
     assert!(!stored.exists(), "it is gone when the delete is answered");
-    server.get(&file).refused(1004, 404);
+    server.get(&file).assert_error(1004, 404);
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn missing_or_linked_original_answers_not_found() {
     let server = Server::start();
     for harm in ["gone", "linked"] {
         let detail =
-            server.uploaded("a.txt", format!("Io has volcanoes, one of which is {harm}.").as_bytes());
+            server.upload_and_wait("a.txt", format!("Io has volcanoes, one of which is {harm}.").as_bytes());
         let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
         let stored = server.data_dir().join("uploads").join(path);
         fs::remove_file(&stored).unwrap();
@@ -49,7 +50,7 @@ fn missing_or_linked_original_answers_not_found() {
             std::os::unix::fs::symlink("/etc/hostname", &stored).unwrap();
         }
         let document = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
-        server.get(&format!("{document}/file")).refused(1004, 404);
+        server.get(&format!("{document}/file")).assert_error(1004, 404);
         assert_eq!(server.get(&document).data()["file"]["available"], false, "{harm}");
     }
 }
@@ -61,14 +62,14 @@ fn file_whose_original_cannot_be_stored_is_ingested() {
     fs::write(&taken, "a file where a folder should be").unwrap();
     server.set("LKR_UPLOAD_DIR", &taken.join("uploads").display().to_string());
     server.restart();
-    let answer = server.upload("a.txt", b"Io has volcanoes.");
-    assert_eq!(answer.data()["saved_path"], "");
-    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    let response = server.upload("a.txt", b"Io has volcanoes.");
+    assert_eq!(response.data()["saved_path"], "");
+    let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
     assert_eq!(task["status"], "done", "{task}");
     let document = format!("/documents/{}", task["doc_id"].as_str().unwrap());
     let detail = server.get(&document).data().clone();
     assert_eq!((&detail["file"], &detail["l1"]["metadata"]), (&Value::Null, &json!({})));
-    server.get(&format!("{document}/file")).refused(1004, 404);
+    server.get(&format!("{document}/file")).assert_error(1004, 404);
     assert_eq!(server.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
 }
 
@@ -81,7 +82,7 @@ fn pdf_results_cite_page_and_heading_path() {
         ["3 Tails", "A comet has two tails.", "Both point away from the sun."],
         ["4 Belts", "Asteroids are many and small.", "Most of them are far apart."],
     ];
-    let detail = server.uploaded("planets.pdf", &pdf(&pages));
+    let detail = server.upload_and_wait("planets.pdf", &pdf(&pages));
     let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
     let found = server.search(&json!({"query": "rings of ice", "top_k": 1}))["results"][0].clone();
     assert_eq!((&found["page_start"], &found["page_end"]), (&json!(2), &json!(2)), "{found}");
@@ -92,7 +93,7 @@ fn pdf_results_cite_page_and_heading_path() {
     let cut: String = characters[at("char_start")..at("char_end")].iter().collect();
     assert_eq!(cut, found["text"].as_str().unwrap());
     assert!(text.contains("ACME quarterly"), "the running head is part of the text");
-    let chunks = server.all(&format!("/documents/{doc_id}/chunks"));
+    let chunks = server.list_all(&format!("/documents/{doc_id}/chunks"));
     assert!(chunks.iter().all(|chunk| !chunk["text"].as_str().unwrap().contains("ACME")), "and of no chunk");
 }
 
@@ -105,7 +106,8 @@ fn pdfium_plugin_reads_when_its_library_is_found() {
     let server =
         Server::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD), ("LKR_PDFIUM_LIBRARY", &library)]);
     choose(&server, &json!({"pdf": {"plugin": "pdfium"}}));
-    let detail = server.uploaded("planets.pdf", &pdf(&[["1 Moons", "Io has volcanoes.", "They glow."]]));
+    let detail =
+        server.upload_and_wait("planets.pdf", &pdf(&[["1 Moons", "Io has volcanoes.", "They glow."]]));
     assert_eq!(detail["l2"][0]["page_start"], 1, "{detail}");
     let found = server.search(&json!({"query": "volcanoes", "top_k": 1}))["results"][0].clone();
     assert!(found["text"].as_str().unwrap().contains("Io has volcanoes."), "{found}");
@@ -120,14 +122,14 @@ fn ocr_reads_images_when_tesseract_is_installed() {
     }
     let scan = scanned();
     let refused = server.upload("scan.pdf", &scan);
-    refused.refused(1001, 400);
+    refused.assert_error(1001, 400);
     assert!(refused.message().contains("holds no text"), "{}", refused.message());
     choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
-    let detail = server.uploaded("scan.pdf", &scan);
+    let detail = server.upload_and_wait("scan.pdf", &scan);
     let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
     let text = server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
     assert!(text.to_uppercase().contains("HI"), "{text:?}");
-    assert_eq!(server.all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
+    assert_eq!(server.list_all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
 }
 
 /// A server that finds a program named tesseract with these languages, which sleeps for some seconds for each image.
@@ -153,7 +155,7 @@ fn ocr_languages_are_the_installed_ones() {
         server.call("PUT", "/settings", Some(&body), Some(server.admin()))
     };
     let refused = ocr(&["fr", "en", "la"]);
-    refused.refused(1001, 400);
+    refused.assert_error(1001, 400);
     let message =
         "parsers.ocr.languages has fr, la, of which tesseract has nothing installed; installed: de, en";
     assert!(refused.message().ends_with(message), "{}", refused.message());
@@ -165,8 +167,8 @@ fn ocr_languages_are_the_installed_ones() {
     server.restart();
     let warned = server.log().lines().filter(|line| line.contains("parsers.ocr.languages")).count();
     assert_eq!(warned, 1, "{}", server.log());
-    let answer = server.upload("scan.pdf", &scanned());
-    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    let response = server.upload("scan.pdf", &scanned());
+    let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
     assert_eq!(
         task["result"]["warnings"][0],
         "text in pictures is not read in de: tesseract has no data for that"
@@ -205,7 +207,7 @@ fn client_disconnect_ends_parsing_of_its_file() {
     eventually(|| sleeping() == 1);
     drop(stream);
     eventually(|| sleeping() == 0);
-    assert_eq!(server.all("/documents/tasks").len(), 0, "nothing was accepted");
+    assert_eq!(server.list_all("/documents/tasks").len(), 0, "nothing was accepted");
 }
 
 /// Waits until a condition holds, for less time than OCR may take.
@@ -218,8 +220,8 @@ fn eventually(holds: impl Fn() -> bool) {
 }
 
 fn choose(server: &Server, parsers: &Value) {
-    let answer = server.call("PUT", "/settings", Some(&json!({"parsers": parsers})), Some(server.admin()));
-    assert_eq!(answer.status, 200, "{}", answer.message());
+    let response = server.call("PUT", "/settings", Some(&json!({"parsers": parsers})), Some(server.admin()));
+    assert_eq!(response.status, 200, "{}", response.message());
 }
 
 /// A PDF whose pages have a running head, a heading and two lines each.
@@ -301,7 +303,7 @@ fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn corrupted_original_is_not_served() {
     let server = Server::start();
-    let detail = server.uploaded("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
+    let detail = server.upload_and_wait("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
     let l1 = &detail["l1"];
     let path = format!("/api/v1/documents/{}/file", l1["doc_id"].as_str().unwrap());
     let range = [("Range", "bytes=2-5".to_owned())];
@@ -314,6 +316,6 @@ fn corrupted_original_is_not_served() {
     bytes[1_000] ^= 1;
     std::fs::write(&stored, &bytes).unwrap();
     let whole = server.try_send("GET", &path, &[], None);
-    assert!(whole.is_err() || whole.is_ok_and(|answer| answer.status == 500), "it was served");
-    server.try_send("GET", &path, &range, None).unwrap().refused(2000, 500);
+    assert!(whole.is_err() || whole.is_ok_and(|response| response.status == 500), "it was served");
+    server.try_send("GET", &path, &range, None).unwrap().assert_error(2000, 500);
 }

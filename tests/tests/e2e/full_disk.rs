@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_nothing_left};
+use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_garbage_collected};
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(4);
 #[test]
 fn full_disk_refuses_writes_and_loses_nothing() {
     let mut disk = None;
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
     });
     let Some(_disk) = disk else { return };
@@ -31,7 +31,7 @@ fn full_disk_refuses_writes_and_loses_nothing() {
     server.restart();
     let mut accepted: BTreeMap<u64, String> = (0..3).map(|n| (n, send(&server, n).unwrap())).collect();
     for task_id in accepted.values() {
-        assert_eq!(server.ended(task_id)["status"], "done");
+        assert_eq!(server.wait_for_task(task_id)["status"], "done");
     }
     let refused = (3..2_000).find(|&n| match send(&server, n) {
         Ok(task_id) => {
@@ -63,17 +63,17 @@ fn full_disk_refuses_writes_and_loses_nothing() {
         fs::remove_file(server.data_dir().join(file)).unwrap();
     }
     for (n, task_id) in &accepted {
-        let task = server.ended(task_id);
+        let task = server.wait_for_task(task_id);
         assert_eq!(task["status"], "done", "{n}: {task}");
     }
     assert_eq!(found(&server, refused), None);
-    let late = server.until(|| send(&server, refused).ok());
-    assert_eq!(server.ended(&late)["status"], "done");
+    let late = server.wait_until(|| send(&server, refused).ok());
+    assert_eq!(server.wait_for_task(&late)["status"], "done");
     for &n in accepted.keys().chain([&refused]) {
         assert_eq!(found(&server, n), Some(Load::source(n)), "{n}");
     }
     let shown = assert_consistent(&server);
-    assert_nothing_left(&server, &shown);
+    assert_garbage_collected(&server, &shown);
     assert_healthy(&server);
 }
 
@@ -89,10 +89,10 @@ fn body(n: u64) -> String {
 /// Sends a document and returns its task, or the refusal.
 fn send(server: &Server, n: u64) -> Result<String, Value> {
     let document = json!({"text": body(n), "source": Load::source(n)});
-    let answer = server.call("POST", "/documents", Some(&document), Some(server.admin()));
-    match answer.status {
-        202 => Ok(answer.data()["task_id"].as_str().unwrap().to_owned()),
-        _ => Err(answer.json),
+    let response = server.call("POST", "/documents", Some(&document), Some(server.admin()));
+    match response.status {
+        202 => Ok(response.data()["task_id"].as_str().unwrap().to_owned()),
+        _ => Err(response.json),
     }
 }
 
@@ -111,7 +111,7 @@ fn reads_go_on(server: &Server) {
     for n in 0..3 {
         assert_eq!(found(server, n), Some(Load::source(n)));
     }
-    let listed = server.all("/documents");
+    let listed = server.list_all("/documents");
     let path = format!("/documents/{}", listed[0]["doc_id"].as_str().unwrap());
     assert_eq!(server.get(&path).status, 200);
     assert!(server.get(&format!("{path}/text")).data()["text"].as_str().unwrap().starts_with("# Report"));

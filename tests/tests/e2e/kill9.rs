@@ -10,7 +10,7 @@ use std::{
 
 use lkr_tests::{
     LedgerEntry, Load, RewriteKind, Seed, Server, SmallDisk, Termination, WatchedDocuments,
-    assert_consistent, assert_nothing_left, damage_graphs, model_dir, workspace,
+    assert_consistent, assert_garbage_collected, damage_graphs, model_dir, workspace,
 };
 use serde_json::{Value, json};
 
@@ -20,10 +20,10 @@ use crate::doctor::assert_healthy;
 const SEARCHED: usize = 25;
 
 /// The fail points at which a server can end: before and after each write.
-const BOUNDARIES: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
+const FAIL_POINTS: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
 
 /// The longest a server may take to reach its fail point.
-const BOUNDARY_PATIENCE: Duration = Duration::from_secs(5);
+const FAIL_POINT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The number of kills at random moments in the tests.
 const AT_RANDOM: usize = 20;
@@ -35,7 +35,7 @@ fn kills_at_random_moments_lose_nothing() {
 
 #[test]
 fn kills_at_fail_points_lose_nothing() {
-    survive(&Server::start(), kills(16), "kills_at_fail_points_lose_nothing", at_a_boundary);
+    survive(&Server::start(), kills(16), "kills_at_fail_points_lose_nothing", at_fail_point);
 }
 
 #[test]
@@ -56,19 +56,19 @@ const LEFT: u64 = 4;
 #[test]
 fn kills_on_a_full_disk_lose_nothing() {
     let mut disk = None;
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
     });
     let Some(_disk) = disk else { return };
     server.restart();
-    let load = Load::on_a_disk_that_fills();
-    survive_load(&server, &load, kills(8), "kills_on_a_disk_that_fills_lose_nothing", on_a_disk_that_fills);
+    let load = Load::fill_disk();
+    survive_load(&server, &load, kills(8), "kills_on_a_disk_that_fills_lose_nothing", fill_disk);
     let refused = load.ledger().values().filter(|outcome| outcome.refused).count();
     eprintln!("{refused} documents were refused");
     assert!(refused > 0);
 }
 
-fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
+fn fill_disk(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let ballast = server.data_dir().join("ballast");
     if kill.is_multiple_of(3) {
         let _ = fs::remove_file(&ballast);
@@ -128,7 +128,7 @@ fn kills(usual: usize) -> usize {
 }
 
 /// Starts the server and returns how it will die; `None` if it died before it was ready.
-type Dying = fn(&Server, usize, &mut Seed) -> Option<Termination>;
+type KillStrategy = fn(&Server, usize, &mut Seed) -> Option<Termination>;
 
 fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Termination> {
     server.restart();
@@ -136,23 +136,23 @@ fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Termination> 
 }
 
 /// Sometimes at one of the first writes, which belong to the start itself and to recovery from an earlier kill.
-fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
+fn at_fail_point(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let most = if kill.is_multiple_of(3) { 12 } else { 150 };
-    let point = format!("{}:{}", BOUNDARIES[kill % BOUNDARIES.len()], 1 + seed.below(most));
-    server.restart_to_end_at(&point).then_some(Termination::AtFailPoint(BOUNDARY_PATIENCE))
+    let point = format!("{}:{}", FAIL_POINTS[kill % FAIL_POINTS.len()], 1 + seed.below(most));
+    server.restart_with_fail_point(&point).then_some(Termination::AtFailPoint(FAIL_POINT_TIMEOUT))
 }
 
-fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
-    survive_load(server, &Load::default(), kills, name, dying);
+fn survive(server: &Server, kills: usize, name: &str, restart_for_kill: KillStrategy) {
+    survive_load(server, &Load::default(), kills, name, restart_for_kill);
 }
 
-fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: Dying) {
+fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, restart_for_kill: KillStrategy) {
     let mut seed = Seed::announce(name);
     let watch = WatchedDocuments::begin(server);
     let mut early = 0;
     for kill in 0..kills {
-        match dying(server, kill, &mut seed) {
-            Some(death) => load.until_terminated(server, &watch, death, &mut seed),
+        match restart_for_kill(server, kill, &mut seed) {
+            Some(termination) => load.until_terminated(server, &watch, termination, &mut seed),
             None => early += 1,
         }
     }
@@ -171,7 +171,7 @@ fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: D
     check_rewrites(server, &ledger, &ends);
     check_search(server, &ledger, &ends);
     let shown = assert_consistent(server);
-    assert_nothing_left(server, &shown);
+    assert_garbage_collected(server, &shown);
     assert_healthy(server);
 }
 
@@ -180,7 +180,7 @@ fn ends(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>) -> HashMap<u64, Va
     let mut ends = HashMap::new();
     for (&number, outcome) in ledger {
         let Some(task_id) = &outcome.task_id else { continue };
-        let task = server.ended(task_id);
+        let task = server.wait_for_task(task_id);
         if task["status"] == "failed" {
             assert!(outcome.delete_sent, "{number} failed though nobody deleted it: {task}");
             assert_eq!(task["error"]["code"], 1003, "{number}: {task}");
@@ -188,7 +188,7 @@ fn ends(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>) -> HashMap<u64, Va
         ends.insert(number, task);
     }
     // Tasks whose 202 was lost to a kill end too.
-    server.until(|| {
+    server.wait_until(|| {
         let under_way =
             |status| server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
         let none = |items: Value| items.as_array().is_some_and(Vec::is_empty);
@@ -208,7 +208,7 @@ fn check_documents(
     ends: &HashMap<u64, Value>,
 ) {
     let mut listed: HashMap<String, Vec<String>> = HashMap::new();
-    for item in server.all("/documents") {
+    for item in server.list_all("/documents") {
         let text = |key: &str| item[key].as_str().unwrap().to_owned();
         listed.entry(text("source")).or_default().push(text("doc_id"));
     }
@@ -221,7 +221,7 @@ fn check_documents(
         assert!(doc_ids.iter().all(|listed| listed == doc_id), "document {number} has another id");
         if outcome.deleted || task["status"] == "failed" {
             assert!(doc_ids.is_empty(), "document {number} was deleted and is there: {outcome:?} {task}");
-            server.get(&format!("/documents/{doc_id}")).refused(1004, 404);
+            server.get(&format!("/documents/{doc_id}")).assert_error(1004, 404);
         } else if !outcome.delete_sent {
             assert_eq!(doc_ids, [doc_id], "document {number} is lost: {task}");
         }
@@ -236,7 +236,7 @@ fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &H
     let (mut replaced, mut changed) = (0, 0);
     for (number, outcome) in ledger {
         for task_id in outcome.rewrites.iter().filter_map(|rewrite| rewrite.task_id.as_ref()) {
-            let task = server.ended(task_id);
+            let task = server.wait_for_task(task_id);
             let cancelled = task["error"]["code"] == 1003;
             assert!(task["status"] == "done" || cancelled, "{number}: {task}");
             replaced += 1;

@@ -86,7 +86,7 @@ fn lesson_03_model_replies_from_before_a_kill_are_reused() {
     let task = server.submit(&json!({ "text": stones() }));
     let task_id = task["task_id"].as_str().unwrap();
     let notes = server.data_dir().join("blobs/notes");
-    server.until(|| {
+    server.wait_until(|| {
         // A file that is still being written has another name.
         let whole = walk(&notes).into_iter().filter(|path| !path.to_string_lossy().contains('#'));
         let kept = whole.filter_map(|path| fs::read_to_string(path).ok());
@@ -95,7 +95,7 @@ fn lesson_03_model_replies_from_before_a_kill_are_reused() {
     server.kill();
     hanging.store(false, Ordering::SeqCst);
     server.restart();
-    let task = server.ended(task_id);
+    let task = server.wait_for_task(task_id);
     assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
     let warnings = task["result"]["warnings"].to_string();
     assert!(!warnings.contains("extractive"), "{task}");
@@ -117,7 +117,7 @@ fn lesson_03_model_replies_from_before_a_kill_are_reused() {
         server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin())).status,
         200
     );
-    server.until(|| walk(&notes).is_empty().then_some(()));
+    server.wait_until(|| walk(&notes).is_empty().then_some(()));
 }
 
 /// All files below a folder.

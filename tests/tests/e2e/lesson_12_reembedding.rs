@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lkr_tests::{Seed, Server, assert_consistent, assert_nothing_left, workspace};
+use lkr_tests::{Seed, Server, assert_consistent, assert_garbage_collected, workspace};
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
@@ -31,14 +31,14 @@ fn add_all(server: &Server) {
         let body = json!({"documents": documents});
         let accepted = server.call("POST", "/documents/batch", Some(&body), Some(server.admin()));
         for task in accepted.data()["tasks"].as_array().unwrap() {
-            assert_eq!(server.ended(task["task_id"].as_str().unwrap())["status"], "done");
+            assert_eq!(server.wait_for_task(task["task_id"].as_str().unwrap())["status"], "done");
         }
     }
 }
 
 /// The one re-embedding task.
 fn change(server: &Server) -> Option<Value> {
-    let tasks = server.all("/documents/tasks");
+    let tasks = server.list_all("/documents/tasks");
     let mut changes = tasks.into_iter().filter(|task| task["kind"] == "reembed");
     let change = changes.next();
     assert!(changes.next().is_none(), "one alone");
@@ -76,13 +76,13 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     let mut late = String::new();
     for life in 0..KILLS {
         server.restart();
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         if life == 0 {
             late = server.add(&json!({"text": "# Late\n\nA pebble came late to the river.\n"}));
             assert_ne!(change(&server).unwrap()["status"], "done", "it came while the others were embedded");
         }
         let life = Duration::from_millis(300 + seed.below(700));
-        while begun.elapsed() < life {
+        while started.elapsed() < life {
             search(&server, searches);
             searches += 1;
         }
@@ -94,7 +94,7 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     server.restart();
     let found = server.search(&json!({"query": "a pebble came late"}));
     assert_eq!(found["results"][0]["doc_id"], late, "{found}");
-    let done = server.until(|| {
+    let done = server.wait_until(|| {
         search(&server, searches);
         change(&server).filter(|task| task["status"] == "done")
     });
@@ -105,7 +105,7 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     assert_eq!(after["in_use"], after["wanted"]);
     search(&server, 1);
     let shown = assert_consistent(&server);
-    assert_nothing_left(&server, &shown);
+    assert_garbage_collected(&server, &shown);
     assert_healthy(&server);
 }
 
@@ -120,11 +120,11 @@ fn lesson_12_cancelled_reembedding_keeps_the_earlier_model() {
     server.stop();
     server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
     server.restart();
-    let task = server.until(|| change(&server));
+    let task = server.wait_until(|| change(&server));
     let path = format!("/documents/tasks/{}", task["task_id"].as_str().unwrap());
     let cancelled = server.call("POST", &format!("{path}/cancel"), None, Some(server.admin()));
     assert_eq!(cancelled.status, 202, "{:?}", cancelled.data());
-    assert_eq!(server.ended(task["task_id"].as_str().unwrap())["error"]["message"], "cancelled");
+    assert_eq!(server.wait_for_task(task["task_id"].as_str().unwrap())["error"]["message"], "cancelled");
     for _ in 0..2 {
         let now = embedding(&server);
         assert_eq!(now["in_use"], before["in_use"]);

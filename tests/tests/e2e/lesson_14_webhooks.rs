@@ -4,17 +4,17 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use lkr_state::{Expect, StateStore, Write};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use lkr_tests::{Delivery, Receiver, Server};
+use lkr_tests::{Delivery, Server, WebhookReceiver};
 use serde_json::{Value, json};
 
 const EVENTS: [&str; 3] = ["task.done", "task.failed", "document.deleted"];
 
-fn hook(server: &Server, receiver: &Receiver, body: &Value) -> Value {
+fn hook(server: &Server, receiver: &WebhookReceiver, body: &Value) -> Value {
     let mut body = body.clone();
     body["url"] = receiver.url().into();
-    let answer = server.call("POST", "/webhooks", Some(&body), Some(server.admin()));
-    assert_eq!(answer.status, 201, "{}", answer.json);
-    answer.data().clone()
+    let response = server.call("POST", "/webhooks", Some(&body), Some(server.admin()));
+    assert_eq!(response.status, 201, "{}", response.json);
+    response.data().clone()
 }
 
 fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
@@ -26,7 +26,13 @@ fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
 }
 
 /// Waits for the delivery that reports a task's end, and checks it.
-fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str, secret: &str) -> Value {
+fn told_of_task(
+    server: &Server,
+    receiver: &WebhookReceiver,
+    event: &str,
+    task_id: &str,
+    secret: &str,
+) -> Value {
     let delivery = receiver.wait_for(is_about(event, "task_id", task_id));
     assert!(delivery.is_signed_with(secret), "{delivery:?}");
     assert!(delivery.request.starts_with("POST /hook HTTP/1.1"), "{delivery:?}");
@@ -42,7 +48,7 @@ fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str
 
 #[test]
 fn lesson_14_every_task_end_is_delivered_and_signed() {
-    let (server, receiver) = (Server::start(), Receiver::start());
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
     let made = hook(&server, &receiver, &json!({"events": EVENTS}));
     let secret = made["secret"].as_str().unwrap().to_owned();
     let told = |event: &str, task: &Value| {
@@ -80,7 +86,7 @@ fn lesson_14_every_task_end_is_delivered_and_signed() {
     ids.dedup();
     assert_eq!((ids.len(), receiver.deliveries().len()), (6, 6), "each once");
     // The metric counts a delivery when its end is recorded, which may be after its receipt.
-    server.until(|| {
+    server.wait_until(|| {
         let metrics = server.try_call("GET", "/metrics", None, None).unwrap();
         let text = String::from_utf8(metrics.body).unwrap();
         text.contains("lkr_webhook_deliveries_total{outcome=\"delivered\"} 6").then_some(())
@@ -90,7 +96,7 @@ fn lesson_14_every_task_end_is_delivered_and_signed() {
 /// Each webhook receives the events it asked for, signed with its own secret.
 #[test]
 fn webhook_receives_only_its_events() {
-    let (server, done, gone) = (Server::start(), Receiver::start(), Receiver::start());
+    let (server, done, gone) = (Server::start(), WebhookReceiver::start(), WebhookReceiver::start());
     let secret = "as it was sent, ä";
     hook(&server, &done, &json!({"events": ["task.done"], "secret": secret}));
     hook(&server, &gone, &json!({"events": ["document.deleted"], "secret": "another"}));
@@ -107,24 +113,24 @@ fn webhook_receives_only_its_events() {
 
 #[test]
 fn lesson_14_deliveries_are_retried_after_kill_9() {
-    let (server, receiver) = (Server::start(), Receiver::start());
-    receiver.answer("500 Internal Server Error");
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
+    receiver.set_response("500 Internal Server Error");
     let made = hook(&server, &receiver, &json!({"events": ["task.done"]}));
     let secret = made["secret"].as_str().unwrap();
     let task_id = server.submit(&json!({"text": "Kestrels circle."}))["task_id"].as_str().unwrap().to_owned();
     let first = receiver.wait_for(|_| true);
-    server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() >= 2).then_some(()));
     server.kill();
     // One delivery is pending when the process ends.
-    receiver.answer("");
+    receiver.set_response("");
     let before = receiver.deliveries().len();
     server.restart();
-    server.until(|| (receiver.deliveries().len() > before).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() > before).then_some(()));
     server.kill();
-    receiver.answer("200 OK");
+    receiver.set_response("200 OK");
     let tried = receiver.deliveries().len();
     server.restart();
-    server.until(|| (receiver.deliveries().len() > tried).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() > tried).then_some(()));
     told_of_task(&server, &receiver, "task.done", &task_id, secret);
     for delivery in receiver.deliveries() {
         assert_eq!(delivery.body, first.body);
@@ -143,7 +149,7 @@ fn lesson_14_deliveries_are_retried_after_kill_9() {
 /// Kills at random moments: every end is reported, and nothing else.
 #[test]
 fn lesson_14_no_event_is_lost_by_kills() {
-    let (server, receiver) = (Server::start(), Receiver::start());
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
     hook(&server, &receiver, &json!({"events": EVENTS}));
     let mut accepted = Vec::new();
     for round in 0..6_u64 {
@@ -156,7 +162,7 @@ fn lesson_14_no_event_is_lost_by_kills() {
     }
     let mut shown = BTreeMap::new();
     for task_id in &accepted {
-        shown.insert(task_id.clone(), server.ended(task_id));
+        shown.insert(task_id.clone(), server.wait_for_task(task_id));
     }
     for (task_id, task) in &shown {
         let event = format!("task.{}", task["status"].as_str().unwrap());
@@ -171,8 +177,8 @@ fn lesson_14_no_event_is_lost_by_kills() {
 
 #[test]
 fn hanging_or_deleted_receiver_does_not_delay_others() {
-    let (server, hanging, well) = (Server::start(), Receiver::start(), Receiver::start());
-    hanging.answer("");
+    let (server, hanging, well) = (Server::start(), WebhookReceiver::start(), WebhookReceiver::start());
+    hanging.set_response("");
     let slow = hook(&server, &hanging, &json!({"events": ["task.done"]}));
     let _ = hook(&server, &well, &json!({"events": ["task.done"]}));
     let mut last = String::new();
@@ -180,13 +186,13 @@ fn hanging_or_deleted_receiver_does_not_delay_others() {
         let task = server.submit(&json!({"text": format!("Kestrel number {n} circles above its field.")}));
         last = task["task_id"].as_str().unwrap().to_owned();
     }
-    let _ = server.ended(&last);
-    server.until(|| (well.deliveries().len() == 12).then_some(()));
+    let _ = server.wait_for_task(&last);
+    server.wait_until(|| (well.deliveries().len() == 12).then_some(()));
     assert!(hanging.deliveries().len() <= 4, "so many at once and no more");
     let path = format!("/webhooks/{}", slow["id"].as_str().unwrap());
     assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
     let before = hanging.deliveries().len();
-    hanging.answer("200 OK");
+    hanging.set_response("200 OK");
     server.restart();
     let more = server.submit(&json!({"text": "Buzzards soar above hills."}));
     let _ = well.wait_for(is_about("task.done", "task_id", more["task_id"].as_str().unwrap()));
@@ -196,7 +202,7 @@ fn hanging_or_deleted_receiver_does_not_delay_others() {
 /// If the record of the webhooks is damaged, webhooks are disabled and everything else works.
 #[test]
 fn lesson_14_damaged_webhook_record_does_not_prevent_start() {
-    let (server, receiver) = (Server::start(), Receiver::start());
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
     hook(&server, &receiver, &json!({"events": EVENTS}));
     server.stop();
     let store = LmdbStore::open(&server.data_dir().join("store"), LmdbOptions::default()).unwrap();

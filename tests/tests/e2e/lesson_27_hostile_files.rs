@@ -22,7 +22,7 @@ const SOFT_DEADLINE: Duration = Duration::from_secs(10);
 #[test]
 fn lesson_27_malicious_files_do_not_harm_the_server() {
     let server = Server::start();
-    let _ = server.uploaded("moons.txt", b"Io has volcanoes.");
+    let _ = server.upload_and_wait("moons.txt", b"Io has volcanoes.");
     let before = server.memory();
     let (over, searches) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -38,17 +38,17 @@ fn lesson_27_malicious_files_do_not_harm_the_server() {
         // Ends the searches if an assertion fails, so that the failure is reported.
         let end = SetAtEnd(&over);
         for (name, bytes, reason) in hostile() {
-            let (begun, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
-            let answer = server.upload(name, &bytes);
-            let took = begun.elapsed();
-            if answer.status == 202 && took > SOFT_DEADLINE {
+            let (started, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
+            let response = server.upload(name, &bytes);
+            let took = started.elapsed();
+            if response.status == 202 && took > SOFT_DEADLINE {
                 // On a slow machine the time limit comes before the size limit; then the text read so far is kept.
-                let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+                let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
                 let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
                 assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
             } else {
-                assert_eq!((answer.code(), answer.status), (1001, 400), "{name}: {}", answer.json);
-                assert!(answer.message().contains(reason), "{name}: {}", answer.message());
+                assert_eq!((response.code(), response.status), (1001, 400), "{name}: {}", response.json);
+                assert!(response.message().contains(reason), "{name}: {}", response.message());
             }
             assert!(took < TIMEOUT, "{name} took {took:?}");
             assert!(
@@ -61,7 +61,7 @@ fn lesson_27_malicious_files_do_not_harm_the_server() {
         drop(end);
         searching.join().unwrap();
     });
-    assert_eq!(server.all("/documents").len(), 1, "nothing of them was kept");
+    assert_eq!(server.list_all("/documents").len(), 1, "nothing of them was kept");
     let uploads = server.data_dir().join("uploads");
     let stored = walk(&uploads);
     assert_eq!(stored, 1, "nothing of them was stored");
@@ -78,7 +78,7 @@ fn lesson_27_unusual_but_valid_files_are_read() {
         ("nested.docx", docx(&body(&nested), ""), "hostile"),
         ("nul.txt", b"he\x00llo nul\x00 world".to_vec(), "world"),
     ] {
-        let _ = server.uploaded(name, &bytes);
+        let _ = server.upload_and_wait(name, &bytes);
         let found = server.search(&json!({"query": word}));
         assert!(!found["results"].as_array().unwrap().is_empty(), "{name}");
     }

@@ -39,8 +39,8 @@ fn lesson_35_slow_clients_do_not_delay_other_requests() {
     }
     let waiting = &mut slow[0];
     waiting.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut answer = Vec::new();
-    waiting.read_to_end(&mut answer).expect("headers that never end are given up");
+    let mut response = Vec::new();
+    waiting.read_to_end(&mut response).expect("headers that never end are given up");
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn lesson_35_oversized_body_is_refused_before_it_is_read() {
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).expect("an answer although the body never comes");
-    assert_eq!(&answer, b"HTTP/1.1 413");
+    let mut response = [0; 12];
+    stream.read_exact(&mut response).expect("an answer although the body never comes");
+    assert_eq!(&response, b"HTTP/1.1 413");
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
 
@@ -69,12 +69,12 @@ fn lesson_35_trickling_body_is_aborted() {
     let head = "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{";
     stream.write_all(head.as_bytes()).unwrap();
     let started = Instant::now();
-    let mut answer = [0; 64];
+    let mut response = [0; 64];
     loop {
-        match stream.read(&mut answer) {
+        match stream.read(&mut response) {
             Ok(0) => break,
             Ok(read) => {
-                let text = String::from_utf8_lossy(&answer[..read]).into_owned();
+                let text = String::from_utf8_lossy(&response[..read]).into_owned();
                 assert!(text.starts_with("HTTP/1.1 400"), "{text}");
                 break;
             }

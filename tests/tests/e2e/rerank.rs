@@ -44,7 +44,7 @@ fn reranker_folder_in_configuration_reranks() {
 
 #[test]
 fn reranker_folder_in_data_dir_reranks() {
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         let folder = data.join("models/reranker");
         fs::create_dir_all(&folder).unwrap();
         for file in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {

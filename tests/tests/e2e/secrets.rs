@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lkr_tests::{Receiver, Server};
+use lkr_tests::{Server, WebhookReceiver};
 use serde_json::{Value, json};
 
 /// The planted secrets, each recognisable by its digits.
@@ -20,10 +20,15 @@ const IN_URL: &str = "planted-in-a-url-4720";
 const HOOK: &str = "planted-webhook-secret-4721";
 
 /// The answers that show a secret once: a session's token, a key.
-fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Response, key: &str) -> String {
-    let secret = answer.data()[key].as_str().unwrap().to_owned();
-    let rest = String::from_utf8_lossy(&answer.body).replacen(&secret, "", 1);
-    answers.push((what.to_owned(), rest));
+fn shown(
+    responses: &mut Vec<(String, String)>,
+    what: &str,
+    response: &lkr_tests::Response,
+    key: &str,
+) -> String {
+    let secret = response.data()[key].as_str().unwrap().to_owned();
+    let rest = String::from_utf8_lossy(&response.body).replacen(&secret, "", 1);
+    responses.push((what.to_owned(), rest));
     secret
 }
 
@@ -46,11 +51,11 @@ fn no_secret_appears_in_answers_logs_or_files() {
     let mut server = Server::start_with(&environment);
     server.set("RUST_LOG", "debug");
     server.restart();
-    let (mut answers, mut secrets) = (Vec::new(), Vec::new());
+    let (mut responses, mut secrets) = (Vec::new(), Vec::new());
     let mut call = |method: &str, path: &str, body: Option<&Value>, token: Option<&str>| {
-        let answer = server.call(method, path, body, token);
-        answers.push((format!("{method} {path}"), String::from_utf8_lossy(&answer.body).into_owned()));
-        answer
+        let response = server.call(method, path, body, token);
+        responses.push((format!("{method} {path}"), String::from_utf8_lossy(&response.body).into_owned()));
+        response
     };
     let admin = server.admin().to_owned();
     secrets.push(admin.clone());
@@ -89,7 +94,7 @@ fn no_secret_appears_in_answers_logs_or_files() {
         let entry = json!({"models": {name: {"api_key": MODEL_KEYS[0]}}});
         call("POST", "/settings/test", Some(&entry), Some(&admin));
     }
-    let receiver = Receiver::start();
+    let receiver = WebhookReceiver::start();
     let (url, events) = (receiver.url(), ["task.done"]);
     let given =
         call("POST", "/webhooks", Some(&json!({"url": url, "events": events, "secret": HOOK})), Some(&admin));
@@ -106,24 +111,24 @@ fn no_secret_appears_in_answers_logs_or_files() {
     call("POST", "/users/eva/password", Some(&json!({"new_password": RESET})), Some(&admin));
     call("POST", "/documents", Some(&json!({"text": "x"})), Some("0123"));
     let eva = server.post("/auth/login", &credentials("eva", RESET));
-    let eva = shown(&mut answers, "login", &eva, "access_token");
+    let eva = shown(&mut responses, "login", &eva, "access_token");
     let changed = json!({"current_password": RESET, "new_password": CHANGED});
     let token = server.call("POST", "/auth/password", Some(&changed), Some(&eva));
-    let token = shown(&mut answers, "password", &token, "access_token");
+    let token = shown(&mut responses, "password", &token, "access_token");
     let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&token));
-    let key = shown(&mut answers, "key", &key, "key");
+    let key = shown(&mut responses, "key", &key, "key");
     let registered = server.post("/auth/register", &credentials("adam", USER));
-    let registered = shown(&mut answers, "register", &registered, "access_token");
+    let registered = shown(&mut responses, "register", &registered, "access_token");
     let made = server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
-    let made = shown(&mut answers, "webhook", &made, "secret");
+    let made = shown(&mut responses, "webhook", &made, "secret");
     let _ = server.add(&json!({"text": "what webhooks are told"}));
     // The reranker has a key and does not answer.
     let found = server.post("/search", &json!({"query": "what webhooks are told"}));
     assert!(String::from_utf8_lossy(&found.body).contains("not reranked"));
-    answers.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
+    responses.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
     for secret in [&made, HOOK] {
         let told = receiver.wait_for(|delivery| delivery.is_signed_with(secret));
-        answers.push(("a delivery".to_owned(), format!("{told:?}")));
+        responses.push(("a delivery".to_owned(), format!("{told:?}")));
     }
     secrets.extend([eva, token, key.clone(), registered, made]);
     for path in [
@@ -141,24 +146,24 @@ fn no_secret_appears_in_answers_logs_or_files() {
         "/openapi.json",
     ] {
         for token in [&admin, &key] {
-            let answer = server.call("GET", path, None, Some(token));
-            answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+            let response = server.call("GET", path, None, Some(token));
+            responses.push((path.to_owned(), String::from_utf8_lossy(&response.body).into_owned()));
         }
     }
     for path in ["/", "/docs", "/healthz", "/readyz", "/metrics"] {
-        let answer = server.try_call("GET", path, None, None).unwrap();
-        answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+        let response = server.try_call("GET", path, None, None).unwrap();
+        responses.push((path.to_owned(), String::from_utf8_lossy(&response.body).into_owned()));
     }
     let checked = server.command().arg("--check-config").output().unwrap();
-    answers.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
+    responses.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
     server.stop();
 
     let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, HOOK, &sealing].map(str::to_owned);
     secrets.extend(planted.into_iter().chain(MODEL_KEYS.map(str::to_owned)));
     secrets.push("471500815".to_owned());
     // Stored forms of passwords and tokens are not shown either.
-    for (what, answer) in &answers {
-        assert!(!answer.contains("$pbkdf2"), "{what}");
+    for (what, response) in &responses {
+        assert!(!response.contains("$pbkdf2"), "{what}");
     }
     let mut all = Vec::new();
     files(&server.data_dir(), &mut all);
@@ -171,8 +176,8 @@ fn no_secret_appears_in_answers_logs_or_files() {
     let log = server.log();
     assert!(log.contains("reason"), "the log has what it should have");
     for secret in &secrets {
-        for (what, answer) in &answers {
-            assert!(!answer.contains(secret), "{what} shows {secret}");
+        for (what, response) in &responses {
+            assert!(!response.contains(secret), "{what} shows {secret}");
         }
         assert!(!log.contains(secret), "the log shows {secret}");
         for (file, bytes) in &contents {

@@ -27,7 +27,7 @@ fn sigterm_during_ingestion_exits_cleanly_and_loses_nothing() {
     assert!(started.elapsed() < LIMIT, "it took {:?} to end", started.elapsed());
     server.restart();
     for task_id in &tasks {
-        let task = server.ended(task_id);
+        let task = server.wait_for_task(task_id);
         assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
     }
     assert_eq!(assert_consistent(&server)["l1"], 12);

@@ -15,7 +15,7 @@ fn clients_that_do_not_read_use_no_server_memory() {
     let server = Server::start();
     let line = "The level of the \"river\" is steady;\tnobody knows\\why, 水位は一定。\n";
     let text = line.repeat(12 * MIB as usize / line.len());
-    let detail = server.uploaded("river.txt", text.as_bytes());
+    let detail = server.upload_and_wait("river.txt", text.as_bytes());
     let path = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
     assert_eq!(server.get(&format!("{path}/text")).data()["text"], text, "it comes whole");
     let before = server.memory();

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_tests::{Server, exchange_on};
+use lkr_tests::{Server, send_raw_on};
 
 /// Code and status of a refusal, and the head of its request without the body's framing.
 type Refusal = (u64, u16, String);
@@ -56,13 +56,13 @@ fn request(head: &str, length: usize, in_chunks: bool) -> Vec<u8> {
 /// Sends a request that is refused, and a second one if the connection is kept; returns whether it was.
 fn refused(server: &Server, (code, status, head): &Refusal, length: usize, in_chunks: bool) -> bool {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-    let answer = exchange_on(&mut stream, &request(head, length, in_chunks));
-    assert!(answer.is_some(), "{head} with {length} bytes, chunked {in_chunks}: no answer");
-    let answer = answer.unwrap();
-    answer.refused(*code, *status);
-    let is_kept = answer.header("connection") != Some("close");
+    let response = send_raw_on(&mut stream, &request(head, length, in_chunks));
+    assert!(response.is_some(), "{head} with {length} bytes, chunked {in_chunks}: no answer");
+    let response = response.unwrap();
+    response.assert_error(*code, *status);
+    let is_kept = response.header("connection") != Some("close");
     if is_kept {
-        let next = exchange_on(&mut stream, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        let next = send_raw_on(&mut stream, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_eq!(next.map(|next| next.status), Some(200), "{head}");
     }
     is_kept
@@ -112,9 +112,9 @@ fn slow_body_is_drained_after_the_answer() {
             stream.write_all(&framed(&part)).unwrap();
             thread::sleep(Duration::from_millis(1_200));
         }
-        let answer = exchange_on(&mut stream, &framed(&part)).expect("an answer");
-        answer.refused(code, status);
-        assert_eq!(answer.header("connection"), Some("close"), "it came before the body's end");
+        let response = send_raw_on(&mut stream, &framed(&part)).expect("an answer");
+        response.assert_error(code, status);
+        assert_eq!(response.header("connection"), Some("close"), "it came before the body's end");
     }
 }
 
@@ -123,12 +123,12 @@ fn missing_body_does_not_block_the_answer() {
     let server = Server::start();
     for refusal in refusals(&server) {
         for field in ["Transfer-Encoding: chunked", "Content-Length: 9000", "Content-Length: 9000000000"] {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
             let head = format!("{}{field}\r\n\r\n", refusal.2);
-            let answer = exchange_on(&mut stream, head.as_bytes()).expect("an answer");
-            answer.refused(refusal.0, refusal.1);
-            assert!(begun.elapsed() < Duration::from_secs(10), "{field}: {:?}", begun.elapsed());
+            let response = send_raw_on(&mut stream, head.as_bytes()).expect("an answer");
+            response.assert_error(refusal.0, refusal.1);
+            assert!(started.elapsed() < Duration::from_secs(10), "{field}: {:?}", started.elapsed());
         }
     }
 }

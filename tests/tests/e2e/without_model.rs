@@ -4,9 +4,9 @@ use lkr_tests::{Server, model_dir};
 use serde_json::{Value, json};
 
 fn dependencies(server: &Server) -> Value {
-    let answer = server.try_call("GET", "/readyz", None, None).unwrap();
-    assert_eq!(answer.status, 200);
-    answer.data()["dependencies"].clone()
+    let response = server.try_call("GET", "/readyz", None, None).unwrap();
+    assert_eq!(response.status, 200);
+    response.data()["dependencies"].clone()
 }
 
 #[test]
@@ -47,9 +47,10 @@ fn documents_added_without_a_model_are_embedded_later() {
     server.restart();
     let best = |query: &str| server.search(&json!({"query": query}))["results"][0].clone();
     // The text contains no word of the query.
-    let found = server.until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
+    let found =
+        server.wait_until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
     assert!(found["scores"]["dense"].is_number() && found["scores"]["sparse"].is_null(), "{found}");
-    server.until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));
+    server.wait_until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));
     assert_eq!(dependencies(&server)["embedder"], "ok", "{}", dependencies(&server));
     let later = server.add(&json!({"text": "Whales are mammals of the sea."}));
     assert_eq!(best("marine animals")["doc_id"], later);

@@ -16,14 +16,14 @@ use crate::server::TIMEOUT;
 
 /// A server that records what is posted to it.
 #[derive(Debug, Clone)]
-pub struct Receiver {
+pub struct WebhookReceiver {
     port: u16,
     shared: Arc<Mutex<Shared>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    answer: String,
+    response: String,
     deliveries: Vec<Delivery>,
 }
 
@@ -37,7 +37,7 @@ pub struct Delivery {
     headers: Vec<(String, String)>,
 }
 
-impl Receiver {
+impl WebhookReceiver {
     /// A receiver that answers 200.
     ///
     /// # Panics
@@ -47,7 +47,7 @@ impl Receiver {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let receiver = Self { port, shared: Arc::default() };
-        receiver.answer("200 OK");
+        receiver.set_response("200 OK");
         let serving = receiver.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -59,8 +59,8 @@ impl Receiver {
     }
 
     /// Sets the response: a status, perhaps with headers. An empty one leaves callers waiting.
-    pub fn answer(&self, answer: &str) {
-        self.shared().answer = answer.to_owned();
+    pub fn set_response(&self, response: &str) {
+        self.shared().response = response.to_owned();
     }
 
     /// Its address.
@@ -93,16 +93,16 @@ impl Receiver {
 
     fn serve(&self, mut stream: TcpStream) {
         let Some(delivery) = read(&mut stream) else { return };
-        let answer = {
+        let response = {
             let mut shared = self.shared();
             shared.deliveries.push(delivery);
-            shared.answer.clone()
+            shared.response.clone()
         };
-        if answer.is_empty() {
+        if response.is_empty() {
             let _ = stream.read(&mut [0; 64]);
             return;
         }
-        let _ = write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let _ = write!(stream, "HTTP/1.1 {response}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {

@@ -68,7 +68,7 @@ impl Response {
     /// # Panics
     /// If it is not.
     #[track_caller]
-    pub fn refused(&self, code: u64, status: u16) {
+    pub fn assert_error(&self, code: u64, status: u16) {
         let got = (self.code(), self.status);
         assert_eq!(got, (code, status), "{}", self.message());
         assert!(self.json["data"].is_null() && !self.message().is_empty(), "{}", self.json);

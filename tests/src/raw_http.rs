@@ -12,8 +12,8 @@ use crate::Response;
 /// # Panics
 /// Where the server does not answer in HTTP.
 #[must_use]
-pub fn exchange(port: u16, request: &[u8]) -> Response {
-    exchange_in_parts(port, request, || &[])
+pub fn send_raw(port: u16, request: &[u8]) -> Response {
+    send_raw_in_parts(port, request, || &[])
 }
 
 /// The same with a request that comes in two parts; the second is asked for once the first was sent.
@@ -21,7 +21,7 @@ pub fn exchange(port: u16, request: &[u8]) -> Response {
 /// # Panics
 /// Where the server does not answer in HTTP.
 #[must_use]
-pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Response {
+pub fn send_raw_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Response {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set timeout");
     // A refusal may come before the whole request was taken.
@@ -34,20 +34,20 @@ pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &
 
 /// Sends a request over a connection that may be used again, and reads its answer; `None` where the server ends the
 /// connection before the answer is whole, or nothing comes for half a minute.
-pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Response> {
+pub fn send_raw_on(stream: &mut TcpStream, request: &[u8]) -> Option<Response> {
     stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
     stream.write_all(request).ok()?;
     let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
     loop {
         let read = stream.read(&mut part).ok().filter(|&read| read > 0)?;
         bytes.extend_from_slice(part.get(..read)?);
-        let answer = parse(&bytes);
-        let whole = |answer: &Response| {
-            let length = answer.header("content-length").and_then(|length| length.parse().ok());
-            length.is_some_and(|length: usize| answer.body.len() >= length)
+        let response = parse(&bytes);
+        let whole = |response: &Response| {
+            let length = response.header("content-length").and_then(|length| length.parse().ok());
+            length.is_some_and(|length: usize| response.body.len() >= length)
         };
-        if let Some(answer) = answer.filter(whole) {
-            return Some(answer);
+        if let Some(response) = response.filter(whole) {
+            return Some(response);
         }
     }
 }

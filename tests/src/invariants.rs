@@ -27,7 +27,7 @@ const TRIES: u32 = 10;
 /// If they are not.
 pub fn assert_consistent(server: &Server) -> ByLayer {
     let mut sums: ByLayer = Layer::ALL.iter().map(|layer| (layer.to_string(), 0)).collect();
-    let documents = server.all("/documents");
+    let documents = server.list_all("/documents");
     for document in &documents {
         let doc_id = document["doc_id"].as_str().expect("an id");
         let detail = server.get(&format!("/documents/{doc_id}")).data().clone();
@@ -49,14 +49,14 @@ pub fn assert_consistent(server: &Server) -> ByLayer {
 ///
 /// # Panics
 /// If more or less is stored.
-pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
+pub fn assert_garbage_collected(server: &Server, shown: &ByLayer) {
     let mut left = String::new();
     let originals = originals(server);
     for attempt in 1..=TRIES {
         // A busy machine takes longer.
         thread::sleep(Duration::from_millis(300) * attempt);
         server.stop();
-        let (points, trash) = stored(&server.data_dir());
+        let (points, garbage) = stored(&server.data_dir());
         let blobs = server.data_dir().join("blobs");
         let [texts, blocks, notes] = ["texts", "blocks", "notes"].map(|kind| files(&blobs.join(kind)));
         let uploads = server.data_dir().join("uploads");
@@ -68,11 +68,11 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
         let blocks_fit = blocks.len() >= originals.len() && names_fit;
         // The worker of an overtaken task removes what it wrote, at the next start if necessary.
         let whole = texts.len() as u64 == shown["l1"] && blocks_fit && stored == named;
-        if trash == 0 && whole && points == *shown {
+        if garbage == 0 && whole && points == *shown {
             return;
         }
         left = format!(
-            "{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
+            "{garbage} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
              originals {stored:?} of {originals:?}"
         );
         server.restart();
@@ -82,7 +82,8 @@ pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
 
 /// The stored paths of the originals of all documents, sorted.
 fn originals(server: &Server) -> Vec<String> {
-    let paths = server.all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
+    let paths =
+        server.list_all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
     let mut paths: Vec<String> = paths.filter_map(|path| path.as_str().map(str::to_owned)).collect();
     paths.sort();
     paths
@@ -103,8 +104,8 @@ pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
             let count = vectors.count(&Collection::from(layer), &Filter::all()).await.expect("a count");
             points.insert(layer.to_string(), count);
         }
-        let trash = state.scan("trash/", None, ScanOrder::Ascending, 1000).await.expect("a scan");
-        (points, trash.len())
+        let garbage = state.scan("trash/", None, ScanOrder::Ascending, 1000).await.expect("a scan");
+        (points, garbage.len())
     })
 }
 

@@ -62,8 +62,8 @@ impl WatchedDocuments {
         let Watched { word, source, doc_id, .. } = &self.documents[seed.below(WATCHED) as usize];
         let body = json!({"text": text(word, version), "source": source});
         let path = format!("/api/v1/documents/{doc_id}");
-        let Ok(answer) = server.try_call("PUT", &path, Some(&body), Some(token)) else { return false };
-        assert!(answer.status == 202 || load.has_no_room(&answer), "{source} is live: {}", answer.json);
+        let Ok(response) = server.try_call("PUT", &path, Some(&body), Some(token)) else { return false };
+        assert!(response.status == 202 || load.has_no_room(&response), "{source} is live: {}", response.json);
         true
     }
 
@@ -76,14 +76,14 @@ impl WatchedDocuments {
         let mode = if seed.below(2) == 0 { "layered" } else { "flat" };
         let request =
             json!({"query": format!("{word} {}", seed.below(1_000_000)), "mode": mode, "top_k": 20});
-        let Ok(answer) = server.try_call("POST", "/api/v1/search", Some(&request), None) else {
+        let Ok(response) = server.try_call("POST", "/api/v1/search", Some(&request), None) else {
             return false;
         };
-        assert_eq!(answer.status, 200, "{}", answer.json);
-        let found = answer.data()["results"].as_array().expect("results");
+        assert_eq!(response.status, 200, "{}", response.json);
+        let found = response.data()["results"].as_array().expect("results");
         let own = found.iter().filter(|result| result["source"] == source.as_str());
         let versions: BTreeSet<u64> = own.flat_map(versions_of).collect();
-        assert!(!versions.is_empty(), "{source} is live and was not found: {}", answer.json);
+        assert!(!versions.is_empty(), "{source} is live and was not found: {}", response.json);
         assert_eq!(versions.len(), 1, "{source} was found in versions {versions:?}");
         let before = seen.fetch_max(versions.iter().copied().max().unwrap_or_default(), Ordering::Relaxed);
         assert!(

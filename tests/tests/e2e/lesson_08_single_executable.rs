@@ -7,7 +7,7 @@ use lkr_tests::{Server, server_binary};
 #[test]
 fn lesson_08_one_process_without_arguments_or_files_serves() {
     // Only the address is configured, because another program may use the default port.
-    let server = Server::bare();
+    let server = Server::start_without_config();
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
     assert_eq!(server.try_call("GET", "/healthz", None, None).unwrap().status, 200);
     let data = server.folder().join("lkr-data");
