@@ -1,4 +1,4 @@
-//! Requests to a server.
+//! HTTP requests to a server.
 
 use std::{
     thread,
@@ -103,7 +103,7 @@ impl Server {
     /// Waits until a task has ended, and returns it.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If it does not end within two minutes.
     #[must_use]
     pub fn wait_for_task(&self, task_id: &str) -> Value {
         self.wait_until(|| {
@@ -119,8 +119,8 @@ impl Server {
     pub fn wait_until<T>(&self, poll: impl Fn() -> Option<T>) -> T {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(seen) = poll() {
-                return seen;
+            if let Some(value) = poll() {
+                return value;
             }
             assert!(Instant::now() < deadline, "timed out:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));

@@ -3,9 +3,9 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test ends where something fails"
+    reason = "test helpers panic on failure"
 )]
-#![expect(clippy::print_stderr, reason = "a test says what it skips, and what the server said")]
+#![expect(clippy::print_stderr, reason = "tests print skips and server logs")]
 
 mod api;
 mod binary;

@@ -41,10 +41,10 @@ impl Server {
         self.try_send("POST", "/api/v1/documents/upload", &headers, Some(body))
     }
 
-    /// Uploads a file as admin, waits until it is searchable, and answers its document's detail.
+    /// Uploads a file as admin, waits until it is searchable, and returns the details of its document.
     ///
     /// # Panics
-    /// Where it is refused, or fails.
+    /// If the upload is rejected or its task fails.
     #[must_use]
     pub fn upload_and_wait(&self, name: &str, bytes: &[u8]) -> serde_json::Value {
         let response = self.upload(name, bytes);

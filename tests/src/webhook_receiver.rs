@@ -1,4 +1,4 @@
-//! A receiver of webhooks.
+//! An HTTP server that receives webhook deliveries.
 
 use std::{
     io::{Read, Write},
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::server::TIMEOUT;
 
-/// A server that records what is posted to it.
+/// A server that records all requests.
 #[derive(Debug, Clone)]
 pub struct WebhookReceiver {
     port: u16,
@@ -30,7 +30,7 @@ struct Shared {
 /// A recorded delivery.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The first line.
+    /// The request line.
     pub request: String,
     /// The body.
     pub body: String,
@@ -38,7 +38,7 @@ pub struct Delivery {
 }
 
 impl WebhookReceiver {
-    /// A receiver that answers 200.
+    /// Starts a receiver that responds with 200.
     ///
     /// # Panics
     /// If it cannot listen.
@@ -58,7 +58,7 @@ impl WebhookReceiver {
         receiver
     }
 
-    /// Sets the response: a status, perhaps with headers. An empty one leaves callers waiting.
+    /// Sets the response: a status line, optionally with headers. An empty string makes requests hang.
     pub fn set_response(&self, response: &str) {
         self.shared().response = response.to_owned();
     }
@@ -80,13 +80,13 @@ impl WebhookReceiver {
     /// # Panics
     /// If that takes more than two minutes.
     #[must_use]
-    pub fn wait_for(&self, is_it: impl Fn(&Delivery) -> bool) -> Delivery {
+    pub fn wait_for(&self, matches: impl Fn(&Delivery) -> bool) -> Delivery {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(delivery) = self.deliveries().into_iter().find(&is_it) {
+            if let Some(delivery) = self.deliveries().into_iter().find(&matches) {
                 return delivery;
             }
-            assert!(Instant::now() < deadline, "no such delivery among {:?}", self.deliveries());
+            assert!(Instant::now() < deadline, "no matching delivery among {:?}", self.deliveries());
             thread::sleep(Duration::from_millis(10));
         }
     }

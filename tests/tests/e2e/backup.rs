@@ -70,7 +70,7 @@ fn response(server: &Server, query: &str) -> Value {
 fn backup_under_load_is_complete() {
     let server = Server::start();
     let mut seed = Seed::announce("backup_under_load_is_complete");
-    let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
+    let (load, watch) = (Load::default(), WatchedDocuments::ingest(&server));
     let mut archives = Vec::new();
     load.run_while(&server, &watch, &mut seed, || {
         for n in 0..3 {

@@ -61,7 +61,7 @@ fn kills_on_a_full_disk_lose_nothing() {
     });
     let Some(_disk) = disk else { return };
     server.restart();
-    let load = Load::fill_disk();
+    let load = Load::on_limited_disk();
     survive_load(&server, &load, kills(8), "kills_on_a_disk_that_fills_lose_nothing", fill_disk);
     let refused = load.ledger().values().filter(|outcome| outcome.refused).count();
     eprintln!("{refused} documents were refused");
@@ -148,7 +148,7 @@ fn survive(server: &Server, kills: usize, name: &str, restart_for_kill: KillStra
 
 fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, restart_for_kill: KillStrategy) {
     let mut seed = Seed::announce(name);
-    let watch = WatchedDocuments::begin(server);
+    let watch = WatchedDocuments::ingest(server);
     let mut early = 0;
     for kill in 0..kills {
         match restart_for_kill(server, kill, &mut seed) {
@@ -227,7 +227,7 @@ fn check_documents(
         }
     }
     listed.remove(SECTIONED);
-    listed.retain(|source, doc_ids| !(watch.has(source) && doc_ids.len() == 1));
+    listed.retain(|source, doc_ids| !(watch.contains_source(source) && doc_ids.len() == 1));
     assert!(listed.is_empty(), "nobody sent {listed:?}");
 }
 

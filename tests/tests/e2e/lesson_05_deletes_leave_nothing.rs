@@ -13,7 +13,7 @@ const KILLS: usize = 6;
 fn lesson_05_delete_leaves_nothing_after_kills() {
     let name = "lesson_05_deletes_leave_nothing";
     let (server, mut seed) = (Server::start(), Seed::announce(name));
-    let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
+    let (load, watch) = (Load::default(), WatchedDocuments::ingest(&server));
     for _ in 0..KILLS {
         let termination = Termination::After(Duration::from_millis(20 + seed.below(1000)));
         load.until_terminated(&server, &watch, termination, &mut seed);

@@ -1,6 +1,6 @@
-//! The built server from outside: over HTTP, killed and restarted.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
-#![expect(clippy::print_stderr, reason = "a test says what it measures against")]
+//! Tests of the built server as a process: over HTTP, with kills and restarts.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic on failure")]
+#![expect(clippy::print_stderr, reason = "tests print their seeds and counts")]
 
 mod administration;
 mod backup;

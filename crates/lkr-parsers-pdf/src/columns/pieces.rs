@@ -27,7 +27,7 @@ pub(super) fn pieces(runs: &[Run<'_>]) -> Vec<Piece> {
                 continue;
             }
             Some(piece) if last.is_some_and(|last| continues_piece(last, run)) => {
-                add(piece, at, run, letters)
+                add(piece, at, run, letters);
             }
             _ => pieces.push(piece(at, run, letters)),
         }
