@@ -50,20 +50,20 @@ fn restored(archive: &Path) -> Server {
     server
 }
 
-fn settled(server: &Server) {
+fn wait_until_idle(server: &Server) {
     server.wait_until(|| {
-        let none = |status| {
+        let is_empty = |status| {
             let tasks = server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
             tasks.as_array().is_some_and(Vec::is_empty)
         };
-        (none("pending") && none("running")).then_some(())
+        (is_empty("pending") && is_empty("running")).then_some(())
     });
 }
 
-fn response(server: &Server, query: &str) -> Value {
-    let mut response = server.search(&json!({"query": query, "top_k": 20}));
-    response.as_object_mut().unwrap().remove("took_ms");
-    response
+fn search_without_time(server: &Server, query: &str) -> Value {
+    let mut found = server.search(&json!({"query": query, "top_k": 20}));
+    found.as_object_mut().unwrap().remove("took_ms");
+    found
 }
 
 #[test]
@@ -79,21 +79,21 @@ fn backup_under_load_is_complete() {
     });
     for archive in &archives {
         let other = restored(archive);
-        settled(&other);
+        wait_until_idle(&other);
         assert!(other.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
-        let shown = assert_consistent(&other);
-        assert!(shown["chunks"] > 0);
-        assert_garbage_collected(&other, &shown);
+        let counts = assert_consistent(&other);
+        assert!(counts["chunks"] > 0);
+        assert_garbage_collected(&other, &counts);
         assert_healthy(&other);
     }
-    settled(&server);
+    wait_until_idle(&server);
     let other = restored(&back_up(&server, "last.tar", &[]));
     for path in ["/knowledge/stats", "/documents?limit=100", "/documents/tasks?limit=100"] {
         assert_eq!(other.get(path).data(), server.get(path).data(), "{path}");
     }
     for number in load.ledger().keys().take(30) {
         let query = Load::word(*number);
-        assert_eq!(response(&other, &query), response(&server, &query));
+        assert_eq!(search_without_time(&other, &query), search_without_time(&server, &query));
     }
     assert!(watch.searches() > 0);
 }
@@ -111,9 +111,9 @@ fn backup_contains_secret_key_only_on_request() {
     let with_key = back_up(&server, "key.tar", &["--with-secret-key", "--data-dir", data.to_str().unwrap()]);
     let secret = fs::read(data.join("secret.key")).unwrap();
     let secret = secret.trim_ascii_end();
-    let holds =
+    let contains_secret =
         |archive: &Path| fs::read(archive).unwrap().windows(secret.len()).any(|window| window == secret);
-    assert!(!holds(&plain) && holds(&with_key));
+    assert!(!contains_secret(&plain) && contains_secret(&with_key));
     let audit = server.call("GET", "/audit?action=backup.create", None, Some(server.admin()));
     assert_eq!(audit.data()["items"].as_array().unwrap().len(), 2);
     for (archive, has_key) in [(&plain, false), (&with_key, true)] {
@@ -130,19 +130,19 @@ fn backup_contains_secret_key_only_on_request() {
     // A closed folder is backed up directly; a folder in use must be backed up through its server.
     let archive = server.folder().join("closed.tar");
     let arguments = ["backup", "--output", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
-    let refused = lkr(&arguments);
+    let rejected = lkr(&arguments);
     assert!(
-        !refused.status.success() && printed(&refused).contains("in use by another process"),
+        !rejected.status.success() && printed(&rejected).contains("in use by another process"),
         "{}",
-        printed(&refused)
+        printed(&rejected)
     );
     server.stop();
     let output = lkr(&arguments);
     assert!(output.status.success(), "{}", printed(&output));
     let again = lkr(&arguments);
     assert!(!again.status.success() && printed(&again).contains("exists already"), "{}", printed(&again));
-    let refused = restore(&archive, &data);
-    assert!(!refused.status.success() && printed(&refused).contains("already"), "{}", printed(&refused));
+    let rejected = restore(&archive, &data);
+    assert!(!rejected.status.success() && printed(&rejected).contains("already"), "{}", printed(&rejected));
     assert_eq!(restored(&archive).list_all("/documents").len(), 1);
 }
 

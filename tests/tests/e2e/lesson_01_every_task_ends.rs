@@ -1,4 +1,4 @@
-//! Lesson 1: a status is neither stuck nor wrong.
+//! Lesson 1: the status of a task is correct and never stuck.
 
 use lkr_tests::{Load, Server};
 use serde_json::json;
@@ -39,7 +39,7 @@ fn lesson_01_no_task_stays_running_after_restart() {
     for task_id in &tasks {
         let task = server.wait_for_task(task_id);
         assert_eq!(task["status"], "done", "{task}");
-        assert_eq!(task["attempts"], 1, "an attempt that the end of the process cut off is none: {task}");
+        assert_eq!(task["attempts"], 1, "an attempt that a kill interrupted does not count: {task}");
     }
     for status in ["pending", "running", "failed"] {
         let listed = server.get(&format!("/documents/tasks?status={status}"));
@@ -58,9 +58,9 @@ fn lesson_01_task_is_done_only_once_its_document_exists() {
     server.wait_until(|| {
         // The task is read first: if it reports done, the document must exist.
         let task = server.task(task_id);
-        let there = server.get(&format!("/documents/{doc_id}")).status == 200;
+        let exists = server.get(&format!("/documents/{doc_id}")).status == 200;
         let done = task["status"] == "done";
-        assert!(!done || there, "{task}");
+        assert!(!done || exists, "{task}");
         assert_eq!(done, task.get("result").is_some(), "{task}");
         assert!(task.get("error").is_none(), "{task}");
         done.then_some(())

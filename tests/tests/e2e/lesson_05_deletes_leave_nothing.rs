@@ -1,4 +1,4 @@
-//! One delete removes everything of a document, whenever the process is killed; `lkr doctor` confirms it.
+//! One delete removes all data of a document, even if the process is killed. `lkr doctor` confirms it.
 
 use std::{process::Output, time::Duration};
 
@@ -20,8 +20,8 @@ fn lesson_05_delete_leaves_nothing_after_kills() {
         server.restart();
     }
     let ledger = load.ledger().clone();
-    assert!(ledger.values().any(|outcome| outcome.delete_sent), "nothing was deleted");
-    // This includes deletes whose answer was lost.
+    assert!(ledger.values().any(|entry| entry.delete_sent), "nothing was deleted");
+    // This includes deletes whose response was lost.
     for task in server.list_all("/documents/tasks") {
         let _ = server.wait_for_task(task["task_id"].as_str().unwrap());
     }

@@ -9,17 +9,17 @@ use std::{
 use lkr_tests::Server;
 use serde_json::json;
 
-/// More than any pool of threads or connections is likely to hold.
-const SLOW: usize = 200;
+/// More than the size of any thread or connection pool of the server.
+const SLOW_CLIENTS: usize = 200;
 
 /// The longest a request may take on a busy machine. Slow clients would delay it for much longer.
-const SOON: Duration = Duration::from_secs(10);
+const MAX_LATENCY: Duration = Duration::from_secs(10);
 
 #[test]
 fn lesson_35_slow_clients_do_not_delay_other_requests() {
     let server = Server::start();
     let doc_id = server.add(&json!({"text": "The tortoise arrives in the end."}));
-    let mut slow: Vec<TcpStream> = (0..SLOW)
+    let mut slow: Vec<TcpStream> = (0..SLOW_CLIENTS)
         .map(|n| {
             let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
             // Half of them stop within the headers, half within the body.
@@ -35,12 +35,12 @@ fn lesson_35_slow_clients_do_not_delay_other_requests() {
         let started = Instant::now();
         let found = server.search(&json!({"query": format!("tortoise {n}")}));
         assert_eq!(found["results"][0]["doc_id"], doc_id);
-        assert!(started.elapsed() < SOON, "request {n} took {:?}", started.elapsed());
+        assert!(started.elapsed() < MAX_LATENCY, "request {n} took {:?}", started.elapsed());
     }
     let waiting = &mut slow[0];
     waiting.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut response = Vec::new();
-    waiting.read_to_end(&mut response).expect("headers that never end are given up");
+    waiting.read_to_end(&mut response).expect("the server closes a connection whose headers never end");
 }
 
 #[test]
@@ -55,12 +55,12 @@ fn lesson_35_oversized_body_is_refused_before_it_is_read() {
     );
     stream.write_all(head.as_bytes()).unwrap();
     let mut response = [0; 12];
-    stream.read_exact(&mut response).expect("an answer although the body never comes");
+    stream.read_exact(&mut response).expect("a response although the body never arrives");
     assert_eq!(&response, b"HTTP/1.1 413");
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
 
-/// A byte now and then does not keep a request open.
+/// Sending single bytes does not keep a request open forever.
 #[test]
 fn lesson_35_trickling_body_is_aborted() {
     let server = Server::start();
@@ -80,6 +80,10 @@ fn lesson_35_trickling_body_is_aborted() {
             }
             Err(_) => drop(stream.write_all(b" ")),
         }
-        assert!(started.elapsed() < 9 * SOON, "it is still read after {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < 9 * MAX_LATENCY,
+            "the body is still being read after {:?}",
+            started.elapsed()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The quick start without configuration: as README.md has it, and step by step.
+//! The quick start of README.md, and the same steps one by one.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -7,9 +7,9 @@ use serde_json::{Deserializer, Value, json};
 
 #[test]
 fn readme_quick_start_works_as_written() {
-    let has =
+    let is_installed =
         |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !has("curl") || !has("python3") {
+    if !is_installed("curl") || !is_installed("python3") {
         return lkr_test_support::skip("the quick start needs curl and python3");
     }
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
@@ -17,9 +17,9 @@ fn readme_quick_start_works_as_written() {
     let (_, script) = readme.split_once("```sh\n").expect("a quick start in the README");
     let (script, _) = script.split_once("```").unwrap();
     let server = Server::start_without_config();
-    let here = format!("http://127.0.0.1:{}", server.port());
+    let base_url = format!("http://127.0.0.1:{}", server.port());
     assert!(script.contains("http://127.0.0.1:8080"), "{script}");
-    let script = script.replace("http://127.0.0.1:8080", &here);
+    let script = script.replace("http://127.0.0.1:8080", &base_url);
     let output =
         Command::new("sh").args(["-e", "-c", &script]).current_dir(server.folder()).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -29,7 +29,9 @@ fn readme_quick_start_works_as_written() {
         .into_iter()
         .collect::<Result<_, _>>()
         .unwrap_or_else(|e| panic!("{e}: {printed}"));
-    let [task, found] = responses.as_slice() else { panic!("a task and an answer: {printed}") };
+    let [task, found] = responses.as_slice() else {
+        panic!("expected a task and a search response: {printed}")
+    };
     assert_eq!(task["data"]["status"], "done", "{task}");
     let best = &found["data"]["results"][0];
     assert_eq!(best["title"], "Tides", "{found}");
@@ -54,7 +56,7 @@ fn first_login_password_change_add_and_search_work() {
     let change = json!({"current_password": password.trim_end(), "new_password": "a better password"});
     let session = server.call("POST", "/auth/password", Some(&change), Some(token)).data().clone();
     server.call("GET", "/auth/me", None, Some(token)).assert_error(1005, 401);
-    assert!(!file.exists(), "the file with the first password goes with it");
+    assert!(!file.exists(), "changing the password removes the file with the first one");
     assert_eq!(session["user"]["must_change_password"], false);
 
     let token = session["access_token"].as_str().unwrap();
@@ -71,7 +73,7 @@ fn first_login_password_change_add_and_search_work() {
 fn initial_password_is_not_created_again() {
     let mut server = Server::start();
     let file = server.data_dir().join("initial-admin-password");
-    assert!(!file.exists(), "a password that was given is not written down");
+    assert!(!file.exists(), "a configured password is not written to a file");
     server.stop();
     // A later value of the variable does not change the account.
     server.set("LKR_ADMIN_PASSWORD", "another password");
