@@ -87,11 +87,11 @@ fn reset_admin_lets_locked_out_admin_in() {
         login(&server, "admin", OTHER).assert_error(1005, 401);
     }
     login(&server, "admin", PASSWORD).assert_error(1009, 429);
-    let while_it_runs = reset_admin(&server);
-    assert!(!while_it_runs.status.success());
-    let printed = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
+    let while_running = reset_admin(&server);
+    assert!(!while_running.status.success());
+    let printed = String::from_utf8_lossy(&while_running.stderr).into_owned();
     assert!(printed.contains("in use") && printed.trim().lines().count() == 1, "{printed}");
-    assert_eq!(me(&server, &admin).status, 200, "nothing has changed");
+    assert_eq!(me(&server, &admin).status, 200, "the session is still valid");
     server.stop();
     let done = reset_admin(&server);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -111,7 +111,7 @@ fn reset_admin_lets_locked_out_admin_in() {
     let body = json!({"current_password": password, "new_password": OTHER});
     let token =
         text(&server.call("POST", "/auth/password", Some(&body), Some(&token)).data()["access_token"]);
-    assert!(!file.exists(), "the file goes with the password");
+    assert!(!file.exists(), "changing the password removes the file");
     assert_eq!(server.call("GET", "/users", None, Some(&token)).status, 200);
     // Without a knowledge base, the command creates nothing.
     let nowhere = server.folder().join("nowhere");
@@ -119,7 +119,7 @@ fn reset_admin_lets_locked_out_admin_in() {
     assert!(!output.status.success() && !nowhere.exists());
 }
 
-/// A reset restores a deleted or disabled admin, whatever other accounts exist.
+/// A reset restores a deleted admin, even if another admin exists.
 #[test]
 fn reset_admin_restores_deleted_admin() {
     let server = Server::start();
@@ -157,7 +157,7 @@ fn secret_key_file_is_private_and_can_be_configured() {
     fs::remove_file(&file).unwrap();
     server.set("LKR_SECRET_KEY", &key);
     server.restart();
-    assert!(!file.exists(), "a key that is given is written nowhere");
+    assert!(!file.exists(), "a configured key is not written to a file");
     assert_eq!(rerank(&server)["api_key"], "********");
     server.stop();
     server.set("LKR_SECRET_KEY", "");
@@ -206,9 +206,9 @@ fn taxonomy_file_is_loaded_and_errors_name_file_and_line() {
     }
 }
 
-/// Each refused login is logged once, with address and reason and without what was typed.
+/// Each rejected login is logged once, with address and reason, and without the submitted name and password.
 #[test]
-fn refused_logins_are_logged_without_what_was_typed() {
+fn rejected_logins_are_logged_without_the_submitted_values() {
     let mut server = Server::start();
     server.set("RUST_LOG", "warn");
     server.restart();
@@ -227,7 +227,7 @@ fn refused_logins_are_logged_without_what_was_typed() {
     }
 }
 
-/// A slow request has the rights that its sender has when the body is complete.
+/// A slow request is checked against the rights that its sender has when the body is complete.
 #[test]
 fn lesson_24_right_revoked_during_a_request_is_refused() {
     let server = Server::start();
@@ -264,18 +264,18 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
             2 => (("DELETE", user, json!({}), &admin), 1005),
             _ => (("PATCH", user, json!({"role": "user"}), &admin), 1006),
         };
-        let body = body.to_string();
+        let request_body = body.to_string();
         let head = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{{",
-            body.len()
+            request_body.len()
         );
         let response = lkr_tests::send_raw_in_parts(server.port(), head.as_bytes(), || {
-            // The server has accepted the head and its credential before the right ends.
+            // By then the server has accepted the head and its credential.
             std::thread::sleep(std::time::Duration::from_millis(300));
-            let (by, at, with, token) = &end;
-            assert_eq!(server.call(by, at, Some(with), Some(token)).status, 200, "{by} {at}");
-            &body.as_bytes()[1..]
+            let (method, path, body, token) = &end;
+            assert_eq!(server.call(method, path, Some(body), Some(token)).status, 200, "{method} {path}");
+            &request_body.as_bytes()[1..]
         });
         let is_open_to_users = code == 1006 && matches!(path, "/documents" | "/auth/keys");
         if is_open_to_users {
