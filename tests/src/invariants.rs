@@ -48,7 +48,7 @@ pub fn assert_consistent(server: &Server) -> ByLayer {
 ///
 /// # Panics
 /// If other data than the visible is stored.
-pub fn assert_garbage_collected(server: &Server, shown: &ByLayer) {
+pub fn assert_garbage_collected(server: &Server, visible: &ByLayer) {
     let mut last_state = String::new();
     let originals = originals(server);
     for attempt in 1..=TRIES {
@@ -67,12 +67,12 @@ pub fn assert_garbage_collected(server: &Server, shown: &ByLayer) {
         let names_fit = names(&blocks).is_subset(&names(&texts)) && names(&notes).is_subset(&names(&texts));
         let blocks_fit = blocks.len() >= originals.len() && names_fit;
         // The worker of an overtaken task removes what it wrote, at the next start if necessary.
-        let is_clean = texts.len() as u64 == shown["l1"] && blocks_fit && stored == named;
-        if garbage == 0 && is_clean && points == *shown {
+        let is_clean = texts.len() as u64 == visible["l1"] && blocks_fit && stored == named;
+        if garbage == 0 && is_clean && points == *visible {
             return;
         }
         last_state = format!(
-            "{garbage} garbage revisions, points {points:?} but {shown:?} visible, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
+            "{garbage} garbage revisions, points {points:?} but {visible:?} visible, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
              originals {stored:?} of {originals:?}"
         );
         server.restart();

@@ -1,4 +1,4 @@
-//! Lesson 2: a document answered with 202 is on disk.
+//! Lesson 2: a document is on disk when the server responds with 202.
 
 use lkr_tests::Server;
 use serde_json::json;

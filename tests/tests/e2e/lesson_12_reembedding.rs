@@ -108,8 +108,8 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
     let after = embedding(&server);
     assert_eq!(after["in_use"], after["wanted"]);
     search(&server, 1);
-    let shown = assert_consistent(&server);
-    assert_garbage_collected(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 

@@ -1,4 +1,4 @@
-//! Stores of earlier versions are opened, those of later versions refused.
+//! Stores of earlier versions are opened; stores of later versions are rejected.
 
 use std::{fs, path::Path, process::Command};
 
@@ -11,8 +11,8 @@ use crate::doctor::assert_healthy;
 
 const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
-/// A store of version 1 whose server was killed with an unfinished task: four documents, one of them from
-/// a file, one changed by hand, an account, a setting.
+/// Unpacks a store. Version 1: the server was killed with an unfinished task; four documents (one from a file, one edited
+/// manually), an account, a setting.
 fn unpack(version: u32, to: &Path) {
     let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
     let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
@@ -41,7 +41,7 @@ fn store_of_version_1_is_opened() {
     assert_eq!(found["results"][0]["path"], json!(["Io"]));
     let settings = server.call("GET", "/settings", None, Some(&user));
     assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
-    // Documents from before fingerprints existed get one.
+    // Documents without a fingerprint, from earlier versions, get one.
     let again = server.wait_until(|| {
         let body = json!({"text": "Basalt is  a volcanic rock. "});
         let accepted = server.call("POST", "/documents", Some(&body), Some(&admin));
@@ -59,13 +59,13 @@ fn store_of_version_1_is_opened() {
     let path = format!("/documents/{}", marble["doc_id"].as_str().unwrap());
     let replaced = server.call("PUT", &path, Some(&body), Some(&admin));
     assert_eq!(server.wait_for_task(replaced.data()["task_id"].as_str().unwrap())["status"], "done");
-    let shown = assert_consistent(&server);
-    assert_garbage_collected(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
-/// A store of version 2 whose server was killed during a replacement: a replaced file, a key, a webhook
-/// with an unavailable receiver, a sealed setting.
+/// The server of this store was killed during a replacement. The store has a replaced file, an API key, a webhook with an
+/// unavailable receiver, and a sealed setting.
 #[test]
 fn store_of_version_2_is_opened() {
     let server = Server::with_data_dir(ENVIRONMENT, |data| unpack(2, data));
@@ -89,14 +89,14 @@ fn store_of_version_2_is_opened() {
     assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
     let audit = server.call("GET", "/audit?action=webhook.create", None, Some(admin));
     assert_eq!(audit.data()["items"].as_array().unwrap().len(), 1);
-    let shown = assert_consistent(&server);
-    assert_eq!(shown["l1"], 3);
-    assert_garbage_collected(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_eq!(counts["l1"], 3);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
 #[test]
-fn store_of_a_later_version_is_refused_in_one_line() {
+fn store_of_a_later_version_is_rejected_with_one_line() {
     let server = Server::with_data_dir(ENVIRONMENT, |data| {
         fs::create_dir_all(data).unwrap();
         let store = LmdbStore::open(&data.join("store"), LmdbOptions::default()).unwrap();

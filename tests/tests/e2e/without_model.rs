@@ -1,4 +1,4 @@
-//! Without an embedding model, and adding one later.
+//! A server without an embedding model, and adding one later.
 
 use lkr_tests::{Server, model_dir};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn dependencies(server: &Server) -> Value {
 fn keyword_search_works_and_missing_model_is_reported() {
     let server = Server::start();
     assert_eq!(dependencies(&server)["embedder"], "degraded", "{}", dependencies(&server));
-    assert!(server.log().contains("model"), "the log says so at the start:\n{}", server.log());
+    assert!(server.log().contains("model"), "the log reports the missing model:\n{}", server.log());
     let doc_id = server.add(&json!({"text": "The physician prescribed rest."}));
     for request in [
         json!({"query": "physician"}),
@@ -29,7 +29,11 @@ fn keyword_search_works_and_missing_model_is_reported() {
         let warnings = found["warnings"].to_string();
         assert!(warnings.contains("model"), "{warnings}");
     }
-    assert_eq!(server.search(&json!({"query": "doctor"}))["results"], json!([]), "by words alone");
+    assert_eq!(
+        server.search(&json!({"query": "doctor"}))["results"],
+        json!([]),
+        "keyword search finds no synonyms"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{UNKNOWN, assert_server_survives};
 
 #[test]
-fn invalid_parameters_are_refused() {
+fn invalid_parameters_are_rejected() {
     assert_server_survives(|server| {
         for path in ["/documents", "/documents/tasks", &format!("/documents/{UNKNOWN}/chunks")] {
             for query in [
@@ -41,14 +41,21 @@ fn invalid_parameters_are_refused() {
 }
 
 #[test]
-fn invalid_identifiers_are_refused() {
+fn invalid_identifiers_are_rejected() {
     assert_server_survives(|server| {
         let doc_id = server.add(&json!({"text": "An id in capitals is another id."}));
         let task_id = server.list_all("/documents/tasks")[0]["task_id"].as_str().unwrap().to_owned();
-        let shouted = doc_id.to_uppercase();
-        for id in
-            [UNKNOWN, "x", "..%2f..%2fetc%2fpasswd", "%00", "%ff", &shouted, &task_id, &format!("{doc_id}0")]
-        {
+        let upper_case = doc_id.to_uppercase();
+        for id in [
+            UNKNOWN,
+            "x",
+            "..%2f..%2fetc%2fpasswd",
+            "%00",
+            "%ff",
+            &upper_case,
+            &task_id,
+            &format!("{doc_id}0"),
+        ] {
             for rest in ["", "/text", "/chunks"] {
                 let response = server.get(&format!("/documents/{id}{rest}"));
                 assert_eq!((response.code(), response.status), (1004, 404), "{id}{rest}: {}", response.json);
@@ -66,7 +73,7 @@ fn invalid_identifiers_are_refused() {
 }
 
 #[test]
-fn unknown_paths_methods_and_content_types_are_refused() {
+fn unknown_paths_methods_and_content_types_are_rejected() {
     assert_server_survives(|server| {
         for path in ["/nope", "/", "", "/documents/", "/search/stream/x", "/auth"] {
             server.get(path).assert_error(1004, 404);
@@ -108,7 +115,7 @@ fn unknown_paths_methods_and_content_types_are_refused() {
 }
 
 #[test]
-fn invalid_credentials_are_refused() {
+fn invalid_credentials_are_rejected() {
     assert_server_survives(|server| {
         for (method, path, body) in [
             ("POST", "/documents", Some(json!({"text": "x"}))),
@@ -123,7 +130,7 @@ fn invalid_credentials_are_refused() {
                 assert_eq!(response.header("www-authenticate"), Some("Bearer"), "{method} {path}");
             }
         }
-        // A wrong credential is refused on public routes too, and ignored by login and root paths.
+        // An invalid credential is rejected on public routes too, and ignored by login and root paths.
         server.call("GET", "/documents", None, Some("x")).assert_error(1005, 401);
         server.call("POST", "/search", Some(&json!({"query": "q"})), Some("x")).assert_error(1005, 401);
         assert_eq!(server.try_call("GET", "/healthz", None, Some("x")).unwrap().status, 200);
@@ -141,7 +148,10 @@ fn invalid_credentials_are_refused() {
                 response.message().to_owned()
             })
             .collect();
-        assert!(messages.windows(2).all(|two| two[0] == two[1]), "one message for all: {messages:?}");
+        assert!(
+            messages.windows(2).all(|two| two[0] == two[1]),
+            "the message must not depend on the cause: {messages:?}"
+        );
         for body in [
             json!({"username": "admin"}),
             json!({"username": 5, "password": "x"}),
@@ -172,7 +182,7 @@ fn request_ids_are_kept_or_replaced() {
         }
         for bad in ["", "a b", "a/b", "ü", &"x".repeat(65)] {
             let id = id_of(bad);
-            assert!(id != bad && !id.is_empty(), "{bad:?} was taken");
+            assert!(id != bad && !id.is_empty(), "invalid id {bad:?} was used");
         }
         let missing = server.get("/nope");
         assert!(missing.header("x-request-id").is_some());
@@ -180,7 +190,7 @@ fn request_ids_are_kept_or_replaced() {
 }
 
 #[test]
-fn bytes_that_are_not_http_do_no_harm() {
+fn non_http_bytes_do_not_harm_the_server() {
     assert_server_survives(|server| {
         let port = server.port();
         for request in [
@@ -193,7 +203,7 @@ fn bytes_that_are_not_http_do_no_harm() {
             let status = send_raw(port, request.as_bytes()).status;
             assert!((400..500).contains(&status), "{status} to {request:.40}");
         }
-        // A client that disconnects within its body does no harm.
+        // Nor does a client that disconnects without a request.
         drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     });
 }
