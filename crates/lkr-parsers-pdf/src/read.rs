@@ -100,11 +100,11 @@ struct DocumentReader<'a> {
 impl DocumentReader<'_> {
     fn read_pages(&mut self, source: &Source<'_>) {
         let all = self.engine.pages();
-        let wanted = all.min(self.options.max_pages);
+        let selected = all.min(self.options.max_pages);
         let (mut length, mut checks) = (0, VisibilityChecks::default());
-        let mut pacing = Pacing::new(self.engine.faster_engine(), wanted);
+        let mut pacing = Pacing::new(self.engine.faster_engine(), selected);
         let mut engine = self.engine;
-        for index in 0..wanted {
+        for index in 0..selected {
             if source.is_past_deadline() || length > MAX_TEXT_BYTES {
                 break;
             }
@@ -202,22 +202,22 @@ impl DocumentReader<'_> {
             }
         };
         let end = Instant::now() + self.options.ocr_time;
-        let most = self.options.ocr_pages;
-        let (wanted, rest) = empty.split_at_checked(most).unwrap_or((&empty, &[]));
+        let max_ocr_pages = self.options.ocr_pages;
+        let (selected, rest) = empty.split_at_checked(max_ocr_pages).unwrap_or((&empty, &[]));
         let (mut not_rendered, mut timed_out) = (0, 0);
-        for (done, index) in wanted.iter().enumerate() {
+        for (done, index) in selected.iter().enumerate() {
             match self.ocr_page(renderer, *index, ocr, end) {
                 OcrOutcome::Done => {}
                 OcrOutcome::NotRendered => not_rendered += 1,
                 OcrOutcome::TimedOut => {
-                    timed_out = wanted.len() - done;
+                    timed_out = selected.len() - done;
                     break;
                 }
             }
         }
         self.warn_without_text(not_rendered, "it cannot be rendered");
         self.warn_without_text(timed_out, "the time limit of OCR was reached");
-        self.warn_without_text(rest.len(), &format!("OCR reads at most {most} pages of a file"));
+        self.warn_without_text(rest.len(), &format!("OCR reads at most {max_ocr_pages} pages of a file"));
     }
 
     fn warn_without_text(&mut self, pages: usize, why: &str) {
