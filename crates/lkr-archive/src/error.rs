@@ -3,24 +3,24 @@ use std::io;
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was read is no backup.
-    Foreign,
-    /// It is a backup, but a later version made it.
-    Newer,
-    /// It is a backup, and not as it was written; the source says what is wrong with it.
+    /// The data is not a backup archive.
+    NotAnArchive,
+    /// A later version of the program created the archive.
+    UnsupportedVersion,
+    /// The archive is damaged; the source says where.
     Damaged,
-    /// An entry cannot be added: its path is none, or its content has another length.
+    /// An entry cannot be added, because its path is invalid or its content has another length.
     Invalid,
-    /// What the archive is written to or read from failed.
+    /// Reading or writing the archive failed.
     Io,
 }
 
 lkr_domain::declare_error! {
-    /// A failure: its kind, the operation, and the source.
+    /// An error: its kind, the operation that failed, and the source.
 }
 
 pub(crate) const READ: &str = "read backup";
@@ -30,8 +30,8 @@ pub(crate) fn damaged(reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Damaged, READ, reason.into())
 }
 
-/// A failure while reading: of the reader below, unless it is one that only what was read can cause.
-pub(crate) fn while_reading(error: io::Error) -> Error {
+/// Maps an error of reading. Kinds that only the content can cause mean damage, all others an I/O error.
+pub(crate) fn read_error(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::Other
         | io::ErrorKind::InvalidData
@@ -42,6 +42,6 @@ pub(crate) fn while_reading(error: io::Error) -> Error {
     Error::new(kind, READ, error)
 }
 
-pub(crate) fn while_writing(error: io::Error) -> Error {
+pub(crate) fn write_error(error: io::Error) -> Error {
     Error::new(ErrorKind::Io, WRITE, error)
 }

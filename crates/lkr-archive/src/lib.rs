@@ -1,14 +1,14 @@
 #![doc = include_str!("../README.md")]
 
-mod about;
+mod checksums;
 mod error;
-mod hashed;
+mod hashing_reader;
+mod info;
 mod reader;
-mod sums;
 mod writer;
 
-pub use about::About;
 pub use error::{Error, ErrorKind, Result};
-pub use hashed::digest;
+pub use hashing_reader::digest;
+pub use info::ArchiveInfo;
 pub use reader::{ArchiveReader, Entry};
 pub use writer::ArchiveWriter;

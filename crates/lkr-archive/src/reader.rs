@@ -9,45 +9,45 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio_tar::{Archive, Entries};
 
 use crate::{
-    About, Error, ErrorKind, Result,
-    error::{READ, damaged, while_reading},
-    hashed::Hashed,
-    sums::{ABOUT, Sums, is_list, is_path},
+    ArchiveInfo, Error, ErrorKind, Result,
+    checksums::{ChecksumList, INFO_PATH, is_checksum_list, is_entry_path},
+    error::{READ, damaged, read_error},
+    hashing_reader::HashingReader,
 };
 
-/// What the archive says of itself, and a list of checksums, are no longer than this.
-const LONGEST_OWN: u64 = 4 * 1024 * 1024;
+/// The maximum length of the description and of a checksum list.
+const MAX_METADATA_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reads an archive.
+/// Reads and verifies an archive.
 pub struct ArchiveReader<R: AsyncRead + Unpin> {
     entries: Entries<R>,
-    about: About,
-    sums: Sums,
-    current: Option<Current<R>>,
+    info: ArchiveInfo,
+    checksums: ChecksumList,
+    current: Option<CurrentEntry<R>>,
     finished: bool,
 }
 
-/// An entry, and its content.
+/// An entry of an archive. Reading it yields its content.
 #[derive(Debug)]
 pub struct Entry<'a, R: AsyncRead + Unpin> {
-    current: &'a mut Current<R>,
+    current: &'a mut CurrentEntry<R>,
 }
 
-struct Current<R: AsyncRead + Unpin> {
+struct CurrentEntry<R: AsyncRead + Unpin> {
     path: String,
     length: u64,
-    content: Hashed<tokio_tar::Entry<Archive<R>>>,
+    content: HashingReader<tokio_tar::Entry<Archive<R>>>,
 }
 
 impl<R: AsyncRead + Unpin> std::fmt::Debug for ArchiveReader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { about, sums, finished, .. } = self;
-        let mut shown = f.debug_struct("ArchiveReader");
-        shown.field("about", about).field("sums", sums).field("finished", finished).finish_non_exhaustive()
+        let Self { info, checksums, finished, .. } = self;
+        let mut debug = f.debug_struct("ArchiveReader");
+        debug.field("info", info).field("sums", checksums).field("finished", finished).finish_non_exhaustive()
     }
 }
 
-impl<R: AsyncRead + Unpin> std::fmt::Debug for Current<R> {
+impl<R: AsyncRead + Unpin> std::fmt::Debug for CurrentEntry<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entry")
             .field("path", &self.path)
@@ -57,103 +57,106 @@ impl<R: AsyncRead + Unpin> std::fmt::Debug for Current<R> {
 }
 
 impl<R: AsyncRead + Unpin> ArchiveReader<R> {
-    /// Begins to read.
+    /// Opens an archive and reads its description.
     ///
     /// # Errors
-    /// `Foreign` where it is no archive of this kind, `Newer` where it has a form of a later version.
+    /// `NotAnArchive` if the data is not an archive of this format, `UnsupportedVersion` if a later version created it.
     pub async fn open(from: R) -> Result<Self> {
-        let foreign = || Error::new(ErrorKind::Foreign, READ, "it does not begin as a backup does");
-        let mut entries = Archive::new(from).entries().map_err(while_reading)?;
-        let mut first = match next_of(&mut entries).await {
-            Ok(Some(first)) if first.path == ABOUT => first,
+        let not_an_archive =
+            || Error::new(ErrorKind::NotAnArchive, READ, "the data does not begin like a backup");
+        let mut entries = Archive::new(from).entries().map_err(read_error)?;
+        let mut first = match next_entry(&mut entries).await {
+            Ok(Some(first)) if first.path == INFO_PATH => first,
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-            _ => return Err(foreign()),
+            _ => return Err(not_an_archive()),
         };
-        let json = first.read_own().await?;
-        let about = About::decode(json.as_bytes())?;
-        let mut sums = Sums::default();
-        first.finish(&mut sums)?;
-        Ok(Self { entries, about, sums, current: None, finished: false })
+        let json = first.read_metadata().await?;
+        let info = ArchiveInfo::decode(json.as_bytes())?;
+        let mut checksums = ChecksumList::default();
+        first.finish(&mut checksums)?;
+        Ok(Self { entries, info, checksums, current: None, finished: false })
     }
 
-    /// What the archive says of itself.
-    pub const fn about(&self) -> &About {
-        &self.about
+    /// The description of the archive.
+    pub const fn info(&self) -> &ArchiveInfo {
+        &self.info
     }
 
-    /// The next entry; `None` at the end. What was not read of the one before is passed over.
+    /// The next entry; `None` at the end. Skips what was not read of the previous entry.
     ///
     /// # Errors
-    /// `Damaged` where what was read since the last list of checksums is not what was written. At the end, that is
-    /// said of all.
+    /// `Damaged` if entries since the previous checksum list do not match their checksums. When this returns `None`,
+    /// all entries matched.
     pub async fn next(&mut self) -> Result<Option<Entry<'_, R>>> {
         if let Some(mut current) = self.current.take() {
-            tokio::io::copy(&mut current.content, &mut tokio::io::sink()).await.map_err(while_reading)?;
-            current.finish(&mut self.sums)?;
+            tokio::io::copy(&mut current.content, &mut tokio::io::sink()).await.map_err(read_error)?;
+            current.finish(&mut self.checksums)?;
         }
         loop {
-            let mut next = match next_of(&mut self.entries).await? {
+            let mut next = match next_entry(&mut self.entries).await? {
                 Some(next) if !self.finished => next,
                 None if self.finished => return Ok(None),
-                None => return Err(damaged("it ends before its end")),
-                Some(next) => return Err(damaged(format!("{} comes behind its end", next.path))),
+                None => return Err(damaged("the archive is incomplete")),
+                Some(next) => {
+                    return Err(damaged(format!("the archive has an entry after its end: {}", next.path)));
+                }
             };
-            if is_list(&next.path) {
-                let list = next.read_own().await?;
-                self.finished = self.sums.check(&next.path, &list)?;
-            } else if is_path(&next.path) {
+            if is_checksum_list(&next.path) {
+                let list = next.read_metadata().await?;
+                self.finished = self.checksums.verify_list(&next.path, &list)?;
+            } else if is_entry_path(&next.path) {
                 return Ok(Some(Entry { current: self.current.insert(next) }));
             } else {
-                return Err(damaged(format!("{:?} is no path of an entry", next.path)));
+                return Err(damaged(format!("invalid entry path {:?}", next.path)));
             }
         }
     }
 
-    /// Reads what is left, and says whether all is as it was written.
+    /// Reads the remaining entries and verifies the archive.
     ///
     /// # Errors
-    /// `Damaged` where it is not.
+    /// `Damaged` if it is damaged.
     pub async fn verify(mut self) -> Result<()> {
         while self.next().await?.is_some() {}
         Ok(())
     }
 }
 
-/// The next entry of the archive, whatever it is for.
-async fn next_of<R: AsyncRead + Unpin>(entries: &mut Entries<R>) -> Result<Option<Current<R>>> {
+/// The next entry of the tar file, metadata included.
+async fn next_entry<R: AsyncRead + Unpin>(entries: &mut Entries<R>) -> Result<Option<CurrentEntry<R>>> {
     let Some(entry) = entries.next().await else { return Ok(None) };
-    let entry = entry.map_err(while_reading)?;
-    let path = String::from_utf8_lossy(&entry.path_bytes().map_err(while_reading)?).into_owned();
+    let entry = entry.map_err(read_error)?;
+    let path = String::from_utf8_lossy(&entry.path_bytes().map_err(read_error)?).into_owned();
     if !entry.header().entry_type().is_file() {
-        return Err(damaged(format!("{path:?} is no file")));
+        return Err(damaged(format!("{path:?} is not a regular file")));
     }
     let length = entry.effective_size();
-    Ok(Some(Current { path, length, content: Hashed::new(entry) }))
+    Ok(Some(CurrentEntry { path, length, content: HashingReader::new(entry) }))
 }
 
-impl<R: AsyncRead + Unpin> Current<R> {
-    /// The whole content of an entry of the archive's own.
-    async fn read_own(&mut self) -> Result<String> {
-        if self.length > LONGEST_OWN {
-            return Err(damaged(format!("{} says that it has {} bytes", self.path, self.length)));
+impl<R: AsyncRead + Unpin> CurrentEntry<R> {
+    /// The content of a description or a checksum list.
+    async fn read_metadata(&mut self) -> Result<String> {
+        if self.length > MAX_METADATA_BYTES {
+            return Err(damaged(format!("{} is too long: {} bytes", self.path, self.length)));
         }
         let mut text = String::new();
-        self.content.read_to_string(&mut text).await.map_err(while_reading)?;
+        self.content.read_to_string(&mut text).await.map_err(read_error)?;
         Ok(text)
     }
 
-    fn finish(self, sums: &mut Sums) -> Result<()> {
+    fn finish(self, checksums: &mut ChecksumList) -> Result<()> {
         let (length, sha256) = self.content.finish();
         if length != self.length {
-            return Err(damaged(format!("{} ends after {length} of {} bytes", self.path, self.length)));
+            return Err(damaged(format!("{} is truncated: {length} of {} bytes", self.path, self.length)));
         }
-        sums.add(&self.path, &sha256);
+        checksums.add(&self.path, &sha256);
         Ok(())
     }
 }
 
 impl<R: AsyncRead + Unpin> Entry<'_, R> {
-    /// Its path: relative, of plain names set apart by `/`.
+    /// Its path: relative, with `/` as separator.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.current.path

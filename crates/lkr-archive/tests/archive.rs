@@ -1,13 +1,9 @@
-//! Archives that are whole, and archives that are not.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
+//! Complete, damaged and incomplete archives.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test panics")]
 
 use std::collections::BTreeMap;
 
-use lkr_archive::{About, ArchiveReader, ArchiveWriter, ErrorKind, Result};
+use lkr_archive::{ArchiveInfo, ArchiveReader, ArchiveWriter, ErrorKind, Result};
 use proptest::prelude::*;
 use tokio::io::AsyncReadExt;
 
@@ -15,16 +11,16 @@ type Files = BTreeMap<String, Vec<u8>>;
 
 #[derive(Debug, PartialEq)]
 struct Unpacked {
-    about: About,
+    info: ArchiveInfo,
     files: Files,
 }
 
-fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 async fn pack(files: &Files) -> Vec<u8> {
-    let mut writer = ArchiveWriter::begin(Vec::new(), &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+    let mut writer = ArchiveWriter::begin(Vec::new(), &ArchiveInfo::new("lkr 1", "lmdb", 2)).await.unwrap();
     for (path, content) in files {
         writer.add(path, content.len() as u64, content.as_slice()).await.unwrap();
     }
@@ -41,11 +37,11 @@ async fn unpack(archive: &[u8]) -> Result<Unpacked> {
             .read_to_end(&mut content)
             .await
             .map_err(|error| lkr_archive::Error::new(ErrorKind::Damaged, "read an entry", error))?;
-        // One that ends too soon is told when it is passed.
+        // A truncated entry is reported by the next call of `next`.
         assert!(content.len() as u64 <= length);
         files.insert(path, content);
     }
-    Ok(Unpacked { about: reader.about().clone(), files })
+    Ok(Unpacked { info: reader.info().clone(), files })
 }
 
 fn some_files() -> impl Strategy<Value = Files> {
@@ -57,86 +53,87 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_packed_is_unpacked(files in some_files()) {
+    fn archive_round_trip_preserves_all_files(files in some_files()) {
         run(async {
             prop_assert_eq!(unpack(&pack(&files).await).await.unwrap().files, files);
             Ok(())
         })?;
     }
 
-    /// Bits that mean nothing may differ: those that fill a block.
+    /// Padding between entries is not checked.
     #[test]
-    fn a_flipped_bit_is_seen_or_changes_nothing(files in some_files(), at in any::<proptest::sample::Index>(), bit in 0u8..8) {
+    fn flipped_bit_is_detected_or_changes_nothing(files in some_files(), at in any::<proptest::sample::Index>(), bit in 0u8..8) {
         run(async {
             let mut archive = pack(&files).await;
-            let whole = unpack(&archive).await.unwrap();
+            let undamaged = unpack(&archive).await.unwrap();
             let at = at.index(archive.len());
             archive[at] ^= 1 << bit;
             if let Ok(unpacked) = unpack(&archive).await {
-                prop_assert_eq!(unpacked, whole);
+                prop_assert_eq!(unpacked, undamaged);
             }
             Ok(())
         })?;
     }
 
-    /// All but the blocks of zeros behind the last entry.
+    /// Only the blocks of zeros after the last entry may be missing.
     #[test]
-    fn a_part_is_no_archive(files in some_files(), at in any::<proptest::sample::Index>()) {
+    fn truncated_archive_is_refused(files in some_files(), at in any::<proptest::sample::Index>()) {
         run(async {
             let archive = pack(&files).await;
             let at = at.index(archive.len() - 1_024);
             let error = unpack(&archive[..at]).await.unwrap_err();
-            prop_assert!(matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Foreign), "{}", error);
+            prop_assert!(matches!(error.kind(), ErrorKind::Damaged | ErrorKind::NotAnArchive), "{}", error);
             Ok(())
         })?;
     }
 
     #[test]
-    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..4_096)) {
+    fn arbitrary_bytes_are_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..4_096)) {
         prop_assert!(run(unpack(&bytes)).is_err());
     }
 }
 
 #[test]
-fn damage_is_named() {
+fn damaged_entry_is_named() {
     let mut archive = run(pack(&Files::from([("moons/io".to_owned(), b"volcanoes".to_vec())])));
     let at = archive.windows(9).position(|window| window == b"volcanoes").unwrap();
     archive[at] = b'V';
     let error = run(unpack(&archive)).unwrap_err();
-    assert_eq!(error.to_string(), "read backup: moons/io is not as it was written");
+    assert_eq!(error.to_string(), "read backup: moons/io does not match the checksum list");
 }
 
 #[test]
-fn long_archives_have_several_lists() {
+fn missing_entry_of_an_archive_with_several_lists_is_detected() {
     let files: Files = (0..2_500).map(|n| (format!("texts/{n:04}"), format!("{n}").into_bytes())).collect();
     let mut archive = run(pack(&files));
     assert_eq!(run(unpack(&archive)).unwrap().files, files);
     let header = archive.windows(10).position(|window| window == b"texts/1234").unwrap();
-    // Without one of its entries: a header and a block.
+    // Removes one entry: its header and one block.
     archive.drain(header..header + 1_024);
     let error = run(unpack(&archive)).unwrap_err();
-    assert_eq!(error.to_string(), "read backup: texts/1235 is not as it was written");
+    assert_eq!(error.to_string(), "read backup: texts/1235 does not match the checksum list");
 }
 
 #[test]
-fn what_is_none_is_told_from_what_is_newer() {
-    for foreign in [&b""[..], b"PK\x03\x04", &[0; 4_096], b"{\"form\": 1}"] {
-        assert_eq!(run(unpack(foreign)).unwrap_err().kind(), ErrorKind::Foreign);
+fn other_data_and_later_format_versions_are_refused_differently() {
+    for data in [&b""[..], b"PK\x03\x04", &[0; 4_096], b"{\"form\": 1}"] {
+        assert_eq!(run(unpack(data)).unwrap_err().kind(), ErrorKind::NotAnArchive);
     }
     let archive = run(pack(&Files::new()));
     let at = archive.windows(8).position(|window| window == b"\"form\":1").unwrap();
     let mut newer = archive;
     newer[at + 7] = b'7';
     let error = run(unpack(&newer)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Newer);
-    assert!(error.to_string().contains("its form is 7"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+    assert!(error.to_string().contains("format version 7"), "{error}");
 }
 
 #[test]
-fn entries_are_what_they_are_said_to_be() {
+fn entry_with_a_wrong_length_or_an_invalid_path_is_refused() {
     for (path, length) in [("io", 8), ("io", 10), ("/io", 9), ("../io", 9), ("SHA256SUMS.1", 9)] {
         let added = run(async {
-            let mut writer = ArchiveWriter::begin(Vec::new(), &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+            let mut writer =
+                ArchiveWriter::begin(Vec::new(), &ArchiveInfo::new("lkr 1", "lmdb", 2)).await.unwrap();
             writer.add(path, length, &b"volcanoes"[..]).await
         });
         assert_eq!(added.unwrap_err().kind(), ErrorKind::Invalid, "{path} {length}");
@@ -144,13 +141,13 @@ fn entries_are_what_they_are_said_to_be() {
 }
 
 #[test]
-fn an_archive_that_was_not_finished_is_refused() {
+fn unfinished_archive_is_refused() {
     let archive = run(async {
         let mut to = Vec::new();
-        let mut writer = ArchiveWriter::begin(&mut to, &About::new("lkr 1", "lmdb", 2)).await.unwrap();
+        let mut writer = ArchiveWriter::begin(&mut to, &ArchiveInfo::new("lkr 1", "lmdb", 2)).await.unwrap();
         writer.add("io", 9, &b"volcanoes"[..]).await.unwrap();
         drop(writer);
         to
     });
-    assert_eq!(run(unpack(&archive)).unwrap_err().to_string(), "read backup: it ends before its end");
+    assert_eq!(run(unpack(&archive)).unwrap_err().to_string(), "read backup: the archive is incomplete");
 }

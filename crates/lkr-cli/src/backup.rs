@@ -55,7 +55,7 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     let new_draft = || tempfile::Builder::new().prefix(".lkr-backup-").tempfile_in(folder);
     let mut archive = new_draft().with_context(|| folder.display().to_string())?;
     let find_folders = || folders.find();
-    let BackupSummary { files, bytes, faults } = runtime()?.block_on(async {
+    let BackupSummary { files, bytes, problems } = runtime()?.block_on(async {
         if !login.can_log_in() {
             from_folders(&find_folders()?, *with_secret_key, &archive).await?;
         } else {
@@ -71,8 +71,8 @@ pub(crate) fn run_backup(args: &BackupArgs) -> Result<ExitCode> {
     })?;
     archive.persist_noclobber(output)?;
     writeln!(io::stdout(), "{files} files, {} in {}", size(bytes), output.display())?;
-    print_problems(&faults)?;
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print_problems(&problems)?;
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Restores an archive.
@@ -81,8 +81,8 @@ pub(crate) fn run_restore(args: &RestoreArgs) -> Result<ExitCode> {
     let folders = folders.find()?;
     let restored =
         runtime()?.block_on(async { anyhow::Ok(restore(reader(archive).await?, &folders).await?) });
-    let RestoreSummary { files, bytes, faults, with_secret_key } = restored?;
-    print_problems(&faults)?;
+    let RestoreSummary { files, bytes, problems, with_secret_key } = restored?;
+    print_problems(&problems)?;
     if !with_secret_key {
         let warning = "the archive has no secret key: keep the former key, or set stored API keys again";
         writeln!(io::stderr(), "{warning}")?;
@@ -117,8 +117,8 @@ fn writer(to: &NamedTempFile) -> Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(256 * 1024, File::from_std(to.reopen()?)))
 }
 
-fn print_problems(faults: &BackupProblems) -> io::Result<()> {
-    let BackupProblems { missing, damaged } = faults;
+fn print_problems(problems: &BackupProblems) -> io::Result<()> {
+    let BackupProblems { missing, damaged } = problems;
     missing.iter().try_for_each(|path| writeln!(io::stderr(), "missing: {path}"))?;
     damaged.iter().try_for_each(|path| writeln!(io::stderr(), "damaged: {path}"))
 }

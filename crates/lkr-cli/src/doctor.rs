@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use lkr::{
     ErrorKind,
-    doctor::{DoctorReport, Options, ReadRecord, examine},
+    doctor::{DoctorOptions, DoctorReport, ReadRecord, examine},
 };
 
 use crate::{error_line::error_line, folders::FolderArgs};
@@ -50,7 +50,7 @@ fn check(args: &Args) -> Result<ExitCode> {
     let folders = args.folders.find()?;
     let shown = folders.data_dir.display().to_string();
     let readers: Vec<ReadRecord> = vec![lkr_auth::is_readable, lkr_settings::is_readable];
-    let options = Options { folders, repair: args.repair, readers };
+    let options = DoctorOptions { folders, repair: args.repair, readers };
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let examined = runtime.block_on(examine(options)).map_err(|error| match error.kind() {
         ErrorKind::Conflict => anyhow::anyhow!("{shown} is in use by another process: stop the server first"),

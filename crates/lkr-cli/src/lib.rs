@@ -67,7 +67,7 @@ struct ServerArgs {
 pub fn main(serve: impl FnOnce(Vec<OsString>) -> ExitCode) -> ExitCode {
     // A parser worker closes inherited file descriptors, which must happen before other threads exist.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == parse::PARSE_WORKER) {
-        return lkr::files::work();
+        return lkr::files::run_worker();
     }
     let outcome = match Cli::parse().command {
         Command::Serve(ServerArgs { flags }) => return serve(server_arguments(&["lkr serve"], flags)),

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-/// Whether this build can be told to end.
+/// Whether fail points can be armed in this build.
 pub const ENABLED: bool = cfg!(feature = "armed");
 
-/// Ends the process where it was told to end here.
+/// Kills the process if this point is armed and its count is reached.
 #[inline]
 pub fn reach(point: &str) {
     #[cfg(feature = "armed")]
@@ -12,14 +12,14 @@ pub fn reach(point: &str) {
     let _ = point;
 }
 
-/// Has the process end when a point is reached for the n-th time from now on: `<point>:<n>`, with n from 1 on. Answers
-/// whether it will; it does not where it was told before, or not like that.
-pub fn arm(told: &str) -> bool {
+/// Arms a point: `<point>:<n>` kills the process when the point is reached for the n-th time from now on (n ≥ 1). Returns
+/// `false` if a point was armed before or `spec` has another form.
+pub fn arm(spec: &str) -> bool {
     #[cfg(feature = "armed")]
-    return armed::arm(told);
+    return armed::arm(spec);
     #[cfg(not(feature = "armed"))]
     {
-        let _ = told;
+        let _ = spec;
         false
     }
 }
@@ -35,20 +35,20 @@ mod armed {
 
     struct Armed {
         point: String,
-        left: AtomicU64,
+        remaining: AtomicU64,
     }
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
-    pub(super) fn arm(told: &str) -> bool {
-        let parts = told.split_once(':').and_then(|(point, n)| Some((point, n.parse::<u64>().ok()?)));
+    pub(super) fn arm(spec: &str) -> bool {
+        let parts = spec.split_once(':').and_then(|(point, n)| Some((point, n.parse::<u64>().ok()?)));
         let Some((point, n @ 1..)) = parts else { return false };
-        ARMED.set(Armed { point: point.to_owned(), left: AtomicU64::new(n) }).is_ok()
+        ARMED.set(Armed { point: point.to_owned(), remaining: AtomicU64::new(n) }).is_ok()
     }
 
     pub(super) fn reach(point: &str) {
         let Some(armed) = ARMED.get().filter(|armed| armed.point == point) else { return };
-        if armed.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if armed.remaining.fetch_sub(1, Ordering::SeqCst) == 1 {
             let _ = kill_process(getpid(), Signal::KILL);
         }
     }

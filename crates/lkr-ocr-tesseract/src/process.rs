@@ -1,4 +1,4 @@
-//! One run of the program.
+//! Running the program once.
 
 use std::{
     io::{self, Read, Write},
@@ -10,69 +10,78 @@ use std::{
 
 use lkr_parsers::{Error, ErrorKind, Result};
 
-/// How often a running process is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often a running process is checked for its end. Chosen, not measured.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The most that is read of what a run says. A page has less.
+/// The maximum length of a stream of output that is read. The text of a page is shorter.
 const MAX_OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What a run printed.
-pub(crate) struct Printed {
-    pub(crate) output: Vec<u8>,
-    pub(crate) errors: String,
+/// The output of a run.
+pub(crate) struct ProgramOutput {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
-/// Runs the program with `input` on its standard input until `deadline`.
-pub(crate) fn run(program: &Path, arguments: &[&str], input: Vec<u8>, deadline: Instant) -> Result<Printed> {
+/// Runs the program with `input` as its standard input, and kills it at `deadline`.
+pub(crate) fn run(
+    program: &Path,
+    arguments: &[&str],
+    input: Vec<u8>,
+    deadline: Instant,
+) -> Result<ProgramOutput> {
     let child = Command::new(program)
         .args(arguments)
-        // One page is read at a time, and searches go on meanwhile.
+        // Only one page is recognised at a time, and searches need the other processors.
         .env("OMP_THREAD_LIMIT", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = Ended(child.map_err(|error| failed(&error))?);
+    let mut child = KillOnDrop(child.map_err(|error| run_error(&error))?);
     let sender = child.0.stdin.take().map(|mut pipe| thread::spawn(move || pipe.write_all(&input)));
-    let output = child.0.stdout.take().map(|pipe| thread::spawn(move || read(pipe)));
-    let errors = child.0.stderr.take().map(|pipe| thread::spawn(move || read(pipe)));
+    let stdout = child.0.stdout.take().map(|pipe| thread::spawn(move || read_output(pipe)));
+    let stderr = child.0.stderr.take().map(|pipe| thread::spawn(move || read_output(pipe)));
     let status = loop {
-        match child.0.try_wait().map_err(|error| failed(&error))? {
+        match child.0.try_wait().map_err(|error| run_error(&error))? {
             Some(status) => break status,
-            None if Instant::now() >= deadline => return Err(too_slow()),
-            None => thread::sleep(LOOK),
+            None if Instant::now() >= deadline => return Err(timeout_error()),
+            None => thread::sleep(POLL_INTERVAL),
         }
     };
-    let output = output.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    let errors = errors.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    // A program that ends before it has read all makes the sender fail, which is no matter by itself.
+    let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    let stderr = stderr.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    // The sender fails if the program ends before it has read all of its input; the exit status decides.
     let _ = sender.map(thread::JoinHandle::join);
-    let errors = String::from_utf8_lossy(&errors).into_owned();
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
     if status.success() {
-        return Ok(Printed { output, errors });
+        return Ok(ProgramOutput { stdout, stderr });
     }
-    let reason = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(Error::new(ErrorKind::Internal, "run tesseract", format!("it ended with {status}: {reason}")))
+    let reason = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    Err(Error::new(
+        ErrorKind::Internal,
+        "run tesseract",
+        format!("the program failed with {status}: {reason}"),
+    ))
 }
 
-fn read(pipe: impl Read) -> Vec<u8> {
+fn read_output(pipe: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = pipe.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
     bytes
 }
 
-fn failed(error: &io::Error) -> Error {
+fn run_error(error: &io::Error) -> Error {
     Error::new(ErrorKind::Internal, "run tesseract", error.to_string())
 }
 
-fn too_slow() -> Error {
-    Error::new(ErrorKind::Limit, "run tesseract", "the page takes too long to read")
+fn timeout_error() -> Error {
+    Error::new(ErrorKind::Limit, "run tesseract", "recognising the page exceeded the time limit")
 }
 
-/// A process that does not outlive this.
-struct Ended(Child);
+/// Kills the process when it is dropped.
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

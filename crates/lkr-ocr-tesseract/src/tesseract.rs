@@ -6,70 +6,70 @@ use std::{
 use lkr_parsers::{Error, ErrorKind, Ocr, PageImage, Result};
 
 use crate::{
-    languages::{codes, names},
+    languages::{names, supported_codes},
     process::run,
 };
 
-/// How long the program may take to tell which languages it has.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of listing the installed languages. Chosen, not measured.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The program tesseract with the languages that it is to look for.
+/// OCR by the program tesseract, for a list of languages.
 #[derive(Debug, Clone)]
 pub struct Tesseract {
     program: PathBuf,
-    /// In tesseract's own names, joined by `+`.
+    /// Tesseract's names of the languages, joined by `+`.
     languages: String,
     missing: Vec<String>,
-    /// Whether it can tell which way up a page is.
-    turns: bool,
+    /// Whether the data for detecting the orientation of a page (`osd`) is installed.
+    detects_orientation: bool,
 }
 
 impl Tesseract {
-    /// The plugin's name.
+    /// The name of the plugin.
     pub const NAME: &str = "tesseract";
 
-    /// The program at `program`, to look for text in these languages: codes of ISO 639-1. Blocks.
+    /// Opens the program at `program` for these languages (ISO 639-1 codes). Blocking.
     ///
     /// # Errors
-    /// `Internal` where the program cannot be run, and where it has the data of none of these languages.
+    /// `Internal` if the program cannot be run, or if the data of none of these languages is installed.
     pub fn new(program: &Path, languages: &[impl AsRef<str>]) -> Result<Self> {
-        let installed = installed(program)?;
-        let is_installed = |name: &&str| installed.iter().any(|known| known == name);
-        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        let installed = installed_data(program)?;
+        let is_installed = |name: &&str| installed.iter().any(|installed| installed == name);
+        let (mut available, mut missing) = (Vec::new(), Vec::new());
         for code in languages.iter().map(AsRef::as_ref) {
-            let before = there.len();
-            there.extend(names(code).filter(is_installed));
-            if there.len() == before {
+            let before = available.len();
+            available.extend(names(code).filter(is_installed));
+            if available.len() == before {
                 missing.push(code.to_owned());
             }
         }
-        if there.is_empty() {
-            let reason = format!("it has no data for the languages asked for: {}", missing.join(", "));
+        if available.is_empty() {
+            let reason = format!("no data is installed for the requested languages: {}", missing.join(", "));
             return Err(Error::new(ErrorKind::Internal, "open tesseract", reason));
         }
-        let turns = is_installed(&"osd");
-        Ok(Self { program: program.to_owned(), languages: there.join("+"), missing, turns })
+        let detects_orientation = is_installed(&"osd");
+        Ok(Self { program: program.to_owned(), languages: available.join("+"), missing, detects_orientation })
     }
 
-    /// The languages that were asked for and whose data is not installed.
+    /// The requested languages whose data is not installed.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// The languages that the program at `program` has data of: codes of ISO 639-1, in order. Blocks.
+    /// The installed languages of the program at `program`, as sorted ISO 639-1 codes. Blocking.
     ///
     /// # Errors
-    /// `Internal` where the program cannot be run.
+    /// `Internal` if the program cannot be run.
     pub fn languages(program: &Path) -> Result<Vec<&'static str>> {
-        Ok(codes(&installed(program)?))
+        Ok(supported_codes(&installed_data(program)?))
     }
 }
 
-/// What data the program has, in its own names.
-fn installed(program: &Path) -> Result<Vec<String>> {
-    let printed = run(program, &["--list-langs"], Vec::new(), Instant::now() + PATIENCE)?;
-    let listed = [String::from_utf8_lossy(&printed.output).into_owned(), printed.errors].join("\n");
+/// The names of the installed data files.
+fn installed_data(program: &Path) -> Result<Vec<String>> {
+    let result = run(program, &["--list-langs"], Vec::new(), Instant::now() + LIST_TIMEOUT)?;
+    let listed = [String::from_utf8_lossy(&result.stdout).into_owned(), result.stderr].join("\n");
     Ok(listed.lines().map(|line| line.trim().to_owned()).collect())
 }
 
@@ -80,22 +80,23 @@ impl Ocr for Tesseract {
 
     fn read(&self, image: &PageImage<'_>, deadline: Instant) -> Result<String> {
         let dpi = image.dpi.to_string();
-        // Page segmentation mode 1 turns the page upright first, 3 takes it as it is.
-        let mode = if self.turns { "1" } else { "3" };
+        // Page segmentation mode 1 corrects the orientation of the page first, mode 3 does not.
+        let mode = if self.detects_orientation { "1" } else { "3" };
         let arguments = ["stdin", "stdout", "--psm", mode, "--dpi", &dpi, "-l", &self.languages];
-        let printed = run(&self.program, &arguments, pgm(image)?, deadline)?;
-        let text = String::from_utf8_lossy(&printed.output);
-        // A form feed ends each page.
+        let result = run(&self.program, &arguments, pgm(image)?, deadline)?;
+        let text = String::from_utf8_lossy(&result.stdout);
+        // Tesseract ends each page with a form feed.
         Ok(text.replace('\u{c}', "").trim().to_owned())
     }
 }
 
-/// The picture as a portable grey map (Netpbm's P5), which needs no encoder.
+/// Encodes the image as a portable grey map (Netpbm's P5), which needs no library.
 fn pgm(image: &PageImage<'_>) -> Result<Vec<u8>> {
     let pixels = u64::from(image.width) * u64::from(image.height);
     if pixels == 0 || pixels != image.grey.len() as u64 {
-        let reason = format!("{} bytes are no {} × {} pixels", image.grey.len(), image.width, image.height);
-        return Err(Error::new(ErrorKind::Input, "read a picture", reason));
+        let reason =
+            format!("{} bytes do not match {} × {} pixels", image.grey.len(), image.width, image.height);
+        return Err(Error::new(ErrorKind::Input, "read image", reason));
     }
     let head = format!("P5\n{} {}\n255\n", image.width, image.height);
     Ok([head.as_bytes(), image.grey].concat())
@@ -105,7 +106,7 @@ fn pgm(image: &PageImage<'_>) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// The program, where it is installed. In CI it has to be.
+    /// The path of the program; `None` if it is not installed, which fails in CI.
     fn program() -> Option<PathBuf> {
         let path = std::env::var_os("PATH")?;
         let found = std::env::split_paths(&path).map(|dir| dir.join("tesseract")).find(|file| file.is_file());
@@ -115,12 +116,12 @@ mod tests {
         found
     }
 
-    fn soon() -> Instant {
+    fn deadline() -> Instant {
         Instant::now() + Duration::from_secs(60)
     }
 
-    /// A picture of the letters `HI`, drawn as bars.
-    fn hi() -> (u32, u32, Vec<u8>) {
+    /// An image of the letters `HI`, drawn as bars.
+    fn hi_image() -> (u32, u32, Vec<u8>) {
         let (width, height) = (400, 300);
         let black = |x: u32, y: u32| {
             let bar = |from: u32| (from..from + 16).contains(&x);
@@ -132,46 +133,46 @@ mod tests {
     }
 
     #[test]
-    fn text_in_a_picture_is_read() {
+    fn text_in_an_image_is_recognised() {
         let Some(program) = program() else { return };
         let tesseract = Tesseract::new(&program, &["en", "xx"]).unwrap();
-        let (width, height, grey) = hi();
-        let text = tesseract.read(&PageImage { width, height, grey: &grey, dpi: 200 }, soon()).unwrap();
+        let (width, height, grey) = hi_image();
+        let text = tesseract.read(&PageImage { width, height, grey: &grey, dpi: 200 }, deadline()).unwrap();
         assert!(text.to_uppercase().contains("HI"), "{text:?}");
     }
 
     #[test]
-    fn an_empty_page_has_no_text() {
+    fn empty_page_has_no_text() {
         let Some(program) = program() else { return };
         let tesseract = Tesseract::new(&program, &["en"]).unwrap();
         let grey = vec![255; 300 * 300];
         let image = PageImage { width: 300, height: 300, grey: &grey, dpi: 200 };
-        assert_eq!(tesseract.read(&image, soon()).unwrap(), "");
+        assert_eq!(tesseract.read(&image, deadline()).unwrap(), "");
     }
 
     #[test]
-    fn a_deadline_is_kept() {
+    fn run_beyond_the_deadline_is_a_limit_error() {
         let Some(program) = program() else { return };
         let tesseract = Tesseract::new(&program, &["en"]).unwrap();
-        let (width, height, grey) = hi();
+        let (width, height, grey) = hi_image();
         let image = PageImage { width, height, grey: &grey, dpi: 200 };
         let error = tesseract.read(&image, Instant::now()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_program_and_languages_are_named() {
         let error = Tesseract::new(Path::new("/no/such/program"), &["en"]).unwrap_err();
         assert!(error.to_string().starts_with("run tesseract: "), "{error}");
         let Some(program) = program() else { return };
         let error = Tesseract::new(&program, &["xx", "zz"]).unwrap_err();
-        assert!(error.to_string().ends_with("asked for: xx, zz"), "{error}");
+        assert!(error.to_string().ends_with("requested languages: xx, zz"), "{error}");
         assert_eq!(Tesseract::new(&program, &["xx", "en", "zz"]).unwrap().missing(), ["xx", "zz"]);
         assert!(Tesseract::languages(&program).unwrap().contains(&"en"));
     }
 
     #[test]
-    fn a_picture_has_as_many_bytes_as_pixels() {
+    fn image_whose_bytes_do_not_match_its_size_is_refused() {
         let image = PageImage { width: 2, height: 2, grey: &[0; 4], dpi: 200 };
         assert_eq!(pgm(&image).unwrap(), b"P5\n2 2\n255\n\0\0\0\0");
         for wrong in [PageImage { width: 3, ..image }, PageImage { width: 0, grey: &[], ..image }] {

@@ -109,18 +109,18 @@ impl<'a> BodyReader<'a> {
             ElementKind::Choice | ElementKind::Fallback => self.choose(),
             ElementKind::Embedded => self.has_embedded = true,
             ElementKind::Background => {
-                self.has_page_background |= self.styles.theme_colors.is_background(kind, tag)
+                self.has_page_background |= self.styles.theme_colors.is_background(kind, tag);
             }
             ElementKind::Picture => self.backdrop.exists = true,
             ElementKind::Shape | ElementKind::VmlShape => {
-                self.shapes.push(Shape::new(self.containers.len(), kind, tag))
+                self.shapes.push(Shape::new(self.containers.len(), kind, tag));
             }
             ElementKind::TextBox => self.boxes.push(self.containers.len()),
             ElementKind::Paragraph => {
                 self.containers.push(Container::Paragraph(Box::new(Paragraph::new(self.inherited()))));
             }
             ElementKind::Table => {
-                self.containers.push(Container::Table(Box::new(TableBuilder::new(self.inherited()))))
+                self.containers.push(Container::Table(Box::new(TableBuilder::new(self.inherited()))));
             }
             ElementKind::Tab => return self.push_text("\t"),
             ElementKind::Break => return self.push_text("\n"),
@@ -236,7 +236,7 @@ impl<'a> BodyReader<'a> {
         let readable = text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n'));
         match self.paragraph() {
             Some(paragraph) => {
-                paragraph.text.extend(paragraph.formula_sign.take().into_iter().chain(readable))
+                paragraph.text.extend(paragraph.formula_sign.take().into_iter().chain(readable));
             }
             None => {
                 let text = readable.collect();

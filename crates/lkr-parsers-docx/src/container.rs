@@ -106,10 +106,10 @@ impl TableBuilder {
             ElementKind::Cell => self.open_cell(),
             ElementKind::CellDeletion => self.is_cell_deleted |= self.in_cell,
             ElementKind::TableStyle => {
-                self.has_background |= styles.has_background(attribute(tag, "val").as_deref())
+                self.has_background |= styles.has_background(attribute(tag, "val").as_deref());
             }
             ElementKind::Shading if self.in_cell => {
-                self.cell_has_background |= styles.theme_colors.is_background(kind, tag)
+                self.cell_has_background |= styles.theme_colors.is_background(kind, tag);
             }
             ElementKind::Shading => self.has_background |= styles.theme_colors.is_background(kind, tag),
             _ => {}
@@ -182,12 +182,12 @@ impl Paragraph {
     pub(crate) fn end(&mut self, kind: ElementKind) {
         match kind {
             ElementKind::ParagraphProperties => {
-                (self.in_properties, self.in_mark_properties) = (false, false)
+                (self.in_properties, self.in_mark_properties) = (false, false);
             }
             ElementKind::RunProperties => self.in_mark_properties = false,
             ElementKind::Run => drop(self.runs.pop()),
             ElementKind::Subscript | ElementKind::Superscript | ElementKind::Denominator => {
-                self.formula_sign = None
+                self.formula_sign = None;
             }
             _ => {}
         }
@@ -258,10 +258,10 @@ impl Paragraph {
             ElementKind::Vanish => run.is_hidden = is_on(tag),
             ElementKind::Size => run.is_tiny = is_tiny(tag),
             ElementKind::Color => {
-                (run.is_white, run.has_color) = (styles.theme_colors.is_white_text(tag), true)
+                (run.is_white, run.has_color) = (styles.theme_colors.is_white_text(tag), true);
             }
             ElementKind::Shading | ElementKind::Highlight => {
-                run.has_background |= styles.theme_colors.is_background(kind, tag)
+                run.has_background |= styles.theme_colors.is_background(kind, tag);
             }
             _ => {}
         }

@@ -183,7 +183,7 @@ impl NumberingReader {
                 self.definition = attribute(tag, "abstractNumId").map(|id| (id, Default::default()));
             }
             ElementKind::ListInstance => {
-                self.instance = attribute(tag, "numId").map(|id| (id, ListInstance::default()))
+                self.instance = attribute(tag, "numId").map(|id| (id, ListInstance::default()));
             }
             ElementKind::Level | ElementKind::LevelOverride => self.level = level(),
             ElementKind::AbstractNumId => {

@@ -70,7 +70,7 @@ impl Shape {
             ElementKind::SolidFill => (self.fill, self.in_fill) = (Some(ShapeFill::Colored), true),
             ElementKind::FillColor if self.in_fill && is_white(tag) => self.fill = Some(ShapeFill::White),
             ElementKind::Alpha if self.in_fill && is_transparent(tag) => {
-                self.fill = Some(ShapeFill::Transparent)
+                self.fill = Some(ShapeFill::Transparent);
             }
             ElementKind::Darker if self.in_fill && self.fill != Some(ShapeFill::Transparent) => {
                 self.fill = Some(ShapeFill::Colored);

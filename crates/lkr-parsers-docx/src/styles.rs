@@ -122,7 +122,7 @@ impl Style {
             ElementKind::Vanish => self.hidden = Some(is_on(tag)),
             ElementKind::Color => self.white = Some(theme_colors.is_white_text(tag)),
             ElementKind::Shading | ElementKind::Highlight => {
-                self.has_background |= theme_colors.is_background(kind, tag)
+                self.has_background |= theme_colors.is_background(kind, tag);
             }
             _ => {}
         }

@@ -16,10 +16,10 @@ pub(crate) struct PageBitmap {
     pub(crate) dpi: u32,
 }
 
-/// The resolution of pages for OCR, in pixels per inch.
+/// The resolution of pages for OCR, in pixels per inch. See docs/studies.md#pdf-ocr.
 const OCR_DPI: f32 = 200.0;
 
-/// Text is unreadable below this resolution, so such pages are not rendered.
+/// Text is unreadable below this resolution, so such pages are not rendered. See docs/studies.md#pdf-ocr.
 const MIN_DPI: f32 = 20.0;
 
 /// PDF lengths are in points, of which an inch has this many.

@@ -1,6 +1,6 @@
-//! A worker whose parser does what the file's first word says, harm included. The tests of the sandbox start it.
+//! A worker whose parser misbehaves as the first word of the file says. The tests of the sandbox start it.
 
-#![allow(clippy::panic, reason = "that is the harm it does")]
+#![allow(clippy::panic, reason = "the fault is intended")]
 
 use std::{process::ExitCode, time::Duration};
 
@@ -8,18 +8,18 @@ use lkr_domain::{BlockKind, Parsed};
 use lkr_parsers::{Composer, Error, ErrorKind, Parser, Source};
 
 fn main() -> ExitCode {
-    lkr_sandbox::work(|plan| match plan.as_str() {
+    lkr_sandbox::run_worker(|plan| match plan.as_str() {
         Some("broken") => Err(Error::new(ErrorKind::Internal, "build the parser", "no such plugin")),
-        _ => Ok(Box::new(Obeys)),
+        _ => Ok(Box::new(FaultyParser)),
     })
 }
 
 #[derive(Debug)]
-struct Obeys;
+struct FaultyParser;
 
-impl Parser for Obeys {
+impl Parser for FaultyParser {
     fn name(&self) -> &'static str {
-        "obeys"
+        "faulty"
     }
 
     fn parse(&self, source: &Source<'_>) -> lkr_parsers::Result<Parsed> {
@@ -31,8 +31,8 @@ impl Parser for Obeys {
             Some("spin") => while std::hint::black_box(true) {},
             Some("recurse") => composer.warn(recurse(1).to_string()),
             Some("allocate") => {
-                let hoard: Vec<Vec<u8>> = (0..1024).map(|_| vec![1; 4 * 1024 * 1024]).collect();
-                composer.warn(hoard.len().to_string());
+                let allocated: Vec<Vec<u8>> = (0..1024).map(|_| vec![1; 4 * 1024 * 1024]).collect();
+                composer.warn(allocated.len().to_string());
             }
             Some("fill") => {
                 let mut file = tempfile::tempfile().map_err(failed)?;
@@ -42,9 +42,11 @@ impl Parser for Obeys {
                 }
             }
             Some("panic") => std::panic::panic_any("on purpose"),
-            Some("refuse") => return Err(Error::new(ErrorKind::Encrypted, "open", "it needs a password")),
+            Some("refuse") => {
+                return Err(Error::new(ErrorKind::Encrypted, "open", "the file needs a password"));
+            }
             Some("connect") => match std::net::TcpListener::bind("127.0.0.1:0") {
-                Ok(_) => composer.warn("there is a network"),
+                Ok(_) => composer.warn("the network is available"),
                 Err(error) => composer.warn(error.to_string()),
             },
             Some("chatter") => {
@@ -75,10 +77,10 @@ impl Parser for Obeys {
 }
 
 fn failed(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Internal, "obey", error)
+    Error::new(ErrorKind::Internal, "run the fault", error)
 }
 
-#[expect(unconditional_recursion, reason = "that is the harm it does")]
+#[expect(unconditional_recursion, reason = "the fault is intended")]
 fn recurse(depth: u64) -> u64 {
     let ballast = std::hint::black_box([depth; 512]);
     recurse(depth + 1) + ballast.iter().sum::<u64>()

@@ -1,37 +1,37 @@
-use lkr_parsers::ErrorKind as Parsing;
+use lkr_parsers::ErrorKind as ParserErrorKind;
 use serde::{Deserialize, Serialize};
 
 /// The result of an extraction.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file is not what its name says, or is broken beyond use.
+    /// The file is damaged, or not of the format that its name says.
     Input,
-    /// The file is encrypted, and its password is not known.
+    /// The file is encrypted.
     Encrypted,
-    /// The file needs more memory, time or room than it may have.
+    /// The file exceeds a limit of memory, time or output.
     Limit,
-    /// The parser crashed on it.
+    /// The parser crashed on the file.
     Crash,
     /// Too many files are waiting already.
     Overloaded,
-    /// The extraction failed for another reason than the file.
+    /// The extraction failed for a reason other than the file.
     Internal,
 }
 
 lkr_domain::declare_error! {
-    /// A failure to extract the text of a file: its kind, the operation, and the source.
+    /// An error of extracting text: its kind, the operation that failed, and the source.
     retryable: ErrorKind::Overloaded
 }
 
 impl ErrorKind {
-    /// Whether another file in its place would have been read.
+    /// Whether the file is the reason of the error.
     #[must_use]
-    pub const fn is_about_the_file(self) -> bool {
+    pub const fn is_file_error(self) -> bool {
         matches!(self, Self::Input | Self::Encrypted | Self::Limit | Self::Crash)
     }
 }
@@ -39,9 +39,9 @@ impl ErrorKind {
 impl From<lkr_parsers::Error> for Error {
     fn from(error: lkr_parsers::Error) -> Self {
         let kind = match error.kind() {
-            Parsing::Input => ErrorKind::Input,
-            Parsing::Encrypted => ErrorKind::Encrypted,
-            Parsing::Limit => ErrorKind::Limit,
+            ParserErrorKind::Input => ErrorKind::Input,
+            ParserErrorKind::Encrypted => ErrorKind::Encrypted,
+            ParserErrorKind::Limit => ErrorKind::Limit,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, error.operation(), error.reason())
@@ -51,15 +51,16 @@ impl From<lkr_parsers::Error> for Error {
 impl From<tokio::task::JoinError> for Error {
     fn from(error: tokio::task::JoinError) -> Self {
         let kind = if error.is_panic() { ErrorKind::Crash } else { ErrorKind::Internal };
-        let reason = if error.is_panic() { "the parser failed on it" } else { "it was cut off" };
+        let reason =
+            if error.is_panic() { "the parser crashed on the file" } else { "the extraction was cancelled" };
         Self::new(kind, OPERATION, reason)
     }
 }
 
-/// What failed, where nothing closer can be said.
-pub(crate) const OPERATION: &str = "read the file";
+/// The operation of errors that have no more specific one.
+pub(crate) const OPERATION: &str = "extract text";
 
-/// An error that is not about the file.
+/// An error whose reason is not the file.
 pub(crate) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::new(ErrorKind::Internal, OPERATION, error)
 }

@@ -2,21 +2,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What reading one file may take.
+/// The limits of extracting one file. See docs/studies.md#sandbox-limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// By the clock, what is read beside it, such as pictures of pages, not counted.
+    /// Wall-clock time, without OCR.
     pub time: Duration,
-    /// What is granted beyond that for text in pictures; nothing where none is read. Files that have it leave a turn
-    /// to those that do not.
-    pub pictures: Duration,
-    /// Bytes of memory that are in use at once.
+    /// Additional wall-clock time for OCR; zero without OCR. Files with OCR never use all of the concurrency, so that
+    /// other files are not blocked.
+    #[serde(rename = "pictures")]
+    pub ocr_time: Duration,
+    /// Resident memory in bytes.
     pub resident: u64,
-    /// Bytes of addresses.
+    /// Address space in bytes.
     pub address_space: u64,
-    /// Bytes that are written in all.
+    /// Bytes that the worker may write.
     pub output: u64,
-    /// Files that are open at once.
+    /// Open files.
     pub files: u64,
 }
 
@@ -25,7 +26,7 @@ impl Default for Limits {
         const MIB: u64 = 1024 * 1024;
         Self {
             time: Duration::from_secs(16),
-            pictures: Duration::ZERO,
+            ocr_time: Duration::ZERO,
             resident: 512 * MIB,
             address_space: 2048 * MIB,
             output: 128 * MIB,
@@ -35,13 +36,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// When a parser that began now should answer what it has: early enough to write it down.
+    /// The time after which a parser should return what it has, early enough to write it.
     pub(crate) fn soft(&self) -> Duration {
         self.time.mul_f32(0.75)
     }
 
-    /// When it is ended.
+    /// The time after which the worker is killed.
     pub(crate) fn hard(&self) -> Duration {
-        self.time + self.pictures
+        self.time + self.ocr_time
     }
 }

@@ -17,31 +17,30 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     Error, ErrorKind, Extracted, Limits, Result,
-    child::Waiting,
+    child::IdleWorker,
     error::{OPERATION, internal},
-    message::Order,
+    message::ExtractionRequest,
 };
 
-/// Makes the parser that a plan asks for.
-pub type Build = Arc<dyn Fn(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> + Send + Sync>;
+/// Builds the parser for a plan.
+pub type ParserFactory = Arc<dyn Fn(serde_json::Value) -> lkr_parsers::Result<Box<dyn Parser>> + Send + Sync>;
 
 /// Where parsers run.
 #[derive(Clone)]
-pub enum Mode {
-    /// In child processes: this program with these arguments, which calls [`work`](crate::work). One child reads one
-    /// file.
+pub enum SandboxMode {
+    /// In child processes: this program with these arguments, which must call [`run_worker`](crate::run_worker). One
+    /// child reads one file.
     Worker {
         /// The program.
         program: PathBuf,
-        /// What it is told, so that it becomes a worker.
+        /// The arguments that make it run as a worker.
         arguments: Vec<OsString>,
     },
-    /// In this process, on threads where blocking is allowed. What a parser does to the process it does: this is for
-    /// files that are trusted.
-    InProcess(Build),
+    /// In this process, on the blocking pool. A parser can crash the process, so this is for trusted files only.
+    InProcess(ParserFactory),
 }
 
-impl fmt::Debug for Mode {
+impl fmt::Debug for SandboxMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Worker { program, .. } => f.debug_tuple("Worker").field(program).finish(),
@@ -50,45 +49,45 @@ impl fmt::Debug for Mode {
     }
 }
 
-/// How files are read.
+/// The options of a sandbox.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
     /// Where parsers run.
-    pub mode: Mode,
-    /// The folder of files without names, for what is on its way.
+    pub mode: SandboxMode,
+    /// The folder of the unnamed temporary files.
     pub spool: PathBuf,
-    /// How many files are read at once.
-    pub parallel: usize,
-    /// How many more may wait for their turn.
-    pub waiting: usize,
-    /// How many workers wait for files, so that small ones cost little.
-    pub spares: usize,
+    /// How many files are read concurrently.
+    pub concurrency: usize,
+    /// How many further files may wait. Chosen, not measured.
+    pub max_waiting: usize,
+    /// How many workers are started ahead of time, so that small files need not wait for a start.
+    pub idle_workers: usize,
 }
 
 impl SandboxOptions {
-    /// The defaults: as many files at once as there are processors.
+    /// The defaults; as many concurrent files as there are processors.
     #[must_use]
-    pub fn new(mode: Mode, spool: PathBuf) -> Self {
-        let parallel = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { mode, spool, parallel, waiting: 64, spares: 2 }
+    pub fn new(mode: SandboxMode, spool: PathBuf) -> Self {
+        let concurrency = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self { mode, spool, concurrency, max_waiting: 64, idle_workers: 2 }
     }
 }
 
-/// A file to be read.
+/// A file to extract.
 #[derive(Debug)]
 pub struct FileSource {
-    /// Its name, whose extension tells what it is.
+    /// Its name; the extension determines the format.
     pub file_name: String,
-    /// Its media type as its sender declared it.
+    /// The declared media type.
     pub media_type: Option<String>,
-    /// Its bytes. They are read from the file's start, wherever it stands.
+    /// The file, which is read from its start whatever its position.
     pub file: File,
-    /// How many they are.
+    /// Its length in bytes.
     pub length: u64,
 }
 
 impl FileSource {
-    /// Another of the same file.
+    /// Another handle of the same file.
     pub fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             file_name: self.file_name.clone(),
@@ -99,53 +98,54 @@ impl FileSource {
     }
 }
 
-/// Reads files within limits. Cheap to clone.
+/// Extracts text from files within limits. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    inner: Arc<Inner>,
+    state: Arc<SandboxState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SandboxState {
     options: SandboxOptions,
-    /// Where processes are started and watched, whoever asks.
+    /// Starts and watches the processes, independent of the runtime of the caller.
     runtime: Handle,
-    turns: Semaphore,
-    /// Turns of those that may take long: fewer, so that others go on meanwhile.
-    long_turns: Semaphore,
-    present: AtomicUsize,
-    spares: Mutex<Vec<Waiting>>,
+    permits: Semaphore,
+    /// Permits of files with OCR: fewer, so that files without OCR are not blocked.
+    ocr_permits: Semaphore,
+    admitted: AtomicUsize,
+    idle_workers: Mutex<Vec<IdleWorker>>,
 }
 
 impl Sandbox {
-    /// A sandbox on the runtime that this is called in. Makes the spool folder unless it is there.
+    /// Creates a sandbox on the current tokio runtime, and the spool folder if it does not exist.
     ///
     /// # Errors
-    /// `Internal` outside of a runtime, and where the folder cannot be made.
+    /// `Internal` outside of a tokio runtime, or if the folder cannot be created.
     pub fn new(options: SandboxOptions) -> Result<Self> {
         let runtime = Handle::try_current().map_err(internal)?;
         std::fs::create_dir_all(&options.spool).map_err(|error| {
-            internal(format!("the folder {} cannot be made: {error}", options.spool.display()))
+            internal(format!("folder {} could not be created: {error}", options.spool.display()))
         })?;
-        let turns = Semaphore::new(options.parallel.max(1));
-        let long_turns = Semaphore::new(options.parallel.saturating_sub(1).max(1));
-        let (present, spares) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let sandbox =
-            Self { inner: Arc::new(Inner { options, runtime, turns, long_turns, present, spares }) };
-        sandbox.inner.refill();
+        let permits = Semaphore::new(options.concurrency.max(1));
+        let ocr_permits = Semaphore::new(options.concurrency.saturating_sub(1).max(1));
+        let (admitted, idle_workers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let sandbox = Self {
+            state: Arc::new(SandboxState { options, runtime, permits, ocr_permits, admitted, idle_workers }),
+        };
+        sandbox.state.refill_idle_workers();
         Ok(sandbox)
     }
 
-    /// The folder of files without names.
+    /// The folder of the unnamed temporary files.
     #[must_use]
     pub fn spool(&self) -> &Path {
-        &self.inner.options.spool
+        &self.state.options.spool
     }
 
-    /// The text of a file, read with what `plan` asks for. A caller that goes away ends the reading.
+    /// Extracts the text of a file with the parser for `plan`. Dropping the future ends the extraction.
     ///
     /// # Errors
-    /// `Overloaded` where too many files wait, kinds that [are about the file](ErrorKind::is_about_the_file), and
+    /// `Overloaded` if too many files wait, kinds for which [`is_file_error`](ErrorKind::is_file_error) is true, and
     /// `Internal`.
     pub async fn extract(
         &self,
@@ -153,36 +153,37 @@ impl Sandbox {
         source: FileSource,
         limits: Limits,
     ) -> Result<Extracted> {
-        let inner = Arc::clone(&self.inner);
-        let _place = inner.enter()?;
-        let is_long = !limits.pictures.is_zero();
+        let state = Arc::clone(&self.state);
+        let _slot = state.admit()?;
+        let uses_ocr = !limits.ocr_time.is_zero();
         // The semaphores are never closed.
-        let _long = if is_long { Some(inner.long_turns.acquire().await.map_err(internal)?) } else { None };
-        let _turn = inner.turns.acquire().await.map_err(internal)?;
-        match &inner.options.mode {
-            Mode::InProcess(build) => inner.in_process(Arc::clone(build), plan, source, limits).await,
-            Mode::Worker { .. } => {
-                let reading = inner.runtime.spawn(Arc::clone(&inner).in_worker(plan, source, limits));
-                AbortOnDropHandle::new(reading).await?
+        let _ocr_permit =
+            if uses_ocr { Some(state.ocr_permits.acquire().await.map_err(internal)?) } else { None };
+        let _permit = state.permits.acquire().await.map_err(internal)?;
+        match &state.options.mode {
+            SandboxMode::InProcess(build) => state.in_process(Arc::clone(build), plan, source, limits).await,
+            SandboxMode::Worker { .. } => {
+                let extraction = state.runtime.spawn(Arc::clone(&state).in_worker(plan, source, limits));
+                AbortOnDropHandle::new(extraction).await?
             }
         }
     }
 }
 
-impl Inner {
-    /// Takes a place among those who are read or wait.
-    fn enter(&self) -> Result<Place<'_>> {
-        let place = Place(&self.present);
-        let before = self.present.fetch_add(1, Ordering::SeqCst);
-        if before < self.options.parallel.max(1) + self.options.waiting {
-            return Ok(place);
+impl SandboxState {
+    /// Admits a file, unless too many are waiting.
+    fn admit(&self) -> Result<QueueSlot<'_>> {
+        let slot = QueueSlot(&self.admitted);
+        let before = self.admitted.fetch_add(1, Ordering::SeqCst);
+        if before < self.options.concurrency.max(1) + self.options.max_waiting {
+            return Ok(slot);
         }
-        Err(Error::new(ErrorKind::Overloaded, OPERATION, format!("{before} files wait already")))
+        Err(Error::new(ErrorKind::Overloaded, OPERATION, format!("{before} files are being read or waiting")))
     }
 
     async fn in_process(
         &self,
-        build: Build,
+        build: ParserFactory,
         plan: serde_json::Value,
         source: FileSource,
         limits: Limits,
@@ -210,48 +211,48 @@ impl Inner {
         source: FileSource,
         limits: Limits,
     ) -> Result<Extracted> {
-        let waiting = match self.spare() {
-            Some(waiting) => waiting,
-            None => self.start()?,
+        let worker = match self.take_idle_worker() {
+            Some(worker) => worker,
+            None => self.start_worker()?,
         };
         let FileSource { file_name, media_type, file, length } = source;
-        let order = Order { plan, file_name, media_type, length, limits };
-        let extracted = waiting.read(&order, file).await;
-        self.refill();
+        let request = ExtractionRequest { plan, file_name, media_type, length, limits };
+        let extracted = worker.extract(&request, file).await;
+        self.refill_idle_workers();
         extracted
     }
 
-    /// Starts a worker.
-    fn start(&self) -> Result<Waiting> {
+    fn start_worker(&self) -> Result<IdleWorker> {
         match &self.options.mode {
-            Mode::Worker { program, arguments } => Waiting::start(program, arguments, &self.options.spool),
-            Mode::InProcess(_) => Err(internal("there is no program to start")),
+            SandboxMode::Worker { program, arguments } => {
+                IdleWorker::start(program, arguments, &self.options.spool)
+            }
+            SandboxMode::InProcess(_) => Err(internal("the sandbox has no worker program")),
         }
     }
 
-    /// A worker that waits already.
-    fn spare(&self) -> Option<Waiting> {
-        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(mut spare) = spares.pop() {
-            if spare.is_alive() {
-                return Some(spare);
+    fn take_idle_worker(&self) -> Option<IdleWorker> {
+        let mut idle_workers = self.idle_workers.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(mut worker) = idle_workers.pop() {
+            if worker.is_running() {
+                return Some(worker);
             }
         }
         None
     }
 
-    /// Starts workers until as many wait as shall.
-    fn refill(&self) {
-        if !matches!(self.options.mode, Mode::Worker { .. }) {
+    /// Starts workers until the configured number is idle.
+    fn refill_idle_workers(&self) {
+        if !matches!(self.options.mode, SandboxMode::Worker { .. }) {
             return;
         }
         let _runtime = self.runtime.enter();
-        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        while spares.len() < self.options.spares {
-            match self.start() {
-                Ok(spare) => spares.push(spare),
+        let mut idle_workers = self.idle_workers.lock().unwrap_or_else(PoisonError::into_inner);
+        while idle_workers.len() < self.options.idle_workers {
+            match self.start_worker() {
+                Ok(worker) => idle_workers.push(worker),
                 Err(error) => {
-                    tracing::warn!(%error, "no worker could be started ahead of time");
+                    tracing::warn!(%error, "idle parser worker could not be started");
                     return;
                 }
             }
@@ -259,10 +260,10 @@ impl Inner {
     }
 }
 
-/// A place among those who are read or wait, until it goes.
-struct Place<'a>(&'a AtomicUsize);
+/// Counts a file as admitted until it is dropped.
+struct QueueSlot<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -1,11 +1,6 @@
-//! The sandbox with a worker that does harm.
+//! The sandbox with a worker whose parser misbehaves on demand.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test, and what helps it, ends where something fails"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a failing test panics")]
 
 use std::{
     env, fs,
@@ -15,26 +10,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_sandbox::{ErrorKind, Extracted, FileSource, Limits, Mode, Result, Sandbox, SandboxOptions};
+use lkr_sandbox::{ErrorKind, Extracted, FileSource, Limits, Result, Sandbox, SandboxMode, SandboxOptions};
 use serde_json::{Value, json};
 
-/// The example is built with the tests, beside them.
-fn worker() -> PathBuf {
+/// The path of the example, which is built with the tests.
+fn worker_path() -> PathBuf {
     let tests = env::current_exe().unwrap();
     tests.ancestors().nth(2).unwrap().join("examples/worker")
 }
 
-struct Base {
+struct TestSandbox {
     sandbox: Sandbox,
     _spool: tempfile::TempDir,
 }
 
-impl Base {
-    fn new(parallel: usize, waiting: usize) -> Self {
+impl TestSandbox {
+    fn new(concurrency: usize, max_waiting: usize) -> Self {
         let spool = tempfile::tempdir().unwrap();
-        let mode = Mode::Worker { program: worker(), arguments: Vec::new() };
+        let mode = SandboxMode::Worker { program: worker_path(), arguments: Vec::new() };
         let options = SandboxOptions::new(mode, spool.path().join("spool"));
-        let sandbox = Sandbox::new(SandboxOptions { parallel, waiting, ..options }).unwrap();
+        let sandbox = Sandbox::new(SandboxOptions { concurrency, max_waiting, ..options }).unwrap();
         Self { sandbox, _spool: spool }
     }
 
@@ -55,141 +50,147 @@ fn limits() -> Limits {
     Limits { time: Duration::from_secs(3), ..Limits::default() }
 }
 
-async fn refused(text: &str) -> (ErrorKind, String) {
-    let error = Base::new(2, 8).read(text).await.unwrap_err();
+async fn extraction_error(text: &str) -> (ErrorKind, String) {
+    let error = TestSandbox::new(2, 8).read(text).await.unwrap_err();
     (error.kind(), error.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_worker_reads() {
-    let base = Base::new(2, 8);
+async fn worker_returns_text_and_blocks_of_files_of_any_size() {
+    let sandbox = TestSandbox::new(2, 8);
     for _ in 0..5 {
-        let extracted = base.read("some words").await.unwrap();
+        let extracted = sandbox.read("some words").await.unwrap();
         let parsed = extracted.read().unwrap();
         assert_eq!((parsed.text.as_str(), parsed.blocks.len()), ("some words", 1));
         assert_eq!(parsed.blocks[0].page, Some(1));
     }
-    assert!(base.read("").await.unwrap().is_blank());
+    assert!(sandbox.read("").await.unwrap().is_blank());
     let large = "many words ".repeat(1_000_000);
-    assert_eq!(base.read(&large).await.unwrap().read().unwrap().text, large.trim());
+    assert_eq!(sandbox.read(&large).await.unwrap().read().unwrap().text, large.trim());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_come_through() {
-    assert_eq!(refused("refuse").await, (ErrorKind::Encrypted, "read the file: it needs a password".into()));
-    let error = Base::new(2, 8).read_with(json!("broken"), "x", limits()).await.unwrap_err();
+async fn parser_errors_reach_the_caller() {
+    assert_eq!(
+        extraction_error("refuse").await,
+        (ErrorKind::Encrypted, "extract text: the file needs a password".into())
+    );
+    let error = TestSandbox::new(2, 8).read_with(json!("broken"), "x", limits()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
-        (ErrorKind::Internal, "read the file: no such plugin".into())
+        (ErrorKind::Internal, "extract text: no such plugin".into())
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lesson_28_what_crashes_harms_nobody() {
-    for harm in ["panic", "recurse"] {
-        assert_eq!(refused(harm).await, (ErrorKind::Crash, "read the file: the parser failed on it".into()));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_takes_too_long_is_ended() {
-    let begun = Instant::now();
-    for harm in ["sleep", "spin"] {
-        let (kind, message) = refused(harm).await;
+async fn lesson_28_parser_crash_fails_only_its_own_file() {
+    for fault in ["panic", "recurse"] {
         assert_eq!(
-            (kind, message.as_str()),
-            (ErrorKind::Limit, "read the file: it takes longer than 3 s to read")
+            extraction_error(fault).await,
+            (ErrorKind::Crash, "extract text: the parser crashed on the file".into())
         );
     }
-    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lesson_07_what_takes_too_much_memory_is_ended() {
-    let (kind, message) = refused("allocate").await;
+async fn worker_beyond_the_time_limit_is_killed() {
+    let started = Instant::now();
+    for fault in ["sleep", "spin"] {
+        let (kind, message) = extraction_error(fault).await;
+        assert_eq!(
+            (kind, message.as_str()),
+            (ErrorKind::Limit, "extract text: extraction exceeded the time limit of 3 s")
+        );
+    }
+    assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lesson_07_worker_beyond_the_memory_limit_is_killed() {
+    let (kind, message) = extraction_error("allocate").await;
     assert_eq!(kind, ErrorKind::Limit);
-    assert_eq!(message, "read the file: it takes more than 512 MiB of memory to read");
+    assert_eq!(message, "extract text: extraction exceeded the memory limit of 512 MiB");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_writes_too_much_is_ended() {
-    let (kind, message) = refused("fill").await;
-    assert_eq!((kind, message.contains("more room")), (ErrorKind::Limit, true), "{message}");
+async fn worker_beyond_the_output_limit_is_killed() {
+    let (kind, message) = extraction_error("fill").await;
+    assert_eq!((kind, message.contains("output limit of 128 MiB")), (ErrorKind::Limit, true), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parser_may_answer_in_time_what_it_has() {
-    let extracted = Base::new(2, 8).read("deadline").await.unwrap();
+async fn parser_that_stops_at_its_deadline_returns_its_text() {
+    let extracted = TestSandbox::new(2, 8).read("deadline").await.unwrap();
     assert_eq!(extracted.read().unwrap().text, "deadline");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_has_no_network_and_no_secrets() {
-    let base = Base::new(2, 8);
-    let warnings = base.read("connect").await.unwrap().warnings().to_vec();
+async fn worker_has_no_network_and_inherits_no_secrets() {
+    let sandbox = TestSandbox::new(2, 8);
+    let warnings = sandbox.read("connect").await.unwrap().warnings().to_vec();
     assert!(warnings[0].contains("not permitted"), "{warnings:?}");
-    assert_eq!(base.read("environment").await.unwrap().warnings(), ["none"]);
+    assert_eq!(sandbox.read("environment").await.unwrap().warnings(), ["none"]);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_has_no_file_of_its_parent() {
+async fn worker_inherits_no_open_files() {
     let file = tempfile::tempfile().unwrap();
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
-    let warnings = Base::new(2, 8).read("files").await.unwrap().warnings().to_vec();
+    let warnings = TestSandbox::new(2, 8).read("files").await.unwrap().warnings().to_vec();
     let open: usize = warnings[0].parse().unwrap();
-    // The standard ones, the output, and the folder that is being read.
+    // The three standard streams, the output file and the folder of `/proc` that is being read.
     assert!(open <= 5, "{open}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_parser_prints_is_not_its_text() {
-    assert_eq!(Base::new(2, 8).read("chatter").await.unwrap().read().unwrap().text, "chatter");
+async fn output_printed_by_a_parser_is_not_part_of_the_text() {
+    assert_eq!(TestSandbox::new(2, 8).read("chatter").await.unwrap().read().unwrap().text, "chatter");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_worker_started_ends_with_it() {
+async fn processes_started_by_a_worker_are_killed_with_it() {
     let sleeping = || {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
         lines.filter(|line| line.starts_with(b"sleep\x00600")).count()
     };
     let before = sleeping();
-    let base = Arc::new(Base::new(2, 8));
-    let reading = tokio::spawn({
-        let base = Arc::clone(&base);
-        async move { base.read("child").await.map(drop) }
+    let sandbox = Arc::new(TestSandbox::new(2, 8));
+    let read = tokio::spawn({
+        let sandbox = Arc::clone(&sandbox);
+        async move { sandbox.read("child").await.map(drop) }
     });
-    eventually(|| sleeping() > before).await;
-    reading.abort();
-    eventually(|| sleeping() == before).await;
+    wait_until(|| sleeping() > before).await;
+    read.abort();
+    wait_until(|| sleeping() == before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_are_refused_and_a_caller_who_leaves_makes_room() {
-    let base = Arc::new(Base::new(1, 1));
-    let patient = Limits { time: Duration::from_secs(600), ..limits() };
-    let readings = [0; 2].map(|_| {
-        let base = Arc::clone(&base);
-        // The trial below may take the place of one of them for a moment.
-        tokio::spawn(async move { while base.read_with(json!(""), "sleep", patient).await.is_err() {} })
+async fn files_beyond_the_queue_are_refused_until_a_caller_is_dropped() {
+    let sandbox = Arc::new(TestSandbox::new(1, 1));
+    let long = Limits { time: Duration::from_secs(600), ..limits() };
+    let reads = [0; 2].map(|_| {
+        let sandbox = Arc::clone(&sandbox);
+        // The probe below may briefly take the slot of one of them, so a refused read is repeated.
+        tokio::spawn(async move { while sandbox.read_with(json!(""), "sleep", long).await.is_err() {} })
     });
     let full = async || {
-        let trial = tokio::time::timeout(Duration::from_millis(50), base.read("words")).await;
-        matches!(trial, Ok(Err(error)) if error.kind() == ErrorKind::Overloaded)
+        let probe = tokio::time::timeout(Duration::from_millis(50), sandbox.read("words")).await;
+        matches!(probe, Ok(Err(error)) if error.kind() == ErrorKind::Overloaded)
     };
     while !full().await {}
-    readings.iter().for_each(tokio::task::JoinHandle::abort);
+    reads.iter().for_each(tokio::task::JoinHandle::abort);
     while full().await {}
-    base.read("words").await.unwrap();
+    sandbox.read("words").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_process_a_parser_is_a_function() {
+async fn in_process_mode_extracts_text() {
     let spool = tempfile::tempdir().unwrap();
-    let mode = Mode::InProcess(Arc::new(|_| Ok(Box::new(lkr_parsers::Markdown))));
+    let mode = SandboxMode::InProcess(Arc::new(|_| Ok(Box::new(lkr_parsers::Markdown))));
     let sandbox = Sandbox::new(SandboxOptions::new(mode, spool.path().into())).unwrap();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"# One\n\nTwo.").unwrap();
@@ -198,12 +199,12 @@ async fn in_process_a_parser_is_a_function() {
     assert_eq!((parsed.text.as_str(), parsed.blocks.len()), ("# One\n\nTwo.", 2));
 }
 
-async fn eventually(holds: impl Fn() -> bool) {
+async fn wait_until(is_true: impl Fn() -> bool) {
     for _ in 0..1_000 {
-        if holds() {
+        if is_true() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it never came to hold");
+    panic!("timed out after 10 s");
 }

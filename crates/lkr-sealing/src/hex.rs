@@ -1,6 +1,6 @@
-//! Bytes from hexadecimal text.
+//! Decodes hexadecimal text.
 
-/// The bytes of `text`, in either case; `None` where it is no whole number of bytes in hexadecimal.
+/// The bytes of hexadecimal `text` in upper or lower case; `None` if it is not hexadecimal or has an odd length.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn decode_inverts_hex() {
         let all: Vec<u8> = (0..=255).collect();
         let text = lkr_domain::hex(&all);
         assert!(text.starts_with("000102") && text.ends_with("feff") && text.len() == 512);
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn decode_of_other_text_is_none() {
         for text in ["0", "000", "0g", " 00", "é", "+1"] {
             assert_eq!(decode(text), None, "{text}");
         }

@@ -15,16 +15,16 @@ const NONCE_BYTES: usize = 24;
 pub struct SealingKey([u8; KEY_BYTES]);
 
 impl SealingKey {
-    /// A new random key.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         Self(rand::random())
     }
 
-    /// The key that [`to_hex`](Self::to_hex) wrote: 64 hexadecimal digits in either case, white space around them.
+    /// Parses 64 hexadecimal digits in upper or lower case. White space around them is ignored.
     ///
     /// # Errors
-    /// `Invalid` where the text is something else; the text is not repeated.
+    /// `Invalid` if the text is something else. The error does not repeat the text.
     pub fn from_hex(text: &str) -> Result<Self> {
         hex::decode(text.trim())
             .and_then(|bytes| bytes.try_into().ok())
@@ -38,7 +38,7 @@ impl SealingKey {
         lkr_domain::hex(&self.0)
     }
 
-    /// Seals a secret for one place: [`open`](Self::open) answers it for that place alone.
+    /// Encrypts a secret and binds it to `place`: [`open`](Self::open) returns it for that place only.
     pub fn seal(&self, secret: &Secret, place: &str) -> Result<String> {
         let nonce: [u8; NONCE_BYTES] = rand::random();
         let payload = Payload { msg: secret.expose().as_bytes(), aad: place.as_bytes() };
@@ -49,7 +49,7 @@ impl SealingKey {
         Ok(lkr_domain::hex(&[nonce.as_slice(), &sealed].concat()))
     }
 
-    /// The secret that was sealed for `place`; `None` where the key or the place is another or the text was changed.
+    /// Decrypts a secret that was sealed for `place`; `None` if the key or the place differs or the text was changed.
     #[must_use]
     pub fn open(&self, sealed: &str, place: &str) -> Option<Secret> {
         let bytes = hex::decode(sealed)?;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_as_text() {
+    fn key_round_trips_through_hex_and_is_hidden_in_debug() {
         let key = SealingKey::generate();
         let text = key.to_hex();
         assert_eq!(text.len(), 64);
@@ -83,11 +83,11 @@ mod tests {
             assert_eq!(SealingKey::from_hex(&form).unwrap().to_hex(), text);
         }
         assert_ne!(SealingKey::generate().to_hex(), text);
-        assert!(!format!("{key:?}").contains(&text), "Debug shows nothing");
+        assert!(!format!("{key:?}").contains(&text), "Debug shows the key");
     }
 
     #[test]
-    fn texts_that_are_no_key() {
+    fn from_hex_refuses_other_text_without_repeating_it() {
         let key = SealingKey::generate().to_hex();
         let long = format!("{key}00");
         let (half, rest) = key.split_at(32);
@@ -99,17 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn opened_by_the_same_key_for_the_same_place_alone() {
+    fn open_requires_the_same_key_and_place() {
         let (key, secret) = (SealingKey::generate(), Secret::new("sk-planted"));
         let sealed = key.seal(&secret, "models.embed").unwrap();
         assert_eq!(key.open(&sealed, "models.embed"), Some(secret.clone()));
         assert_eq!(key.open(&sealed, "models.rerank"), None);
         assert_eq!(SealingKey::generate().open(&sealed, "models.embed"), None);
-        assert_ne!(key.seal(&secret, "models.embed").unwrap(), sealed, "a nonce of its own each time");
+        assert_ne!(key.seal(&secret, "models.embed").unwrap(), sealed, "the nonce was reused");
     }
 
     #[test]
-    fn nothing_opens_once_a_byte_is_changed_or_gone() {
+    fn changed_or_truncated_text_does_not_open() {
         let key = SealingKey::generate();
         let sealed = key.seal(&Secret::new("sk-planted"), "models.embed").unwrap();
         let bytes = hex::decode(&sealed).unwrap();

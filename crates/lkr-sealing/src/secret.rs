@@ -1,19 +1,19 @@
 use std::fmt;
 
-/// What stands in the place of a secret in answers and logs.
+/// The text that replaces a secret in responses and logs.
 pub const MASK: &str = "********";
 
-/// A text that no log shows: its `Debug` is the mask.
+/// A text whose `Debug` output is [`MASK`], so that no log shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` from being shown.
+    /// Wraps `text`.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// The secret in plain text.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -203,7 +203,7 @@ impl ReconcileLoop {
             self.record(&snapshot, &embedder.profile().id).await?;
         }
         match (changed_by, &self.applied) {
-            (None, None) => self.kb.start_embedder(embedder).await?,
+            (None, None) => self.kb.set_embedder_at_start(embedder).await?,
             (by, _) => self.kb.set_embedder(embedder, &by.cloned().unwrap_or_default()).await?,
         };
         self.applied = Some(entry.clone());
@@ -214,7 +214,7 @@ impl ReconcileLoop {
     /// by now.
     async fn restore_previous(&self) -> anyhow::Result<()> {
         let live = self.kb.embedding().await?;
-        let Some(live) = live.live.filter(|_| !live.speaks) else { return Ok(()) };
+        let Some(live) = live.live.filter(|_| !live.live_is_available) else { return Ok(()) };
         let recorded = self.settings.previous_embedders().await?.into_iter().find(|kept| kept.id == live);
         let Some(PreviousEmbedder { entry, folder, .. }) = recorded else { return Ok(()) };
         let embedder = match (&entry.provider, folder) {
@@ -223,7 +223,7 @@ impl ReconcileLoop {
             (None, None) => None,
         };
         if let Some(embedder) = embedder.filter(|embedder| embedder.profile().id == live) {
-            self.kb.know_embedder(embedder);
+            self.kb.add_embedder(embedder);
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ async fn open_knowledge_base(
     options.model_dir = config.model_dir();
     options.rerank_model_dir = config.rerank_model_dir();
     options.taxonomy = taxonomy;
-    options.embedder_is_named_later = true;
+    options.defer_embedder = true;
     options.rerankers = Some(Arc::new(rerankers.clone()));
     options.chat_models = Some(Arc::new(chat_models.clone()));
     options.search.second_round = config.second_round;

@@ -26,7 +26,7 @@ const BLOCKING_GRACE_PERIOD: Duration = Duration::from_secs(2);
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     // A parser worker closes everything that the process has open, so no other thread may run yet.
     if arguments.get(1).is_some_and(|argument| argument == PARSE_WORKER) {
-        return lkr::files::work();
+        return lkr::files::run_worker();
     }
     memory::limit_memory();
     if let Some(point) = lkr_fail_points::ENABLED.then(|| std::env::var("FAIL_POINT").ok()).flatten() {

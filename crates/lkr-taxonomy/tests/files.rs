@@ -229,7 +229,7 @@ fn categories() -> impl Strategy<Value = Vec<Category>> {
 
 proptest! {
     #[test]
-    fn what_is_written_as_json_is_read_as_the_same(categories in categories(), pretty: bool) {
+    fn taxonomy_written_as_json_reads_back_equal(categories in categories(), pretty: bool) {
         let value = json!({"categories": categories});
         let text = if pretty { format!("{value:#}") } else { value.to_string() };
         let taxonomy = Taxonomy::from_json(&text).unwrap();
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_it_panic(text in "[-a-z:\\[\\]{}\"'&*!|>#,?%@\\\\ \n\t0-9]{0,80}") {
+    fn arbitrary_input_does_not_panic(text in "[-a-z:\\[\\]{}\"'&*!|>#,?%@\\\\ \n\t0-9]{0,80}") {
         let _ = Taxonomy::from_yaml(&text);
         let _ = Taxonomy::from_yaml(&format!("categories:\n- id: a\n  name: {text}"));
         let _ = Taxonomy::from_json(&text);

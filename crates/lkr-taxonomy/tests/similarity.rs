@@ -74,7 +74,7 @@ async fn name(classifier: &SimilarityClassifier, text: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn takes_the_nearest_or_none() {
+async fn nearest_category_or_none_is_assigned() {
     let classifier = classifier(ANIMALS, SimilarityOptions::default());
     assert_eq!(name(&classifier, "a kitten with whiskers and mice").await.as_deref(), Some("Cats"));
     assert_eq!(name(&classifier, "a puppy on a leash fetch sticks").await.as_deref(), Some("Dogs"));
@@ -84,7 +84,7 @@ async fn takes_the_nearest_or_none() {
 }
 
 #[tokio::test]
-async fn the_threshold_decides() {
+async fn category_below_the_threshold_is_not_assigned() {
     let vector = vector("a kitten among many other words").await;
     let best = classifier(ANIMALS, SimilarityOptions::default()).rank(&vector).await.unwrap().remove(0);
     let at = |threshold| classifier(ANIMALS, SimilarityOptions::default().with_threshold(threshold));
@@ -104,7 +104,7 @@ async fn one_category_is_enough() {
 }
 
 #[tokio::test]
-async fn of_equals_the_first_is_taken() {
+async fn first_of_equally_similar_categories_wins() {
     // To the embedder words in any case and order are the same.
     let twins = "
 categories:
@@ -134,7 +134,7 @@ async fn categories_are_embedded_once_and_failures_are_not_kept() {
 }
 
 #[tokio::test]
-async fn the_built_in_taxonomy_is_embedded_once() {
+async fn built_in_taxonomy_is_embedded_once() {
     let embedder = counting(0, lkr_models::ErrorKind::Internal);
     let classifier =
         SimilarityClassifier::new(Taxonomy::built_in(), embedder.clone(), SimilarityOptions::default());
@@ -145,7 +145,7 @@ async fn the_built_in_taxonomy_is_embedded_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_internal() {
+async fn non_retryable_model_error_is_internal() {
     let embedder = counting(1, lkr_models::ErrorKind::Internal);
     let classifier = SimilarityClassifier::new(Taxonomy::built_in(), embedder, SimilarityOptions::default());
     let error = classifier.rank(&[1.0]).await.unwrap_err();

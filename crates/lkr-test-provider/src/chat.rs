@@ -1,4 +1,4 @@
-//! Answers of the language model.
+//! Responses of the language model.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::{
     provider::ProviderBehavior,
 };
 
-/// What the provider refuses, though it is published.
-pub(crate) fn refusal(quirks: &ProviderBehavior, body: &Value) -> Option<(String, &'static str)> {
+/// The error of a valid request that this provider does not support: its message and code.
+pub(crate) fn refusal(behavior: &ProviderBehavior, body: &Value) -> Option<(String, &'static str)> {
     let format = body["response_format"]["type"].as_str().unwrap_or_default();
     let unsupported =
         |name: &str| Some((format!("Unsupported parameter: '{name}'"), "unsupported_parameter"));
@@ -17,33 +17,41 @@ pub(crate) fn refusal(quirks: &ProviderBehavior, body: &Value) -> Option<(String
         all.iter().map(|message| words(message["content"].as_str().unwrap_or_default())).sum()
     });
     match () {
-        () if tokens > quirks.context_tokens => {
-            let context = quirks.context_tokens;
-            let said = format!("This model's maximum context length is {context} tokens, you sent {tokens}.");
-            Some((said, "context_length_exceeded"))
+        () if tokens > behavior.context_tokens => {
+            let context = behavior.context_tokens;
+            let message =
+                format!("This model's maximum context length is {context} tokens, you sent {tokens}.");
+            Some((message, "context_length_exceeded"))
         }
-        () if quirks.no_json_schema && format == "json_schema" => unsupported("response_format"),
-        () if quirks.no_json_object && format == "json_object" => unsupported("response_format"),
-        () if quirks.no_stream_options && !body["stream_options"].is_null() => unsupported("stream_options"),
-        () if quirks.no_max_tokens && !body["max_tokens"].is_null() => unsupported("max_tokens"),
-        () if quirks.no_temperature && !body["temperature"].is_null() => unsupported("temperature"),
+        () if behavior.no_json_schema && format == "json_schema" => unsupported("response_format"),
+        () if behavior.no_json_object && format == "json_object" => unsupported("response_format"),
+        () if behavior.no_stream_options && !body["stream_options"].is_null() => {
+            unsupported("stream_options")
+        }
+        () if behavior.no_max_tokens && !body["max_tokens"].is_null() => unsupported("max_tokens"),
+        () if behavior.no_temperature && !body["temperature"].is_null() => unsupported("temperature"),
         () => None,
     }
 }
 
-/// What it answers, where `said` is what it says.
-pub(crate) fn answer(body: &Value, said: &str, fault: Option<&Fault>, quirks: &ProviderBehavior) -> Answer {
-    let most = ["max_tokens", "max_completion_tokens"].iter().find_map(|name| body[*name].as_u64());
-    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    let tokens: Vec<&str> = said.split_inclusive(char::is_whitespace).take(most).collect();
-    let whole = tokens.concat();
-    let finish = if whole.len() < said.len() { "length" } else { "stop" };
-    let usage = usage(body, &whole);
-    if body["stream"] == true && !quirks.no_streams {
+/// The response to a request, with `output` as the output of the model.
+pub(crate) fn answer(
+    body: &Value,
+    output: &str,
+    fault: Option<&Fault>,
+    behavior: &ProviderBehavior,
+) -> Answer {
+    let max_tokens = ["max_tokens", "max_completion_tokens"].iter().find_map(|name| body[*name].as_u64());
+    let max_tokens = max_tokens.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+    let tokens: Vec<&str> = output.split_inclusive(char::is_whitespace).take(max_tokens).collect();
+    let text = tokens.concat();
+    let finish = if text.len() < output.len() { "length" } else { "stop" };
+    let usage = usage(body, &text);
+    if body["stream"] == true && !behavior.no_streams {
         return stream(body, &tokens, finish, &usage, fault);
     }
     let choice =
-        json!({ "index": 0, "message": { "role": "assistant", "content": whole }, "finish_reason": finish });
+        json!({ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": finish });
     let mut answer = json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": body["model"],
         "choices": [choice], "usage": usage,
@@ -51,7 +59,7 @@ pub(crate) fn answer(body: &Value, said: &str, fault: Option<&Fault>, quirks: &P
     if let Some(Fault::ErrorWithin(message)) = fault {
         answer = json!({ "error": { "message": message, "code": 502 } });
     }
-    crate::provider::spoilt(Answer::json(200, &answer), fault)
+    crate::provider::with_fault(Answer::json(200, &answer), fault)
 }
 
 fn usage(body: &Value, answer: &str) -> Value {

@@ -1,23 +1,23 @@
-//! Requests held against what OpenAI publishes of them: <https://github.com/openai/openai-openapi>, `openapi.yaml`,
-//! `CreateChatCompletionRequest` and `CreateEmbeddingRequest`. Fields that lkr has no use for are not known here: who
-//! begins to send one adds it.
+//! Validates requests against OpenAI's published schema: <https://github.com/openai/openai-openapi>, `openapi.yaml`,
+//! `CreateChatCompletionRequest` and `CreateEmbeddingRequest`. Only fields that
+//! lkr sends are known; add a field here before sending it.
 
 use serde_json::{Map, Value};
 
 type Checked = Result<(), String>;
 
-/// The most texts that may be embedded at a time.
-const MOST_TEXTS: usize = 2048;
+/// The most texts of an embedding request.
+const MAX_TEXTS: usize = 2048;
 
 pub(crate) fn check_chat(body: &Value) -> Checked {
     let fields = object(body, "the body")?;
     for (name, value) in fields {
         match name.as_str() {
-            "model" => some_text(value, name)?,
+            "model" => non_empty_text(value, name)?,
             "messages" => check_messages(value)?,
             "temperature" => number(value, name, 0.0, 2.0)?,
             "max_tokens" | "max_completion_tokens" => {
-                whole(value, name).and(number(value, name, 1.0, f64::from(u32::MAX)))?;
+                integer(value, name).and(number(value, name, 1.0, f64::from(u32::MAX)))?;
             }
             "stream" => boolean(value, name)?,
             "stream_options" => check_stream_options(value, fields)?,
@@ -36,10 +36,10 @@ pub(crate) fn check_embeddings(body: &Value) -> Checked {
     let fields = object(body, "the body")?;
     for (name, value) in fields {
         match name.as_str() {
-            "model" => some_text(value, name)?,
+            "model" => non_empty_text(value, name)?,
             "input" => check_input(value)?,
             "encoding_format" => one_of(value, name, &["float", "base64"])?,
-            "dimensions" => number(value, name, 1.0, 1e6).and(whole(value, name))?,
+            "dimensions" => number(value, name, 1.0, 1e6).and(integer(value, name))?,
             _ => return Err(unknown(name)),
         }
     }
@@ -47,16 +47,16 @@ pub(crate) fn check_embeddings(body: &Value) -> Checked {
 }
 
 fn check_input(input: &Value) -> Checked {
-    let Value::Array(texts) = input else { return some_text(input, "input") };
-    if texts.is_empty() || texts.len() > MOST_TEXTS {
-        return Err(format!("input has {} texts, allowed are 1 to {MOST_TEXTS}", texts.len()));
+    let Value::Array(texts) = input else { return non_empty_text(input, "input") };
+    if texts.is_empty() || texts.len() > MAX_TEXTS {
+        return Err(format!("input has {} texts, allowed are 1 to {MAX_TEXTS}", texts.len()));
     }
-    texts.iter().try_for_each(|text| some_text(text, "input"))
+    texts.iter().try_for_each(|text| non_empty_text(text, "input"))
 }
 
 fn check_messages(messages: &Value) -> Checked {
     let messages = messages.as_array().filter(|messages| !messages.is_empty());
-    for message in messages.ok_or("messages is no list of at least one")? {
+    for message in messages.ok_or("messages must be a list of at least one")? {
         let fields = object(message, "a message")?;
         for (name, value) in fields {
             match name.as_str() {
@@ -72,7 +72,7 @@ fn check_messages(messages: &Value) -> Checked {
 
 fn check_stream_options(options: &Value, fields: &Map<String, Value>) -> Checked {
     if fields.get("stream") != Some(&Value::Bool(true)) {
-        return Err("stream_options is for streams alone".to_owned());
+        return Err("stream_options requires stream".to_owned());
     }
     object(options, "stream_options")?.iter().try_for_each(|(name, value)| match name.as_str() {
         "include_usage" => boolean(value, name),
@@ -89,12 +89,12 @@ fn check_format(format: &Value, fields: &Map<String, Value>) -> Checked {
     match kind {
         "text" => Ok(()),
         "json_object" => {
-            let said = fields.get("messages").map(Value::to_string).unwrap_or_default();
-            let told = said.to_lowercase().contains("json");
-            told.then_some(()).ok_or_else(|| "messages must hold the word json".to_owned())
+            let messages = fields.get("messages").map(Value::to_string).unwrap_or_default();
+            let has_word = messages.to_lowercase().contains("json");
+            has_word.then_some(()).ok_or_else(|| "messages must contain the word json".to_owned())
         }
         "json_schema" => check_schema(&format["json_schema"]),
-        _ => Err(format!("response_format.type {kind:?} is none of text, json_object, json_schema")),
+        _ => Err(format!("response_format.type {kind:?} is not one of text, json_object, json_schema")),
     }
 }
 
@@ -112,7 +112,7 @@ fn check_schema(named: &Value) -> Checked {
     if fields.get("strict") == Some(&Value::Bool(true)) { check_strict(schema) } else { Ok(()) }
 }
 
-/// What a strict schema has to be like, at every depth.
+/// Checks the requirements of a strict schema at every depth.
 fn check_strict(schema: &Value) -> Checked {
     let fields = object(schema, "json_schema.schema")?;
     if let Some(items) = fields.get("items") {
@@ -121,16 +121,16 @@ fn check_strict(schema: &Value) -> Checked {
     let Some(properties) = fields.get("properties") else { return Ok(()) };
     let properties = object(properties, "properties")?;
     if fields.get("additionalProperties") != Some(&Value::Bool(false)) {
-        return Err("additionalProperties has to be false in a strict schema".to_owned());
+        return Err("additionalProperties must be false in a strict schema".to_owned());
     }
     let named = fields.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let all = properties.keys().all(|name| named.iter().any(|known| known == name));
-    all.then_some(()).ok_or("required has to name all properties in a strict schema")?;
+    all.then_some(()).ok_or("required must name all properties in a strict schema")?;
     properties.values().try_for_each(check_strict)
 }
 
 fn object<'a>(value: &'a Value, name: &str) -> Result<&'a Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| format!("{name} is no object"))
+    value.as_object().ok_or_else(|| format!("{name} is not an object"))
 }
 
 fn required(fields: &Map<String, Value>, names: &[&str]) -> Checked {
@@ -147,9 +147,9 @@ fn unknown(name: &str) -> String {
     format!("Unrecognized request argument supplied, or one of the wrong type: {name}")
 }
 
-fn some_text(value: &Value, name: &str) -> Checked {
+fn non_empty_text(value: &Value, name: &str) -> Checked {
     let text = value.as_str().filter(|text| !text.is_empty());
-    text.map(drop).ok_or_else(|| format!("{name} is no text, or an empty one"))
+    text.map(drop).ok_or_else(|| format!("{name} is not a string, or is empty"))
 }
 
 fn boolean(value: &Value, name: &str) -> Checked {
@@ -158,16 +158,16 @@ fn boolean(value: &Value, name: &str) -> Checked {
 
 fn number(value: &Value, name: &str, least: f64, most: f64) -> Checked {
     let found = value.as_f64().filter(|found| (least..=most).contains(found));
-    found.map(drop).ok_or_else(|| format!("{name} is no number from {least} to {most}"))
+    found.map(drop).ok_or_else(|| format!("{name} is not a number from {least} to {most}"))
 }
 
-fn whole(value: &Value, name: &str) -> Checked {
-    value.as_u64().map(drop).ok_or_else(|| format!("{name} is no whole number"))
+fn integer(value: &Value, name: &str) -> Checked {
+    value.as_u64().map(drop).ok_or_else(|| format!("{name} is not an integer"))
 }
 
 fn one_of(value: &Value, name: &str, names: &[&str]) -> Checked {
     let found = value.as_str().filter(|found| names.contains(found));
-    found.map(drop).ok_or_else(|| format!("{name} is none of {}", names.join(", ")))
+    found.map(drop).ok_or_else(|| format!("{name} is not one of {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn chats_that_fit_and_that_do_not() {
+    fn check_chat_accepts_valid_requests_only() {
         let strict = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false });
         let format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "a", "strict": true, "schema": schema } });
         for (name, value) in [
@@ -218,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_fit_and_that_do_not() {
+    fn check_embeddings_accepts_valid_requests_only() {
         let check = |input: Value| check_embeddings(&json!({ "model": "m", "input": input }));
         assert!(check(json!("a")).is_ok() && check(json!(["a", "b"])).is_ok());
-        let many = vec!["a"; MOST_TEXTS + 1];
+        let many = vec!["a"; MAX_TEXTS + 1];
         for input in [json!(""), json!([]), json!(["a", ""]), json!([1]), json!(null), json!(many)] {
             assert!(check(input.clone()).is_err(), "{input}");
         }

@@ -1,4 +1,4 @@
-//! Answers of the embedding model.
+//! Responses of the embedding model.
 
 use futures_util::FutureExt;
 use lkr_models::{EmbedKind, Embedder, MemoryEmbedder};
@@ -7,28 +7,30 @@ use serde_json::{Value, json};
 use crate::{
     fault::Fault,
     http::Answer,
-    provider::{ProviderBehavior, spoilt},
+    provider::{ProviderBehavior, with_fault},
 };
 
-/// What the provider refuses, though it is published.
-pub(crate) fn refusal(quirks: &ProviderBehavior, body: &Value) -> Option<(u16, String, &'static str)> {
+/// The error of a valid request that this provider does not support: its status, message and code.
+pub(crate) fn refusal(behavior: &ProviderBehavior, body: &Value) -> Option<(u16, String, &'static str)> {
     let texts = texts(body);
-    if texts.len() > quirks.most_texts {
-        let said = format!("batch size {} > maximum allowed batch size {}", texts.len(), quirks.most_texts);
-        return Some((413, said, "batch"));
+    if texts.len() > behavior.most_texts {
+        let message =
+            format!("batch size {} > maximum allowed batch size {}", texts.len(), behavior.most_texts);
+        return Some((413, message, "batch"));
     }
     let longest = texts.iter().map(|text| text.split_whitespace().count()).max().unwrap_or(0);
-    let said = format!("`inputs` must have less than {} tokens. Given: {longest}", quirks.most_text_tokens);
-    (longest > quirks.most_text_tokens).then_some((400, said, "too_long"))
+    let message =
+        format!("`inputs` must have less than {} tokens. Given: {longest}", behavior.most_text_tokens);
+    (longest > behavior.most_text_tokens).then_some((400, message, "too_long"))
 }
 
-pub(crate) fn answer(body: &Value, fault: Option<&Fault>, quirks: &ProviderBehavior) -> Answer {
-    let dims = if let Some(Fault::WrongDims(dims)) = fault { *dims } else { quirks.dims };
+pub(crate) fn answer(body: &Value, fault: Option<&Fault>, behavior: &ProviderBehavior) -> Answer {
+    let dims = if let Some(Fault::WrongDims(dims)) = fault { *dims } else { behavior.dims };
     let embedded = MemoryEmbedder::with_dims(dims).embed(EmbedKind::Passage, &texts(body)).now_or_never();
     let vectors = embedded.and_then(Result::ok).unwrap_or_default();
-    // The longer they are, the more has to be done to bring them to length 1.
-    let longer = |vector: &Vec<f32>| vector.iter().map(|value| f64::from(*value) * 3.0).collect::<Vec<_>>();
-    let row = |(index, vector): (usize, &Vec<f32>)| json!({ "object": "embedding", "index": index, "embedding": longer(vector) });
+    // Vectors of length 3: clients have to normalise them.
+    let scaled = |vector: &Vec<f32>| vector.iter().map(|value| f64::from(*value) * 3.0).collect::<Vec<_>>();
+    let row = |(index, vector): (usize, &Vec<f32>)| json!({ "object": "embedding", "index": index, "embedding": scaled(vector) });
     let mut rows: Vec<Value> = vectors.iter().enumerate().map(row).collect();
     match fault {
         Some(Fault::MissingVector) => drop(rows.pop()),
@@ -47,7 +49,7 @@ pub(crate) fn answer(body: &Value, fault: Option<&Fault>, quirks: &ProviderBehav
     if let Some(Fault::ErrorWithin(message)) = fault {
         answer = json!({ "error": { "message": message, "code": 502 } });
     }
-    spoilt(Answer::json(200, &answer), fault)
+    with_fault(Answer::json(200, &answer), fault)
 }
 
 fn texts(body: &Value) -> Vec<String> {

@@ -1,66 +1,66 @@
-/// What a provider does instead of answering well.
+/// A fault that a provider injects into its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// It answers with this status line, headers and body.
+    /// Responds with this status, headers and body.
     Answer {
         /// The status.
         status: u16,
-        /// Further headers, each a whole line.
+        /// Further headers, each a complete line.
         headers: Vec<String>,
         /// The body.
         body: String,
     },
-    /// It reads the request and never answers.
+    /// Reads the request and never responds.
     Hang,
-    /// It hangs up without a word.
+    /// Closes the connection without a response.
     HangUp,
-    /// It sends so many parts of a stream, or bytes of another answer, and then nothing more.
+    /// Sends this many parts of a stream, or bytes of another response, and then nothing more.
     HangAfter(usize),
-    /// It sends so many parts of a stream, or bytes of another answer, and breaks the connection off.
+    /// Sends this many parts of a stream, or bytes of another response, and closes the connection.
     CutAfter(usize),
-    /// It ends a stream after so many parts, in good order but for what is missing.
+    /// Ends a stream properly after this many parts.
     EndAfter(usize),
-    /// A part of its stream, or its answer, is none of JSON.
+    /// Part of the stream, or the response, is not valid JSON.
     InvalidJson,
-    /// It tells of a failure in the middle of a stream, or in an answer that is a success by its status.
+    /// Reports an error in the middle of a stream, or in a response with status 200.
     ErrorWithin(String),
-    /// Its vectors have so many dimensions.
+    /// Vectors have this many dimensions.
     WrongDims(usize),
-    /// It leaves the last vector out.
+    /// Omits the last vector.
     MissingVector,
-    /// It gives the first vector twice, the second time as the last.
+    /// The last vector has the index of the first.
     RepeatedIndex,
-    /// A vector holds what no number of 32 bits can.
+    /// A value of a vector exceeds the range of `f32`.
     NotFinite,
-    /// A vector has no length.
+    /// A vector is zero.
     Zero,
-    /// It answers, and its vectors come in another order; their indices say which.
+    /// Vectors come in reverse order, with correct indices.
     Shuffled,
 }
 
 impl Fault {
-    /// It answers with a status and an error that says nothing.
+    /// Responds with a status and an error without details.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        Self::error(status, "told to refuse", "")
+        Self::error(status, "refused on request of the test", "")
     }
 
-    /// It answers with a status and an error of this message and code.
+    /// Responds with a status and an error of this message and code.
     #[must_use]
     pub fn error(status: u16, message: &str, code: &str) -> Self {
         let body = serde_json::json!({
-            "error": { "message": message, "type": "told", "param": null, "code": code },
+            "error": { "message": message, "type": "injected", "param": null, "code": code },
         });
         Self::Answer { status, headers: Vec::new(), body: body.to_string() }
     }
 
-    /// It leads on to `address`.
+    /// Redirects to `address`.
     #[must_use]
     pub fn redirect(address: &str) -> Self {
         Self::Answer { status: 307, headers: vec![format!("Location: {address}")], body: String::new() }
     }
 
-    /// The same with a header more; what is no answer has none.
+    /// Adds a header line; faults without a response are unchanged.
     #[must_use]
     pub fn header(mut self, line: &str) -> Self {
         if let Self::Answer { headers, .. } = &mut self {

@@ -1,4 +1,4 @@
-//! As much of HTTP as it takes.
+//! The part of HTTP/1.1 that the provider needs.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -14,7 +14,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads the next request; `None` where the client has hung up.
+    /// Reads the next request; `None` if the client closed the connection.
     pub(crate) fn read(stream: &TcpStream) -> Option<Self> {
         let mut reader = BufReader::new(stream);
         let mut next = || {
@@ -39,11 +39,11 @@ impl Request {
     }
 }
 
-/// What is sent back.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<String>,
-    /// A whole body, or the parts of a stream.
+    /// The complete body, or the parts of a stream.
     pub(crate) body: Body,
     pub(crate) end: End,
 }
@@ -57,9 +57,9 @@ pub(crate) enum Body {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Good,
-    /// The client is kept waiting for more.
+    /// The connection stays open without further bytes.
     Hang,
-    /// The connection breaks off, in the middle of the body as its head told it.
+    /// The connection is closed before the announced end of the body.
     Cut,
 }
 
@@ -69,22 +69,22 @@ impl Answer {
         Self { status, headers, body: Body::Whole(body.to_string()), end: End::Good }
     }
 
-    /// Sends it. Clients hang up when they like.
+    /// Sends the response. A client that closes the connection is no error.
     pub(crate) fn send(&self, stream: &mut TcpStream) {
         let _ = self.write(stream);
         if self.end == End::Hang {
-            wait_for_the_end(stream);
+            wait_for_close(stream);
         }
     }
 
     fn write(&self, stream: &mut TcpStream) -> std::io::Result<()> {
-        let mut head = format!("HTTP/1.1 {} told\r\nConnection: close\r\n", self.status);
+        let mut head = format!("HTTP/1.1 {} Injected\r\nConnection: close\r\n", self.status);
         for line in &self.headers {
             head.push_str(&format!("{line}\r\n"));
         }
         match &self.body {
             Body::Whole(body) => {
-                // One that ends badly promised more.
+                // A body that is cut off is announced as longer.
                 let more = usize::from(self.end != End::Good);
                 stream
                     .write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len() + more).as_bytes())?;
@@ -102,7 +102,7 @@ impl Answer {
     }
 }
 
-/// Until the client hangs up.
-pub(crate) fn wait_for_the_end(stream: &mut TcpStream) {
+/// Waits until the client closes the connection.
+pub(crate) fn wait_for_close(stream: &mut TcpStream) {
     while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
 }

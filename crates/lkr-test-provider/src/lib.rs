@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a failure should end the test")]
 
 mod chat;
 mod check;
@@ -9,4 +9,4 @@ mod http;
 mod provider;
 
 pub use fault::Fault;
-pub use provider::{ProviderBehavior, Seen, TestProvider};
+pub use provider::{ProviderBehavior, ReceivedRequest, TestProvider};

@@ -13,53 +13,53 @@ use crate::{
     check::{check_chat, check_embeddings},
     embeddings,
     fault::Fault,
-    http::{Answer, Body, End, Request, wait_for_the_end},
+    http::{Answer, Body, End, Request, wait_for_close},
 };
 
 type Script = dyn Fn(&Value) -> String + Send + Sync;
 
-/// A provider of models on this machine. It serves until the process ends; clones are the same one.
+/// A model provider on a local port. It serves until the process ends; clones share their state.
 #[derive(Clone)]
 pub struct TestProvider {
     port: u16,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ProviderState>>,
 }
 
-struct Shared {
-    quirks: ProviderBehavior,
+struct ProviderState {
+    behavior: ProviderBehavior,
     script: Arc<Script>,
     next: VecDeque<Fault>,
     always: Option<Fault>,
-    seen: Vec<Seen>,
-    badly_asked: Vec<String>,
+    seen: Vec<ReceivedRequest>,
+    violations: Vec<String>,
 }
 
-/// What a provider knows and what not.
+/// The features that a provider has and lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderBehavior {
-    /// Who does not show this key is refused.
+    /// The API key that requests must have.
     pub key: Option<String>,
-    /// The one model that it has; `None` where it has every one.
+    /// The only model that exists; `None` if every name is accepted.
     pub model: Option<String>,
-    /// Answers are not held to schemas.
+    /// Lacks the response format `json_schema`.
     pub no_json_schema: bool,
-    /// Nor to be JSON.
+    /// Lacks the response format `json_object`.
     pub no_json_object: bool,
-    /// What streams cost is not told.
+    /// Lacks `stream_options`.
     pub no_stream_options: bool,
-    /// Answers come whole, whatever is asked for.
+    /// Ignores `stream`.
     pub no_streams: bool,
-    /// `max_completion_tokens` is what it wants.
+    /// Lacks `max_tokens` and supports `max_completion_tokens`.
     pub no_max_tokens: bool,
-    /// It chooses its words as it likes.
+    /// Lacks `temperature`.
     pub no_temperature: bool,
-    /// The most words that a request may have.
+    /// The most tokens (words) of a request.
     pub context_tokens: usize,
-    /// The dimensions of its vectors.
+    /// The dimensions of vectors.
     pub dims: usize,
-    /// The most texts that it embeds at a time.
+    /// The most texts of an embedding request.
     pub most_texts: usize,
-    /// The most words that such a text may have.
+    /// The most tokens (words) of a text to embed.
     pub most_text_tokens: usize,
 }
 
@@ -82,41 +82,41 @@ impl Default for ProviderBehavior {
     }
 }
 
-/// A request that came.
+/// A request that was received.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The method and the path.
     pub line: String,
-    /// What `Authorization` says.
+    /// The value of `Authorization`.
     pub authorization: Option<String>,
     /// The body.
     pub body: Value,
 }
 
 impl TestProvider {
-    /// A provider that knows everything and answers well.
+    /// Starts a provider that has all features.
     #[must_use]
     pub fn start() -> Self {
         Self::with(ProviderBehavior::default())
     }
 
-    /// A provider with quirks.
+    /// Starts a provider with this behaviour.
     ///
     /// # Panics
-    /// Where it cannot listen.
+    /// If it cannot listen on a port.
     #[must_use]
-    pub fn with(quirks: ProviderBehavior) -> Self {
+    pub fn with(behavior: ProviderBehavior) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let shared = Shared {
-            quirks,
-            script: Arc::new(last_said),
+        let state = ProviderState {
+            behavior,
+            script: Arc::new(last_user_message),
             next: VecDeque::new(),
             always: None,
             seen: Vec::new(),
-            badly_asked: Vec::new(),
+            violations: Vec::new(),
         };
-        let provider = Self { port, shared: Arc::new(Mutex::new(shared)) };
+        let provider = Self { port, shared: Arc::new(Mutex::new(state)) };
         let serving = provider.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -127,44 +127,44 @@ impl TestProvider {
         provider
     }
 
-    /// Where it is.
+    /// The base URL of its API.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    /// What its language model says from now on, by the body of the request.
+    /// Sets the output of the language model, computed from the body of the request.
     pub fn script(&self, script: impl Fn(&Value) -> String + Send + Sync + 'static) {
         self.shared().script = Arc::new(script);
     }
 
-    /// The next requests are answered so, one after the other.
+    /// Injects these faults into the next requests, one each.
     pub fn next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.shared().next.extend(faults);
     }
 
-    /// From now on every request is answered so; `None` for well.
+    /// Injects a fault into every further request; `None` stops that.
     pub fn always(&self, fault: Option<Fault>) {
         self.shared().always = fault;
     }
 
-    /// What it was asked so far.
+    /// All requests so far.
     #[must_use]
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
         self.shared().seen.clone()
     }
 
-    /// Asserts that every request was one that the provider's schema allows.
+    /// Asserts that every request was valid by the API's schema.
     ///
     /// # Panics
-    /// Where one was not.
+    /// If one was invalid.
     #[track_caller]
     pub fn assert_well_asked(&self) {
-        let badly_asked = self.shared().badly_asked.clone();
-        assert!(badly_asked.is_empty(), "requests that no provider takes: {badly_asked:?}");
+        let violations = self.shared().violations.clone();
+        assert!(violations.is_empty(), "invalid requests: {violations:?}");
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, ProviderState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -172,7 +172,7 @@ impl TestProvider {
         let Some(request) = Request::read(&stream) else { return };
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let mut line = request.line.split(' ');
-        let seen = Seen {
+        let seen = ReceivedRequest {
             line: format!("{} {}", line.next().unwrap_or_default(), line.next().unwrap_or_default()),
             authorization: request.header("authorization").map(str::to_owned),
             body,
@@ -183,17 +183,17 @@ impl TestProvider {
             shared.next.pop_front().or_else(|| shared.always.clone())
         };
         match &fault {
-            Some(Fault::Hang) => return wait_for_the_end(&mut stream),
+            Some(Fault::Hang) => return wait_for_close(&mut stream),
             Some(Fault::HangUp) => return,
             _ => {}
         }
         self.answer(&request, &seen, fault.as_ref()).send(&mut stream);
     }
 
-    fn answer(&self, request: &Request, seen: &Seen, fault: Option<&Fault>) -> Answer {
-        let (quirks, script) = {
+    fn answer(&self, request: &Request, seen: &ReceivedRequest, fault: Option<&Fault>) -> Answer {
+        let (behavior, script) = {
             let shared = self.shared();
-            (shared.quirks.clone(), Arc::clone(&shared.script))
+            (shared.behavior.clone(), Arc::clone(&shared.script))
         };
         let refused = |status, message: &str, code: &str| {
             Answer::json(
@@ -201,11 +201,11 @@ impl TestProvider {
                 &json!({ "error": { "message": message, "type": "invalid_request_error", "param": null, "code": code } }),
             )
         };
-        if let Err(reason) = well_asked(request, seen) {
-            self.shared().badly_asked.push(reason.clone());
+        if let Err(reason) = validate(request, seen) {
+            self.shared().violations.push(reason.clone());
             return refused(400, &reason, "invalid");
         }
-        let key = quirks.key.as_ref().map(|key| format!("Bearer {key}"));
+        let key = behavior.key.as_ref().map(|key| format!("Bearer {key}"));
         if key.is_some() && seen.authorization != key {
             let shown = seen.authorization.as_deref().unwrap_or("none");
             return refused(401, &format!("Incorrect API key provided: {shown}"), "invalid_api_key");
@@ -218,19 +218,19 @@ impl TestProvider {
                 end: End::Good,
             };
         }
-        if quirks.model.as_ref().is_some_and(|model| seen.body["model"] != *model) {
-            let said = format!("The model {} does not exist", seen.body["model"]);
-            return refused(404, &said, "model_not_found");
+        if behavior.model.as_ref().is_some_and(|model| seen.body["model"] != *model) {
+            let message = format!("The model {} does not exist", seen.body["model"]);
+            return refused(404, &message, "model_not_found");
         }
         if seen.line.ends_with("/embeddings") {
-            return match embeddings::refusal(&quirks, &seen.body) {
+            return match embeddings::refusal(&behavior, &seen.body) {
                 Some((status, message, code)) => refused(status, &message, code),
-                None => embeddings::answer(&seen.body, fault, &quirks),
+                None => embeddings::answer(&seen.body, fault, &behavior),
             };
         }
-        match chat::refusal(&quirks, &seen.body) {
+        match chat::refusal(&behavior, &seen.body) {
             Some((message, code)) => refused(400, &message, code),
-            None => chat::answer(&seen.body, &script(&seen.body), fault, &quirks),
+            None => chat::answer(&seen.body, &script(&seen.body), fault, &behavior),
         }
     }
 }
@@ -241,14 +241,14 @@ impl fmt::Debug for TestProvider {
     }
 }
 
-fn last_said(body: &Value) -> String {
+fn last_user_message(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let said =
+    let content =
         messages.iter().rfind(|message| message["role"] == "user").and_then(|last| last["content"].as_str());
-    said.unwrap_or_default().to_owned()
+    content.unwrap_or_default().to_owned()
 }
 
-fn well_asked(request: &Request, seen: &Seen) -> Result<(), String> {
+fn validate(request: &Request, seen: &ReceivedRequest) -> Result<(), String> {
     if request.header("content-type") != Some("application/json") {
         return Err("Content-Type is not application/json".to_owned());
     }
@@ -258,12 +258,12 @@ fn well_asked(request: &Request, seen: &Seen) -> Result<(), String> {
     match seen.line.as_str() {
         "POST /v1/chat/completions" => check_chat(&seen.body),
         "POST /v1/embeddings" => check_embeddings(&seen.body),
-        line => Err(format!("there is no {line}")),
+        line => Err(format!("no such route: {line}")),
     }
 }
 
-/// A whole answer as a fault makes it.
-pub(crate) fn spoilt(mut answer: Answer, fault: Option<&Fault>) -> Answer {
+/// Applies a fault to a complete response.
+pub(crate) fn with_fault(mut answer: Answer, fault: Option<&Fault>) -> Answer {
     let Body::Whole(body) = &mut answer.body else { return answer };
     match fault {
         Some(Fault::InvalidJson) => body.truncate(body.len() / 2),

@@ -2,7 +2,7 @@
 
 use lkr::{KnowledgeBase, NewDocument, SearchRequest};
 
-#[expect(clippy::print_stdout, reason = "an example shows what it found")]
+#[expect(clippy::print_stdout, reason = "the example prints its results")]
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let kb = KnowledgeBase::open("./kb").await?;

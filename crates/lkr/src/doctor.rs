@@ -1,4 +1,4 @@
-//! Looking over a knowledge base in a folder that nobody has open, and mending it.
+//! Checking and repairing a closed knowledge base in a folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,96 +19,102 @@ use crate::{
     blocking::blocking,
     embedders::Embedders,
     error::During,
-    open::{half_written, not_opened, open_blobs},
+    open::{open_blobs, open_error},
+    text_files::partial_texts,
 };
 
-/// What is looked over, and how.
+/// The options of a check.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// Where it lies.
+pub struct DoctorOptions {
+    /// The folders of the knowledge base.
     pub folders: Folders,
-    /// Whether what is wrong is mended, rather than told alone.
+    /// Whether problems are repaired; otherwise they are only reported.
     pub repair: bool,
-    /// Those who can read the records that are not the knowledge base's own.
+    /// Readers of the records that do not belong to the knowledge base itself.
     pub readers: Vec<ReadRecord>,
 }
 
-/// What was seen.
+/// The result of a check.
 #[derive(Debug, Clone, Default)]
 pub struct DoctorReport {
-    /// What is wrong, and how much there is.
+    /// The findings and counts.
     pub report: Report,
-    /// Whether nothing but the pages of the store could be looked at, because they are damaged.
+    /// Whether only the pages of the store could be checked, because they are damaged.
     pub is_partial: bool,
-    /// The folder to which things were moved.
+    /// The folder to which data was moved, if any was.
     pub aside: Option<PathBuf>,
 }
 
-/// Looks over the knowledge base in a folder. Nothing is changed without `repair`.
+/// Checks the knowledge base in a folder. Nothing is changed unless `repair` is set.
 ///
 /// # Errors
-/// `NotFound` where there is none, `Conflict` where a process has it open; what else keeps the store from being opened.
-pub async fn examine(options: Options) -> Result<DoctorReport> {
+/// `NotFound` if there is none, `Conflict` if a process has it open, and other errors of opening the store.
+pub async fn examine(options: DoctorOptions) -> Result<DoctorReport> {
     let store = options.folders.store();
     if !LmdbStore::is_in(&store) {
         let reason = format!("no knowledge base in {}", options.folders.data_dir.display());
         return Err(Error::new(ErrorKind::NotFound, "open store", reason));
     }
-    let examination =
-        blocking("look over", move || StoreCheck::new(&store, LmdbOptions::default()).map_err(not_opened))
-            .await?;
-    let half_written = half_written(&options.folders.blobs_dir);
+    let check = blocking("check knowledge base", move || {
+        StoreCheck::new(&store, LmdbOptions::default()).map_err(open_error)
+    })
+    .await?;
+    let partial_texts = partial_texts(&options.folders.blobs_dir);
     if options.repair {
-        return mend(options, examination, &half_written).await;
+        return repair(options, check, &partial_texts).await;
     }
-    let mut examined = DoctorReport::default();
-    examined.report.findings = found(&examination, &half_written, &RepairOutcome::Unrepaired);
-    let Some(store) = examination.into_store() else {
-        examined.is_partial = true;
-        return Ok(examined);
+    let mut result = DoctorReport::default();
+    result.report.findings = file_findings(&check, &partial_texts, &RepairOutcome::Unrepaired);
+    let Some(store) = check.into_store() else {
+        result.is_partial = true;
+        return Ok(result);
     };
     let blobs: Arc<dyn ObjectStore> = match options.folders.blobs_dir.is_dir() {
         true => Arc::new(LocalFileSystem::new_with_prefix(&options.folders.blobs_dir).map_err(internal)?),
         false => Arc::new(InMemory::new()),
     };
-    examined.add(lkr_doctor::examine(&ports(&store, blobs, &options), None).await);
-    Ok(examined)
+    result.add(lkr_doctor::examine(&ports(&store, blobs, &options), None).await);
+    Ok(result)
 }
 
-async fn mend(options: Options, examination: StoreCheck, half_written: &[PathBuf]) -> Result<DoctorReport> {
-    let mut examined = DoctorReport::default();
-    examined.report.findings = found(&examination, half_written, &RepairOutcome::Repaired);
+async fn repair(
+    options: DoctorOptions,
+    check: StoreCheck,
+    partial_texts: &[PathBuf],
+) -> Result<DoctorReport> {
+    let mut result = DoctorReport::default();
+    result.report.findings = file_findings(&check, partial_texts, &RepairOutcome::Repaired);
     let aside = options
         .folders
         .data_dir
         .join("lost+found")
         .join(OffsetDateTime::now_utc().unix_timestamp().to_string());
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
-    let opened = blocking("look over", move || {
-        let store = examination.mend(&to).map_err(not_opened)?;
+    let opened = blocking("check knowledge base", move || {
+        let store = check.mend(&to).map_err(open_error)?;
         Ok((store, open_blobs(&blobs_dir)?))
     });
     let opened = opened.await;
-    examined.aside = Some(aside.clone()).filter(|aside| aside.exists());
+    result.aside = Some(aside.clone()).filter(|aside| aside.exists());
     let (store, blobs) = match opened {
         Ok(opened) => opened,
-        Err(error) => return examined.without_store(error),
+        Err(error) => return result.without_store(error),
     };
     let ports = ports(&store, Arc::new(blobs), &options);
-    let mender = match ingestor(&store, &ports).await {
+    let repairer = match ingestor(&store, &ports).await {
         Ok(ingestor) => Repairer { ingestor, aside: aside.clone() },
-        Err(error) => return examined.without_store(error),
+        Err(error) => return result.without_store(error),
     };
-    examined.add(lkr_doctor::examine(&ports, Some(mender)).await);
-    examined.aside = Some(aside).filter(|aside| aside.exists());
+    result.add(lkr_doctor::examine(&ports, Some(repairer)).await);
+    result.aside = Some(aside).filter(|aside| aside.exists());
     drop(ports);
-    // Closing waits for what is being written.
-    blocking("look over", move || {
+    // Closing the store waits for its pending writes.
+    blocking("check knowledge base", move || {
         drop(store);
         Ok(())
     })
     .await?;
-    Ok(examined)
+    Ok(result)
 }
 
 async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
@@ -127,7 +133,7 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
     Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
 }
 
-fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> Ports {
+fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &DoctorOptions) -> Ports {
     Ports {
         vectors: Arc::new(store.vectors()),
         catalog: Catalog::new(Arc::new(store.state())),
@@ -137,23 +143,25 @@ fn ports(store: &LmdbStore, blobs: Arc<dyn ObjectStore>, options: &Options) -> P
     }
 }
 
-/// What is wrong with the files.
-fn found(examination: &StoreCheck, half_written: &[PathBuf], outcome: &RepairOutcome) -> Vec<Finding> {
+/// The findings about the files of the store and about partial texts.
+fn file_findings(check: &StoreCheck, partial_texts: &[PathBuf], outcome: &RepairOutcome) -> Vec<Finding> {
     let finding = |what: String, remedy: &str| Finding {
         what,
         title: None,
         remedy: remedy.to_owned(),
         outcome: outcome.clone(),
     };
-    let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
-    let stored = examination.findings().iter().map(|found| {
-        let finding = finding(found.what.clone(), found.remedy);
-        if found.stays() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
+    let partial_text = |path: &PathBuf| {
+        finding(format!("the text {} is partially written", file_name(path)), "it is removed")
+    };
+    let stored = check.findings().iter().map(|stored| {
+        let finding = finding(stored.what.clone(), stored.remedy);
+        if stored.stays() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
     });
-    stored.chain(half_written.iter().map(half)).collect()
+    stored.chain(partial_texts.iter().map(partial_text)).collect()
 }
 
-fn shown(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -164,7 +172,7 @@ impl DoctorReport {
         self.report = Report { findings, ..report };
     }
 
-    /// What is known where the store could not be opened to mend what is in it.
+    /// The report if the store could not be opened for the repair; the error if there is nothing to report.
     fn without_store(mut self, error: Error) -> Result<Self> {
         if self.report.findings.is_empty() {
             return Err(error);
@@ -172,7 +180,7 @@ impl DoctorReport {
         self.report.findings.push(Finding {
             what: "the store cannot be opened".to_owned(),
             title: None,
-            remedy: "what is left above keeps it from that".to_owned(),
+            remedy: "repair the findings above that remain, then run the check again".to_owned(),
             outcome: RepairOutcome::Failed(error.to_string()),
         });
         self.is_partial = true;

@@ -3,50 +3,50 @@ use std::error::Error as StdError;
 /// The result of a call to a knowledge base.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The input is wrong.
+    /// The input is invalid.
     Invalid,
-    /// There is no such thing.
+    /// The requested item does not exist.
     NotFound,
-    /// The state changed meanwhile, or the folder is in use.
+    /// The state changed concurrently, or the folder is in use.
     Conflict,
-    /// There is too much to do; try again later.
+    /// Too much work is in progress; try again later.
     Overloaded,
-    /// A store or model is away; try again later.
+    /// A store or model is unavailable; try again later.
     Unavailable,
-    /// Anything else.
+    /// Any other error.
     Internal,
 }
 
 lkr_domain::declare_error! {
-    /// A failure: its kind, the operation, and the source.
+    /// An error: its kind, the operation that failed, and the source.
     retryable: ErrorKind::Overloaded | ErrorKind::Unavailable
 }
 
-/// Names the operation of the knowledge base in which a part of it failed.
+/// Converts the error of a crate below to an [`Error`] of the named operation.
 pub(crate) trait During<T> {
     fn during(self, operation: &'static str) -> Result<T>;
 }
 
-impl<T, E: Into<Failed>> During<T> for std::result::Result<T, E> {
+impl<T, E: Into<SourceError>> During<T> for std::result::Result<T, E> {
     fn during(self, operation: &'static str) -> Result<T> {
         self.map_err(|error| {
-            let Failed { kind, source } = error.into();
+            let SourceError { kind, source } = error.into();
             Error { kind, operation, source }
         })
     }
 }
 
-/// A part's failure on the way to an [`Error`].
-pub(crate) struct Failed {
+/// The kind and the source of an [`Error`] whose operation is not known yet.
+pub(crate) struct SourceError {
     kind: ErrorKind,
     source: Box<dyn StdError + Send + Sync>,
 }
 
-impl From<lkr_catalog::Error> for Failed {
+impl From<lkr_catalog::Error> for SourceError {
     fn from(error: lkr_catalog::Error) -> Self {
         let kind = match error.kind() {
             lkr_catalog::ErrorKind::Conflict | lkr_catalog::ErrorKind::Refused => ErrorKind::Conflict,
@@ -58,7 +58,7 @@ impl From<lkr_catalog::Error> for Failed {
     }
 }
 
-impl From<lkr_ingest::Error> for Failed {
+impl From<lkr_ingest::Error> for SourceError {
     fn from(error: lkr_ingest::Error) -> Self {
         let kind = match error.kind() {
             lkr_ingest::ErrorKind::Invalid => ErrorKind::Invalid,
@@ -75,7 +75,7 @@ impl From<lkr_ingest::Error> for Failed {
     }
 }
 
-impl From<lkr_retrieval::Error> for Failed {
+impl From<lkr_retrieval::Error> for SourceError {
     fn from(error: lkr_retrieval::Error) -> Self {
         let kind = match error.kind() {
             lkr_retrieval::ErrorKind::Invalid => ErrorKind::Invalid,
@@ -87,7 +87,7 @@ impl From<lkr_retrieval::Error> for Failed {
     }
 }
 
-impl From<lkr_state::Error> for Failed {
+impl From<lkr_state::Error> for SourceError {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {
             lkr_state::ErrorKind::Contention => ErrorKind::Overloaded,
@@ -99,7 +99,7 @@ impl From<lkr_state::Error> for Failed {
 }
 
 #[cfg(feature = "lmdb")]
-impl From<lkr_archive::Error> for Failed {
+impl From<lkr_archive::Error> for SourceError {
     fn from(error: lkr_archive::Error) -> Self {
         let kind = match error.kind() {
             lkr_archive::ErrorKind::Io => ErrorKind::Unavailable,
@@ -110,11 +110,11 @@ impl From<lkr_archive::Error> for Failed {
 }
 
 #[cfg(feature = "files")]
-impl From<lkr_sandbox::Error> for Failed {
+impl From<lkr_sandbox::Error> for SourceError {
     fn from(error: lkr_sandbox::Error) -> Self {
         let kind = match error.kind() {
             lkr_sandbox::ErrorKind::Overloaded => ErrorKind::Overloaded,
-            kind if kind.is_about_the_file() => ErrorKind::Invalid,
+            kind if kind.is_file_error() => ErrorKind::Invalid,
             _ => ErrorKind::Internal,
         };
         Self { kind, source: error.reason().into() }

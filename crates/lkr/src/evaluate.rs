@@ -1,4 +1,4 @@
-//! Judging searches by a gold set.
+//! Evaluating searches with a gold set.
 
 use async_trait::async_trait;
 use lkr_catalog::{Progress, SearchQuality, Task};
@@ -9,26 +9,28 @@ use lkr_retrieval::{GroupBy, Mode, SearchRequest, Searcher};
 
 use crate::{Error, ErrorKind, KnowledgeBase, Result, error::During};
 
-/// How many results are asked for: ten documents, or so many chunks that they stand for ten judged parts of texts.
+/// The number of results for a query that judges documents.
 const DOCUMENTS: usize = 10;
+
+/// The number of results for a query that judges passages: enough that they cover ten judged passages.
 const CHUNKS: usize = 100;
 
 impl KnowledgeBase {
-    /// Accepts that the queries of a gold set be searched for, flat and layered, and what is found be judged.
+    /// Accepts a task that runs the queries of a gold set, flat and layered, and measures the results.
     ///
     /// # Errors
-    /// `Invalid`, naming the first thing in it that is wrong.
+    /// `Invalid` with the first violation in the gold set.
     pub async fn evaluate(&self, gold: &GoldSet, created_by: &Creator) -> Result<Task> {
-        if let Some(fault) = gold.violation() {
-            return Err(Error::new(ErrorKind::Invalid, "evaluate", fault));
+        if let Some(violation) = gold.violation() {
+            return Err(Error::new(ErrorKind::Invalid, "evaluate", violation));
         }
         let gold =
             serde_json::to_vec(gold).map_err(|error| Error::new(ErrorKind::Internal, "evaluate", error))?;
-        self.parts.ingestor.evaluate(gold, created_by).await.during("evaluate")
+        self.shared.ingestor.evaluate(gold, created_by).await.during("evaluate")
     }
 }
 
-/// Judges what a searcher finds.
+/// Runs gold queries through a searcher.
 #[derive(Debug)]
 pub(crate) struct SearchEvaluator {
     pub(crate) searcher: Searcher,
@@ -41,27 +43,27 @@ impl Evaluator for SearchEvaluator {
         gold: &[u8],
         report: &(dyn Fn(Progress) + Send + Sync),
     ) -> lkr_ingest::Result<SearchQualities> {
-        let gold: GoldSet = serde_json::from_slice(gold).map_err(|error| failed(error.into()))?;
+        let gold: GoldSet = serde_json::from_slice(gold).map_err(|error| internal(error.into()))?;
         let total = gold.queries.len() as u64;
         let (mut flat, mut layered) = (Vec::new(), Vec::new());
         for (query, done) in gold.queries.iter().zip(0..) {
             report(Progress { done, total });
-            flat.push(self.measures(query, Mode::Flat).await?);
-            layered.push(self.measures(query, Mode::Layered).await?);
+            flat.push(self.measure(query, Mode::Flat).await?);
+            layered.push(self.measure(query, Mode::Layered).await?);
         }
-        Ok(SearchQualities { flat: figures(&flat), layered: figures(&layered) })
+        Ok(SearchQualities { flat: mean_quality(&flat), layered: mean_quality(&layered) })
     }
 }
 
 impl SearchEvaluator {
-    async fn measures(&self, query: &GoldQuery, mode: Mode) -> lkr_ingest::Result<Measures> {
+    async fn measure(&self, query: &GoldQuery, mode: Mode) -> lkr_ingest::Result<Measures> {
         let (group_by, top_k) = match query.judges_documents() {
             true => (GroupBy::Document, DOCUMENTS),
             false => (GroupBy::Chunk, CHUNKS),
         };
         let request = SearchRequest { mode, group_by, top_k, ..SearchRequest::new(query.text.as_str()) };
-        let found = self.searcher.search(&request).await.map_err(of_search)?;
-        let chunks = found.response.results.iter().map(|result| FoundChunk {
+        let outcome = self.searcher.search(&request).await.map_err(search_error)?;
+        let chunks = outcome.response.results.iter().map(|result| FoundChunk {
             doc_id: result.doc_id,
             span: CharSpan { start: result.char_start, end: result.char_end },
         });
@@ -69,20 +71,20 @@ impl SearchEvaluator {
     }
 }
 
-fn figures(all: &[Measures]) -> SearchQuality {
+fn mean_quality(all: &[Measures]) -> SearchQuality {
     let Measures { ndcg_at_10, mrr_at_10, recall_at_10, .. } = Measures::mean(all);
     SearchQuality { queries: all.len() as u64, ndcg_at_10, recall_at_10, mrr_at_10 }
 }
 
-fn of_search(error: lkr_retrieval::Error) -> lkr_ingest::Error {
+fn search_error(error: lkr_retrieval::Error) -> lkr_ingest::Error {
     let kind = match error.kind() {
         lkr_retrieval::ErrorKind::Unavailable => lkr_ingest::ErrorKind::StoreUnavailable,
         lkr_retrieval::ErrorKind::Overloaded => lkr_ingest::ErrorKind::Overloaded,
-        _ => return failed(error.into()),
+        _ => return internal(error.into()),
     };
     lkr_ingest::Error::new(kind, "evaluate", error)
 }
 
-fn failed(source: Box<dyn std::error::Error + Send + Sync>) -> lkr_ingest::Error {
+fn internal(source: Box<dyn std::error::Error + Send + Sync>) -> lkr_ingest::Error {
     lkr_ingest::Error::new(lkr_ingest::ErrorKind::Internal, "evaluate", source)
 }

@@ -1,4 +1,4 @@
-//! Reading files: which plugins there are, and how they are run.
+//! Extracting text from files: the available plugins, and running them.
 
 mod add;
 mod plugins;
@@ -8,4 +8,4 @@ pub use add::extracted_text;
 pub use lkr_parsers::{Format, extension};
 pub use lkr_sandbox::{Extracted, FileSource, Limits};
 pub use plugins::{FilePlugins, FileTools, PluginNames};
-pub use reader::{FileReader, work};
+pub use reader::{FileReader, run_worker};

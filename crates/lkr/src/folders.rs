@@ -9,12 +9,12 @@ pub struct Folders {
     pub data_dir: PathBuf,
     /// The folder of the texts.
     pub blobs_dir: PathBuf,
-    /// The folder of the files that documents came as.
+    /// The folder of the originals.
     pub uploads_dir: PathBuf,
 }
 
 impl Folders {
-    /// The usual ones below `data_dir`.
+    /// The default folders below `data_dir`.
     pub fn new(data_dir: impl AsRef<Path>) -> Self {
         Self::from(&OpenOptions::new(data_dir))
     }

@@ -1,14 +1,14 @@
-/// How the parts of a knowledge base are: each well, or why it is not.
+/// The health of each part of a knowledge base: `Ok`, or the reason why it does not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// The points.
+    /// The vector store.
     pub vectors: Result<(), String>,
-    /// The records.
+    /// The state store.
     pub state: Result<(), String>,
-    /// The tasks.
+    /// The task queue.
     pub queue: Result<(), String>,
-    /// The texts.
+    /// The blob store.
     pub blobs: Result<(), String>,
-    /// The embedding model; without one, searches go by words alone.
+    /// The embedding model; without one, searches use keywords only.
     pub embedder: Result<(), String>,
 }

@@ -5,9 +5,9 @@ pub mod backup;
 #[cfg(feature = "lmdb")]
 mod blocking;
 mod builder;
-mod categories;
 #[cfg(feature = "lmdb")]
 pub mod doctor;
+mod documents;
 mod embedders;
 mod error;
 mod evaluate;
@@ -20,15 +20,19 @@ mod kb;
 #[cfg(feature = "lmdb")]
 mod open;
 mod rerankers;
+mod similarity;
 mod submit;
+#[cfg(feature = "lmdb")]
+mod text_files;
 
 pub use builder::Builder;
-pub use embedders::Embedding;
+pub use documents::{ChunkPage, DocumentWithNodes};
+pub use embedders::EmbeddingStatus;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "lmdb")]
 pub use folders::Folders;
 pub use health::Health;
-pub use kb::{ChunkPage, Detail, KnowledgeBase};
+pub use kb::KnowledgeBase;
 pub use lkr_catalog::{
     Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason, Idempotency,
     LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult,
@@ -37,10 +41,10 @@ pub use lkr_catalog::{
     stored_name,
 };
 pub use lkr_domain::*;
-/// Measures of rankings, and gold sets.
+/// Ranking measures and gold sets.
 pub use lkr_eval as evaluation;
 pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved};
-/// The parts of a search's answer.
+/// Search requests and responses.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{
     CacheStatus, Fusion, GroupBy, MemoryCache, Mode, SearchCache, SearchFilters, SearchOptions,
@@ -50,7 +54,7 @@ pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
 #[cfg(feature = "lmdb")]
 pub use open::{OpenOptions, open_embedder, open_state};
 
-/// The ports, for those who bring their own stores and models, and the crates that hold all that they speak of.
+/// The ports, for programs with their own stores and models, and the crates that define the types in their signatures.
 pub mod ports {
     pub use lkr_catalog::Outbox;
     pub use lkr_models::{

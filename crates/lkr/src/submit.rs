@@ -1,4 +1,4 @@
-//! Bringing documents in, replacing them, and what becomes of their tasks.
+//! Adding and replacing documents, and their tasks.
 
 use lkr_catalog::{Idempotency, Task};
 use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
@@ -7,36 +7,37 @@ use lkr_ingest::{NewFile, Submission};
 use crate::{KnowledgeBase, Result, error::During};
 
 impl KnowledgeBase {
-    /// Accepts a document: when this answers, it is durable and will be ingested.
+    /// Accepts a document. When this returns, the document is durable and will be ingested.
     pub async fn submit(&self, document: NewDocument, submission: Submission) -> Result<Task> {
-        self.parts.ingestor.submit(document, submission).await.during("submit document")
+        self.shared.ingestor.submit(document, submission).await.during("submit document")
     }
 
-    /// Accepts a file whose text was extracted already: when this answers, it is durable and will be ingested. Where
-    /// the file itself cannot be stored, the task names no original.
+    /// Accepts a file whose text was already extracted. When this returns, the text is durable and will be ingested. If
+    /// the file itself cannot be stored, the task has no original.
     pub async fn submit_file(&self, file: NewFile, submission: Submission) -> Result<Task> {
-        self.parts.ingestor.submit_file(file, submission).await.during("submit file")
+        self.shared.ingestor.submit_file(file, submission).await.during("submit file")
     }
 
-    /// Accepts several documents in one step, all of them or none, and answers their tasks in their order. Of those
-    /// that are about one document, all but the last have ended as cancelled.
+    /// Accepts several documents in one step, all of them or none, and returns their tasks in the same order. If
+    /// several submissions concern one document, all but the last end as cancelled.
     pub async fn submit_all(
         &self,
         documents: Vec<(NewDocument, Submission)>,
         idempotency: Option<Idempotency>,
     ) -> Result<Vec<Task>> {
-        self.parts.ingestor.submit_all(documents, idempotency).await.during("submit documents")
+        self.shared.ingestor.submit_all(documents, idempotency).await.during("submit documents")
     }
 
-    /// Accepts another text and other properties for a live document: searches see all of the old or all of the new.
-    /// A replacement that is under way ends as cancelled. `None` where the document is not live.
+    /// Accepts a new text and new properties for a live document. Searches see either the old or the new revision,
+    /// never a mixture. An unfinished replacement of the document ends as cancelled. `None` if the document is not
+    /// live.
     pub async fn replace(
         &self,
         doc_id: DocId,
         document: NewDocument,
         submission: Submission,
     ) -> Result<Option<Task>> {
-        self.parts.ingestor.replace(doc_id, document, submission).await.during("replace document")
+        self.shared.ingestor.replace(doc_id, document, submission).await.during("replace document")
     }
 
     /// [`replace`](Self::replace) with a file.
@@ -46,52 +47,52 @@ impl KnowledgeBase {
         file: NewFile,
         submission: Submission,
     ) -> Result<Option<Task>> {
-        self.parts.ingestor.replace_file(doc_id, file, submission).await.during("replace document")
+        self.shared.ingestor.replace_file(doc_id, file, submission).await.during("replace document")
     }
 
-    /// The tasks that were accepted under an idempotency key, as they stand now; `None` where there are none.
-    pub async fn remembered(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
-        let remembered =
-            self.parts.catalog.idempotency_record(idempotency).await.during("read idempotency key")?;
-        Ok(Some(remembered.tasks).filter(|tasks| !tasks.is_empty()))
+    /// The current state of the tasks that were accepted under an idempotency key; `None` if there are none.
+    pub async fn tasks_by_idempotency_key(&self, idempotency: &Idempotency) -> Result<Option<Vec<Task>>> {
+        let record =
+            self.shared.catalog.idempotency_record(idempotency).await.during("read idempotency key")?;
+        Ok(Some(record.tasks).filter(|tasks| !tasks.is_empty()))
     }
 
-    /// Ends a task that is not wanted any more; nothing of it stays. `None` where there is no such task.
+    /// Cancels an unfinished task and removes everything that it stored. `None` if there is no such task.
     ///
     /// # Errors
-    /// `Conflict` where it has ended.
+    /// `Conflict` if it has ended.
     pub async fn cancel(&self, task_id: TaskId) -> Result<Option<Task>> {
-        self.parts.ingestor.cancel(task_id).await.during("cancel task")
+        self.shared.ingestor.cancel(task_id).await.during("cancel task")
     }
 
-    /// Makes a failed task pending again: it goes on with what its earlier tries stored. `None` where there is no such
-    /// task.
+    /// Makes a failed task pending again. It continues with what its earlier attempts stored. `None` if there is no
+    /// such task.
     ///
     /// # Errors
-    /// `Conflict` where it did not fail, was cancelled or overtaken, or nothing of it is kept any more.
+    /// `Conflict` if it did not fail, was cancelled or superseded, or its stored data was removed.
     pub async fn retry(&self, task_id: TaskId) -> Result<Option<Task>> {
-        self.parts.ingestor.retry(task_id).await.during("retry task")
+        self.shared.ingestor.retry(task_id).await.during("retry task")
     }
 
-    /// Forgets a task that has ended, and what it may have left for another try. `None` where there is no such task.
+    /// Deletes a task that has ended, with the data it kept for a retry. `None` if there is no such task.
     ///
     /// # Errors
-    /// `Conflict` where it has not ended.
-    pub async fn forget(&self, task_id: TaskId) -> Result<Option<Task>> {
-        self.parts.ingestor.forget(task_id).await.during("delete task")
+    /// `Conflict` if it has not ended.
+    pub async fn delete_task(&self, task_id: TaskId) -> Result<Option<Task>> {
+        self.shared.ingestor.forget(task_id).await.during("delete task")
     }
 
-    /// Brings a document in and waits until it is searchable. Where an equal one is there already, that is answered.
+    /// Adds a document and waits until it is searchable. If an equal document exists, that one is returned.
     pub async fn add(&self, document: NewDocument) -> Result<Document> {
         let task = self.submit(document, Submission::default()).await?;
-        self.finished(task).await
+        self.wait_for_document(task).await
     }
 
-    /// The account that brought a document in: live, unfinished, or failed and kept for another try.
+    /// The account that added a document: a live one, an unfinished one, or a failed one that can be retried.
     pub async fn owner(&self, doc_id: DocId) -> Result<Option<Creator>> {
-        let present = self.parts.catalog.document_state(doc_id).await.during("read document")?;
-        match (present.owner().cloned(), present.failed_attempts.last()) {
-            (None, Some(held)) => Ok(self.task(held.task_id).await?.map(|task| task.created_by)),
+        let state = self.shared.catalog.document_state(doc_id).await.during("read document")?;
+        match (state.owner().cloned(), state.failed_attempts.last()) {
+            (None, Some(attempt)) => Ok(self.task(attempt.task_id).await?.map(|task| task.created_by)),
             (owner, _) => Ok(owner),
         }
     }

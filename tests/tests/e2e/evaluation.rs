@@ -117,7 +117,7 @@ fn lkr_eval_runs_in_process_and_reuses_its_data_dir() {
         .unwrap();
     let rejected = lkr(&["eval", "--data-dir", &data_dir, &other]);
     assert!(
-        !rejected.status.success() && printed(&rejected).contains("is not of this collection"),
+        !rejected.status.success() && printed(&rejected).contains("which is not in this collection"),
         "{}",
         printed(&rejected)
     );

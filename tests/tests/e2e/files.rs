@@ -159,8 +159,7 @@ fn ocr_languages_are_the_installed_ones() {
     };
     let rejected = ocr(&["fr", "en", "la"]);
     rejected.assert_error(1001, 400);
-    let message =
-        "parsers.ocr.languages has fr, la, of which tesseract has nothing installed; installed: de, en";
+    let message = "parsers.ocr.languages has fr, la, not installed for tesseract; installed: de, en";
     assert!(rejected.message().ends_with(message), "{}", rejected.message());
     assert_eq!(ocr(&["de", "en"]).status, 200);
     assert!(!server.log().contains("parsers.ocr.languages"), "no language is missing yet");
@@ -174,7 +173,7 @@ fn ocr_languages_are_the_installed_ones() {
     let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
     assert_eq!(
         task["result"]["warnings"][0],
-        "text in pictures is not read in de: tesseract has no data for that"
+        "text in images is not recognised in de: tesseract has no data for the language"
     );
     let path = format!("/documents/{}/text", task["doc_id"].as_str().unwrap());
     assert!(server.get(&path).data()["text"].as_str().unwrap().contains("Io has volcanoes."));

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn lesson_30_links_that_are_not_in_the_sources_go() {
+    fn lesson_30_links_absent_from_the_sources_are_removed() {
         check(
             "Europa hides an ocean, see https://evil.example/?q=secret. [1]",
             "Europa hides an ocean, see. [1]",

@@ -44,7 +44,7 @@ async fn unpublished_document_is_not_found_until_published() {
 }
 
 #[tokio::test]
-async fn lesson_05_a_deleted_document_is_gone_from_the_cache_too() {
+async fn lesson_05_cache_shows_no_deleted_document() {
     let base = TestBase::embedded().await;
     let searcher = base.searcher();
     let (document, _) = base.add(moons(OLD)).await;

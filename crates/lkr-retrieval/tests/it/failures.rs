@@ -174,7 +174,7 @@ impl Embedder for BlockedEmbedder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_searches_than_allowed_are_refused_after_a_short_wait() {
+async fn searches_over_the_concurrency_limit_are_refused_after_a_short_wait() {
     let inner = WordEmbedder::new("words");
     let base = base(Some(inner.clone())).await;
     let embedder =
@@ -201,7 +201,7 @@ async fn more_searches_than_allowed_are_refused_after_a_short_wait() {
 }
 
 #[tokio::test]
-async fn lesson_31_the_whole_request_is_the_key() {
+async fn lesson_31_cache_key_contains_the_whole_request() {
     let base = base(None).await;
     let cache = Arc::new(MemoryCache::default());
     let searcher = Searcher::new(

@@ -7,6 +7,8 @@ mod changes;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod fusion;
+#[cfg(test)]
 mod headings;
 #[cfg(test)]
 mod literal;

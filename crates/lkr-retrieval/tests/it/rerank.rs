@@ -220,7 +220,7 @@ async fn missing_reranker_causes_a_warning_only_if_requested() {
 }
 
 #[tokio::test]
-async fn lesson_31_the_reranker_is_part_of_the_key() {
+async fn lesson_31_cache_key_contains_the_reranker() {
     let base = base().await;
     let cache = Arc::new(MemoryCache::default());
     let (vectors, catalog) = (base.vectors.clone(), base.catalog.clone());

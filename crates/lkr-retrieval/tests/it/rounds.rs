@@ -32,7 +32,7 @@ async fn calls(options: SearchOptions, request: &SearchRequest) -> (usize, usize
 }
 
 #[tokio::test]
-async fn lesson_10_all_layers_are_asked_in_one_batch_and_again_in_one_more_at_most() {
+async fn lesson_10_second_round_adds_at_most_one_batch() {
     let two_rounds = SearchOptions { second_round: true, ..SearchOptions::default() };
     let layered = request("volcanoes on Io");
     let flat = SearchRequest { mode: Mode::Flat, ..layered.clone() };

@@ -74,7 +74,7 @@ fn archive_bytes(backup: Backup) -> impl Stream<Item = io::Result<Bytes>> {
     let end = stream::once(async move {
         let failure = match writing.await {
             Ok(Ok(done)) => {
-                let BackupProblems { missing, damaged } = done.faults;
+                let BackupProblems { missing, damaged } = done.problems;
                 missing
                     .iter()
                     .for_each(|path| tracing::error!(path, "backup is incomplete: a blob cannot be read"));

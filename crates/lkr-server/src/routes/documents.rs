@@ -130,7 +130,7 @@ async fn chunks(_: Reader, cx: RequestContext) -> HandlerResult {
 async fn text(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let doc_id = cx.doc_id()?;
-    let text = cx.services()?.kb.text_in_parts(doc_id).await.for_write()?;
+    let text = cx.services()?.kb.text_stream(doc_id).await.for_write()?;
     let text = text.ok_or_else(unknown_document)?;
     let head =
         serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
@@ -145,7 +145,7 @@ async fn change(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
     let change = input.check(kb.taxonomy())?;
     let detail = Map::from_iter([("changed".to_owned(), json!(changed))]);
     let entry = AuditLog::entry(caller.actor(), AuditAction::DocumentChange, &doc_id.to_string(), detail)?;
-    let document = kb.change_and(doc_id, change, vec![entry]).await.for_write()?;
+    let document = kb.change_with(doc_id, change, vec![entry]).await.for_write()?;
     ApiResponse::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
 }
 
@@ -157,6 +157,6 @@ async fn delete(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
     };
     let entry =
         AuditLog::entry(caller.actor(), AuditAction::DocumentDelete, &doc_id.to_string(), Map::new())?;
-    let counts = cx.services()?.kb.delete_and(doc_id, vec![entry]).await.for_write()?;
+    let counts = cx.services()?.kb.delete_with(doc_id, vec![entry]).await.for_write()?;
     ApiResponse::ok(&DeletedDocument::new(doc_id, counts))
 }

@@ -81,7 +81,7 @@ async fn readyz(_: Public, cx: RequestContext) -> HandlerResult {
 
 async fn metrics(_: Public, cx: RequestContext) -> HandlerResult {
     if let Ok(services) = cx.services()
-        && let Ok(queued) = services.kb.queued().await
+        && let Ok(queued) = services.kb.queued_tasks().await
     {
         cx.state().metrics.queued(queued);
     }

@@ -68,7 +68,7 @@ async fn search(_: Reader, mut cx: RequestContext) -> HandlerResult {
 async fn stream(_: Reader, mut cx: RequestContext) -> HandlerResult {
     let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
     let started = Instant::now();
-    let begun = cx.services()?.kb.search_begin(&request).await.for_read()?;
+    let begun = cx.services()?.kb.search_stream(&request).await.for_read()?;
     let cache = record_search(&cx, begun.cache, started);
     let results = sse_event("results", &SearchAnswer::from(&*begun.response))?;
     let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());

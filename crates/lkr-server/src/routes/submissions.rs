@@ -174,7 +174,7 @@ pub(super) async fn replayed_tasks(
     idempotency: Option<&Idempotency>,
 ) -> Result<Option<Vec<Task>>, ApiError> {
     match idempotency {
-        Some(idempotency) => cx.services()?.kb.remembered(idempotency).await.for_write(),
+        Some(idempotency) => cx.services()?.kb.tasks_by_idempotency_key(idempotency).await.for_write(),
         None => Ok(None),
     }
 }

@@ -106,7 +106,7 @@ async fn get(_: Reader, cx: RequestContext) -> HandlerResult {
 
 async fn delete(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.forget(cx.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
+    let task = cx.services()?.kb.delete_task(cx.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
     ApiResponse::ok(&DeletedTask { task_id: task.task_id, deleted: true })
 }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{Chunk, Counts, Detail, DocId, Document, Node, NodeRecord, Original, files::Format};
+use lkr::{Chunk, Counts, DocId, Document, DocumentWithNodes, Node, NodeRecord, Original, files::Format};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -140,7 +140,7 @@ pub(crate) struct FileInfo {
 
 impl DocumentDetail {
     /// A document with its nodes. `available` is whether its original can be read.
-    pub(crate) fn new(Detail { document, l2, l3 }: Detail, available: bool) -> Self {
+    pub(crate) fn new(DocumentWithNodes { document, l2, l3 }: DocumentWithNodes, available: bool) -> Self {
         let doc_id = document.doc_id;
         Self {
             l2: l2.into_iter().map(|node| NodeItem::new(doc_id, "l2", node)).collect(),

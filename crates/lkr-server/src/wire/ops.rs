@@ -1,4 +1,4 @@
-use lkr::{Embedding, Health};
+use lkr::{EmbeddingStatus, Health};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,9 +31,9 @@ pub(crate) struct EmbeddingItem {
     wanted: Option<String>,
 }
 
-impl From<Embedding> for EmbeddingItem {
-    fn from(embedding: Embedding) -> Self {
-        let wanted = embedding.wanted.map(|wanted| wanted.profile().name.clone());
+impl From<EmbeddingStatus> for EmbeddingItem {
+    fn from(embedding: EmbeddingStatus) -> Self {
+        let wanted = embedding.target.map(|wanted| wanted.profile().name.clone());
         Self { in_use: embedding.live_name, wanted }
     }
 }

@@ -1,4 +1,4 @@
-//! Backups, as they are put back.
+//! Restoring an archive.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -11,102 +11,107 @@ use tokio::{
 };
 
 use super::{
-    AT_ONCE, BackupProblems, ENGINE, FAULTS, RESTORE, SECRET_KEY, STORE, failed,
-    look::{faults, read_small},
-    places::Places,
+    BUFFER_BYTES, BackupProblems, ENGINE, PROBLEMS, RESTORE, SECRET_KEY, STORE,
+    inspect::{read_problems, read_small_entry},
+    io_error,
+    staging::StagedRestore,
 };
-use crate::{Error, ErrorKind, Folders, Result, blocking::blocking, error::During, open::to_look_at};
+use crate::{Error, ErrorKind, Folders, Result, blocking::blocking, error::During, open::inspection_options};
 
-/// What was put back.
+/// What a restore wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreSummary {
-    /// How many files.
+    /// The number of files.
     pub files: u64,
-    /// How many bytes these have.
+    /// Their length in bytes.
     pub bytes: u64,
-    /// What the archive says was not as it should be when it was made.
-    pub faults: BackupProblems,
-    /// Whether the key that seals stored secrets was in it.
+    /// Files that were missing or damaged when the archive was created.
+    pub problems: BackupProblems,
+    /// Whether the archive contained the key that seals stored secrets.
     pub with_secret_key: bool,
 }
 
-/// Puts the knowledge base of an archive into folders in which there is none, and which no server can begin to use
-/// meanwhile. Nothing is in its place before all of the archive was read and found to be as it was written; the store
-/// comes last.
+/// Restores the knowledge base of an archive into unused folders. The folders are locked during the restore, so no
+/// server can start on them. Nothing is moved into place before the whole archive was read and verified; the store is
+/// moved last.
 ///
 /// # Errors
-/// `Conflict` where something is in these folders already. `Invalid` where it is no archive, a damaged one, or one of a
-/// later version; then nothing is left of it.
+/// `Conflict` if the folders contain data. `Invalid` if `from` is not an archive, is damaged or was written by a later
+/// version; in that case nothing is left in the folders.
 pub async fn restore(from: impl AsyncRead + Unpin, to: &Folders) -> Result<RestoreSummary> {
     let mut reader = ArchiveReader::open(from).await.during(RESTORE)?;
-    let about = reader.about();
-    if about.engine != ENGINE {
-        let reason = format!("it holds a store of kind {}, and this program knows {ENGINE}", about.engine);
+    let info = reader.info();
+    if info.engine != ENGINE {
+        let reason =
+            format!("the archive contains a store of kind {}; this program supports {ENGINE}", info.engine);
         return Err(Error::new(ErrorKind::Invalid, RESTORE, reason));
     }
-    if about.version > STORE_VERSION {
-        return Err(newer(about.version));
+    if info.version > STORE_VERSION {
+        return Err(newer_version(info.version));
     }
-    let mut restoring =
-        Restoring { places: Places::prepare(to)?, done: RestoreSummary::default(), has_store: false };
+    let mut restorer = Restorer {
+        staged: StagedRestore::prepare(to)?,
+        summary: RestoreSummary::default(),
+        has_store: false,
+    };
     while let Some(entry) = reader.next().await.during(RESTORE)? {
-        restoring.take(entry).await?;
+        restorer.unpack(entry).await?;
     }
-    restoring.finish().await
+    restorer.finish().await
 }
 
-struct Restoring {
-    places: Places,
-    done: RestoreSummary,
+struct Restorer {
+    staged: StagedRestore,
+    summary: RestoreSummary,
     has_store: bool,
 }
 
-impl Restoring {
-    async fn take<R: AsyncRead + Unpin>(&mut self, mut entry: Entry<'_, R>) -> Result<()> {
+impl Restorer {
+    async fn unpack<R: AsyncRead + Unpin>(&mut self, mut entry: Entry<'_, R>) -> Result<()> {
         let path = entry.path().to_owned();
         match path.as_str() {
             SECRET_KEY => {
-                self.places.put_secret_key(&read_small(&mut entry).await?)?;
-                self.done.with_secret_key = true;
+                self.staged.put_secret_key(&read_small_entry(&mut entry).await?)?;
+                self.summary.with_secret_key = true;
             }
-            FAULTS => self.done.faults = faults(&mut entry).await?,
+            PROBLEMS => self.summary.problems = read_problems(&mut entry).await?,
             _ => {
                 self.has_store |= path == STORE;
-                let file = self.places.staged(&path)?;
-                self.done.bytes += unpack(&mut entry, &file).await.map_err(not_unpacked)?;
+                let file = self.staged.staging_path(&path)?;
+                self.summary.bytes += unpack(&mut entry, &file).await.map_err(unpack_error)?;
             }
         }
-        self.done.files += u64::from(path != FAULTS);
+        self.summary.files += u64::from(path != PROBLEMS);
         Ok(())
     }
 
-    /// Looks whether the store can be opened, and puts all in its place.
+    /// Checks that the unpacked store can be opened, and moves everything into place.
     async fn finish(self) -> Result<RestoreSummary> {
         if !self.has_store {
-            return Err(Error::new(ErrorKind::Invalid, RESTORE, "it holds no store"));
+            return Err(Error::new(ErrorKind::Invalid, RESTORE, "the archive contains no store"));
         }
-        let staged = self.places.staged_store().to_owned();
+        let staged = self.staged.staged_store().to_owned();
         let opened = blocking(RESTORE, move || {
-            LmdbStore::open(&staged, to_look_at())
+            LmdbStore::open(&staged, inspection_options())
                 .map_err(|error| Error::new(ErrorKind::Invalid, RESTORE, error))
         });
         let store = opened.await?;
         let version = Catalog::new(Arc::new(store.state())).version().await.during(RESTORE)?;
         if version > STORE_VERSION {
-            return Err(newer(version));
+            return Err(newer_version(version));
         }
         blocking(RESTORE, move || {
             drop(store);
-            self.places.settle()?;
-            Ok(self.done)
+            self.staged.commit()?;
+            Ok(self.summary)
         })
         .await
     }
 }
 
-fn newer(version: u64) -> Error {
+fn newer_version(version: u64) -> Error {
     let reason = format!(
-        "it holds a store of version {version}, and this program knows versions up to {STORE_VERSION}"
+        "the archive contains a store of version {version}; this program supports versions up to {STORE_VERSION}"
     );
     Error::new(ErrorKind::Invalid, RESTORE, reason)
 }
@@ -116,18 +121,18 @@ async fn unpack(entry: &mut (impl AsyncRead + Unpin), to: &Path) -> io::Result<u
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
     }
     let mut file = fs::File::create_new(to).await?;
-    let copied = tokio::io::copy_buf(&mut BufReader::with_capacity(AT_ONCE, entry), &mut file).await?;
+    let copied = tokio::io::copy_buf(&mut BufReader::with_capacity(BUFFER_BYTES, entry), &mut file).await?;
     file.flush().await?;
     Ok(copied)
 }
 
-/// A failure of the archive, or of the disk.
-fn not_unpacked(error: io::Error) -> Error {
+/// Tells errors of the archive from errors of the disk.
+fn unpack_error(error: io::Error) -> Error {
     match error.kind() {
-        // That is said of an archive alone.
+        // Only the archive reader returns these kinds.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
             Error::new(ErrorKind::Invalid, RESTORE, error)
         }
-        _ => failed(RESTORE)(error),
+        _ => io_error(RESTORE)(error),
     }
 }

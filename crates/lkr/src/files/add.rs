@@ -7,25 +7,25 @@ use super::{Extracted, FilePlugins, FileReader, FileSource};
 use crate::{Error, ErrorKind, ExtractedText, KnowledgeBase, Result};
 
 impl KnowledgeBase {
-    /// Reads a file with the default plugins, brings it in and waits until it is searchable. Its title is its name
-    /// without the extension.
+    /// Extracts the text of a file with the default plugins, adds the document and waits until it is searchable. Its
+    /// title is the file name without the extension.
     ///
     /// # Errors
-    /// `Invalid` where the file cannot be read, or has no text.
+    /// `Invalid` if the file cannot be read or contains no text.
     pub async fn add_file(&self, reader: &FileReader, path: impl AsRef<Path>) -> Result<Document> {
         let path = path.as_ref();
-        let refused = |kind, reason: &dyn std::fmt::Display| {
+        let error = |kind, reason: &dyn std::fmt::Display| {
             Error::new(kind, "add file", format!("{}: {reason}", path.display()))
         };
         let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (file, size_bytes) = open(path).map_err(|error| refused(ErrorKind::Invalid, &error))?;
-        let again = file.try_clone().map_err(|error| refused(ErrorKind::Internal, &error))?;
+        let (file, size_bytes) = open(path).map_err(|source| error(ErrorKind::Invalid, &source))?;
+        let reopened = file.try_clone().map_err(|source| error(ErrorKind::Internal, &source))?;
         let source =
-            FileSource { file_name: file_name.clone(), media_type: None, file: again, length: size_bytes };
+            FileSource { file_name: file_name.clone(), media_type: None, file: reopened, length: size_bytes };
         let extracted = reader.read(source, &FilePlugins::default()).await;
-        let extracted = extracted.map_err(|error| refused(error.kind(), &error.reason()))?;
+        let extracted = extracted.map_err(|source| error(source.kind(), &source.reason()))?;
         if extracted.is_blank() {
-            return Err(refused(ErrorKind::Invalid, &"it has no text"));
+            return Err(error(ErrorKind::Invalid, &"the file contains no text"));
         }
         let warnings = extracted.warnings().to_vec();
         let title = stem_and_suffix(&file_name).0.to_owned();
@@ -33,7 +33,7 @@ impl KnowledgeBase {
         let extracted = extracted_text(extracted);
         let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata };
         let task = self.submit_file(file, Submission { warnings, ..Submission::default() }).await?;
-        self.finished(task).await
+        self.wait_for_document(task).await
     }
 }
 
@@ -43,7 +43,7 @@ fn open(path: &Path) -> std::io::Result<(File, u64)> {
     Ok((file, length))
 }
 
-/// What was extracted from a file, as a [`NewFile`] takes it.
+/// Converts the result of an extraction for a [`NewFile`].
 #[must_use]
 pub fn extracted_text(extracted: Extracted) -> ExtractedText {
     let (text_bytes, blocks_bytes) = (extracted.text_bytes(), extracted.blocks_bytes());

@@ -12,16 +12,16 @@ use lkr_parsers_html::{Article, PlainHtml};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
 use serde::{Deserialize, Serialize};
 
-/// What plugins stand on that is not built in: where it was found on this machine.
+/// External tools of plugins, with the paths where they were found on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTools {
-    /// The library PDFium.
+    /// The PDFium library.
     pub pdfium: Option<PathBuf>,
-    /// The program tesseract.
+    /// The tesseract executable.
     pub tesseract: Option<PathBuf>,
 }
 
-/// Which plugin reads what.
+/// The plugin for each file format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePlugins {
     /// For PDF files.
@@ -30,13 +30,13 @@ pub struct FilePlugins {
     pub docx: String,
     /// For HTML files.
     pub html: String,
-    /// For text in pictures; `none` leaves it unread.
+    /// For text in images (OCR); `none` turns it off.
     pub ocr: String,
-    /// The languages of text in pictures: codes of ISO 639-1.
+    /// The languages of text in images, as ISO 639-1 codes.
     pub ocr_languages: Vec<String>,
 }
 
-/// The names of the plugins there are, the default of each kind first.
+/// The names of the available plugins, the default of each kind first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginNames {
     /// For PDF files.
@@ -45,15 +45,15 @@ pub struct PluginNames {
     pub docx: Vec<&'static str>,
     /// For HTML files.
     pub html: Vec<&'static str>,
-    /// For text in pictures.
+    /// For text in images (OCR).
     pub ocr: Vec<&'static str>,
 }
 
-/// What reads no text in pictures.
+/// The name that turns OCR off.
 const NO_OCR: &str = "none";
 
-/// The PDF plugin that no file is known to crash.
-const STURDIEST_PDF: &str = "lopdf";
+/// The most robust PDF plugin: no file is known to crash it.
+const FALLBACK_PDF: &str = "lopdf";
 
 impl Default for FilePlugins {
     fn default() -> Self {
@@ -70,41 +70,41 @@ impl Default for FilePlugins {
 }
 
 impl FilePlugins {
-    /// What reads a file of this name on which its plugin crashed, and a warning that says so.
-    pub(super) fn instead(&self, file_name: &str) -> Option<(Self, String)> {
+    /// The plugins to use after a crash on a file of this name, with a warning for the user; `None` if there is no more
+    /// robust one.
+    pub(super) fn fallback(&self, file_name: &str) -> Option<(Self, String)> {
         let is_pdf = Format::from_file_name(file_name) == Some(Format::Pdf);
-        if !is_pdf || self.pdf == STURDIEST_PDF {
+        if !is_pdf || self.pdf == FALLBACK_PDF {
             return None;
         }
-        let warning = format!("{} failed on the file; {STURDIEST_PDF} read it instead", self.pdf);
-        Some((Self { pdf: STURDIEST_PDF.to_owned(), ..self.clone() }, warning))
+        let warning = format!("{} failed on the file; {FALLBACK_PDF} read it instead", self.pdf);
+        Some((Self { pdf: FALLBACK_PDF.to_owned(), ..self.clone() }, warning))
     }
 
-    /// Whether text in pictures is read.
-    pub(super) fn reads_pictures(&self) -> bool {
+    pub(super) fn uses_ocr(&self) -> bool {
         self.ocr != NO_OCR
     }
 }
 
 impl FileTools {
-    /// The languages of text in pictures that can be read here, as codes of ISO 639-1; `None` where no plugin reads
-    /// any. Blocks: the program that reads them is asked.
+    /// The languages that OCR supports here, as ISO 639-1 codes; `None` if no OCR plugin is available. Blocks, because
+    /// it runs the program.
     ///
     /// # Errors
-    /// `Internal` where the program cannot be run.
+    /// `Internal` if the program cannot be run.
     pub fn ocr_languages(&self) -> crate::Result<Option<Vec<&'static str>>> {
         let program = self.tesseract.as_deref();
         let languages = program.map(Tesseract::languages).transpose();
-        languages.map_err(|error| crate::Error::new(crate::ErrorKind::Internal, "ask for languages", error))
+        languages.map_err(|error| crate::Error::new(crate::ErrorKind::Internal, "list OCR languages", error))
     }
 
-    /// The plugins that can be chosen here. What is built in comes first.
+    /// The plugins that are available here, built-in ones first.
     #[must_use]
     pub fn plugins(&self) -> PluginNames {
         let pdfium = self.pdfium.iter().map(|_| "pdfium");
         let tesseract = self.tesseract.iter().map(|_| Tesseract::NAME);
         PluginNames {
-            pdf: ["pdf_oxide", STURDIEST_PDF].into_iter().chain(pdfium).collect(),
+            pdf: ["pdf_oxide", FALLBACK_PDF].into_iter().chain(pdfium).collect(),
             docx: vec!["zip_xml", "office_oxide"],
             html: vec!["article", "html2text"],
             ocr: [NO_OCR].into_iter().chain(tesseract).collect(),
@@ -112,17 +112,17 @@ impl FileTools {
     }
 }
 
-/// Reads files of every kind, each with the plugin that is chosen for its format. Others are not even opened: one that
-/// is missing is no matter to files that it does not read.
+/// Parses each file with the plugin that is configured for its format. Plugins are opened on use, so a missing tool
+/// affects only the files that need it.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct PluginParser {
     pub(super) plugins: FilePlugins,
     pub(super) tools: FileTools,
-    /// The time that text in pictures may take for one file.
+    /// The time limit of OCR for one file.
     pub(super) ocr_time: Duration,
 }
 
-impl Parser for Chosen {
+impl Parser for PluginParser {
     fn name(&self) -> &'static str {
         "files"
     }
@@ -135,8 +135,8 @@ impl Parser for Chosen {
     }
 }
 
-impl Chosen {
-    /// The parser for a format, and a warning where it cannot do all that it should.
+impl PluginParser {
+    /// Opens the parser for a format, with a warning if it is limited.
     fn open(&self, format: Format) -> Result<(Arc<dyn Parser>, Option<String>)> {
         Ok(match format {
             Format::Text => (Arc::new(PlainText), None),
@@ -146,7 +146,9 @@ impl Chosen {
             Format::Pdf => {
                 let (ocr, warning) = match ocr(&self.plugins, &self.tools) {
                     Ok(opened) => opened,
-                    Err(error) => (None, Some(format!("text in pictures is not read: {}", error.reason()))),
+                    Err(error) => {
+                        (None, Some(format!("text in images is not recognised: {}", error.reason())))
+                    }
                 };
                 let pdfium_library = self.tools.pdfium.clone();
                 let options =
@@ -159,13 +161,13 @@ impl Chosen {
 
 fn pdf(name: &str, tools: &FileTools, options: PdfOptions) -> Result<Arc<dyn Parser>> {
     Ok(match name {
-        STURDIEST_PDF => Arc::new(Lopdf::new(options)),
+        FALLBACK_PDF => Arc::new(Lopdf::new(options)),
         "pdf_oxide" => Arc::new(PdfOxide::new(options)),
         "pdfium" => {
-            let library = found(name, tools.pdfium.as_deref())?;
+            let library = require_tool(name, tools.pdfium.as_deref())?;
             Arc::new(Pdfium::load(library)?.with_options(options))
         }
-        other => return Err(unknown("PDF", other)),
+        other => return Err(unknown_plugin("PDF", other)),
     })
 }
 
@@ -173,7 +175,7 @@ fn docx(name: &str) -> Result<Arc<dyn Parser>> {
     Ok(match name {
         "office_oxide" => Arc::new(OfficeOxide),
         "zip_xml" => Arc::new(DocxXml),
-        other => return Err(unknown("DOCX", other)),
+        other => return Err(unknown_plugin("DOCX", other)),
     })
 }
 
@@ -181,35 +183,35 @@ fn html(name: &str) -> Result<Arc<dyn Parser>> {
     Ok(match name {
         "article" => Arc::new(Article),
         "html2text" => Arc::new(PlainHtml),
-        other => return Err(unknown("HTML", other)),
+        other => return Err(unknown_plugin("HTML", other)),
     })
 }
 
-/// What reads text in pictures, if anything does.
-type Reads = Option<Arc<dyn Ocr>>;
-
-/// What reads text in pictures, and a warning where it does so in fewer languages than it should.
-fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<(Reads, Option<String>)> {
+/// Opens the OCR plugin, if one is configured, with a warning if languages are missing.
+fn ocr(plugins: &FilePlugins, tools: &FileTools) -> Result<(OptionalOcr, Option<String>)> {
     match plugins.ocr.as_str() {
         NO_OCR => Ok((None, None)),
         Tesseract::NAME => {
-            let program = found(Tesseract::NAME, tools.tesseract.as_deref())?;
+            let program = require_tool(Tesseract::NAME, tools.tesseract.as_deref())?;
             let tesseract = Tesseract::new(program, &plugins.ocr_languages)?;
             let missing = tesseract.missing().join(", ");
-            let warning =
-                format!("text in pictures is not read in {missing}: tesseract has no data for that");
+            let warning = format!(
+                "text in images is not recognised in {missing}: tesseract has no data for the language"
+            );
             Ok((Some(Arc::new(tesseract)), Some(warning).filter(|_| !missing.is_empty())))
         }
-        other => Err(unknown("OCR", other)),
+        other => Err(unknown_plugin("OCR", other)),
     }
 }
 
-fn found<'a>(name: &str, path: Option<&'a Path>) -> Result<&'a Path> {
-    path.ok_or_else(|| Error::new(ErrorKind::Internal, "open a plugin", format!("{name} was not found")))
+type OptionalOcr = Option<Arc<dyn Ocr>>;
+
+fn require_tool<'a>(name: &str, path: Option<&'a Path>) -> Result<&'a Path> {
+    path.ok_or_else(|| Error::new(ErrorKind::Internal, "open plugin", format!("{name} was not found")))
 }
 
-fn unknown(kind: &str, name: &str) -> Error {
-    Error::new(ErrorKind::Internal, "open a plugin", format!("there is no {kind} plugin {name:?}"))
+fn unknown_plugin(kind: &str, name: &str) -> Error {
+    Error::new(ErrorKind::Internal, "open plugin", format!("there is no {kind} plugin {name:?}"))
 }
 
 #[cfg(test)]
@@ -219,15 +221,15 @@ mod tests {
     fn open(format: Format, change: impl Fn(&mut FilePlugins)) -> Result<(Arc<dyn Parser>, Option<String>)> {
         let mut plugins = FilePlugins::default();
         change(&mut plugins);
-        Chosen { plugins, tools: FileTools::default(), ocr_time: Duration::ZERO }.open(format)
+        PluginParser { plugins, tools: FileTools::default(), ocr_time: Duration::ZERO }.open(format)
     }
 
-    fn refused(format: Format, change: impl Fn(&mut FilePlugins)) -> String {
+    fn open_error(format: Format, change: impl Fn(&mut FilePlugins)) -> String {
         open(format, change).unwrap_err().to_string()
     }
 
     #[test]
-    fn every_name_opens_a_parser_of_that_name() {
+    fn every_plugin_name_opens_the_parser_of_that_name() {
         let names = FileTools::default().plugins();
         for name in names.pdf {
             assert_eq!(open(Format::Pdf, |p| p.pdf = name.to_owned()).unwrap().0.name(), name);
@@ -242,25 +244,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_where_it_is_needed() {
+    fn missing_plugin_is_an_error_only_for_files_that_need_it() {
         let pdfium = |p: &mut FilePlugins| p.pdf = "pdfium".to_owned();
-        assert_eq!(refused(Format::Pdf, pdfium), "open a plugin: pdfium was not found");
+        assert_eq!(open_error(Format::Pdf, pdfium), "open plugin: pdfium was not found");
         assert!(open(Format::Text, pdfium).is_ok() && open(Format::Docx, pdfium).is_ok());
         let (_, warning) = open(Format::Pdf, |p| p.ocr = "tesseract".to_owned()).unwrap();
-        assert_eq!(warning.as_deref(), Some("text in pictures is not read: tesseract was not found"));
-        let word = |p: &mut FilePlugins| p.html = "word".to_owned();
-        assert_eq!(refused(Format::Html, word), "open a plugin: there is no HTML plugin \"word\"");
+        assert_eq!(warning.as_deref(), Some("text in images is not recognised: tesseract was not found"));
+        let unknown = |p: &mut FilePlugins| p.html = "unknown".to_owned();
+        assert_eq!(open_error(Format::Html, unknown), "open plugin: there is no HTML plugin \"unknown\"");
     }
 
     #[test]
-    fn languages_are_asked_of_the_program() {
+    fn ocr_languages_come_from_the_program() {
         assert_eq!(FileTools::default().ocr_languages().unwrap(), None);
         let broken = FileTools { tesseract: Some("/no/such/program".into()), ..FileTools::default() };
         assert_eq!(broken.ocr_languages().unwrap_err().kind(), crate::ErrorKind::Internal);
     }
 
     #[test]
-    fn what_was_found_can_be_chosen_and_is_no_default() {
+    fn found_tools_are_available_and_not_the_default() {
         let tools = FileTools { pdfium: Some("a".into()), tesseract: Some("b".into()) };
         let plugins = tools.plugins();
         assert_eq!(plugins.pdf, ["pdf_oxide", "lopdf", "pdfium"]);

@@ -17,7 +17,7 @@ fn document(name: &str, sections: usize) -> NewDocument {
 async fn archive(kb: &KnowledgeBase) -> Vec<u8> {
     let mut archive = Vec::new();
     let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
-    assert!(done.faults.is_empty(), "{done:?}");
+    assert!(done.problems.is_empty(), "{done:?}");
     assert_eq!(verify(&archive[..]).await.unwrap(), done);
     archive
 }
@@ -58,7 +58,7 @@ async fn restored_knowledge_base_equals_the_original() {
 
     let folders = Folders::new(target.path().join("deep/kb"));
     let restored = restore(&archive[..], &folders).await.unwrap();
-    assert!(restored.faults.is_empty() && !restored.with_secret_key);
+    assert!(restored.problems.is_empty() && !restored.with_secret_key);
     assert!(files_below(target.path()).iter().all(|path| !path.contains("restoring")));
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
     assert_eq!(other.stats().await.unwrap(), kb.stats().await.unwrap());
@@ -93,7 +93,7 @@ async fn backup_contains_documents_deleted_while_it_is_written() {
     }
     kb.add(document("Callisto", 1)).await.unwrap();
     let mut archive = Vec::new();
-    assert!(backup.write(&mut archive).await.unwrap().faults.is_empty());
+    assert!(backup.write(&mut archive).await.unwrap().problems.is_empty());
     drop(backup);
     let blobs = source.path().join("kb/blobs");
     let collected = async {
@@ -185,13 +185,13 @@ async fn backup_names_missing_and_damaged_files_and_saves_the_rest() {
         }
         let mut archive = Vec::new();
         let done = kb.backup().await.unwrap().write(&mut archive).await.unwrap();
-        let (missing, damaged) = (&done.faults.missing, &done.faults.damaged);
+        let (missing, damaged) = (&done.problems.missing, &done.problems.damaged);
         assert_eq!((missing.len(), damaged.len()), if is_missing { (1, 1) } else { (0, 2) }, "{done:?}");
         assert!(text.as_ref().unwrap().ends_with(&damaged[0]), "{done:?}");
         let original = if is_missing { &missing[0] } else { &damaged[1] };
         assert!(uploads[0].ends_with(original), "{done:?}");
         let to = Folders::new(source.path().join(is_missing.to_string()));
-        assert_eq!(restore(&archive[..], &to).await.unwrap().faults, done.faults);
+        assert_eq!(restore(&archive[..], &to).await.unwrap().problems, done.problems);
         let other = KnowledgeBase::open(&to.data_dir).await.unwrap();
         assert!(other.text(ids[1]).await.unwrap().is_some());
     }

@@ -163,16 +163,16 @@ async fn change_without_effect_writes_nothing() {
     let note = || vec![Write::put("note", Expect::Absent, "1")];
     let title = DocumentChange { title: Some(before.title.clone()), ..DocumentChange::default() };
     for change in [DocumentChange::default(), title, metadata("absent", None)] {
-        assert_eq!(kb.change_and(before.doc_id, change, note()).await.unwrap().unwrap(), before);
+        assert_eq!(kb.change_with(before.doc_id, change, note()).await.unwrap().unwrap(), before);
     }
     assert!(stores.state.get("note").await.unwrap().is_none());
-    kb.change_and(before.doc_id, metadata("k", Some("v")), note()).await.unwrap();
+    kb.change_with(before.doc_id, metadata("k", Some("v")), note()).await.unwrap();
     assert!(stores.state.get("note").await.unwrap().is_some());
     // If the write alongside fails, the change is not made.
-    let refused = kb.change_and(before.doc_id, metadata("k", Some("w")), note()).await;
+    let refused = kb.change_with(before.doc_id, metadata("k", Some("w")), note()).await;
     assert!(refused.is_err());
     assert_eq!(kb.document(before.doc_id).await.unwrap().unwrap().metadata["k"], "v");
-    let deleted = kb.delete_and(DocId::new(), vec![Write::put("other", Expect::Any, "1")]).await.unwrap();
+    let deleted = kb.delete_with(DocId::new(), vec![Write::put("other", Expect::Any, "1")]).await.unwrap();
     assert_eq!(deleted.total(), 0);
     assert!(stores.state.get("other").await.unwrap().is_none());
 }
@@ -357,7 +357,7 @@ async fn category_chosen_by_hand_survives_reclassification() {
         assert_eq!(now.category, name);
         assert_tags(&stores, &now).await;
     }
-    assert_eq!(kb.queued().await.unwrap(), 0);
+    assert_eq!(kb.queued_tasks().await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::sync::{
 
 use futures_util::StreamExt as _;
 use lkr::{
-    Detail, DocumentResult, IngestOptions, KnowledgeBase, NewDocument, Submission, Task, TaskResult,
-    TaskStatus,
+    DocumentResult, DocumentWithNodes, IngestOptions, KnowledgeBase, NewDocument, Submission, Task,
+    TaskResult, TaskStatus,
     ports::{ChatModel, Embedder, ObjectStore},
 };
 use lkr_models::{ChatRequest, Error, ErrorKind, ScriptedChat};
@@ -103,7 +103,7 @@ async fn language_model_writes_summaries_and_keywords_and_chooses_the_category()
     assert_eq!(requests(&model), (3, 1));
     assert_eq!((done.usage.calls, done.category.as_str()), (4, "Company"));
     assert!(done.usage.tokens > 100, "{:?}", done.usage);
-    let Detail { document, l2, l3, .. } = kb.detail(doc_id).await.unwrap().unwrap();
+    let DocumentWithNodes { document, l2, l3, .. } = kb.detail(doc_id).await.unwrap().unwrap();
     assert_eq!(document.summary, "In a bed of sand rests basalt and gneiss.");
     assert_eq!(document.keywords, ["basalt and gneiss"]);
     let summaries: Vec<&str> = l2.iter().map(|node| node.value.summary.as_str()).collect();
@@ -126,7 +126,7 @@ async fn lesson_06_unchanged_sections_are_not_sent_to_the_model_again() {
     let done = result(wait_for_task(&kb, task.task_id).await);
     assert_eq!(requests(&model).0 - before, 2, "the new section and the document");
     assert_eq!(done.usage.calls, 3);
-    let Detail { document, l2, .. } = kb.detail(doc_id).await.unwrap().unwrap();
+    let DocumentWithNodes { document, l2, .. } = kb.detail(doc_id).await.unwrap().unwrap();
     assert!(document.summary.contains("basalt and marble and slate"), "{}", document.summary);
     assert_eq!(l2[1].value.summary, "In a bed of sand rests basalt.");
     kb.delete(doc_id).await.unwrap();

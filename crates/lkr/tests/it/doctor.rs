@@ -10,7 +10,7 @@ use std::{
 use lkr::{
     DocId, Document, ErrorKind, Folders, IngestOptions, KnowledgeBase, Layer, NewDocument, PointId,
     SearchRequest,
-    doctor::{DoctorReport, Options, RepairOutcome, examine},
+    doctor::{DoctorOptions, DoctorReport, RepairOutcome, examine},
     ports::{
         object_store::{ObjectStore, local::LocalFileSystem},
         state::{Expect, StateStore, TaskQueue, Write},
@@ -84,7 +84,8 @@ impl ClosedKb {
 
     async fn examine(&self, repair: bool) -> DoctorReport {
         drop(self.store());
-        let options = Options { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() };
+        let options =
+            DoctorOptions { folders: Folders::new(self.folder.path()), repair, readers: Vec::new() };
         examine(options).await.unwrap()
     }
 
@@ -92,8 +93,8 @@ impl ClosedKb {
         self.examine(false).await.report.findings.into_iter().map(|finding| finding.what).collect()
     }
 
-    /// Asserts that a check reports the damage, and that after a repair and the queued tasks, nothing is reported and all
-    /// documents are as they were.
+    /// Asserts that a check reports the damage, and that after a repair and the queued tasks, nothing is reported and
+    /// all documents are as they were.
     async fn assert_repairs(&self, expected: &str) {
         let before = self.findings().await;
         assert!(before.iter().any(|what| what.contains(expected)), "{expected}: {before:?}");
@@ -102,7 +103,7 @@ impl ClosedKb {
             repaired.report.findings.iter().filter(|finding| finding.is_unrepaired()).collect();
         assert!(unrepaired.is_empty(), "{unrepaired:?}");
         let kb = self.open().await;
-        while kb.queued().await.unwrap() > 0 {
+        while kb.queued_tasks().await.unwrap() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         for (n, document) in (0..).zip(&self.documents) {
@@ -143,7 +144,8 @@ async fn doctor_finds_nothing_in_an_undamaged_knowledge_base() {
     assert_eq!((repaired.report.documents, repaired.report.findings.len()), (u64::from(DOCUMENTS), 0));
     assert!(repaired.aside.is_none());
     let open = closed.open().await;
-    let options = Options { folders: Folders::new(closed.folder.path()), repair: true, readers: Vec::new() };
+    let options =
+        DoctorOptions { folders: Folders::new(closed.folder.path()), repair: true, readers: Vec::new() };
     assert_eq!(examine(options).await.unwrap_err().kind(), ErrorKind::Conflict);
     open.close().await;
 }
@@ -419,7 +421,8 @@ async fn missing_data_file_is_reported_and_not_recreated() {
     let data = closed.path("store/kb/data.mdb");
     fs::remove_file(&data).unwrap();
     for repair in [false, true] {
-        let options = Options { folders: Folders::new(closed.folder.path()), repair, readers: Vec::new() };
+        let options =
+            DoctorOptions { folders: Folders::new(closed.folder.path()), repair, readers: Vec::new() };
         let checked = examine(options).await.unwrap();
         assert_eq!(checked.report.findings[0].what, "store/kb/data.mdb is missing");
         assert!(
@@ -467,7 +470,7 @@ async fn damaged_text_is_reported_and_never_returned() {
             damage == "gone" || error.to_string().contains(&closed.first().doc_id.to_string()),
             "{error}"
         );
-        assert!(kb.text_in_parts(closed.first().doc_id).await.is_err());
+        assert!(kb.text_stream(closed.first().doc_id).await.is_err());
         kb.close().await;
         fs::write(&path, &whole).unwrap();
     }

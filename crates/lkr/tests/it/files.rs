@@ -84,7 +84,7 @@ async fn unreadable_file_is_refused_with_its_reason() {
     let kb = KnowledgeBase::builder().build().await.unwrap();
     for (name, bytes, reason) in [
         ("a.pdf", &b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"[..], "contains an image (JPEG)"),
-        ("a.txt", b" \n ", "it has no text"),
+        ("a.txt", b" \n ", "the file contains no text"),
         ("a.exe", b"x", "files that end with .exe are not supported"),
     ] {
         let path = folder.path().join(name);

@@ -119,7 +119,7 @@ async fn delete_cancels_the_running_task() {
         points(&stores).await == [0; 4] && texts(&stores).await == 0
     })
     .await;
-    wait_until("the queue is empty", async || kb.queued().await.unwrap() == 0).await;
+    wait_until("the queue is empty", async || kb.queued_tasks().await.unwrap() == 0).await;
     assert_eq!(points(&stores).await, [0; 4]);
     assert!(kb.document(task.doc_id().unwrap()).await.unwrap().is_none());
 }
@@ -221,7 +221,7 @@ async fn task_that_could_not_be_queued_is_queued_by_the_janitor() {
     let kb = stores.open_with(Some(ScriptedEmbedder::unlimited()), Arc::new(queue)).await;
     // The task is recorded, so it will end although the queue refused it.
     let task = kb.submit(document("marl", 1), Submission::by("eva".into())).await.unwrap();
-    assert_eq!(kb.queued().await.unwrap(), 0);
+    assert_eq!(kb.queued_tasks().await.unwrap(), 0);
     is_full.store(false, Ordering::SeqCst);
     // The next submission wakes the janitor.
     kb.add(document("loam", 1)).await.unwrap();

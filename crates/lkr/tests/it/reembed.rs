@@ -320,8 +320,8 @@ async fn cancelled_reembedding_leaves_nothing_and_starts_only_on_request() {
         assert_embedded(&stores, "first", &documents).await;
         assert_eq!(results(&kb, "marl").await, before);
         let embedding = kb.embedding().await.unwrap();
-        assert_eq!((embedding.live_name.as_deref(), embedding.speaks), (Some("first"), true));
-        assert_eq!(embedding.wanted.unwrap().profile().name, "second");
+        assert_eq!((embedding.live_name.as_deref(), embedding.live_is_available), (Some("first"), true));
+        assert_eq!(embedding.target.unwrap().profile().name, "second");
         kb.close().await;
 
         // A start does not begin it again.
@@ -330,7 +330,7 @@ async fn cancelled_reembedding_leaves_nothing_and_starts_only_on_request() {
         assert_eq!(live_model(&kb).await, "first");
         let tasks = kb.tasks(None, None, 100).await.unwrap().items;
         assert_eq!(tasks.iter().filter(|task| task.kind == TaskKind::Reembed).count(), 1);
-        kb.know_embedder(SaltedEmbedder::unlimited("first"));
+        kb.add_embedder(SaltedEmbedder::unlimited("first"));
         assert_eq!(results(&kb, "marl").await, before, "the old model is used if it is available");
         let again = set_embedder(&kb, &second).await.unwrap();
         assert_eq!(wait_for_task(&kb, again.task_id).await.status, TaskStatus::Done);
@@ -417,7 +417,8 @@ async fn retried_reembedding_continues_where_it_failed() {
     assert_embedded(&stores, "second", &documents).await;
 }
 
-/// If the provider refuses one document, the others get vectors of the new model. If it refuses many, the old model stays.
+/// If the provider refuses one document, the others get vectors of the new model. If it refuses many, the old model
+/// stays.
 #[tokio::test]
 async fn lesson_12_document_refused_by_the_model_is_found_by_its_words() {
     for (stores, _folder) in memory_and_lmdb_stores() {
@@ -508,18 +509,18 @@ async fn reembedding_without_its_model_waits_for_it() {
         .state(Arc::clone(&stores.state))
         .blobs(Arc::clone(&stores.blobs))
         .ingest_options(IngestOptions { batch: 4, ..IngestOptions::default() })
-        .embedder_is_named_later(true);
+        .defer_embedder(true);
     let kb = builder.build().await.unwrap();
     let found = kb.search(&SearchRequest::new("marl")).await.unwrap();
     assert!(
         !found.response.results.is_empty() && !found.response.warnings.is_empty(),
-        "the search used words alone"
+        "the search used keywords only"
     );
-    kb.know_embedder(SaltedEmbedder::unlimited("first"));
+    kb.add_embedder(SaltedEmbedder::unlimited("first"));
     assert_eq!(results(&kb, "marl").await, before);
     assert!(!kb.task(task.task_id).await.unwrap().unwrap().status.has_ended());
     second.permits.add_permits(1_000);
-    let resumed = kb.start_embedder(Some(second)).await.unwrap().expect("the task is unfinished");
+    let resumed = kb.set_embedder_at_start(Some(second)).await.unwrap().expect("the task is unfinished");
     assert_eq!(resumed.task_id, task.task_id);
     let Some(TaskResult::Reembedded(result)) = wait_for_task(&kb, task.task_id).await.result else {
         panic!()
@@ -592,7 +593,8 @@ fn stores_failing_after(stores: &TestStores, left: &Arc<AtomicI64>) -> TestStore
     }
 }
 
-/// Opens with another model and waits until re-embedding is complete or the stores fail. Returns whether it is complete.
+/// Opens with another model and waits until re-embedding is complete or the stores fail. Returns whether it is
+/// complete.
 async fn try_change(stores: &TestStores, documents: &[Document]) -> bool {
     let options = IngestOptions {
         batch: 4,

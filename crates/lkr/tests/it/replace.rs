@@ -230,13 +230,13 @@ async fn lesson_03_manual_retry_continues_where_the_task_failed() {
 }
 
 #[tokio::test]
-async fn forgotten_failed_task_leaves_no_data() {
+async fn deleted_failed_task_leaves_no_data() {
     for forget in [true, false] {
         let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::new(2));
         let kb = stores.open(Some(Arc::clone(&embedder))).await;
         let task = failed_task(&kb, &embedder).await;
         match forget {
-            true => assert!(kb.forget(task.task_id).await.unwrap().is_some()),
+            true => assert!(kb.delete_task(task.task_id).await.unwrap().is_some()),
             false => assert_eq!(kb.delete(task.doc_id().unwrap()).await.unwrap().total(), 0),
         }
         assert_eq!(kb.task(task.task_id).await.unwrap().is_none(), forget);
@@ -265,17 +265,18 @@ async fn failed_replacement_cannot_be_retried_after_a_later_one() {
 }
 
 #[tokio::test]
-async fn forget_of_a_running_task_is_refused() {
+async fn delete_of_a_running_task_is_refused() {
     let embedder = ScriptedEmbedder::new(0);
     let kb = TestStores::default().open(Some(Arc::clone(&embedder))).await;
     let task = kb.submit(document("opal", 1), by("eva")).await.unwrap();
-    assert_eq!(kb.forget(task.task_id).await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(kb.delete_task(task.task_id).await.unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(kb.retry(task.task_id).await.unwrap_err().kind(), ErrorKind::Conflict);
     embedder.permits.add_permits(9);
     wait_for_task(&kb, task.task_id).await;
-    assert!(kb.forget(task.task_id).await.unwrap().is_some());
+    assert!(kb.delete_task(task.task_id).await.unwrap().is_some());
     assert!(
-        kb.forget(task.task_id).await.unwrap().is_none() && kb.cancel(task.task_id).await.unwrap().is_none()
+        kb.delete_task(task.task_id).await.unwrap().is_none()
+            && kb.cancel(task.task_id).await.unwrap().is_none()
     );
     assert_eq!(ids(&kb).await.len(), 1, "the document remains");
 }
@@ -470,14 +471,14 @@ async fn repeated_idempotency_key_returns_the_first_tasks() {
     let again = keyed(99).await.unwrap();
     assert_eq!((again.task_id, again.status), (tasks[0].task_id, TaskStatus::Done));
     for other in [key("ann", "documents", "k"), key("eva", "batch", "k"), key("eva", "documents", "l")] {
-        assert!(kb.remembered(&other).await.unwrap().is_none(), "{other:?}");
+        assert!(kb.tasks_by_idempotency_key(&other).await.unwrap().is_none(), "{other:?}");
         let documents = vec![(document(&other.account, 1), by("eva")), (document(&other.key, 2), by("eva"))];
         let tasks = kb.submit_all(documents.clone(), Some(other.clone())).await.unwrap();
         let again = kb.submit_all(documents, Some(other)).await.unwrap();
         let ids = |tasks: &[Task]| tasks.iter().map(|task| task.task_id).collect::<Vec<_>>();
         assert_eq!(ids(&tasks), ids(&again));
     }
-    wait_until("all ended", async || kb.queued().await.unwrap() == 0).await;
+    wait_until("all ended", async || kb.queued_tasks().await.unwrap() == 0).await;
     wait_until_only_live_data_remains(&stores, &kb).await;
 }
 
@@ -523,17 +524,17 @@ async fn change_after_a_failed_replacement_survives_its_retry() {
 }
 
 #[tokio::test]
-async fn failed_task_keeps_its_owner_until_it_is_forgotten() {
+async fn failed_task_keeps_its_owner_until_it_is_deleted() {
     let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::new(2));
     let kb = stores.open(Some(Arc::clone(&embedder))).await;
     let task = failed_task(&kb, &embedder).await;
     assert_eq!(kb.owner(task.doc_id().unwrap()).await.unwrap().unwrap().id, "eva");
-    kb.forget(task.task_id).await.unwrap().unwrap();
+    kb.delete_task(task.task_id).await.unwrap().unwrap();
     assert!(kb.owner(task.doc_id().unwrap()).await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn idempotency_key_of_a_forgotten_task_is_free_again() {
+async fn idempotency_key_of_a_deleted_task_is_free_again() {
     let kb = TestStores::default().open(None).await;
     let key = Idempotency { account: "eva".to_owned(), endpoint: "documents", key: "k".to_owned() };
     let submit = async |name: &str| {
@@ -542,7 +543,7 @@ async fn idempotency_key_of_a_forgotten_task_is_free_again() {
     };
     let first = submit("opal").await;
     assert_eq!(submit("tuff").await, first);
-    kb.forget(first).await.unwrap().unwrap();
+    kb.delete_task(first).await.unwrap().unwrap();
     let second = submit("tuff").await;
     assert_ne!(second, first);
     assert_eq!(submit("marble").await, second);

@@ -1,4 +1,4 @@
-//! Categories by nearness, whatever model made the document's vector.
+//! Classification by embedding similarity, with the model that produced the document's vector.
 
 use std::{
     collections::HashMap,
@@ -12,22 +12,23 @@ use lkr_taxonomy::{
     SimilarityOptions, Taxonomy,
 };
 
-/// Takes the category whose text is nearest to the document, under the model that made the document's vector.
+/// Picks the category whose description is most similar to the document, by the model that produced the document's
+/// vector.
 #[derive(Debug)]
-pub(crate) struct NearCategories {
+pub(crate) struct EmbeddingClassifier {
     taxonomy: Taxonomy,
     embedders: Arc<dyn EmbedderSource>,
-    /// By the ids of their models.
+    /// By model id.
     classifiers: Mutex<HashMap<String, Arc<SimilarityClassifier>>>,
 }
 
-impl NearCategories {
+impl EmbeddingClassifier {
     pub(crate) fn new(taxonomy: Taxonomy, embedders: Arc<dyn EmbedderSource>) -> Self {
         Self { taxonomy, embedders, classifiers: Mutex::default() }
     }
 
-    /// The classifier for vectors of a model that can be had.
-    fn of(&self, model: &str) -> Option<Arc<SimilarityClassifier>> {
+    /// The classifier for vectors of a model; `None` if the model is not available.
+    fn classifier_for(&self, model: &str) -> Option<Arc<SimilarityClassifier>> {
         let embedder = self.embedders.embedder_of(model)?;
         let mut classifiers = self.classifiers.lock().unwrap_or_else(PoisonError::into_inner);
         classifiers.retain(|model, _| self.embedders.embedder_of(model).is_some());
@@ -40,18 +41,17 @@ impl NearCategories {
 }
 
 #[async_trait]
-impl Classifier for NearCategories {
+impl Classifier for EmbeddingClassifier {
     fn id(&self) -> String {
         format!("nearest of {}", self.taxonomy.fingerprint())
     }
 
-    /// Needs the vector of the document.
     async fn classify(&self, input: &ClassifierInput<'_>) -> Result<ClassifierOutput> {
         let (Some(_), Some(model)) = (input.vector, input.model) else {
             return Ok(ClassifierOutput { needs_vector: true, ..ClassifierOutput::default() });
         };
         let unavailable =
             || Error::new(ErrorKind::ModelUnavailable, "classify", format!("model {model} is unavailable"));
-        self.of(model).ok_or_else(unavailable)?.classify(input).await
+        self.classifier_for(model).ok_or_else(unavailable)?.classify(input).await
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes that are counted and hashed as they are read.
+//! A reader that counts and hashes what is read.
 
 use std::{
     io,
@@ -10,32 +10,32 @@ use lkr_domain::hex;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The length and the SHA-256, in lower-case hexadecimal, of what is read until the end.
+/// Reads to the end; returns the length and the SHA-256 in lower-case hexadecimal.
 pub async fn digest(from: impl AsyncRead + Unpin) -> io::Result<(u64, String)> {
-    let mut hashed = Hashed::new(from);
-    tokio::io::copy(&mut hashed, &mut tokio::io::sink()).await?;
-    Ok(hashed.finish())
+    let mut reader = HashingReader::new(from);
+    tokio::io::copy(&mut reader, &mut tokio::io::sink()).await?;
+    Ok(reader.finish())
 }
 
 #[derive(Debug)]
-pub(crate) struct Hashed<R> {
+pub(crate) struct HashingReader<R> {
     inner: R,
     hash: Sha256,
     length: u64,
 }
 
-impl<R> Hashed<R> {
+impl<R> HashingReader<R> {
     pub(crate) fn new(inner: R) -> Self {
         Self { inner, hash: Sha256::new(), length: 0 }
     }
 
-    /// How many bytes were read, and their SHA-256.
+    /// The length and the SHA-256 of what was read.
     pub(crate) fn finish(self) -> (u64, String) {
         (self.length, hex(&self.hash.finalize()))
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Hashed<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for HashingReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

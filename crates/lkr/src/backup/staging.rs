@@ -1,0 +1,186 @@
+//! Staging folders: a backup is unpacked beside its target and moved into place at the end.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use lkr_store_lmdb::FolderLock;
+
+use super::{BLOBS, RESTORE, UPLOADS, io_error};
+use crate::{Error, ErrorKind, Folders, Result, open::open_error};
+
+/// The staging folder inside each target folder. Inside, so that moving into place is a rename even if the target
+/// folder is a symbolic link or a mount point.
+const STAGING: &str = ".restoring";
+
+/// The target folders of a restore with their staging folders. Dropping it removes the staging folders.
+pub(super) struct StagedRestore {
+    store: StagedFolder,
+    blobs: StagedFolder,
+    uploads: StagedFolder,
+    secret_key: PathBuf,
+    /// Keeps servers from starting on the target folder during the restore.
+    _lock: FolderLock,
+}
+
+struct StagedFolder {
+    target: PathBuf,
+    staging: PathBuf,
+}
+
+impl StagedRestore {
+    /// Fails if a target folder is in use, and removes what an interrupted restore left.
+    pub(super) fn prepare(folders: &Folders) -> Result<Self> {
+        let (store, blobs, uploads) = (
+            StagedFolder::new(&folders.store()),
+            StagedFolder::new(&folders.blobs_dir),
+            StagedFolder::new(&folders.uploads_dir),
+        );
+        for StagedFolder { target, .. } in [&store, &blobs, &uploads] {
+            if !is_unused(target).map_err(io_error(RESTORE))? {
+                return Err(conflict(format!("there is data in {} already", target.display())));
+            }
+        }
+        let lock = FolderLock::take(&store.target).map_err(open_error)?;
+        let staged = Self { store, blobs, uploads, secret_key: folders.secret_key(), _lock: lock };
+        staged.all().into_iter().try_for_each(StagedFolder::clear).map_err(io_error(RESTORE))?;
+        Ok(staged)
+    }
+
+    /// In the order of the commit. The store is last, because a folder without one is not a knowledge base.
+    fn all(&self) -> [&StagedFolder; 3] {
+        [&self.blobs, &self.uploads, &self.store]
+    }
+
+    /// The staging path of an archive entry.
+    pub(super) fn staging_path(&self, path: &str) -> Result<PathBuf> {
+        let (top, rest) = path.split_once('/').unwrap_or((path, ""));
+        let folder = match top {
+            "store" => &self.store,
+            BLOBS => &self.blobs,
+            UPLOADS => &self.uploads,
+            _ => {
+                let reason = format!("the archive contains an unknown entry: {path}");
+                return Err(Error::new(ErrorKind::Invalid, RESTORE, reason));
+            }
+        };
+        Ok(folder.staging.join(rest))
+    }
+
+    /// The staging folder of the store.
+    pub(super) fn staged_store(&self) -> &Path {
+        &self.store.staging
+    }
+
+    /// Writes the key that seals stored secrets, unless the same key exists already.
+    ///
+    /// # Errors
+    /// `Conflict` if a different key exists.
+    pub(super) fn put_secret_key(&self, key: &[u8]) -> Result<()> {
+        match fs::read(&self.secret_key) {
+            Ok(existing) if existing == key => Ok(()),
+            Ok(_) => Err(conflict(format!("{} contains a different key already", self.secret_key.display()))),
+            Err(_) => write_private(&self.secret_key, key).map_err(io_error(RESTORE)),
+        }
+    }
+
+    /// Syncs the staging folders, then moves their content into place.
+    pub(super) fn commit(&self) -> Result<()> {
+        let result = || {
+            self.all().into_iter().try_for_each(|folder| sync_below(&folder.staging))?;
+            self.all().into_iter().try_for_each(StagedFolder::commit)
+        };
+        result().map_err(io_error(RESTORE))
+    }
+}
+
+impl Drop for StagedRestore {
+    fn drop(&mut self) {
+        for folder in self.all() {
+            if let Err(error) = folder.clear() {
+                let folder = folder.staging.display();
+                tracing::warn!(%folder, %error, "staging folder of a restore could not be removed");
+            }
+        }
+        // If no store was moved into place, the lock file goes too.
+        let store = &self.store.target;
+        if !store.join("kb").exists() {
+            let _ = fs::remove_file(store.join("lock"));
+            let _ = fs::remove_dir(store);
+        }
+    }
+}
+
+impl StagedFolder {
+    fn new(target: &Path) -> Self {
+        Self { target: target.to_owned(), staging: target.join(STAGING) }
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        super::remove(&self.staging)
+    }
+
+    fn commit(&self) -> io::Result<()> {
+        if !self.staging.exists() {
+            return Ok(());
+        }
+        for entry in fs::read_dir(&self.staging)? {
+            let entry = entry?;
+            // The target's lock file is held by this process; the one in the staging folder is not used.
+            if entry.file_name() != "lock" {
+                fs::rename(entry.path(), self.target.join(entry.file_name()))?;
+            }
+        }
+        fs::File::open(&self.target)?.sync_all()
+    }
+}
+
+/// Whether a folder does not exist, is empty, or contains only what an interrupted restore left.
+fn is_unused(path: &Path) -> io::Result<bool> {
+    match fs::read_dir(path) {
+        Ok(entries) => {
+            let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+            Ok(names.iter().all(|name| name == STAGING || name == "lock"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Syncs the whole file system of a folder, which is faster than syncing each file.
+#[cfg(target_os = "linux")]
+fn sync_below(folder: &Path) -> io::Result<()> {
+    match fs::File::open(folder) {
+        Ok(folder) => Ok(rustix::fs::syncfs(folder)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_below(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        fs::read_dir(folder)?.try_for_each(|entry| sync_below(&entry?.path()))?;
+    }
+    if folder.exists() { fs::File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Writes a file that only its owner can read, atomically.
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_added_extension("restoring");
+    let _ = fs::remove_file(&temporary);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&temporary)?;
+    io::Write::write_all(&mut file, content)?;
+    file.sync_all()?;
+    fs::rename(temporary, path)
+}
+
+fn conflict(reason: String) -> Error {
+    Error::new(ErrorKind::Conflict, RESTORE, reason)
+}

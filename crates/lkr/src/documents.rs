@@ -1,0 +1,120 @@
+//! Reading live documents.
+
+use bytes::Bytes;
+use futures_util::Stream;
+use lkr_catalog::{ListFilter, NodeRecord, Page, StoredOriginal};
+use lkr_domain::{Chunk, DocId, Document, Layer, Node};
+
+use crate::{KnowledgeBase, Result, error::During};
+
+/// A live document with its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentWithNodes {
+    /// The record.
+    pub document: Document,
+    /// Its sections in order.
+    pub l2: Vec<NodeRecord<Node>>,
+    /// Its subsections and passages in order.
+    pub l3: Vec<NodeRecord<Node>>,
+}
+
+/// A page of a document's chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkPage {
+    /// The chunks in order.
+    pub items: Vec<NodeRecord<Chunk>>,
+    /// The first ordinal of the next page; `None` on the last page.
+    pub next: Option<u32>,
+}
+
+/// How often a read of several stores is attempted if the document changes during it.
+const MAX_READ_ATTEMPTS: usize = 3;
+
+impl KnowledgeBase {
+    /// Lists documents, newest first, starting after `after`.
+    pub async fn list(
+        &self,
+        filter: &ListFilter,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        self.shared.catalog.list(filter, after, limit).await.during("list documents")
+    }
+
+    /// A live document.
+    pub async fn document(&self, doc_id: DocId) -> Result<Option<Document>> {
+        let document = self.shared.catalog.document(doc_id).await.during("read document")?;
+        Ok(document.map(|document| document.value))
+    }
+
+    /// A live document with its nodes.
+    pub async fn detail(&self, doc_id: DocId) -> Result<Option<DocumentWithNodes>> {
+        self.read_consistent(doc_id, "read document", async |document: Document| {
+            let vectors = &*self.shared.vectors;
+            let l2 = lkr_catalog::nodes(vectors, &document, Layer::L2).await?;
+            let l3 = lkr_catalog::nodes(vectors, &document, Layer::L3).await?;
+            Ok(DocumentWithNodes { document, l2, l3 })
+        })
+        .await
+    }
+
+    /// Up to `limit` chunks of a live document, starting at ordinal `from`.
+    pub async fn chunks(&self, doc_id: DocId, from: u32, limit: u32) -> Result<Option<ChunkPage>> {
+        self.read_consistent(doc_id, "read chunks", async |document: Document| {
+            let items = lkr_catalog::chunks(&*self.shared.vectors, &document, from, limit).await?;
+            let next = from.saturating_add(limit);
+            Ok(ChunkPage { items, next: (u64::from(next) < document.counts.chunks).then_some(next) })
+        })
+        .await
+    }
+
+    /// The extracted text of a live document. If it is damaged, the error names the document.
+    pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
+        self.read_consistent(doc_id, "read text", async |document: Document| {
+            self.shared.texts.get(document.doc_id, document.revision, Some(&document.content_sha256)).await
+        })
+        .await
+    }
+
+    /// The extracted text of a live document as a stream of UTF-8 bytes. A chunk of the stream may end inside a
+    /// character. If the text is damaged, the last item is an error.
+    pub async fn text_stream(
+        &self,
+        doc_id: DocId,
+    ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
+        self.read_consistent(doc_id, "read text", async |document: Document| {
+            self.shared.texts.parts(document.doc_id, document.revision, Some(&document.content_sha256)).await
+        })
+        .await
+    }
+
+    /// The original of a live document; `None` if it was not added as a file, or the file no longer exists.
+    pub async fn original(&self, document: &Document) -> Result<Option<StoredOriginal>> {
+        let Some(original) = &document.original else { return Ok(None) };
+        self.shared.originals.get(&original.path).await.during("read file")
+    }
+
+    /// Reads data of a live document from outside its record. If the read fails because the document changed during it,
+    /// the read is repeated; if the document was deleted, the result is `None`.
+    async fn read_consistent<T>(
+        &self,
+        doc_id: DocId,
+        operation: &'static str,
+        read: impl AsyncFn(Document) -> lkr_catalog::Result<T>,
+    ) -> Result<Option<T>> {
+        let mut attempts = MAX_READ_ATTEMPTS;
+        loop {
+            let Some(document) = self.document(doc_id).await? else { return Ok(None) };
+            let revision = document.revision;
+            let error = match read(document).await {
+                Ok(read) => return Ok(Some(read)),
+                Err(error) => error,
+            };
+            let current = self.document(doc_id).await?;
+            attempts -= 1;
+            if current.is_some_and(|current| current.revision == revision) || attempts == 0 {
+                return Err(error).during(operation);
+            }
+        }
+    }
+}
