@@ -198,7 +198,7 @@ fn has_short_key(cipher: &Dictionary) -> bool {
     number(b"V") == Some(4) && number(b"Length").is_some_and(|bits| bits < 128)
 }
 
-/// The first pages of a document. A node without kids is a page, whatever its type.
+/// The first pages of a document. A node without kids counts as a page, regardless of its type.
 fn pages(document: &Document, max_pages: usize) -> Vec<ObjectId> {
     let kids = |node: &Dictionary| {
         let kids = node.get_deref(b"Kids", document).and_then(Object::as_array).ok()?;

@@ -74,7 +74,7 @@ impl<'a> PreparedFile<'a> {
         (0..pages).filter(|index| self.is_unchecked(*index)).count()
     }
 
-    /// The painted areas of a page besides its text, if lopdf knows them.
+    /// The painted areas of a page besides its text, if lopdf interpreted it.
     pub(crate) fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
         self.lopdf.as_ref().filter(|_| !self.pages_differ)?.painted_areas(index)
     }

@@ -145,7 +145,7 @@ fn secret_key_file_is_private_and_can_be_configured() {
     let settings = json!({"models": {"rerank": {"base_url": "http://models.example", "api_key": "sk-1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&settings), Some(&admin)).status, 200);
     server.stop();
-    // With another key the server runs, and secrets it cannot open stay stored.
+    // With another key the server starts, and keeps the sealed secrets that it cannot open.
     let key = fs::read_to_string(&file).unwrap().trim().to_owned();
     server.set("LKR_SECRET_KEY", &"ab".repeat(32));
     server.restart();
@@ -220,7 +220,7 @@ fn rejected_logins_are_logged_without_the_submitted_values() {
     assert_eq!(lines.len(), 2, "{log}");
     assert!(lines[0].contains("admin") && lines[1].contains("unknown"), "{lines:?}");
     for line in lines {
-        // The time before the message and the id after it contain other digits.
+        // Only the message is checked: the time and the request id contain arbitrary digits.
         let (_, printed) = line.split_once(" WARN ").unwrap();
         let (printed, _) = printed.split_once("request_id").unwrap();
         assert!(!printed.contains("471"), "{line}");
@@ -256,7 +256,7 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
             json!({"username": name, "password": PASSWORD, "role": "admin", "must_change_password": false});
         assert_eq!(server.call("POST", "/users", Some(&create), Some(&admin)).status, 201);
         let token = text(&login(&server, &name, PASSWORD).data()["access_token"]);
-        // The right ends by logout, disabling, deletion and demotion in turn.
+        // The right is revoked by logout, disabling, deletion and demotion in turn.
         let user = format!("/users/{name}");
         let (end, code) = match n % 4 {
             0 => (("POST", "/auth/logout".to_owned(), json!({}), &token), 1005),

@@ -98,7 +98,7 @@ fn backup_under_load_is_complete() {
     assert!(watch.searches() > 0);
 }
 
-/// Accounts and settings are restored; sealed keys only together with the sealing key.
+/// Accounts and settings are always restored; sealed keys are usable only with the sealing key.
 #[test]
 fn backup_contains_secret_key_only_on_request() {
     let server = Server::start();
@@ -127,7 +127,7 @@ fn backup_contains_secret_key_only_on_request() {
         assert_eq!(settings.data()["models"]["summarize"]["model"], "m");
         assert_eq!(other.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
     }
-    // A closed folder is backed up directly; a folder in use must be backed up through its server.
+    // `lkr backup --data-dir` requires that no server uses the folder.
     let archive = server.folder().join("closed.tar");
     let arguments = ["backup", "--output", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
     let rejected = lkr(&arguments);

@@ -18,7 +18,7 @@ fn lesson_02_evaluation_survives_kill_9() {
     let accepted = server.call("POST", "/eval", Some(&gold), Some(server.admin()));
     assert_eq!(accepted.status, 202);
     let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
-    // Killed during the work: progress is recorded while it runs.
+    // Killed during the evaluation.
     server.wait_until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
     server.restart();
     let task = server.wait_for_task(&task_id);
@@ -72,7 +72,7 @@ fn lkr_eval_runs_in_process_and_reuses_its_data_dir() {
     let (data_dir, json, per_query) = (path("kept"), path("figures.json"), path("queries.jsonl"));
     let arguments = ["eval", "--data-dir", &data_dir, "--json", &json, "--per-query", &per_query, &dir];
     for _ in 0..2 {
-        // The second run ingests nothing, or there would be twice as many documents.
+        // The second run ingests nothing: the number of documents stays the same.
         let output = lkr(&arguments);
         assert!(output.status.success(), "{}", printed(&output));
         let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();

@@ -48,7 +48,7 @@ fn kills_during_embedding_lose_nothing() {
     survive(&server, kills(5), name, at_random);
 }
 
-/// The size of the disk, and the most bytes that stay free on it in MiB.
+/// The size of the disk, and the most space that stays free on it, in MiB.
 const MEGABYTES: u32 = 96;
 const MAX_FREE: u64 = 4;
 

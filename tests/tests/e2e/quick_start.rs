@@ -48,7 +48,7 @@ fn first_login_password_change_add_and_search_work() {
     assert_eq!(session["token_type"], "Bearer");
     assert_eq!(session["user"]["must_change_password"], true);
 
-    // Only changing the password is allowed before it is changed.
+    // Until the password is changed, nothing else is allowed.
     let document =
         json!({"text": "# Tea\n\nGreen tea is steeped at 80 degrees.\n\n# Coffee\n\nCoffee takes 93."});
     let token = session["access_token"].as_str().unwrap();
@@ -75,7 +75,7 @@ fn initial_password_is_not_created_again() {
     let file = server.data_dir().join("initial-admin-password");
     assert!(!file.exists(), "a configured password is not written to a file");
     server.stop();
-    // A later value of the variable does not change the account.
+    // Changing the variable later does not change the password.
     server.set("LKR_ADMIN_PASSWORD", "another password");
     server.restart();
     let login = json!({"username": "admin", "password": "another password"});

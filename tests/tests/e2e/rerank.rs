@@ -25,7 +25,7 @@ fn check(server: &Server) {
     let tested = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
     assert_eq!(tested.data()["ok"], true, "{:?}", tested.data());
     assert!(tested.data()["detail"].as_str().unwrap().contains("in this process"));
-    // The reranker of the settings takes precedence; if it fails, the order is unchanged.
+    // The reranker in the settings takes precedence. If it fails, the order is unchanged.
     let entry = json!({"models": {"rerank": {"provider": "local_llm", "base_url": "http://127.0.0.1:1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&entry), Some(server.admin())).status, 200);
     let found = server.search(&json!({"query": "whales", "explain": true}));

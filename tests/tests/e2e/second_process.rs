@@ -1,4 +1,4 @@
-//! Starts that must fail, each with one clear line.
+//! Failing starts print one clear line.
 
 use std::{fs, net::TcpListener, process::Command};
 

@@ -46,7 +46,7 @@ pub(super) fn find(page_layouts: &mut [LayoutPage]) {
     }
 }
 
-/// Whether so much of the text would be headings that sizes and weights must have another meaning.
+/// Whether too much of the text would be headings, so that sizes and weights must have another meaning.
 fn is_too_much(page_layouts: &[LayoutPage], found: &[Vec<Heading>]) -> bool {
     let (mut lines, mut text) = (0, 0);
     for line in page_layouts.iter().flat_map(|page_layout| &page_layout.lines) {
