@@ -1,4 +1,4 @@
-//! Requests to a server.
+//! HTTP requests to a server.
 
 use std::{
     thread,
@@ -18,8 +18,8 @@ impl Server {
     pub fn admin(&self) -> &str {
         self.admin.get_or_init(|| {
             let body = json!({"username": "admin", "password": ADMIN_PASSWORD});
-            let answer = self.call("POST", "/auth/login", Some(&body), None);
-            answer.data()["access_token"].as_str().expect("a token").to_owned()
+            let response = self.call("POST", "/auth/login", Some(&body), None);
+            response.data()["access_token"].as_str().expect("a token").to_owned()
         })
     }
 
@@ -41,8 +41,8 @@ impl Server {
     /// If no response arrives.
     #[must_use]
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>, token: Option<&str>) -> Response {
-        let answer = self.try_call(method, &format!("/api/v1{path}"), body, token);
-        answer.unwrap_or_else(|e| panic!("{method} {path}: {e}\n{}", self.log()))
+        let response = self.try_call(method, &format!("/api/v1{path}"), body, token);
+        response.unwrap_or_else(|e| panic!("{method} {path}: {e}\n{}", self.log()))
     }
 
     /// Sends a request to `path` from the root, to a server that may be down.
@@ -81,15 +81,15 @@ impl Server {
     /// Submits a document as admin and returns its task.
     #[must_use]
     pub fn submit(&self, document: &Value) -> Value {
-        let answer = self.call("POST", "/documents", Some(document), Some(self.admin()));
-        assert_eq!(answer.status, 202, "{}", answer.json);
-        answer.data().clone()
+        let response = self.call("POST", "/documents", Some(document), Some(self.admin()));
+        assert_eq!(response.status, 202, "{}", response.json);
+        response.data().clone()
     }
 
     /// Ingests a document and returns its id.
     #[must_use]
     pub fn add(&self, document: &Value) -> String {
-        let task = self.ended(self.submit(document)["task_id"].as_str().expect("an id"));
+        let task = self.wait_for_task(self.submit(document)["task_id"].as_str().expect("an id"));
         assert_eq!(task["status"], "done", "{task}");
         task["result"]["doc_id"].as_str().expect("an id").to_owned()
     }
@@ -103,10 +103,10 @@ impl Server {
     /// Waits until a task has ended, and returns it.
     ///
     /// # Panics
-    /// If it does not end.
+    /// If it does not end within two minutes.
     #[must_use]
-    pub fn ended(&self, task_id: &str) -> Value {
-        self.until(|| {
+    pub fn wait_for_task(&self, task_id: &str) -> Value {
+        self.wait_until(|| {
             let task = self.task(task_id);
             matches!(task["status"].as_str(), Some("done" | "failed")).then_some(task)
         })
@@ -116,11 +116,11 @@ impl Server {
     ///
     /// # Panics
     /// If that takes more than two minutes.
-    pub fn until<T>(&self, poll: impl Fn() -> Option<T>) -> T {
+    pub fn wait_until<T>(&self, poll: impl Fn() -> Option<T>) -> T {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(seen) = poll() {
-                return seen;
+            if let Some(value) = poll() {
+                return value;
             }
             assert!(Instant::now() < deadline, "timed out:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
@@ -135,7 +135,7 @@ impl Server {
 
     /// All items of a listing.
     #[must_use]
-    pub fn all(&self, path: &str) -> Vec<Value> {
+    pub fn list_all(&self, path: &str) -> Vec<Value> {
         let (mut items, mut after) = (Vec::new(), String::new());
         loop {
             let page = self.get(&format!("{path}?limit=100{after}")).data().clone();

@@ -6,8 +6,8 @@ use std::{
     time::SystemTime,
 };
 
-/// The server under test: the one that `LKR_BIN` names, otherwise that of the tests' own profile. It
-/// is built first if it is older than a source file, which happens when these tests run alone.
+/// The server under test: the path in `LKR_BIN`, or else the binary of the tests' own profile. That binary is built first
+/// if it is older than a source file, which happens when these tests run alone.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -15,10 +15,8 @@ use std::{
 pub fn server_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("LKR_BIN") {
-        Some(named) => {
-            fs::canonicalize(&named).unwrap_or_else(|e| panic!("LKR_BIN {}: {e}", named.display()))
-        }
-        None => linked_as_server(cli_binary()),
+        Some(path) => fs::canonicalize(&path).unwrap_or_else(|e| panic!("LKR_BIN {}: {e}", path.display())),
+        None => link_as_server(cli_binary()),
     })
 }
 
@@ -29,18 +27,18 @@ pub fn server_binary() -> &'static Path {
 #[must_use]
 pub fn cli_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| built("lkr-bin", "lkr"))
+    BINARY.get_or_init(|| build_if_stale("lkr-bin", "lkr"))
 }
 
 /// Hard-links `lkr-server` to `lkr`, which is the server under that name. Other tests may do the same concurrently.
-fn linked_as_server(program: &Path) -> PathBuf {
+fn link_as_server(program: &Path) -> PathBuf {
     let server = program.with_file_name("lkr-server");
-    let new = program.with_file_name(format!(".lkr-server.{}", std::process::id()));
-    let _ = fs::remove_file(&new);
-    fs::hard_link(program, &new).expect("the server's name beside lkr");
-    fs::rename(&new, &server).expect("the server's name");
+    let temporary = program.with_file_name(format!(".lkr-server.{}", std::process::id()));
+    let _ = fs::remove_file(&temporary);
+    fs::hard_link(program, &temporary).expect("the server's name beside lkr");
+    fs::rename(&temporary, &server).expect("the server's name");
     // A rename between two links of one file leaves both.
-    let _ = fs::remove_file(&new);
+    let _ = fs::remove_file(&temporary);
     server
 }
 
@@ -50,18 +48,18 @@ fn linked_as_server(program: &Path) -> PathBuf {
 /// Never: the tests are in it.
 #[must_use]
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace")
 }
 
-fn built(package: &str, name: &str) -> PathBuf {
+fn build_if_stale(package: &str, name: &str) -> PathBuf {
     // target/<profile>/deps/<test>
-    let test = env::current_exe().expect("the test knows where it is");
-    let profile = test.ancestors().nth(2).expect("a test lies in target/<profile>/deps");
+    let test = env::current_exe().expect("the path of the test binary");
+    let profile = test.ancestors().nth(2).expect("a test binary is in target/<profile>/deps");
     let binary = profile.join(name);
     if is_stale(&binary) {
         build(profile);
     }
-    assert!(binary.is_file(), "{} is not there: cargo build -p {package}", binary.display());
+    assert!(binary.is_file(), "{} is missing: run cargo build -p {package}", binary.display());
     binary
 }
 
@@ -75,15 +73,15 @@ fn build(profile: &Path) {
     let args = ["build", "--quiet", "--workspace", "--bins", "--profile", profile];
     let mut command = Command::new(cargo);
     // Variables that cargo sets for this test would make build scripts run again.
-    for (printed, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
-        command.env_remove(printed);
+    for (key, _) in env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("CARGO_PKG_")) {
+        command.env_remove(key);
     }
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
     let status = command.args(args).current_dir(workspace()).status();
     assert!(status.is_ok_and(|status| status.success()), "the build failed: cargo build --workspace");
 }
 
-/// Whether a program is missing or older than one of its sources, which cargo lists in a file beside it.
+/// Whether a program is missing or older than one of its sources. Cargo lists them in a file beside the program.
 fn is_stale(binary: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let (Some(built), Ok(sources)) = (changed(binary), fs::read_to_string(binary.with_extension("d"))) else {
@@ -92,7 +90,7 @@ fn is_stale(binary: &Path) -> bool {
     sources_in(&sources).any(|source| changed(&source).is_none_or(|time: SystemTime| time > built))
 }
 
-/// The files after the colon of a make rule, in which spaces in names are escaped.
+/// The files after the colon of a make rule. Spaces in names are escaped.
 fn sources_in(rule: &str) -> impl Iterator<Item = PathBuf> {
     let (_, sources) = rule.trim_end().split_once(": ").unwrap_or_default();
     let marked = sources.replace("\\ ", "\0");

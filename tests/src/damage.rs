@@ -1,4 +1,4 @@
-//! Damage to the graphs of a stopped server.
+//! Damages the graphs of a stopped server.
 
 use std::{
     fs::{self, File},

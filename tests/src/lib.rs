@@ -3,34 +3,34 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test ends where something fails"
+    reason = "test helpers panic on failure"
 )]
-#![expect(clippy::print_stderr, reason = "a test says what it skips, and what the server said")]
+#![expect(clippy::print_stderr, reason = "tests print skips and server logs")]
 
-mod answer;
 mod api;
 mod binary;
 mod damage;
-mod form;
+mod invariants;
 mod load;
 mod model;
-mod raw;
-mod receiver;
+mod raw_http;
+mod response;
 mod seed;
 mod server;
-mod settle;
 mod small_disk;
-mod watch;
+mod upload;
+mod watched_documents;
+mod webhook_receiver;
 
-pub use answer::Response;
 pub use binary::{cli_binary, server_binary, workspace};
 pub use damage::damage_graphs;
+pub use invariants::{ByLayer, assert_consistent, assert_garbage_collected, stored};
 pub use load::{DocumentVersion, LedgerEntry, Load, Rewrite, RewriteKind, Termination};
 pub use model::model_dir;
-pub use raw::{exchange, exchange_in_parts, exchange_on};
-pub use receiver::{Delivery, Receiver};
+pub use raw_http::{send_raw, send_raw_in_parts, send_raw_on};
+pub use response::Response;
 pub use seed::Seed;
 pub use server::{ADMIN_PASSWORD, Server, free_port};
-pub use settle::{ByLayer, assert_consistent, assert_nothing_left, stored};
 pub use small_disk::SmallDisk;
-pub use watch::WatchedDocuments;
+pub use watched_documents::WatchedDocuments;
+pub use webhook_receiver::{Delivery, WebhookReceiver};

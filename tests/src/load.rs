@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 use crate::{Response, Seed, Server, WatchedDocuments};
 
 /// The number of threads that add documents.
-const ADDING: usize = 3;
+const ADD_THREADS: usize = 3;
 
-/// Random adds, deletes, replacements and changes, with a ledger of the server's answers.
+/// Random adds, deletes, replacements and metadata changes, with a ledger of the server's responses.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// Whether the disk may be full.
+    /// Whether the disk may fill up.
     disk_fills: bool,
     count: AtomicU64,
     ledger: Mutex<BTreeMap<u64, LedgerEntry>>,
 }
 
-/// How a server dies.
+/// How a server is terminated.
 #[derive(Debug, Clone, Copy)]
 pub enum Termination {
     /// It is killed after this time.
     After(Duration),
-    /// It ends at its fail point; if it does not reach it in this time, it is killed.
+    /// It exits at its fail point, or is killed after this time.
     AtFailPoint(Duration),
 }
 
@@ -38,7 +38,7 @@ impl Termination {
         match self {
             Self::After(time) => {
                 thread::sleep(time);
-                assert!(!server.has_ended(), "the server ended by itself:\n{}", server.log());
+                assert!(!server.has_ended(), "the server exited by itself:\n{}", server.log());
             }
             Self::AtFailPoint(time) => {
                 let deadline = Instant::now() + time;
@@ -50,16 +50,16 @@ impl Termination {
     }
 }
 
-/// What the ledger knows of one document.
+/// The ledger's record of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// The task of its 202; none if the server was killed before it answered.
+    /// The task of the 202 response; `None` if the server was killed before it responded.
     pub task_id: Option<String>,
-    /// Whether it was refused because the disk was full; then nothing of it may be stored.
+    /// Whether it was rejected because the disk was full. Then nothing of it may be stored.
     pub refused: bool,
-    /// Whether a delete of it was sent.
+    /// Whether a delete was sent.
     pub delete_sent: bool,
-    /// Whether a delete of it was answered.
+    /// Whether a delete was confirmed.
     pub deleted: bool,
     /// Its replacements and changes, in order.
     pub rewrites: Vec<Rewrite>,
@@ -70,11 +70,11 @@ pub struct LedgerEntry {
 pub struct Rewrite {
     /// Its kind.
     pub kind: RewriteKind,
-    /// The number that the document carries afterwards.
+    /// The number of the version or mark that it sets.
     pub number: u64,
-    /// Whether it was answered; otherwise the server was killed, and it may be in force or not.
-    pub answered: bool,
-    /// The task of its 202.
+    /// Whether it was confirmed. If not, the server was killed, and the rewrite may or may not have taken effect.
+    pub confirmed: bool,
+    /// The task of the 202 response.
     pub task_id: Option<String>,
 }
 
@@ -91,18 +91,18 @@ pub enum RewriteKind {
 pub type DocumentVersion = (u64, Option<u64>);
 
 impl LedgerEntry {
-    /// The possible states after all rewrites: answered ones are in force, unanswered ones may
-    /// be. A change that was accepted after a replacement survives it, however late the replacement is published.
+    /// The possible states after all rewrites: confirmed ones took effect, the others may have. A change that was accepted
+    /// after a replacement survives it, however late the replacement is published.
     #[must_use]
     pub fn possible_versions(&self) -> BTreeSet<DocumentVersion> {
         let mut possible_versions = BTreeSet::from([(0, None)]);
-        for Rewrite { kind, number, answered, .. } in &self.rewrites {
+        for Rewrite { kind, number, confirmed, .. } in &self.rewrites {
             let after = possible_versions.iter().map(|(version, _)| match kind {
                 RewriteKind::Put => (*number, None),
                 RewriteKind::Patch => (*version, Some(*number)),
             });
             let after: BTreeSet<DocumentVersion> = after.collect();
-            match answered {
+            match confirmed {
                 true => possible_versions = after,
                 false => possible_versions.extend(after),
             }
@@ -112,65 +112,56 @@ impl LedgerEntry {
 }
 
 impl Load {
-    /// A load on a server whose disk fills now and then.
+    /// A load on a server whose disk may fill up.
     #[must_use]
-    pub fn on_a_disk_that_fills() -> Self {
+    pub fn on_limited_disk() -> Self {
         Self { disk_fills: true, ..Self::default() }
     }
 
-    /// Runs the load and the searches until the server dies.
+    /// Runs the load and the searches until the server is terminated.
     pub fn until_terminated(
         &self,
         server: &Server,
         watch: &WatchedDocuments,
-        death: Termination,
+        termination: Termination,
         seed: &mut Seed,
     ) {
-        self.during(server, watch, seed, || {
-            death.await_on(server);
+        self.run_while(server, watch, seed, || {
+            termination.await_on(server);
             server.kill();
         });
     }
 
     /// Runs the load and the searches while `work` runs.
-    pub fn during(&self, server: &Server, watch: &WatchedDocuments, seed: &mut Seed, work: impl FnOnce()) {
-        let over = AtomicBool::new(false);
-        // The token comes first, because later requests may fail at any moment.
+    pub fn run_while(&self, server: &Server, watch: &WatchedDocuments, seed: &mut Seed, work: impl FnOnce()) {
+        let stop = AtomicBool::new(false);
+        let is_running = || !stop.load(Ordering::Relaxed);
+        // The login comes first, because later requests may fail at any moment.
         let token = server.admin();
         thread::scope(|scope| {
-            for _ in 0..ADDING {
-                let (mut seed, over) = (seed.fork(), &over);
-                scope.spawn(
-                    move || while !over.load(Ordering::Relaxed) && self.add(server, token, &mut seed) {},
-                );
+            for _ in 0..ADD_THREADS {
+                let mut seed = seed.fork();
+                scope.spawn(move || while is_running() && self.add(server, token, &mut seed) {});
             }
-            let (mut forked, over_too) = (seed.fork(), &over);
+            let mut delete_seed = seed.fork();
+            scope.spawn(move || while is_running() && self.delete(server, token, &mut delete_seed) {});
+            let mut rewrite_seed = seed.fork();
+            scope.spawn(move || while is_running() && self.rewrite(server, token, &mut rewrite_seed) {});
+            let mut replace_seed = seed.fork();
             scope.spawn(move || {
-                while !over_too.load(Ordering::Relaxed) && self.delete(server, token, &mut forked) {}
-            });
-            let (mut forked, over_too) = (seed.fork(), &over);
-            scope.spawn(move || {
-                while !over_too.load(Ordering::Relaxed) && self.rewrite(server, token, &mut forked) {}
-            });
-            let (mut forked, over_too) = (seed.fork(), &over);
-            scope.spawn(move || {
-                while !over_too.load(Ordering::Relaxed) && watch.replace(self, server, token, &mut forked) {
-                    thread::sleep(Duration::from_millis(forked.below(60)));
+                while is_running() && watch.replace(self, server, token, &mut replace_seed) {
+                    thread::sleep(Duration::from_millis(replace_seed.below(60)));
                 }
             });
-            let (mut forked, over_too) = (seed.fork(), &over);
-            scope.spawn(
-                move || {
-                    while !over_too.load(Ordering::Relaxed) && watch.search(server, &mut forked) {}
-                },
-            );
-            // Stops the threads if `work` panics, too.
-            let _over = DropGuard(|| over.store(true, Ordering::Relaxed));
+            let mut search_seed = seed.fork();
+            scope.spawn(move || while is_running() && watch.search(server, &mut search_seed) {});
+            // Stops the threads even if `work` panics.
+            let _stop = DropGuard(|| stop.store(true, Ordering::Relaxed));
             work();
         });
     }
 
-    /// The ledger, by number of document.
+    /// The ledger, by document number.
     pub fn ledger(&self) -> MutexGuard<'_, BTreeMap<u64, LedgerEntry>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,25 +189,25 @@ impl Load {
         self.ledger().insert(number, LedgerEntry::default());
         let (text, source) = (text(number, 0, seed), Self::source(number));
         // Some are uploaded as files.
-        let answer = if number.is_multiple_of(3) {
+        let response = if number.is_multiple_of(3) {
             server.try_upload("report.md", text.as_bytes(), &[("source", &source)], token)
         } else {
             let body = json!({"text": text, "source": source});
             server.try_call("POST", "/api/v1/documents", Some(&body), Some(token))
         };
-        let Ok(answer) = answer else { return false };
-        if self.has_no_room(&answer) {
-            self.change(number, |outcome| outcome.refused = true);
+        let Ok(response) = response else { return false };
+        if self.is_disk_full(&response) {
+            self.change(number, |entry| entry.refused = true);
             return true;
         }
-        assert_eq!(answer.status, 202, "{}", answer.json);
-        let task_id = answer.data()["task_id"].as_str().map(str::to_owned);
-        self.change(number, |outcome| outcome.task_id = task_id);
+        assert_eq!(response.status, 202, "{}", response.json);
+        let task_id = response.data()["task_id"].as_str().map(str::to_owned);
+        self.change(number, |entry| entry.task_id = task_id);
         thread::sleep(Duration::from_millis(seed.below(20)));
         true
     }
 
-    /// Deletes an accepted document in whatever state; false if the server is down.
+    /// Deletes an accepted document in any state; false if the server is down.
     fn delete(&self, server: &Server, token: &str, seed: &mut Seed) -> bool {
         thread::sleep(Duration::from_millis(seed.below(30)));
         let Some((number, task_id)) = self.pick(seed) else { return true };
@@ -225,14 +216,14 @@ impl Load {
             return false;
         };
         let doc_id = doc_id_of(task.data());
-        self.change(number, |outcome| outcome.delete_sent = true);
+        self.change(number, |entry| entry.delete_sent = true);
         let path = format!("/api/v1/documents/{doc_id}");
-        let Ok(answer) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
-        if self.has_no_room(&answer) {
+        let Ok(response) = server.try_call("DELETE", &path, None, Some(token)) else { return false };
+        if self.is_disk_full(&response) {
             return true;
         }
-        assert_eq!(answer.data()["doc_id"], doc_id);
-        self.change(number, |outcome| outcome.deleted = true);
+        assert_eq!(response.data()["doc_id"], doc_id);
+        self.change(number, |entry| entry.deleted = true);
         true
     }
 
@@ -252,28 +243,28 @@ impl Load {
             }
             RewriteKind::Patch => ("PATCH", json!({"metadata": {"mark": at.to_string()}})),
         };
-        let rewrite = Rewrite { kind, number: at, answered: false, task_id: None };
-        self.change(number, |outcome| outcome.rewrites.push(rewrite));
-        let answer = server.try_call(method, &path, Some(&body), Some(token));
-        let Ok(answer) = answer else { return false };
-        self.change(number, |outcome| match answer.status {
-            // It is not live.
-            404 => drop(outcome.rewrites.pop()),
-            _ if self.has_no_room(&answer) => drop(outcome.rewrites.pop()),
+        let rewrite = Rewrite { kind, number: at, confirmed: false, task_id: None };
+        self.change(number, |entry| entry.rewrites.push(rewrite));
+        let response = server.try_call(method, &path, Some(&body), Some(token));
+        let Ok(response) = response else { return false };
+        self.change(number, |entry| match response.status {
+            // The document is not live.
+            404 => drop(entry.rewrites.pop()),
+            _ if self.is_disk_full(&response) => drop(entry.rewrites.pop()),
             200 | 202 => {
-                if let Some(last) = outcome.rewrites.last_mut() {
-                    last.answered = true;
-                    last.task_id = answer.data()["task_id"].as_str().map(str::to_owned);
+                if let Some(last) = entry.rewrites.last_mut() {
+                    last.confirmed = true;
+                    last.task_id = response.data()["task_id"].as_str().map(str::to_owned);
                 }
             }
-            status => panic!("{method} {path}: {status} {}", answer.json),
+            status => panic!("{method} {path}: {status} {}", response.json),
         });
         true
     }
 
     /// Whether the response reports a full disk.
-    pub(crate) fn has_no_room(&self, answer: &Response) -> bool {
-        self.disk_fills && answer.status == 500 && answer.json["code"] == 2000
+    pub(crate) fn is_disk_full(&self, response: &Response) -> bool {
+        self.disk_fills && response.status == 500 && response.json["code"] == 2000
     }
 
     /// One of the documents accepted last, so that some are still pending or running.
@@ -282,12 +273,12 @@ impl Load {
         let accepted: Vec<_> = ledger
             .iter()
             .rev()
-            .filter(|(_, outcome)| !outcome.delete_sent)
-            .filter_map(|(&number, outcome)| Some((number, outcome.task_id.clone()?)))
+            .filter(|(_, entry)| !entry.delete_sent)
+            .filter_map(|(&number, entry)| Some((number, entry.task_id.clone()?)))
             .take(20)
             .collect();
-        let place = seed.below(accepted.len().max(1) as u64);
-        accepted.into_iter().nth(place as usize)
+        let index = seed.below(accepted.len().max(1) as u64);
+        accepted.into_iter().nth(index as usize)
     }
 
     fn change(&self, number: u64, change: impl FnOnce(&mut LedgerEntry)) {
@@ -305,10 +296,10 @@ impl<F: Fn()> Drop for DropGuard<F> {
 
 /// The document of a task.
 pub(crate) fn doc_id_of(task: &Value) -> String {
-    task["doc_id"].as_str().expect("a task names its document").to_owned()
+    task["doc_id"].as_str().expect("a task has a document id").to_owned()
 }
 
-/// A document of one to seven sections, which states its version.
+/// The text of a document with one to seven sections, which states its version.
 fn text(number: u64, version: u64, seed: &mut Seed) -> String {
     let mut text = format!("# Report {number}\n\nIt is about {}, version {version}.\n", Load::word(number));
     for section in 0..=seed.below(6) {

@@ -9,6 +9,6 @@ pub fn model_dir() -> Option<PathBuf> {
     if dir.join("model.safetensors").is_file() {
         return Some(dir);
     }
-    lkr_test_support::skip(&format!("no model in {}; `cargo xtask model` fetches it", dir.display()));
+    lkr_test_support::skip(&format!("no model in {}; run `cargo xtask model`", dir.display()));
     None
 }

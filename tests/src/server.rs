@@ -22,7 +22,7 @@ const LOG: &str = "info,actix_server=warn,lkr_server::http=warn";
 /// The longest a server may take to become ready, a task to end, and a process to exit.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A server with a folder of its own, which is removed on drop.
+/// A server process in a temporary folder, which is removed on drop.
 #[derive(Debug)]
 pub struct Server {
     folder: TempDir,
@@ -48,9 +48,9 @@ impl Server {
         Self::start_in(Some("data"), environment)
     }
 
-    /// A stopped server with a data folder that `fill` prepares.
+    /// A stopped server whose data folder is filled by `fill`.
     #[must_use]
-    pub fn prepared(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
+    pub fn with_data_dir(environment: &[(&str, &str)], fill: impl FnOnce(&Path)) -> Self {
         let server = Self::stopped(Some("data"), environment);
         fs::create_dir(server.data_dir()).expect("a data folder");
         fill(&server.data_dir());
@@ -86,9 +86,9 @@ impl Server {
         server
     }
 
-    /// A running server in an empty folder, configured with nothing but its address.
+    /// A running server in an empty folder, without configuration except its address.
     #[must_use]
-    pub fn bare() -> Self {
+    pub fn start_without_config() -> Self {
         Self::start_in(None, &[])
     }
 
@@ -103,15 +103,15 @@ impl Server {
     /// # Panics
     /// If it does not become ready.
     pub fn restart(&self) {
-        assert!(self.restart_with(&[]), "the server ended before it was ready:\n{}", self.log());
+        assert!(self.restart_with(&[]), "the server exited before it was ready:\n{}", self.log());
     }
 
-    /// [`restart`](Self::restart) of a server that ends itself when it reaches a fail point for the n-th time:
-    /// `<point>:<n>`. Returns whether it became ready before that.
+    /// Like [`restart`](Self::restart), with a fail point `<point>:<n>` at which the server exits when it reaches it for
+    /// the n-th time. Returns whether the server became ready before that.
     ///
     /// # Panics
     /// If it neither becomes ready nor ends.
-    pub fn restart_to_end_at(&self, point: &str) -> bool {
+    pub fn restart_with_fail_point(&self, point: &str) -> bool {
         self.restart_with(&[("FAIL_POINT", point)])
     }
 
@@ -126,7 +126,7 @@ impl Server {
             .spawn();
         *self.process() = Some(child.expect("the server starts"));
         let deadline = Instant::now() + TIMEOUT;
-        while !self.try_call("GET", "/readyz", None, None).is_ok_and(|answer| answer.status == 200) {
+        while !self.try_call("GET", "/readyz", None, None).is_ok_and(|response| response.status == 200) {
             if self.has_ended() {
                 return false;
             }
@@ -159,7 +159,7 @@ impl Server {
     /// The anonymous resident memory of the process in bytes; mapped files do not count.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If the server is not running.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
@@ -180,7 +180,7 @@ impl Server {
     /// Sends SIGTERM to the process.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If the server is not running.
     pub fn terminate(&self) {
         let status = Command::new("sh").args(["-c", &format!("kill -TERM {}", self.pid())]).status();
         assert!(status.expect("sh").success());
@@ -189,7 +189,7 @@ impl Server {
     /// Waits until the process has exited.
     ///
     /// # Panics
-    /// If it runs for another two minutes.
+    /// If it is still running after two minutes.
     pub fn wait(&self) -> ExitStatus {
         let mut process = self.process().take().expect("a running server");
         let deadline = Instant::now() + TIMEOUT;
@@ -197,7 +197,7 @@ impl Server {
             if let Some(status) = process.try_wait().expect("a status") {
                 return status;
             }
-            assert!(Instant::now() < deadline, "the server does not exit:\n{}", self.log());
+            assert!(Instant::now() < deadline, "the server did not exit:\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -218,7 +218,7 @@ impl Server {
     /// The id of the running process.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If the server is not running.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().as_ref().expect("a running server").id()

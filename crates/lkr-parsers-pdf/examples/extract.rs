@@ -2,9 +2,10 @@
 //!
 //! usage: extract FILES… --out DIR [--json] [--no-outline] [--plugin lopdf|pdf_oxide|pdfium]
 //!
-//! With `--json`, what the texts are made of is written too: `blocks`, a list of `{kind, level, title, page}`. With
-//! `--no-outline`, headings are told by their looks alone. Warnings and errors go to the standard error. PDFium's library is the one that `LKR_PDFIUM_LIBRARY` names.
-#![allow(clippy::print_stderr, reason = "it is a program")]
+//! With `--json`, it also writes the blocks of each text: `blocks`, a list of `{kind, level, title, page}`. With
+//! `--no-outline`, headings are detected by style alone. Warnings and errors go to stderr. `LKR_PDFIUM_LIBRARY` is the path
+//! of PDFium's library.
+#![allow(clippy::print_stderr, reason = "a command-line program")]
 
 use std::{env, fs, path::Path, sync::Arc};
 
@@ -14,9 +15,9 @@ use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide, Pdfium};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = env::args().skip(1).collect();
-    let out = taken(&mut arguments, "--out").ok_or("no --out")?;
-    let plugin = taken(&mut arguments, "--plugin").unwrap_or_default();
-    let (json, outline) = (flag(&mut arguments, "--json"), !flag(&mut arguments, "--no-outline"));
+    let out = take_option(&mut arguments, "--out").ok_or("no --out")?;
+    let plugin = take_option(&mut arguments, "--plugin").unwrap_or_default();
+    let (json, outline) = (take_flag(&mut arguments, "--json"), !take_flag(&mut arguments, "--no-outline"));
     let options = PdfOptions { outline, ..PdfOptions::default() };
     let parser: Arc<dyn Parser> = match plugin.as_str() {
         "lopdf" => Arc::new(Lopdf::new(options)),
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(parsed) => {
                 parsed.warnings.iter().for_each(|warning| eprintln!("{name}: {warning}"));
                 if json {
-                    let blocks: Vec<_> = parsed.blocks.iter().map(described).collect();
+                    let blocks: Vec<_> = parsed.blocks.iter().map(block_json).collect();
                     let text = serde_json::json!({ "blocks": blocks }).to_string();
                     fs::write(Path::new(&out).join(format!("{name}.json")), text)?;
                 }
@@ -45,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn described(block: &Block) -> serde_json::Value {
+fn block_json(block: &Block) -> serde_json::Value {
     let (kind, level, title) = match &block.kind {
         BlockKind::Heading { level, title } => ("heading", Some(level), Some(title)),
         BlockKind::Paragraph => ("paragraph", None, None),
@@ -56,17 +57,17 @@ fn described(block: &Block) -> serde_json::Value {
     serde_json::json!({ "kind": kind, "level": level, "title": title, "page": block.page })
 }
 
-/// Takes a flag out of the arguments; whether it was there.
-fn flag(arguments: &mut Vec<String>, flag: &str) -> bool {
+/// Removes a flag from the arguments and returns whether it was present.
+fn take_flag(arguments: &mut Vec<String>, flag: &str) -> bool {
     let length = arguments.len();
     arguments.retain(|argument| argument != flag);
     arguments.len() < length
 }
 
-/// Takes an option and its value out of the arguments.
-fn taken(arguments: &mut Vec<String>, option: &str) -> Option<String> {
+/// Removes an option from the arguments and returns its value.
+fn take_option(arguments: &mut Vec<String>, option: &str) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == option)?;
-    let taken = arguments.get(at + 1).cloned()?;
+    let value = arguments.get(at + 1).cloned()?;
     arguments.drain(at..at + 2);
-    Some(taken)
+    Some(value)
 }

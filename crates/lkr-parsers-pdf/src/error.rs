@@ -17,26 +17,26 @@ const HEAD: usize = 1024;
 
 /// The error for a file that needs a password.
 pub(crate) fn encrypted() -> Error {
-    Error::new(ErrorKind::Encrypted, READ, "it is encrypted and opens with a password only")
+    Error::new(ErrorKind::Encrypted, READ, "the file is encrypted and needs a password")
 }
 
 /// The error for a file that opens without a password, but cannot be decrypted.
-pub(crate) fn undeciphered() -> Error {
-    Error::new(ErrorKind::Encrypted, READ, "it is encrypted in a way that is not known here")
+pub(crate) fn unsupported_cipher() -> Error {
+    Error::new(ErrorKind::Encrypted, READ, "the file is encrypted with an unsupported cipher")
 }
 
 /// Rejects files without a PDF header.
-pub(crate) fn check_begins(bytes: &[u8]) -> Result<()> {
+pub(crate) fn check_header(bytes: &[u8]) -> Result<()> {
     let head = bytes.get(..HEAD.min(bytes.len())).unwrap_or_default();
     if head.windows(MARK.len()).any(|window| window == MARK) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Input, READ, "it does not begin as a PDF file does"))
+    Err(Error::new(ErrorKind::Input, READ, "no PDF header in the first 1024 bytes"))
 }
 
 /// Runs `work`; returns an error if it panics, as engines do on invalid files.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let failed = |_| Err(Error::new(ErrorKind::Input, READ, "it is broken beyond use"));
+    let failed = |_| Err(Error::new(ErrorKind::Input, READ, "the engine panicked on the file"));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(failed)
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
     use lopdf::{DecompressError, Error as Lopdf, encryption::DecryptionError};
     match error {
         Lopdf::InvalidPassword | Lopdf::Decryption(DecryptionError::IncorrectPassword) => encrypted(),
-        Lopdf::Decryption(_) => undeciphered(),
+        Lopdf::Decryption(_) => unsupported_cipher(),
         error @ Lopdf::Decompress(DecompressError::MemoryLimitExceeded { .. }) => {
             Error::new(ErrorKind::Limit, READ, error)
         }
@@ -79,15 +79,15 @@ pub(crate) fn from_lopdf(error: lopdf::Error) -> Error {
 
 /// The error for content that cannot be found or unpacked.
 pub(crate) fn unreadable() -> Error {
-    Error::new(ErrorKind::Input, READ, "content of it cannot be found or unpacked")
+    Error::new(ErrorKind::Input, READ, "content cannot be found or unpacked")
 }
 
 /// The error for a page with too much content.
 pub(crate) fn too_long() -> Error {
-    Error::new(ErrorKind::Limit, READ, "a page of it has more than 32 MiB of content")
+    Error::new(ErrorKind::Limit, READ, "a page has more than 32 MiB of content")
 }
 
 /// Maps an error of writing a file without its hidden text.
-pub(crate) fn unwritten(error: std::io::Error) -> Error {
+pub(crate) fn write_failed(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Input, READ, error)
 }

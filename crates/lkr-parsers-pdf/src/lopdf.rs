@@ -1,4 +1,4 @@
-//! The engine lopdf: its objects and encodings, with an own interpreter of page contents.
+//! The engine lopdf: its objects and encodings, with an interpreter of page contents that is part of this crate.
 
 mod content;
 mod fonts;
@@ -63,7 +63,7 @@ impl Parser for Lopdf {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        error::check_begins(source.bytes)?;
+        error::check_header(source.bytes)?;
         read::read(&LopdfDocument::load(source.bytes, self.options.max_pages)?, source, &self.options)
     }
 }
@@ -94,8 +94,8 @@ impl Engine for LopdfDocument {
         // Type 3 fonts may have any size, but the layout needs at least one point.
         let is_read =
             |text: &TextItem| is_seen(text.visibility) && text.run.size >= 1.0 && !text.run.text.is_empty();
-        let seen = texts.into_iter().filter(is_read);
-        let runs = seen.map(|text| runs::Run { is_undrawn: false, ..text.run });
+        let visible = texts.into_iter().filter(is_read);
+        let runs = visible.map(|text| runs::Run { is_undrawn: false, ..text.run });
         let frame = self.pages.get(index).and_then(|page| self.frame(*page));
         Ok(Page { frame, hidden, lines: runs::lines(runs), ..Page::default() })
     }
@@ -120,7 +120,7 @@ impl LopdfDocument {
         let open = || Document::load_mem_with_options(bytes, options).map_err(error::from_lopdf);
         let document = error::guarded(open)?;
         if let Ok(cipher) = document.get_encrypted() {
-            return Err(if has_short_key(cipher) { error::undeciphered() } else { error::encrypted() });
+            return Err(if has_short_key(cipher) { error::unsupported_cipher() } else { error::encrypted() });
         }
         let pages = pages(&document, max_pages.saturating_add(1));
         let layers = Layers::new(&document);
@@ -141,15 +141,20 @@ impl LopdfDocument {
     fn content_of(&self, index: usize) -> Result<PageContent> {
         let Some(id) = self.pages.get(index) else { return Ok(PageContent::default()) };
         let mut interpreter = Interpreter::new(&self.document, &self.layers, None);
-        Ok(self.walk(&mut interpreter, *id, &self.content(*id)?))
+        Ok(self.interpret(&mut interpreter, *id, &self.content(*id)?))
     }
 
     /// Interprets the content of a page.
-    fn walk<'a>(&'a self, interpreter: &mut Interpreter<'a>, page: ObjectId, content: &[u8]) -> PageContent {
+    fn interpret<'a>(
+        &'a self,
+        interpreter: &mut Interpreter<'a>,
+        page: ObjectId,
+        content: &[u8],
+    ) -> PageContent {
         let unit =
             self.document.get_dictionary(page).and_then(|page| page.get_deref(b"UserUnit", &self.document));
         let unit = unit.and_then(Object::as_float).unwrap_or(1.0).max(1.0);
-        interpreter.walk(self.inherited(page, b"Resources"), content, (self.frame(page), unit))
+        interpreter.interpret(self.inherited(page, b"Resources"), content, (self.frame(page), unit))
     }
 
     fn content(&self, page: ObjectId) -> Result<Vec<u8>> {
@@ -193,19 +198,19 @@ fn has_short_key(cipher: &Dictionary) -> bool {
     number(b"V") == Some(4) && number(b"Length").is_some_and(|bits| bits < 128)
 }
 
-/// The first pages of a document. A node without kids is a page, whatever its type.
-fn pages(document: &Document, most: usize) -> Vec<ObjectId> {
+/// The first pages of a document. A node without kids counts as a page, regardless of its type.
+fn pages(document: &Document, max_pages: usize) -> Vec<ObjectId> {
     let kids = |node: &Dictionary| {
         let kids = node.get_deref(b"Kids", document).and_then(Object::as_array).ok()?;
         Some(kids.iter().rev().filter_map(|kid| kid.as_reference().ok()).collect::<Vec<_>>())
     };
     let root = document.catalog().and_then(|catalog| catalog.get_deref(b"Pages", document));
     let mut open = root.and_then(Object::as_dict).ok().and_then(kids).unwrap_or_default();
-    let (mut pages, mut known) = (Vec::new(), HashSet::new());
-    while let Some(id) = open.pop().filter(|_| pages.len() < most) {
+    let (mut pages, mut visited) = (Vec::new(), HashSet::new());
+    while let Some(id) = open.pop().filter(|_| pages.len() < max_pages) {
         match document.get_dictionary(id).ok().and_then(kids) {
             // Cyclic nodes would never end.
-            Some(kids) if known.insert(id) => open.extend(kids),
+            Some(kids) if visited.insert(id) => open.extend(kids),
             Some(_) => {}
             None => pages.push(id),
         }

@@ -31,27 +31,31 @@ pub(crate) const MAX_DEPTH: u8 = 32;
 
 /// The entries of the outline that have a page, in order.
 pub(crate) fn entries(objects: &dyn Objects) -> Vec<Entry> {
-    let mut walk =
-        Walk { objects, destinations: Destinations::new(objects), seen: HashSet::new(), entries: vec![] };
+    let mut reader = OutlineReader {
+        objects,
+        destinations: Destinations::new(objects),
+        visited: HashSet::new(),
+        entries: vec![],
+    };
     let root = objects.catalog().and_then(|catalog| objects.get(&catalog, "Outlines"));
     if let Some(first) = root.and_then(|root| root.reference("First")) {
-        walk.siblings(first, 1);
+        reader.siblings(first, 1);
     }
-    walk.entries
+    reader.entries
 }
 
-struct Walk<'a> {
+struct OutlineReader<'a> {
     objects: &'a dyn Objects,
     destinations: Destinations<'a>,
-    seen: HashSet<Id>,
+    visited: HashSet<Id>,
     entries: Vec<Entry>,
 }
 
-impl Walk<'_> {
+impl OutlineReader<'_> {
     fn siblings(&mut self, first: Id, level: u8) {
         let mut next = Some(first);
         while let Some(id) = next {
-            if self.entries.len() >= MAX_ENTRIES || !self.seen.insert(id) {
+            if self.entries.len() >= MAX_ENTRIES || !self.visited.insert(id) {
                 return;
             }
             let Some(item) = self.objects.object(id) else { return };

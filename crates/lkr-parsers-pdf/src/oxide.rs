@@ -42,8 +42,8 @@ impl Parser for PdfOxide {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        error::check_begins(source.bytes)?;
-        // The engine does not know the position of pale text in the image of a rotated page. Without a renderer it also
+        error::check_header(source.bytes)?;
+        // The engine does not report the position of pale text in the image of a rotated page. Without a renderer it also
         // cannot tell pale text from text in a colour space that it does not convert, so lopdf decides on all pages.
         let pale = if self.options.can_render() { PaleText::OnRotated } else { PaleText::Everywhere };
         let mut prepared = PreparedFile::new(source, pale, self.options.max_pages);

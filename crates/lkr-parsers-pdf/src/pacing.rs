@@ -117,8 +117,8 @@ mod tests {
         }
     }
 
-    /// Parses 300 pages with time for some 100.
-    fn hurried(faster_pages: usize, deadline: Duration) -> Parsed {
+    /// Parses 300 pages within the time to the deadline, at 10 ms for a page.
+    fn parse_with_deadline(faster_pages: usize, deadline: Duration) -> Parsed {
         let millis = Duration::from_millis;
         let faster_engine = Reader {
             word: "fast",
@@ -137,20 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn a_faster_engine_reads_what_there_is_no_time_for() {
-        let parsed = hurried(300, Duration::from_secs(1));
+    fn faster_engine_reads_the_rest_if_time_is_short() {
+        let parsed = parse_with_deadline(300, Duration::from_secs(1));
         let (slow, fast) = (parsed.text.matches("slow").count(), parsed.text.matches("fast").count());
         assert_eq!(slow + fast, 300, "{:?}", parsed.warnings);
         assert!(slow > 20, "{slow}");
-        let expected = format!("pages {} to 300 were read by lopdf, as time was short", slow + 1);
+        let expected = format!("pages {} to 300 were read by lopdf because time was short", slow + 1);
         assert_eq!(parsed.warnings, [expected]);
     }
 
     #[test]
-    fn no_faster_engine_is_asked_where_there_is_time_or_it_has_not_all_pages() {
-        let parsed = hurried(300, Duration::from_mins(1));
+    fn faster_engine_is_not_used_with_enough_time_or_different_page_counts() {
+        let parsed = parse_with_deadline(300, Duration::from_mins(1));
         assert_eq!((parsed.text.matches("slow").count(), parsed.warnings.len()), (300, 0));
-        let parsed = hurried(299, Duration::from_millis(300));
+        let parsed = parse_with_deadline(299, Duration::from_millis(300));
         assert!(!parsed.text.contains("fast"));
         assert!(matches!(&parsed.warnings[..], [warning] if warning.ends_with("pages were left out")));
     }

@@ -42,9 +42,9 @@ impl Rect {
 pub(crate) struct Line {
     /// The text without line breaks. Tabs separate cells.
     pub(crate) text: String,
-    /// Its position, if the engine knows it.
+    /// Its position, if the engine reports it.
     pub(crate) place: Option<Rect>,
-    /// The font size of most letters in points; 0 if the engine does not know it.
+    /// The font size of most letters in points; 0 if the engine does not report it.
     pub(crate) size: f32,
     /// Whether most of its letters are bold.
     pub(crate) is_bold: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Line {
 /// A page with its lines in reading order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Page {
-    /// The visible part of the page, if the engine knows it.
+    /// The visible part of the page, if the engine reports it.
     pub(crate) frame: Option<Rect>,
     /// Whether it is displayed rotated, so that positions differ from those in its image.
     pub(crate) is_rotated: bool,

@@ -79,7 +79,7 @@ impl Parser for Pdfium {
     }
 
     fn parse(&self, source: &Source<'_>) -> Result<Parsed> {
-        error::check_begins(source.bytes)?;
+        error::check_header(source.bytes)?;
         let mut prepared = PreparedFile::new(source, PaleText::Nowhere, self.options.max_pages);
         let pages = self.open(&prepared.bytes).ok().and_then(|document| count(&document));
         prepared.revert_if_pages_differ(source, pages);

@@ -53,9 +53,10 @@ impl<'a> PreparedFile<'a> {
     /// Reverts to the original source if the engine does not find the same number of pages as lopdf. Returns whether it
     /// has to be reopened.
     pub(crate) fn revert_if_pages_differ(&mut self, source: &Source<'a>, pages: Option<usize>) -> bool {
-        let most = self.max_pages.saturating_add(1);
+        let max_count = self.max_pages.saturating_add(1);
         let count = self.lopdf.as_ref().map(LopdfDocument::page_count);
-        self.pages_differ |= pages.map(|pages| pages.min(most)) != count.map(|count| count.min(most));
+        self.pages_differ |=
+            pages.map(|pages| pages.min(max_count)) != count.map(|count| count.min(max_count));
         let is_changed = self.pages_differ && self.hidden > 0;
         if is_changed {
             (self.bytes, self.hidden) = (Cow::Borrowed(source.bytes), 0);
@@ -73,7 +74,7 @@ impl<'a> PreparedFile<'a> {
         (0..pages).filter(|index| self.is_unchecked(*index)).count()
     }
 
-    /// The painted areas of a page besides its text, if lopdf knows them.
+    /// The painted areas of a page besides its text, if lopdf interpreted it.
     pub(crate) fn painted_areas(&self, index: usize) -> Option<PaintedAreas> {
         self.lopdf.as_ref().filter(|_| !self.pages_differ)?.painted_areas(index)
     }

@@ -63,7 +63,7 @@ pub(crate) trait Engine {
 /// Reads a document through an engine.
 pub(crate) fn read(engine: &dyn Engine, source: &Source<'_>, options: &PdfOptions) -> Result<Parsed> {
     if engine.pages() == 0 && engine.is_encrypted() {
-        return Err(error::undeciphered());
+        return Err(error::unsupported_cipher());
     }
     let hidden = engine.hidden();
     let mut reader = DocumentReader {
@@ -100,11 +100,11 @@ struct DocumentReader<'a> {
 impl DocumentReader<'_> {
     fn read_pages(&mut self, source: &Source<'_>) {
         let all = self.engine.pages();
-        let wanted = all.min(self.options.max_pages);
+        let selected = all.min(self.options.max_pages);
         let (mut length, mut checks) = (0, VisibilityChecks::default());
-        let mut pacing = Pacing::new(self.engine.faster_engine(), wanted);
+        let mut pacing = Pacing::new(self.engine.faster_engine(), selected);
         let mut engine = self.engine;
-        for index in 0..wanted {
+        for index in 0..selected {
             if source.is_past_deadline() || length > MAX_TEXT_BYTES {
                 break;
             }
@@ -116,16 +116,20 @@ impl DocumentReader<'_> {
             length += page.len();
             self.pages.push(page);
         }
-        self.warn_pages(checks.unknown, "may hold text too pale to read", "may hold text too pale to read");
-        self.warn_of_haste();
+        self.warn_pages(
+            checks.unknown,
+            "may contain text too pale to read",
+            "may contain text too pale to read",
+        );
+        self.warn_of_faster_engine();
         let left = all - self.pages.len();
         self.warn_pages(left, "was left out", "were left out");
         self.warn_pages(self.unreadable, "could not be read", "could not be read");
         let unchecked_pages = self.engine.unchecked_pages(self.pages.len());
-        let what = "not looked through for text that pages do not show";
+        let what = "not checked for hidden text";
         self.warn_pages(unchecked_pages, &format!("was {what}"), &format!("were {what}"));
         if self.hidden > 0 {
-            self.warnings.push("text that the pages do not show was left out".into());
+            self.warnings.push("hidden text was left out".into());
         }
     }
 
@@ -133,18 +137,19 @@ impl DocumentReader<'_> {
     fn warn_of_cipher(&mut self) {
         let has_words = self.pages.iter().any(Page::has_words);
         if !has_words && !self.pages.is_empty() && self.engine.is_encrypted() {
-            self.warnings.push("the file is encrypted, perhaps in a way that is not known here".into());
+            self.warnings.push("the file is encrypted, perhaps with an unsupported cipher".into());
         }
     }
 
-    fn warn_of_haste(&mut self) {
+    fn warn_of_faster_engine(&mut self) {
         let last = self.pages.len();
         match self.faster_from.map(|first| first + 1) {
             Some(first) if first < last => {
-                self.warnings.push(format!("pages {first} to {last} were read by lopdf, as time was short"));
+                self.warnings
+                    .push(format!("pages {first} to {last} were read by lopdf because time was short"));
             }
             Some(first) if first == last => {
-                self.warnings.push(format!("page {first} was read by lopdf, as time was short"));
+                self.warnings.push(format!("page {first} was read by lopdf because time was short"));
             }
             _ => {}
         }
@@ -179,7 +184,7 @@ impl DocumentReader<'_> {
         let empty: Vec<usize> =
             self.pages.iter().enumerate().filter(|(_, page)| !page.has_words()).map(|(at, _)| at).collect();
         let Some(ocr) = self.options.ocr.as_deref() else {
-            return self.warn_pages(empty.len(), "holds no text (a picture?)", "hold no text (pictures?)");
+            return self.warn_pages(empty.len(), "has no text (a picture?)", "have no text (pictures?)");
         };
         if empty.is_empty() {
             return;
@@ -197,22 +202,22 @@ impl DocumentReader<'_> {
             }
         };
         let end = Instant::now() + self.options.ocr_time;
-        let most = self.options.ocr_pages;
-        let (wanted, rest) = empty.split_at_checked(most).unwrap_or((&empty, &[]));
+        let max_ocr_pages = self.options.ocr_pages;
+        let (selected, rest) = empty.split_at_checked(max_ocr_pages).unwrap_or((&empty, &[]));
         let (mut not_rendered, mut timed_out) = (0, 0);
-        for (done, index) in wanted.iter().enumerate() {
+        for (done, index) in selected.iter().enumerate() {
             match self.ocr_page(renderer, *index, ocr, end) {
                 OcrOutcome::Done => {}
                 OcrOutcome::NotRendered => not_rendered += 1,
                 OcrOutcome::TimedOut => {
-                    timed_out = wanted.len() - done;
+                    timed_out = selected.len() - done;
                     break;
                 }
             }
         }
-        self.warn_without_text(not_rendered, "no picture of it could be drawn");
-        self.warn_without_text(timed_out, "the time for OCR ran out");
-        self.warn_without_text(rest.len(), &format!("OCR reads no more than {most} of a file"));
+        self.warn_without_text(not_rendered, "it cannot be rendered");
+        self.warn_without_text(timed_out, "the time limit of OCR was reached");
+        self.warn_without_text(rest.len(), &format!("OCR reads at most {max_ocr_pages} pages of a file"));
     }
 
     fn warn_without_text(&mut self, pages: usize, why: &str) {

@@ -22,7 +22,7 @@ const OCR_DPI: f32 = 200.0;
 /// Text is unreadable below this resolution, so such pages are not rendered. See docs/studies.md#pdf-ocr.
 const MIN_DPI: f32 = 20.0;
 
-/// PDF lengths are in points, of which an inch has this many.
+/// PDF lengths are in points. An inch has this many.
 const POINTS_PER_INCH: f32 = 72.0;
 
 impl PageBitmap {

@@ -32,8 +32,8 @@ pub(crate) fn lines<'a>(runs: impl Iterator<Item = Run<'a>>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut open: Option<LineBuilder> = None;
     for run in runs {
-        match open.as_mut().filter(|line| line.holds(&run)) {
-            Some(line) if line.is_alike(&run) => line.push(&run),
+        match open.as_mut().filter(|line| line.accepts(&run)) {
+            Some(line) if line.has_same_visibility(&run) => line.push(&run),
             line => {
                 let separator = line.map(|line| line.between(&run));
                 lines.extend(open.replace(LineBuilder::new(&run, separator)).and_then(LineBuilder::close));
@@ -76,7 +76,7 @@ impl LineBuilder {
     }
 
     /// Whether the run continues this line.
-    fn holds(&self, run: &Run<'_>) -> bool {
+    fn accepts(&self, run: &Run<'_>) -> bool {
         if self.is_horizontal != run.is_horizontal {
             return false;
         }
@@ -90,7 +90,7 @@ impl LineBuilder {
     }
 
     /// Whether the run has the same visibility as the line.
-    fn is_alike(&self, run: &Run<'_>) -> bool {
+    fn has_same_visibility(&self, run: &Run<'_>) -> bool {
         run.text.trim().is_empty() || (self.is_pale == run.is_pale && self.is_undrawn == run.is_undrawn)
     }
 
@@ -129,7 +129,7 @@ impl LineBuilder {
     /// The line; `None` if it is blank.
     fn close(self) -> Option<Line> {
         let text = clean_cells(&self.text);
-        let (size, is_bold) = self.letters.most();
+        let (size, is_bold) = self.letters.predominant_style();
         (!text.is_empty()).then_some(Line {
             text,
             place: Some(self.place),
@@ -155,17 +155,17 @@ pub(crate) struct Letters {
 
 impl Letters {
     pub(crate) fn add(&mut self, size: f32, is_bold: bool, count: usize) {
-        let room = self.sizes.len() < MAX_SIZES;
-        match self.sizes.iter_mut().find(|(known, _)| (*known - size).abs() < 0.05) {
+        let has_space = self.sizes.len() < MAX_SIZES;
+        match self.sizes.iter_mut().find(|(counted_size, _)| (*counted_size - size).abs() < 0.05) {
             Some((_, letters)) => *letters += count,
-            None if room => self.sizes.push((size, count)),
+            None if has_space => self.sizes.push((size, count)),
             None => {}
         }
         self.is_bold += if is_bold { count } else { 0 };
     }
 
     /// The font size of most letters, and whether most are bold.
-    pub(crate) fn most(&self) -> (f32, bool) {
+    pub(crate) fn predominant_style(&self) -> (f32, bool) {
         let all: usize = self.sizes.iter().map(|(_, count)| count).sum();
         let size = self.sizes.iter().max_by_key(|(_, count)| *count).map_or(0.0, |(size, _)| *size);
         (size, self.is_bold * 2 > all)

@@ -74,7 +74,7 @@ fn decode_declared<'a>(bytes: &'a [u8], declared: &str) -> Option<Decoded<'a>> {
         return None;
     }
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
-    Some(without_noise(text, encoding.name(), false))
+    Some(without_control_characters(text, encoding.name(), false))
 }
 
 /// Decodes ISO-2022-JP, which marks Japanese characters with escape sequences. Terminal output does not use these.
@@ -84,7 +84,7 @@ fn iso_2022_jp(bytes: &[u8]) -> Option<Decoded<'_>> {
         return None;
     }
     let text = ISO_2022_JP.decode_without_bom_handling_and_without_replacement(bytes)?;
-    Some(without_noise(text, ISO_2022_JP.name(), false))
+    Some(without_control_characters(text, ISO_2022_JP.name(), false))
 }
 
 /// Decodes UTF-8 with few errors, such as text that was cut within a character.
@@ -113,20 +113,20 @@ fn read<'a>(bytes: &'a [u8], encoding: &'static Encoding) -> Decoded<'a> {
     if encoding == UTF_8 && !lossy {
         return utf8(text);
     }
-    without_noise(text, encoding.name(), lossy)
+    without_control_characters(text, encoding.name(), lossy)
 }
 
 /// Removes control characters that have no meaning in text.
-fn without_noise<'a>(text: Cow<'a, str>, encoding: &'static str, lossy: bool) -> Decoded<'a> {
-    if !text.contains(is_noise) {
+fn without_control_characters<'a>(text: Cow<'a, str>, encoding: &'static str, lossy: bool) -> Decoded<'a> {
+    if !text.contains(is_unwanted_control) {
         return Decoded { text, encoding, lossy };
     }
-    let text = text.chars().filter(|c| !is_noise(*c)).collect::<String>();
+    let text = text.chars().filter(|c| !is_unwanted_control(*c)).collect::<String>();
     Decoded { text: Cow::Owned(text), encoding, lossy: true }
 }
 
 /// Whether a control character is neither a tab nor the end of a line or page.
-fn is_noise(c: char) -> bool {
+fn is_unwanted_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}')
 }
 

@@ -167,9 +167,9 @@ mod tests {
     use super::*;
 
     fn blocks_of(parsed: &Parsed) -> Vec<(&str, bool, Option<u32>)> {
-        let blocks_of =
+        let describe =
             |block: &Block| (parsed.text.get(block.range.clone()).unwrap(), block.furniture, block.page);
-        parsed.blocks.iter().map(blocks_of).collect()
+        parsed.blocks.iter().map(describe).collect()
     }
 
     #[test]

@@ -14,8 +14,10 @@ use crate::{Parser, Source};
 macro_rules! parser_conformance {
     ($parser:expr) => {
         $crate::parser_conformance!(@ $parser,
-            empty_input, blank_input, plain_words, line_ends, huge_heading, many_scripts, hostile_mark_up,
-            deep_nesting, not_a_text, equal_input_equal_output,
+            empty_input_has_no_blocks, blank_input_has_no_blocks, plain_words_are_in_blocks,
+            all_line_endings_are_equal, huge_heading_is_accepted, wide_characters_are_not_split,
+            adversarial_markup_is_parsed,
+            deep_nesting_is_parsed, binary_input_does_not_panic, equal_input_gives_equal_output,
         );
     };
     (@ $parser:expr, $($case:ident,)*) => {
@@ -58,19 +60,20 @@ pub fn test_data(path: &str) -> Option<PathBuf> {
 pub fn assert_fixtures(parser: &dyn Parser, folder: &str, extension: &str) {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|found| found == extension) && !is_expectation(path));
+    paths
+        .retain(|path| path.extension().is_some_and(|found| found == extension) && !is_expected_output(path));
     paths.sort();
     assert!(!paths.is_empty(), "{folder} has no files with the extension {extension}");
     for path in paths {
         let bytes = fs::read(&path).unwrap_or_default();
         let file_name = path.file_name().and_then(|name| name.to_str());
         let parsed = parser.parse(&Source { file_name, ..Source::new(&bytes) });
-        assert!(parsed.is_ok(), "{} is not parsed: {parsed:?}", path.display());
+        assert!(parsed.is_ok(), "{} was rejected: {parsed:?}", path.display());
         assert_expected(&parsed.unwrap_or_default(), &path);
     }
 }
 
-fn is_expectation(path: &Path) -> bool {
+fn is_expected_output(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(".expected.txt"))
 }
 
@@ -121,19 +124,19 @@ fn parse(parser: &dyn Parser, bytes: &[u8]) -> Option<Parsed> {
 }
 
 /// An empty source has no blocks.
-pub fn empty_input(parser: &dyn Parser) {
+pub fn empty_input_has_no_blocks(parser: &dyn Parser) {
     assert!(parse(parser, b"").is_none_or(|parsed| parsed.blocks.is_empty()));
 }
 
 /// A source of white space has no blocks.
-pub fn blank_input(parser: &dyn Parser) {
+pub fn blank_input_has_no_blocks(parser: &dyn Parser) {
     for blank in [" ", "\n", "\r\n\t \r\n", "\u{3000}\n\u{a0}"] {
         assert!(parse(parser, blank.as_bytes()).is_none_or(|parsed| parsed.blocks.is_empty()), "{blank:?}");
     }
 }
 
 /// The words of a source are in the text, and in a block.
-pub fn plain_words(parser: &dyn Parser) {
+pub fn plain_words_are_in_blocks(parser: &dyn Parser) {
     let Some(parsed) = parse(parser, b"One fine day.\n\nAnother one.\n") else {
         return;
     };
@@ -144,14 +147,14 @@ pub fn plain_words(parser: &dyn Parser) {
 }
 
 /// LF, CR LF and CR all end lines.
-pub fn line_ends(parser: &dyn Parser) {
+pub fn all_line_endings_are_equal(parser: &dyn Parser) {
     let count = |text: &str| parse(parser, text.as_bytes()).map(|parsed| parsed.blocks.len());
     assert_eq!(count("One.\n\nTwo.\n"), count("One.\r\n\r\nTwo.\r\n"));
     assert_eq!(count("One.\n\nTwo.\n"), count("One.\r\rTwo.\r"));
 }
 
 /// A heading of any length is accepted.
-pub fn huge_heading(parser: &dyn Parser) {
+pub fn huge_heading_is_accepted(parser: &dyn Parser) {
     let words = "very long ".repeat(100_000);
     for text in
         [format!("# {words}\n\ntext"), format!("{words}\n===\n\ntext"), format!("<h1>{words}</h1>text")]
@@ -161,7 +164,7 @@ pub fn huge_heading(parser: &dyn Parser) {
 }
 
 /// No character of any width is split.
-pub fn many_scripts(parser: &dyn Parser) {
+pub fn wide_characters_are_not_split(parser: &dyn Parser) {
     for text in [
         "# Über 🏔\n\nStürze 🇳🇴 Wasser.\n",
         "東京\n===\n\n- 塔\n- 寺\u{3000}\n",
@@ -174,7 +177,7 @@ pub fn many_scripts(parser: &dyn Parser) {
 }
 
 /// Parses markup that takes some parsers quadratic time.
-pub fn hostile_mark_up(parser: &dyn Parser) {
+pub fn adversarial_markup_is_parsed(parser: &dyn Parser) {
     let units = [
         "[",
         "![",
@@ -215,7 +218,7 @@ pub fn hostile_mark_up(parser: &dyn Parser) {
 }
 
 /// Parses nesting that overflows the stack of some parsers.
-pub fn deep_nesting(parser: &dyn Parser) {
+pub fn deep_nesting_is_parsed(parser: &dyn Parser) {
     let quotes: String = (1..500).map(|depth| format!("{}x\n", "> ".repeat(depth))).collect();
     let lists: String = (0..500).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
     for text in
@@ -226,7 +229,7 @@ pub fn deep_nesting(parser: &dyn Parser) {
 }
 
 /// Bytes that are not text are rejected or parsed without a panic.
-pub fn not_a_text(parser: &dyn Parser) {
+pub fn binary_input_does_not_panic(parser: &dyn Parser) {
     let all: Vec<u8> = (0..=255).cycle().take(4096).collect();
     let mixed: Vec<u8> = (0_u32..4096).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for bytes in
@@ -237,7 +240,7 @@ pub fn not_a_text(parser: &dyn Parser) {
 }
 
 /// Equal sources have equal results.
-pub fn equal_input_equal_output(parser: &dyn Parser) {
+pub fn equal_input_gives_equal_output(parser: &dyn Parser) {
     let text = "---\na: b\n---\n# A\n\n- b\n\n| c | d |\n|---|---|\n\n```\ne\n```\n";
     assert_eq!(parse(parser, text.as_bytes()), parse(parser, text.as_bytes()));
 }

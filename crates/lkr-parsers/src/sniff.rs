@@ -11,7 +11,7 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 /// The first bytes of an OLE compound file, the container of old Word documents and of encrypted DOCX files.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// Rejects bytes that are clearly not of `format`. Doubtful bytes pass, because the parser will find out.
+/// Rejects bytes that are clearly not of `format`. Ambiguous bytes pass, because the parser rejects what it cannot read.
 ///
 /// # Errors
 /// `Input` for a clear mismatch, `Encrypted` for a DOCX file that needs a password.
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_file_passes() {
+    fn ambiguous_content_passes() {
         let wide: Vec<u8> = "wide wörds".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let wider: Vec<u8> = "wider wörds".chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
         for (format, bytes) in [

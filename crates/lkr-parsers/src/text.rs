@@ -26,8 +26,8 @@ pub(crate) fn read(source: &Source<'_>) -> Result<(String, Vec<String>)> {
 }
 
 fn decode_file(source: &Source<'_>) -> (String, Option<String>) {
-    let decode_file = decode(source.bytes, source.media_type.and_then(charset_of));
-    let warning = || format!("some characters could not be read as {}", decode_file.encoding);
-    let warning = decode_file.lossy.then(warning);
-    (decode_file.text.into_owned(), warning)
+    let decoded = decode(source.bytes, source.media_type.and_then(charset_of));
+    let warning = || format!("some characters could not be read as {}", decoded.encoding);
+    let warning = decoded.lossy.then(warning);
+    (decoded.text.into_owned(), warning)
 }

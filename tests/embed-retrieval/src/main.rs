@@ -100,6 +100,6 @@ async fn index(
         vectors.upsert(&source.layer.into(), vec![point]).await?;
     }
     catalog.accept(&[Acceptance { task: task.clone(), existing: None }], Vec::new()).await?;
-    let present = catalog.document_state(task.doc_id()?).await?;
-    Ok(catalog.publish(&present, &document, &task, false, Vec::new()).await?)
+    let document_state = catalog.document_state(task.doc_id()?).await?;
+    Ok(catalog.publish(&document_state, &document, &task, false, Vec::new()).await?)
 }

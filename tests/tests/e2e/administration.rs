@@ -40,18 +40,18 @@ fn accounts_sessions_keys_and_settings_survive_kill_9() {
     let put = server.call("PUT", "/settings", Some(&settings), Some(&admin));
     let expected = put.data().clone();
     for _ in 0..9 {
-        login(&server, "adam", OTHER).refused(1005, 401);
+        login(&server, "adam", OTHER).assert_error(1005, 401);
     }
     server.restart();
     assert_eq!(me(&server, &eva).data()["username"], "eva");
     assert_eq!(me(&server, keys[0]["key"].as_str().unwrap()).data()["username"], "eva");
-    me(&server, keys[1]["key"].as_str().unwrap()).refused(1005, 401);
+    me(&server, keys[1]["key"].as_str().unwrap()).assert_error(1005, 401);
     let now = server.call("GET", "/settings", None, Some(&admin));
     assert_eq!((now.data(), now.header("etag")), (&expected, put.header("etag")));
     assert_eq!(expected["models"]["summarize"]["api_key"], "********");
     // Failed logins from before the restart count too.
-    login(&server, "adam", OTHER).refused(1005, 401);
-    login(&server, "adam", OTHER).refused(1009, 429);
+    login(&server, "adam", OTHER).assert_error(1005, 401);
+    login(&server, "adam", OTHER).assert_error(1009, 429);
     let log = server.call("GET", "/audit?action=settings.change", None, Some(&admin));
     assert_eq!(log.data()["items"].as_array().unwrap().len(), 1);
 }
@@ -65,7 +65,7 @@ fn lesson_23_first_admin_is_never_seeded_again() {
     let token = text(&changed.data()["access_token"]);
     // The configured password is used at the first start only.
     server.restart();
-    login(&server, "admin", PASSWORD).refused(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
     assert_eq!(me(&server, &token).data()["must_change_password"], false);
     let create =
         json!({"username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false});
@@ -73,8 +73,8 @@ fn lesson_23_first_admin_is_never_seeded_again() {
     let eva = text(&login(&server, "eva", PASSWORD).data()["access_token"]);
     assert_eq!(server.call("DELETE", "/users/admin", None, Some(&eva)).status, 200);
     server.restart();
-    login(&server, "admin", PASSWORD).refused(1005, 401);
-    login(&server, "admin", OTHER).refused(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
+    login(&server, "admin", OTHER).assert_error(1005, 401);
     assert_eq!(server.call("GET", "/users", None, Some(&eva)).data()["items"].as_array().unwrap().len(), 1);
 }
 
@@ -84,14 +84,14 @@ fn reset_admin_lets_locked_out_admin_in() {
     let admin = server.admin().to_owned();
     let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&admin)).data().clone();
     for _ in 0..10 {
-        login(&server, "admin", OTHER).refused(1005, 401);
+        login(&server, "admin", OTHER).assert_error(1005, 401);
     }
-    login(&server, "admin", PASSWORD).refused(1009, 429);
-    let while_it_runs = reset_admin(&server);
-    assert!(!while_it_runs.status.success());
-    let printed = String::from_utf8_lossy(&while_it_runs.stderr).into_owned();
+    login(&server, "admin", PASSWORD).assert_error(1009, 429);
+    let while_running = reset_admin(&server);
+    assert!(!while_running.status.success());
+    let printed = String::from_utf8_lossy(&while_running.stderr).into_owned();
     assert!(printed.contains("in use") && printed.trim().lines().count() == 1, "{printed}");
-    assert_eq!(me(&server, &admin).status, 200, "nothing has changed");
+    assert_eq!(me(&server, &admin).status, 200, "the session is still valid");
     server.stop();
     let done = reset_admin(&server);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -101,17 +101,17 @@ fn reset_admin_lets_locked_out_admin_in() {
     let printed = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(printed.contains("initial-admin-password") && !printed.contains(&password), "{printed}");
     server.restart();
-    me(&server, &admin).refused(1005, 401);
-    me(&server, key["key"].as_str().unwrap()).refused(1005, 401);
-    login(&server, "admin", PASSWORD).refused(1005, 401);
+    me(&server, &admin).assert_error(1005, 401);
+    me(&server, key["key"].as_str().unwrap()).assert_error(1005, 401);
+    login(&server, "admin", PASSWORD).assert_error(1005, 401);
     let token = login(&server, "admin", &password).data().clone();
     assert_eq!(token["user"]["must_change_password"], true);
     let token = text(&token["access_token"]);
-    server.call("GET", "/users", None, Some(&token)).refused(1008, 403);
+    server.call("GET", "/users", None, Some(&token)).assert_error(1008, 403);
     let body = json!({"current_password": password, "new_password": OTHER});
     let token =
         text(&server.call("POST", "/auth/password", Some(&body), Some(&token)).data()["access_token"]);
-    assert!(!file.exists(), "the file goes with the password");
+    assert!(!file.exists(), "changing the password removes the file");
     assert_eq!(server.call("GET", "/users", None, Some(&token)).status, 200);
     // Without a knowledge base, the command creates nothing.
     let nowhere = server.folder().join("nowhere");
@@ -119,7 +119,7 @@ fn reset_admin_lets_locked_out_admin_in() {
     assert!(!output.status.success() && !nowhere.exists());
 }
 
-/// A reset restores a deleted or disabled admin, whatever other accounts exist.
+/// A reset restores a deleted admin, even if another admin exists.
 #[test]
 fn reset_admin_restores_deleted_admin() {
     let server = Server::start();
@@ -145,7 +145,7 @@ fn secret_key_file_is_private_and_can_be_configured() {
     let settings = json!({"models": {"rerank": {"base_url": "http://models.example", "api_key": "sk-1"}}});
     assert_eq!(server.call("PUT", "/settings", Some(&settings), Some(&admin)).status, 200);
     server.stop();
-    // With another key the server runs, and secrets it cannot open stay stored.
+    // With another key the server starts, and keeps the sealed secrets that it cannot open.
     let key = fs::read_to_string(&file).unwrap().trim().to_owned();
     server.set("LKR_SECRET_KEY", &"ab".repeat(32));
     server.restart();
@@ -157,7 +157,7 @@ fn secret_key_file_is_private_and_can_be_configured() {
     fs::remove_file(&file).unwrap();
     server.set("LKR_SECRET_KEY", &key);
     server.restart();
-    assert!(!file.exists(), "a key that is given is written nowhere");
+    assert!(!file.exists(), "a configured key is not written to a file");
     assert_eq!(rerank(&server)["api_key"], "********");
     server.stop();
     server.set("LKR_SECRET_KEY", "");
@@ -190,7 +190,7 @@ fn taxonomy_file_is_loaded_and_errors_name_file_and_line() {
         server.call("PATCH", &format!("/documents/{doc_id}"), Some(&body), Some(server.admin()))
     };
     assert_eq!(change("Igneous rocks").data()["category"], "Igneous rocks");
-    change("People").refused(1001, 400);
+    change("People").assert_error(1001, 400);
     server.stop();
     for (text, line) in [
         (format!("categories:\n  {category}  {category}"), 5),
@@ -206,28 +206,28 @@ fn taxonomy_file_is_loaded_and_errors_name_file_and_line() {
     }
 }
 
-/// Each refused login is logged once, with address and reason and without what was typed.
+/// Each rejected login is logged once, with address and reason, and without the submitted name and password.
 #[test]
-fn refused_logins_are_logged_without_what_was_typed() {
+fn rejected_logins_are_logged_without_the_submitted_values() {
     let mut server = Server::start();
     server.set("RUST_LOG", "warn");
     server.restart();
-    login(&server, "admin", "wrong password 4711").refused(1005, 401);
-    login(&server, "a-password-4712", "x").refused(1005, 401);
+    login(&server, "admin", "wrong password 4711").assert_error(1005, 401);
+    login(&server, "a-password-4712", "x").assert_error(1005, 401);
     let log = server.log();
     let lines: Vec<_> =
         log.lines().filter(|line| line.contains("127.0.0.1") && line.contains("reason")).collect();
     assert_eq!(lines.len(), 2, "{log}");
     assert!(lines[0].contains("admin") && lines[1].contains("unknown"), "{lines:?}");
     for line in lines {
-        // The time before the message and the id after it contain other digits.
+        // Only the message is checked: the time and the request id contain arbitrary digits.
         let (_, printed) = line.split_once(" WARN ").unwrap();
         let (printed, _) = printed.split_once("request_id").unwrap();
         assert!(!printed.contains("471"), "{line}");
     }
 }
 
-/// A slow request has the rights that its sender has when the body is complete.
+/// A slow request is checked against the rights that its sender has when the body is complete.
 #[test]
 fn lesson_24_right_revoked_during_a_request_is_refused() {
     let server = Server::start();
@@ -256,7 +256,7 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
             json!({"username": name, "password": PASSWORD, "role": "admin", "must_change_password": false});
         assert_eq!(server.call("POST", "/users", Some(&create), Some(&admin)).status, 201);
         let token = text(&login(&server, &name, PASSWORD).data()["access_token"]);
-        // The right ends by logout, disabling, deletion and demotion in turn.
+        // The right is revoked by logout, disabling, deletion and demotion in turn.
         let user = format!("/users/{name}");
         let (end, code) = match n % 4 {
             0 => (("POST", "/auth/logout".to_owned(), json!({}), &token), 1005),
@@ -264,24 +264,24 @@ fn lesson_24_right_revoked_during_a_request_is_refused() {
             2 => (("DELETE", user, json!({}), &admin), 1005),
             _ => (("PATCH", user, json!({"role": "user"}), &admin), 1006),
         };
-        let body = body.to_string();
+        let request_body = body.to_string();
         let head = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{{",
-            body.len()
+            request_body.len()
         );
-        let answer = lkr_tests::exchange_in_parts(server.port(), head.as_bytes(), || {
-            // The server has accepted the head and its credential before the right ends.
+        let response = lkr_tests::send_raw_in_parts(server.port(), head.as_bytes(), || {
+            // By then the server has accepted the head and its credential.
             std::thread::sleep(std::time::Duration::from_millis(300));
-            let (by, at, with, token) = &end;
-            assert_eq!(server.call(by, at, Some(with), Some(token)).status, 200, "{by} {at}");
-            &body.as_bytes()[1..]
+            let (method, path, body, token) = &end;
+            assert_eq!(server.call(method, path, Some(body), Some(token)).status, 200, "{method} {path}");
+            &request_body.as_bytes()[1..]
         });
         let is_open_to_users = code == 1006 && matches!(path, "/documents" | "/auth/keys");
         if is_open_to_users {
-            assert_eq!(answer.code(), 0, "{method} {path}");
+            assert_eq!(response.code(), 0, "{method} {path}");
         } else {
-            assert_eq!(answer.code(), code, "{method} {path}: {}", answer.message());
+            assert_eq!(response.code(), code, "{method} {path}: {}", response.message());
         }
     }
     assert_eq!(server.get(&document).data()["l1"]["doc_id"], doc_id);

@@ -7,7 +7,8 @@ use std::{
 };
 
 use lkr_tests::{
-    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_nothing_left, cli_binary,
+    ADMIN_PASSWORD, Load, Seed, Server, WatchedDocuments, assert_consistent, assert_garbage_collected,
+    cli_binary,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ fn restore(archive: &Path, data: &Path) -> Output {
 
 /// A server on a restored data folder.
 fn restored(archive: &Path) -> Server {
-    let server = Server::prepared(ENVIRONMENT, |data| {
+    let server = Server::with_data_dir(ENVIRONMENT, |data| {
         let output = restore(archive, data);
         assert!(output.status.success(), "{}", printed(&output));
     });
@@ -49,55 +50,55 @@ fn restored(archive: &Path) -> Server {
     server
 }
 
-fn settled(server: &Server) {
-    server.until(|| {
-        let none = |status| {
+fn wait_until_idle(server: &Server) {
+    server.wait_until(|| {
+        let is_empty = |status| {
             let tasks = server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
             tasks.as_array().is_some_and(Vec::is_empty)
         };
-        (none("pending") && none("running")).then_some(())
+        (is_empty("pending") && is_empty("running")).then_some(())
     });
 }
 
-fn answer(server: &Server, query: &str) -> Value {
-    let mut answer = server.search(&json!({"query": query, "top_k": 20}));
-    answer.as_object_mut().unwrap().remove("took_ms");
-    answer
+fn search_without_time(server: &Server, query: &str) -> Value {
+    let mut found = server.search(&json!({"query": query, "top_k": 20}));
+    found.as_object_mut().unwrap().remove("took_ms");
+    found
 }
 
 #[test]
 fn backup_under_load_is_complete() {
     let server = Server::start();
     let mut seed = Seed::announce("backup_under_load_is_complete");
-    let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
+    let (load, watch) = (Load::default(), WatchedDocuments::ingest(&server));
     let mut archives = Vec::new();
-    load.during(&server, &watch, &mut seed, || {
+    load.run_while(&server, &watch, &mut seed, || {
         for n in 0..3 {
             archives.push(back_up(&server, &format!("{n}.tar"), &[]));
         }
     });
     for archive in &archives {
         let other = restored(archive);
-        settled(&other);
-        assert!(other.all("/documents").iter().any(|item| item["source"] == "watched:0"));
-        let shown = assert_consistent(&other);
-        assert!(shown["chunks"] > 0);
-        assert_nothing_left(&other, &shown);
+        wait_until_idle(&other);
+        assert!(other.list_all("/documents").iter().any(|item| item["source"] == "watched:0"));
+        let counts = assert_consistent(&other);
+        assert!(counts["chunks"] > 0);
+        assert_garbage_collected(&other, &counts);
         assert_healthy(&other);
     }
-    settled(&server);
+    wait_until_idle(&server);
     let other = restored(&back_up(&server, "last.tar", &[]));
     for path in ["/knowledge/stats", "/documents?limit=100", "/documents/tasks?limit=100"] {
         assert_eq!(other.get(path).data(), server.get(path).data(), "{path}");
     }
     for number in load.ledger().keys().take(30) {
         let query = Load::word(*number);
-        assert_eq!(answer(&other, &query), answer(&server, &query));
+        assert_eq!(search_without_time(&other, &query), search_without_time(&server, &query));
     }
     assert!(watch.searches() > 0);
 }
 
-/// Accounts and settings are restored; sealed keys only together with the sealing key.
+/// Accounts and settings are always restored; sealed keys are usable only with the sealing key.
 #[test]
 fn backup_contains_secret_key_only_on_request() {
     let server = Server::start();
@@ -110,9 +111,9 @@ fn backup_contains_secret_key_only_on_request() {
     let with_key = back_up(&server, "key.tar", &["--with-secret-key", "--data-dir", data.to_str().unwrap()]);
     let secret = fs::read(data.join("secret.key")).unwrap();
     let secret = secret.trim_ascii_end();
-    let holds =
+    let contains_secret =
         |archive: &Path| fs::read(archive).unwrap().windows(secret.len()).any(|window| window == secret);
-    assert!(!holds(&plain) && holds(&with_key));
+    assert!(!contains_secret(&plain) && contains_secret(&with_key));
     let audit = server.call("GET", "/audit?action=backup.create", None, Some(server.admin()));
     assert_eq!(audit.data()["items"].as_array().unwrap().len(), 2);
     for (archive, has_key) in [(&plain, false), (&with_key, true)] {
@@ -126,23 +127,23 @@ fn backup_contains_secret_key_only_on_request() {
         assert_eq!(settings.data()["models"]["summarize"]["model"], "m");
         assert_eq!(other.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
     }
-    // A closed folder is backed up directly; a folder in use must be backed up through its server.
+    // `lkr backup --data-dir` requires that no server uses the folder.
     let archive = server.folder().join("closed.tar");
     let arguments = ["backup", "--output", archive.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
-    let refused = lkr(&arguments);
+    let rejected = lkr(&arguments);
     assert!(
-        !refused.status.success() && printed(&refused).contains("in use by another process"),
+        !rejected.status.success() && printed(&rejected).contains("in use by another process"),
         "{}",
-        printed(&refused)
+        printed(&rejected)
     );
     server.stop();
     let output = lkr(&arguments);
     assert!(output.status.success(), "{}", printed(&output));
     let again = lkr(&arguments);
     assert!(!again.status.success() && printed(&again).contains("exists already"), "{}", printed(&again));
-    let refused = restore(&archive, &data);
-    assert!(!refused.status.success() && printed(&refused).contains("already"), "{}", printed(&refused));
-    assert_eq!(restored(&archive).all("/documents").len(), 1);
+    let rejected = restore(&archive, &data);
+    assert!(!rejected.status.success() && printed(&rejected).contains("already"), "{}", printed(&rejected));
+    assert_eq!(restored(&archive).list_all("/documents").len(), 1);
 }
 
 /// A client that disconnects during a backup leaves nothing behind and does not block the next backup.
@@ -158,15 +159,15 @@ fn abandoned_backup_leaves_nothing_and_does_not_block_the_next() {
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
     let copy = server.data_dir().join("backup.tmp");
-    server.until(|| copy.exists().then_some(()));
-    server.call("GET", "/backup", None, Some(server.admin())).refused(1010, 503);
+    server.wait_until(|| copy.exists().then_some(()));
+    server.call("GET", "/backup", None, Some(server.admin())).assert_error(1010, 503);
     drop(stream);
-    server.until(|| (!copy.exists()).then_some(()));
+    server.wait_until(|| (!copy.exists()).then_some(()));
     let _ = back_up(&server, "after.tar", &[]);
     // A backup that a kill interrupts leaves nothing behind either.
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
-    server.until(|| copy.exists().then_some(()));
+    server.wait_until(|| copy.exists().then_some(()));
     server.restart();
     assert!(!copy.exists());
 }

@@ -1,4 +1,4 @@
-//! Citations over HTTP: the text cut at the offsets is the chunk, for texts of every kind.
+//! Citations over HTTP: the text between the offsets equals the chunk, for all kinds of text.
 
 use lkr_tests::Server;
 use serde_json::json;
@@ -12,7 +12,7 @@ const TEXTS: [&str; 5] = [
 ];
 
 #[test]
-fn chunk_and_result_texts_equal_the_cut_at_their_offsets() {
+fn chunk_and_result_texts_equal_the_text_between_their_offsets() {
     let server = Server::start();
     let mut ids: Vec<String> = TEXTS.iter().map(|text| server.add(&json!({"text": text}))).collect();
     let long: String = TEXTS.iter().cycle().take(300).map(|text| format!("{text}\n\n")).collect();
@@ -20,13 +20,13 @@ fn chunk_and_result_texts_equal_the_cut_at_their_offsets() {
     for (doc_id, sent) in ids.iter().zip(TEXTS.iter().copied().chain([long.as_str()])) {
         let text =
             server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
-        assert_eq!(text, sent, "JSON text is kept as it is");
+        assert_eq!(text, sent, "JSON text is stored unchanged");
         let characters: Vec<char> = text.chars().collect();
         let cut = |item: &serde_json::Value| {
             let at = |key: &str| item[key].as_u64().unwrap() as usize;
             characters[at("char_start")..at("char_end")].iter().collect::<String>()
         };
-        let chunks = server.all(&format!("/documents/{doc_id}/chunks"));
+        let chunks = server.list_all(&format!("/documents/{doc_id}/chunks"));
         assert!(!chunks.is_empty());
         for chunk in &chunks {
             assert_eq!(cut(chunk), chunk["text"].as_str().unwrap());
@@ -42,7 +42,7 @@ fn chunk_and_result_texts_equal_the_cut_at_their_offsets() {
     }
 }
 
-/// Highlights are ranges of the result's text, in order, without overlap.
+/// Checks that highlights are ordered, disjoint ranges of the result's text.
 fn check_highlights(result: &serde_json::Value) {
     let length = result["text"].as_str().unwrap().chars().count() as u64;
     let mut last = 0;

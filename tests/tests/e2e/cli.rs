@@ -1,4 +1,4 @@
-//! The command line `lkr` with a server.
+//! The commands of `lkr` that use a server.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// A collection `pets` of two documents and three queries; the last query finds its document second at best.
+/// A collection `pets` of two documents and three judged queries; the last query ranks its document second.
 fn collection(folder: &Path) -> String {
     let dir = folder.join("pets");
     fs::create_dir(&dir).unwrap();
@@ -66,7 +66,7 @@ fn lkr_ingests_and_evaluates_a_collection() {
         (&figures["citations"]["checked"], &figures["citations"]["mismatches"]),
         (&2.into(), &0.into())
     );
-    let documents = server.all("/documents");
+    let documents = server.list_all("/documents");
     let mut sources: Vec<&str> = documents.iter().map(|item| item["source"].as_str().unwrap()).collect();
     sources.sort_unstable();
     assert_eq!(sources, ["pets:cats", "pets:dogs"]);
@@ -86,7 +86,7 @@ fn lkr_ingests_files_and_folders() {
         printed(&output)
     );
     let mut items: Vec<(String, String)> = server
-        .all("/documents")
+        .list_all("/documents")
         .iter()
         .map(|item| (item["source"].as_str().unwrap().to_owned(), item["title"].as_str().unwrap().to_owned()))
         .collect();
@@ -112,7 +112,7 @@ fn lkr_failures_print_one_line() {
             "{arguments:?}: {printed}"
         );
     }
-    assert!(server.all("/documents").is_empty());
+    assert!(server.list_all("/documents").is_empty());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn real_documents_are_found_by_keyword_and_cited_exactly() {
     assert!(output.status.success(), "{}", printed(&output));
     let figures: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
     assert_eq!(figures["ingested"]["documents"], 45);
-    // The reference, BM25 over sections, reaches .847.
+    // The baseline, BM25 over sections, reaches 0.847.
     assert!(figures["ndcg_at_10"].as_f64().unwrap() >= 0.83, "{}", printed(&output));
     assert_eq!(assert_consistent(&server)["l1"], 45);
 }

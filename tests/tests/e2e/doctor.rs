@@ -1,4 +1,4 @@
-//! `lkr doctor` on folders of real servers, and servers on damaged folders.
+//! `lkr doctor` on data folders of real servers, and servers with damaged data folders.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ fn text(n: usize) -> String {
     format!("# Stone {n}\n\n{}", format!("The stone number {n} lies in the river. It is grey. ").repeat(30))
 }
 
-/// A server with a few documents, and their ids.
+/// A server with eight documents, and their ids.
 fn filled() -> (Server, Vec<String>) {
     let server = Server::start();
     let ids = (0..8).map(|n| server.add(&json!({ "text": text(n) }))).collect();
@@ -46,13 +46,13 @@ fn file_of(server: &Server, id: &str) -> std::path::PathBuf {
 #[test]
 fn doctor_without_repair_reports_and_changes_nothing() {
     let (server, ids) = filled();
-    let refused = doctor(&server, &["--repair"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(printed(&refused.stderr).contains("is in use by another process: stop the server first"));
+    let rejected = doctor(&server, &["--repair"]);
+    assert_eq!(rejected.status.code(), Some(2));
+    assert!(printed(&rejected.stderr).contains("is in use by another process: stop the server first"));
     server.kill();
-    let whole = doctor(&server, &[]);
-    assert_eq!(whole.status.code(), Some(0), "{}", printed(&whole.stdout));
-    assert!(printed(&whole.stdout).starts_with("8 documents, "));
+    let healthy = doctor(&server, &[]);
+    assert_eq!(healthy.status.code(), Some(0), "{}", printed(&healthy.stdout));
+    assert!(printed(&healthy.stdout).starts_with("8 documents, "));
     let path = file_of(&server, &ids[0]);
     let mut bytes = fs::read(&path).unwrap();
     bytes[50] ^= 1;
@@ -65,35 +65,35 @@ fn doctor_without_repair_reports_and_changes_nothing() {
     assert_eq!(as_json["findings"].as_array().unwrap().len(), 1);
     assert_eq!(as_json["documents"], 8);
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    // The damaged text is refused; the others are served.
+    // The damaged text is not served; the others are.
     server.restart();
-    server.get(&format!("/documents/{}/text", ids[0])).refused(2000, 500);
+    server.get(&format!("/documents/{}/text", ids[0])).assert_error(2000, 500);
     assert_eq!(server.get(&format!("/documents/{}/text", ids[1])).data()["text"], text(1));
     let absent = Command::new(cli_binary()).args(["doctor", "--data-dir", "absent"]).output().unwrap();
     assert_eq!(absent.status.code(), Some(2));
     assert!(printed(&absent.stderr).contains("no knowledge base in absent"));
 }
 
-/// A server without its store does not treat all files as orphans.
+/// A missing store does not make all files orphans.
 #[test]
 fn missing_store_is_reported_and_not_recreated() {
     let (server, ids) = filled();
     server.kill();
     let data = server.data_dir().join("store/kb/data.mdb");
     fs::remove_file(&data).unwrap();
-    let mut refused = server.command();
-    let said_so = refused.env("RUST_LOG", "off").output().unwrap();
-    assert!(!said_so.status.success());
-    let line = printed(&said_so.stderr);
+    let mut start = server.command();
+    let output = start.env("RUST_LOG", "off").output().unwrap();
+    assert!(!output.status.success());
+    let line = printed(&output.stderr);
     let says = "data.mdb is missing: restore a backup; `lkr doctor` tells what is damaged";
     assert!(line.contains(says), "{line}");
     for arguments in [&[][..], &["--repair"]] {
-        let told = doctor(&server, arguments);
-        assert_eq!(told.status.code(), Some(1), "{}", printed(&told.stderr));
+        let report = doctor(&server, arguments);
+        assert_eq!(report.status.code(), Some(1), "{}", printed(&report.stderr));
         assert!(
-            printed(&told.stdout).starts_with("store/kb/data.mdb is missing"),
+            printed(&report.stdout).starts_with("store/kb/data.mdb is missing"),
             "{}",
-            printed(&told.stdout)
+            printed(&report.stdout)
         );
         assert!(!data.exists());
     }
@@ -115,12 +115,12 @@ fn graph_files(server: &Server) -> Vec<std::path::PathBuf> {
     files.filter(|file| file.is_file()).collect()
 }
 
-/// Whatever happens to the graph while the server is down, it starts, and searches return the same results.
+/// The server starts with any damage to the graph, and searches return the same results.
 #[test]
 fn damaged_graph_is_rebuilt_at_start() {
     let (server, ids) = filled();
     let graph = server.data_dir().join("store/graph");
-    let cut = |share: u64| {
+    let truncate = |share: u64| {
         move |server: &Server| {
             for file in graph_files(server) {
                 let length = fs::metadata(&file).unwrap().len();
@@ -130,18 +130,18 @@ fn damaged_graph_is_rebuilt_at_start() {
     };
     let damages: [Box<Damage>; 9] = [
         Box::new(|server| fs::remove_dir_all(server.data_dir().join("store/graph")).unwrap()),
-        Box::new(cut(0)),
-        Box::new(cut(1)),
-        Box::new(cut(2)),
+        Box::new(truncate(0)),
+        Box::new(truncate(1)),
+        Box::new(truncate(2)),
         Box::new(move |_| {
             fs::remove_dir_all(&graph).unwrap();
-            fs::write(&graph, "no folder").unwrap();
+            fs::write(&graph, "not a folder").unwrap();
         }),
         Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 1))),
         Box::new(|server| graph_files(server).iter().for_each(|file| flip(file, 2))),
         Box::new(|server| {
             for name in ["lock", "kb/lock.mdb"] {
-                fs::write(server.data_dir().join("store").join(name), "torn").unwrap();
+                fs::write(server.data_dir().join("store").join(name), "corrupt").unwrap();
             }
         }),
         Box::new(|server| {
@@ -161,6 +161,6 @@ fn damaged_graph_is_rebuilt_at_start() {
         }
     }
     server.kill();
-    let whole = doctor(&server, &[]);
-    assert_eq!(whole.status.code(), Some(0), "{}", printed(&whole.stdout));
+    let healthy = doctor(&server, &[]);
+    assert_eq!(healthy.status.code(), Some(0), "{}", printed(&healthy.stdout));
 }

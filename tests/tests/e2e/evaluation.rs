@@ -1,4 +1,4 @@
-//! Evaluation as a task of the server, and by the command line in its own process.
+//! Evaluation as a task of the server, and by the command line without a server.
 
 use std::{
     fs,
@@ -18,10 +18,10 @@ fn lesson_02_evaluation_survives_kill_9() {
     let accepted = server.call("POST", "/eval", Some(&gold), Some(server.admin()));
     assert_eq!(accepted.status, 202);
     let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
-    // Killed during the work: progress is recorded while it runs.
-    server.until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
+    // Killed during the evaluation.
+    server.wait_until(|| (server.task(&task_id)["status"] != "pending").then_some(()));
     server.restart();
-    let task = server.ended(&task_id);
+    let task = server.wait_for_task(&task_id);
     assert_eq!((&task["kind"], &task["status"]), (&json!("evaluate"), &json!("done")), "{task}");
     for mode in ["flat", "layered"] {
         let figures = &task["result"][mode];
@@ -65,14 +65,14 @@ fn collection(folder: &Path) -> String {
 }
 
 #[test]
-fn lkr_eval_evaluates_in_process_and_keeps_the_base() {
+fn lkr_eval_runs_in_process_and_reuses_its_data_dir() {
     let folder = tempfile::tempdir().unwrap();
     let dir = collection(folder.path());
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let (kept, json, per_query) = (path("kept"), path("figures.json"), path("queries.jsonl"));
-    let arguments = ["eval", "--data-dir", &kept, "--json", &json, "--per-query", &per_query, &dir];
+    let (data_dir, json, per_query) = (path("kept"), path("figures.json"), path("queries.jsonl"));
+    let arguments = ["eval", "--data-dir", &data_dir, "--json", &json, "--per-query", &per_query, &dir];
     for _ in 0..2 {
-        // The second run ingests nothing, or there would be twice as many documents.
+        // The second run ingests nothing: the number of documents stays the same.
         let output = lkr(&arguments);
         assert!(output.status.success(), "{}", printed(&output));
         let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
@@ -104,7 +104,7 @@ fn lkr_eval_evaluates_in_process_and_keeps_the_base() {
 
     // Real collections contain blank queries; they find nothing.
     fs::write(Path::new(&dir).join("queries.jsonl"), json!({ "_id": "q", "text": " " }).to_string()).unwrap();
-    let blank = lkr(&["eval", "--data-dir", &kept, "--json", &json, &dir]);
+    let blank = lkr(&["eval", "--data-dir", &data_dir, "--json", &json, &dir]);
     assert!(blank.status.success(), "{}", printed(&blank));
     let figures: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     let first = &figures["results"][0];
@@ -115,12 +115,16 @@ fn lkr_eval_evaluates_in_process_and_keeps_the_base() {
     let other = collection(&other);
     fs::write(Path::new(&other).join("corpus.jsonl"), json!({ "_id": "x", "text": "else" }).to_string())
         .unwrap();
-    let refused = lkr(&["eval", "--data-dir", &kept, &other]);
+    let rejected = lkr(&["eval", "--data-dir", &data_dir, &other]);
     assert!(
-        !refused.status.success() && printed(&refused).contains("which is not in this collection"),
+        !rejected.status.success() && printed(&rejected).contains("which is not in this collection"),
         "{}",
-        printed(&refused)
+        printed(&rejected)
     );
-    let unserved = lkr(&["eval", "--mode", "flat", &dir]);
-    assert!(!unserved.status.success() && printed(&unserved).contains("--server"), "{}", printed(&unserved));
+    let serverless = lkr(&["eval", "--mode", "flat", &dir]);
+    assert!(
+        !serverless.status.success() && printed(&serverless).contains("--server"),
+        "{}",
+        printed(&serverless)
+    );
 }

@@ -1,4 +1,4 @@
-//! Uploaded files: reading, storing, serving and deleting them.
+//! Uploaded files: parsing, storing, serving and deleting them.
 
 use std::{
     fs,
@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 #[test]
 fn original_is_stored_and_deleted_with_its_document() {
     let server = Server::start();
-    let detail = server.uploaded("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
+    let detail =
+        server.upload_and_wait("../Rote Grütze #1.txt", "Rote Grütze aus Johannisbeeren.".as_bytes());
     let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
     let stored = server.data_dir().join("uploads").join(path);
     assert!(path.ends_with("_Rote Grütze #1.txt"), "{path}");
@@ -24,51 +25,51 @@ fn original_is_stored_and_deleted_with_its_document() {
     assert_eq!(detail["l1"]["metadata"]["original_filename"], "../Rote Grütze #1.txt");
     assert_eq!(detail["l1"]["title"], "Rote Grütze #1");
     let file = format!("/documents/{}/file", detail["l1"]["doc_id"].as_str().unwrap());
-    let answer = server.get(&file);
-    assert_eq!((answer.status, answer.body.len()), (200, 32));
-    assert_eq!(answer.header("content-length"), Some("32"));
+    let response = server.get(&file);
+    assert_eq!((response.status, response.body.len()), (200, 32));
+    assert_eq!(response.header("content-length"), Some("32"));
     let head = server.call("HEAD", &file, None, None);
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("32"), 0));
     let document = file.trim_end_matches("/file").to_owned();
     let deleted = server.call("DELETE", &document, None, Some(server.admin()));
     assert_eq!(deleted.data()["deleted"]["l1"], 1);
-    assert!(!stored.exists(), "it is gone when the delete is answered");
-    server.get(&file).refused(1004, 404);
+    assert!(!stored.exists(), "the file is removed when the delete returns");
+    server.get(&file).assert_error(1004, 404);
 }
 
 #[test]
-fn missing_or_linked_original_answers_not_found() {
+fn missing_or_symlinked_original_returns_not_found() {
     let server = Server::start();
-    for harm in ["gone", "linked"] {
-        let detail =
-            server.uploaded("a.txt", format!("Io has volcanoes, one of which is {harm}.").as_bytes());
+    for damage in ["removed", "linked"] {
+        let detail = server
+            .upload_and_wait("a.txt", format!("Io has volcanoes, one of which is {damage}.").as_bytes());
         let path = detail["l1"]["metadata"]["raw_file_path"].as_str().unwrap();
         let stored = server.data_dir().join("uploads").join(path);
         fs::remove_file(&stored).unwrap();
-        if harm == "linked" {
+        if damage == "linked" {
             std::os::unix::fs::symlink("/etc/hostname", &stored).unwrap();
         }
         let document = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
-        server.get(&format!("{document}/file")).refused(1004, 404);
-        assert_eq!(server.get(&document).data()["file"]["available"], false, "{harm}");
+        server.get(&format!("{document}/file")).assert_error(1004, 404);
+        assert_eq!(server.get(&document).data()["file"]["available"], false, "{damage}");
     }
 }
 
 #[test]
-fn file_whose_original_cannot_be_stored_is_ingested() {
+fn upload_is_ingested_although_its_original_cannot_be_stored() {
     let mut server = Server::start();
-    let taken = server.folder().join("taken");
-    fs::write(&taken, "a file where a folder should be").unwrap();
-    server.set("LKR_UPLOAD_DIR", &taken.join("uploads").display().to_string());
+    let blocker = server.folder().join("blocker");
+    fs::write(&blocker, "a file where a folder should be").unwrap();
+    server.set("LKR_UPLOAD_DIR", &blocker.join("uploads").display().to_string());
     server.restart();
-    let answer = server.upload("a.txt", b"Io has volcanoes.");
-    assert_eq!(answer.data()["saved_path"], "");
-    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    let response = server.upload("a.txt", b"Io has volcanoes.");
+    assert_eq!(response.data()["saved_path"], "");
+    let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
     assert_eq!(task["status"], "done", "{task}");
     let document = format!("/documents/{}", task["doc_id"].as_str().unwrap());
     let detail = server.get(&document).data().clone();
     assert_eq!((&detail["file"], &detail["l1"]["metadata"]), (&Value::Null, &json!({})));
-    server.get(&format!("{document}/file")).refused(1004, 404);
+    server.get(&format!("{document}/file")).assert_error(1004, 404);
     assert_eq!(server.search(&json!({"query": "volcanoes"}))["results"].as_array().unwrap().len(), 1);
 }
 
@@ -81,7 +82,7 @@ fn pdf_results_cite_page_and_heading_path() {
         ["3 Tails", "A comet has two tails.", "Both point away from the sun."],
         ["4 Belts", "Asteroids are many and small.", "Most of them are far apart."],
     ];
-    let detail = server.uploaded("planets.pdf", &pdf(&pages));
+    let detail = server.upload_and_wait("planets.pdf", &pdf(&pages));
     let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
     let found = server.search(&json!({"query": "rings of ice", "top_k": 1}))["results"][0].clone();
     assert_eq!((&found["page_start"], &found["page_end"]), (&json!(2), &json!(2)), "{found}");
@@ -91,46 +92,50 @@ fn pdf_results_cite_page_and_heading_path() {
     let at = |key: &str| found[key].as_u64().unwrap() as usize;
     let cut: String = characters[at("char_start")..at("char_end")].iter().collect();
     assert_eq!(cut, found["text"].as_str().unwrap());
-    assert!(text.contains("ACME quarterly"), "the running head is part of the text");
-    let chunks = server.all(&format!("/documents/{doc_id}/chunks"));
-    assert!(chunks.iter().all(|chunk| !chunk["text"].as_str().unwrap().contains("ACME")), "and of no chunk");
+    assert!(text.contains("ACME quarterly"), "page headers are part of the text");
+    let chunks = server.list_all(&format!("/documents/{doc_id}/chunks"));
+    assert!(
+        chunks.iter().all(|chunk| !chunk["text"].as_str().unwrap().contains("ACME")),
+        "page headers are not part of a chunk"
+    );
 }
 
 #[test]
-fn pdfium_plugin_reads_when_its_library_is_found() {
+fn pdfium_plugin_parses_if_its_library_is_configured() {
     let Some(library) = std::env::var_os("LKR_PDFIUM_LIBRARY").map(PathBuf::from) else {
-        return lkr_test_support::skip("LKR_PDFIUM_LIBRARY names no PDFium");
+        return lkr_test_support::skip("LKR_PDFIUM_LIBRARY is not set");
     };
     let library = library.display().to_string();
     let server =
         Server::start_with(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD), ("LKR_PDFIUM_LIBRARY", &library)]);
-    choose(&server, &json!({"pdf": {"plugin": "pdfium"}}));
-    let detail = server.uploaded("planets.pdf", &pdf(&[["1 Moons", "Io has volcanoes.", "They glow."]]));
+    set_parsers(&server, &json!({"pdf": {"plugin": "pdfium"}}));
+    let detail =
+        server.upload_and_wait("planets.pdf", &pdf(&[["1 Moons", "Io has volcanoes.", "They glow."]]));
     assert_eq!(detail["l2"][0]["page_start"], 1, "{detail}");
     let found = server.search(&json!({"query": "volcanoes", "top_k": 1}))["results"][0].clone();
     assert!(found["text"].as_str().unwrap().contains("Io has volcanoes."), "{found}");
 }
 
 #[test]
-fn ocr_reads_images_when_tesseract_is_installed() {
+fn ocr_reads_images_if_tesseract_is_installed() {
     let server = Server::start();
     let schema = server.call("GET", "/settings/schema", None, Some(server.admin()));
     if schema.data()["ocr_plugins"] != json!(["none", "tesseract"]) {
         return lkr_test_support::skip("tesseract is not installed");
     }
     let scan = scanned();
-    let refused = server.upload("scan.pdf", &scan);
-    refused.refused(1001, 400);
-    assert!(refused.message().contains("holds no text"), "{}", refused.message());
-    choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
-    let detail = server.uploaded("scan.pdf", &scan);
+    let rejected = server.upload("scan.pdf", &scan);
+    rejected.assert_error(1001, 400);
+    assert!(rejected.message().contains("holds no text"), "{}", rejected.message());
+    set_parsers(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
+    let detail = server.upload_and_wait("scan.pdf", &scan);
     let doc_id = detail["l1"]["doc_id"].as_str().unwrap();
     let text = server.get(&format!("/documents/{doc_id}/text")).data()["text"].as_str().unwrap().to_owned();
     assert!(text.to_uppercase().contains("HI"), "{text:?}");
-    assert_eq!(server.all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
+    assert_eq!(server.list_all(&format!("/documents/{doc_id}/chunks"))[0]["page_start"], 1);
 }
 
-/// A server that finds a program named tesseract with these languages, which sleeps for some seconds for each image.
+/// A server with a fake `tesseract` program that has these languages and sleeps for `seconds` for each image.
 fn with_tesseract(languages: &str, seconds: u64) -> (Server, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("tesseract");
@@ -152,20 +157,20 @@ fn ocr_languages_are_the_installed_ones() {
         let body = json!({"parsers": {"ocr": {"plugin": "tesseract", "languages": languages}}});
         server.call("PUT", "/settings", Some(&body), Some(server.admin()))
     };
-    let refused = ocr(&["fr", "en", "la"]);
-    refused.refused(1001, 400);
+    let rejected = ocr(&["fr", "en", "la"]);
+    rejected.assert_error(1001, 400);
     let message = "parsers.ocr.languages has fr, la, not installed for tesseract; installed: de, en";
-    assert!(refused.message().ends_with(message), "{}", refused.message());
+    assert!(rejected.message().ends_with(message), "{}", rejected.message());
     assert_eq!(ocr(&["de", "en"]).status, 200);
-    assert!(!server.log().contains("parsers.ocr.languages"), "nothing is missing yet");
+    assert!(!server.log().contains("parsers.ocr.languages"), "no language is missing yet");
     // One language is uninstalled.
     let script = fs::read_to_string(programs.path().join("tesseract")).unwrap();
     fs::write(programs.path().join("tesseract"), script.replace("\\ndeu", "")).unwrap();
     server.restart();
     let warned = server.log().lines().filter(|line| line.contains("parsers.ocr.languages")).count();
     assert_eq!(warned, 1, "{}", server.log());
-    let answer = server.upload("scan.pdf", &scanned());
-    let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+    let response = server.upload("scan.pdf", &scanned());
+    let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
     assert_eq!(
         task["result"]["warnings"][0],
         "text in images is not recognised in de: tesseract has no data for the language"
@@ -176,15 +181,15 @@ fn ocr_languages_are_the_installed_ones() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn client_disconnect_ends_parsing_of_its_file() {
+fn client_disconnect_ends_parsing_of_its_upload() {
     const SECONDS: u64 = 4_731;
     let (server, _programs) = with_tesseract("eng", SECONDS);
-    choose(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
-    let sleeping = || {
-        let wanted = format!("sleep\0{SECONDS}\0");
+    set_parsers(&server, &json!({"ocr": {"plugin": "tesseract", "languages": ["en"]}}));
+    let ocr_processes = || {
+        let command_line = format!("sleep\0{SECONDS}\0");
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-        lines.filter(|line| line == wanted.as_bytes()).count()
+        lines.filter(|line| line == command_line.as_bytes()).count()
     };
     let scan = scanned();
     let body = [
@@ -201,27 +206,27 @@ fn client_disconnect_ends_parsing_of_its_file() {
     );
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
-    eventually(|| sleeping() == 1);
+    wait_until(|| ocr_processes() == 1);
     drop(stream);
-    eventually(|| sleeping() == 0);
-    assert_eq!(server.all("/documents/tasks").len(), 0, "nothing was accepted");
+    wait_until(|| ocr_processes() == 0);
+    assert_eq!(server.list_all("/documents/tasks").len(), 0, "no task was created");
 }
 
-/// Waits until a condition holds, for less time than OCR may take.
-fn eventually(holds: impl Fn() -> bool) {
+/// Waits until `condition` holds, for less than the time limit of OCR.
+fn wait_until(condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "the condition did not hold in time");
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out");
         thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn choose(server: &Server, parsers: &Value) {
-    let answer = server.call("PUT", "/settings", Some(&json!({"parsers": parsers})), Some(server.admin()));
-    assert_eq!(answer.status, 200, "{}", answer.message());
+fn set_parsers(server: &Server, parsers: &Value) {
+    let response = server.call("PUT", "/settings", Some(&json!({"parsers": parsers})), Some(server.admin()));
+    assert_eq!(response.status, 200, "{}", response.message());
 }
 
-/// A PDF whose pages have a running head, a heading and two lines each.
+/// A PDF file; each page has a page header, a heading and two lines.
 fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
     let content = |[heading, one, two]: &[&str; 3], number: usize| {
         format!(
@@ -251,7 +256,7 @@ fn pdf(pages: &[[&str; 3]]) -> Vec<u8> {
     assemble(&objects.into_iter().map(String::into_bytes).collect::<Vec<_>>())
 }
 
-/// A PDF of one page, which is an image of the letters `HI`.
+/// A PDF file with one page, an image of the letters `HI`.
 fn scanned() -> Vec<u8> {
     let (width, height) = (400_u32, 300_u32);
     let black = |x: u32, y: u32| {
@@ -296,23 +301,26 @@ fn assemble(objects: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A file is compared with its stored checksum before it is served, whole or in part.
+/// A file is verified against its stored checksum before it or a range of it is served.
 #[test]
 fn corrupted_original_is_not_served() {
     let server = Server::start();
-    let detail = server.uploaded("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
+    let detail = server.upload_and_wait("moons.md", "# Io\n\nIo has volcanoes. ".repeat(100).as_bytes());
     let l1 = &detail["l1"];
     let path = format!("/api/v1/documents/{}/file", l1["doc_id"].as_str().unwrap());
     let range = [("Range", "bytes=2-5".to_owned())];
-    let whole = server.try_send("GET", &path, &[], None).unwrap();
-    assert_eq!((whole.status, whole.body.len()), (200, 2_400));
+    let complete = server.try_send("GET", &path, &[], None).unwrap();
+    assert_eq!((complete.status, complete.body.len()), (200, 2_400));
     assert_eq!(server.try_send("GET", &path, &range, None).unwrap().body, b"Io\n\n");
     let stored = l1["metadata"]["raw_file_path"].as_str().unwrap();
     let stored = server.data_dir().join("uploads").join(stored);
     let mut bytes = std::fs::read(&stored).unwrap();
     bytes[1_000] ^= 1;
     std::fs::write(&stored, &bytes).unwrap();
-    let whole = server.try_send("GET", &path, &[], None);
-    assert!(whole.is_err() || whole.is_ok_and(|answer| answer.status == 500), "it was served");
-    server.try_send("GET", &path, &range, None).unwrap().refused(2000, 500);
+    let corrupted = server.try_send("GET", &path, &[], None);
+    assert!(
+        corrupted.is_err() || corrupted.is_ok_and(|response| response.status == 500),
+        "the corrupted file was served"
+    );
+    server.try_send("GET", &path, &range, None).unwrap().assert_error(2000, 500);
 }

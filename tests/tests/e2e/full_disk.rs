@@ -1,4 +1,4 @@
-//! A full disk: writes are refused, reads go on, and nothing that was accepted is lost.
+//! A full disk: writes are rejected, reads work, and no accepted document is lost.
 
 use std::{
     collections::BTreeMap,
@@ -7,23 +7,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_nothing_left};
+use lkr_tests::{ADMIN_PASSWORD, Load, Server, SmallDisk, assert_consistent, assert_garbage_collected};
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
 
 const MEGABYTES: u32 = 64;
 
-/// The file that fills the disk, and is removed later.
+/// The size of a file that takes space and is removed later.
 const BALLAST: usize = 24 << 20;
 
-/// After this time a document is considered stuck.
-const SOON: Duration = Duration::from_secs(4);
+/// After this time the test stops waiting for a document.
+const TASK_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[test]
-fn full_disk_refuses_writes_and_loses_nothing() {
+fn full_disk_rejects_writes_and_loses_nothing() {
     let mut disk = None;
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
     });
     let Some(_disk) = disk else { return };
@@ -31,49 +31,49 @@ fn full_disk_refuses_writes_and_loses_nothing() {
     server.restart();
     let mut accepted: BTreeMap<u64, String> = (0..3).map(|n| (n, send(&server, n).unwrap())).collect();
     for task_id in accepted.values() {
-        assert_eq!(server.ended(task_id)["status"], "done");
+        assert_eq!(server.wait_for_task(task_id)["status"], "done");
     }
-    let refused = (3..2_000).find(|&n| match send(&server, n) {
+    let rejected = (3..2_000).find(|&n| match send(&server, n) {
         Ok(task_id) => {
-            // One after another, so that waiting documents fit once there is room.
-            let deadline = Instant::now() + SOON;
+            // One after another, so that the waiting documents fit once there is space.
+            let deadline = Instant::now() + TASK_TIMEOUT;
             while Instant::now() < deadline && !has_ended(&server.task(&task_id)) {}
             accepted.insert(n, task_id);
             false
         }
-        Err(refusal) => {
-            assert_eq!((refusal["code"].as_u64(), refusal["data"].as_str()), (Some(2000), None), "{refusal}");
+        Err(error) => {
+            assert_eq!((error["code"].as_u64(), error["data"].as_str()), (Some(2000), None), "{error}");
             true
         }
     });
-    let refused = refused.expect("the disk fills");
-    eprintln!("{} documents were accepted before one was refused", accepted.len());
-    let uploaded = server.try_upload("late.md", body(refused).as_bytes(), &[], server.admin()).unwrap();
+    let rejected = rejected.expect("the disk never became full");
+    eprintln!("{} documents were accepted before one was rejected", accepted.len());
+    let uploaded = server.try_upload("late.md", body(rejected).as_bytes(), &[], server.admin()).unwrap();
     let uploaded = &uploaded.json;
     assert!(uploaded["code"] == 2000 || uploaded["data"]["saved_path"] == "", "{uploaded}");
-    reads_go_on(&server);
+    assert_reads_work(&server);
 
-    // A start needs no room either, not even a byte.
+    // The server also starts without a free byte.
     let mut rest = fs::File::create(server.data_dir().join("rest")).unwrap();
     while rest.write_all(&[1; 512]).is_ok() {}
     server.restart();
-    reads_go_on(&server);
+    assert_reads_work(&server);
 
     for file in ["ballast", "rest"] {
         fs::remove_file(server.data_dir().join(file)).unwrap();
     }
     for (n, task_id) in &accepted {
-        let task = server.ended(task_id);
+        let task = server.wait_for_task(task_id);
         assert_eq!(task["status"], "done", "{n}: {task}");
     }
-    assert_eq!(found(&server, refused), None);
-    let late = server.until(|| send(&server, refused).ok());
-    assert_eq!(server.ended(&late)["status"], "done");
-    for &n in accepted.keys().chain([&refused]) {
+    assert_eq!(found(&server, rejected), None);
+    let late = server.wait_until(|| send(&server, rejected).ok());
+    assert_eq!(server.wait_for_task(&late)["status"], "done");
+    for &n in accepted.keys().chain([&rejected]) {
         assert_eq!(found(&server, n), Some(Load::source(n)), "{n}");
     }
-    let shown = assert_consistent(&server);
-    assert_nothing_left(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
@@ -86,13 +86,13 @@ fn body(n: u64) -> String {
     format!("# Report {n}\n\nIt is about {}.\n\n{}", Load::word(n), (0..20).map(section).collect::<String>())
 }
 
-/// Sends a document and returns its task, or the refusal.
+/// Sends a document and returns its task, or the error.
 fn send(server: &Server, n: u64) -> Result<String, Value> {
     let document = json!({"text": body(n), "source": Load::source(n)});
-    let answer = server.call("POST", "/documents", Some(&document), Some(server.admin()));
-    match answer.status {
-        202 => Ok(answer.data()["task_id"].as_str().unwrap().to_owned()),
-        _ => Err(answer.json),
+    let response = server.call("POST", "/documents", Some(&document), Some(server.admin()));
+    match response.status {
+        202 => Ok(response.data()["task_id"].as_str().unwrap().to_owned()),
+        _ => Err(response.json),
     }
 }
 
@@ -100,18 +100,18 @@ fn has_ended(task: &Value) -> bool {
     matches!(task["status"].as_str(), Some("done" | "failed"))
 }
 
-/// The source of the first result for a document's word; none if it is another document's.
+/// The source of the first result for a document's word; `None` if it is another document.
 fn found(server: &Server, n: u64) -> Option<String> {
     let found = server.search(&json!({"query": Load::word(n)}));
     let first = found["results"][0]["source"].as_str()?;
     (first == Load::source(n)).then(|| first.to_owned())
 }
 
-fn reads_go_on(server: &Server) {
+fn assert_reads_work(server: &Server) {
     for n in 0..3 {
         assert_eq!(found(server, n), Some(Load::source(n)));
     }
-    let listed = server.all("/documents");
+    let listed = server.list_all("/documents");
     let path = format!("/documents/{}", listed[0]["doc_id"].as_str().unwrap());
     assert_eq!(server.get(&path).status, 200);
     assert!(server.get(&format!("{path}/text")).data()["text"].as_str().unwrap().starts_with("# Report"));

@@ -1,5 +1,5 @@
-//! kill -9 at random moments and at every kind of boundary between two writes, under a load of adds, deletes,
-//! replacements, changes and searches.
+//! kill -9 at random moments and before and after every kind of write, under a load of adds, deletes, replacements,
+//! metadata changes and searches.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,7 +10,7 @@ use std::{
 
 use lkr_tests::{
     LedgerEntry, Load, RewriteKind, Seed, Server, SmallDisk, Termination, WatchedDocuments,
-    assert_consistent, assert_nothing_left, damage_graphs, model_dir, workspace,
+    assert_consistent, assert_garbage_collected, damage_graphs, model_dir, workspace,
 };
 use serde_json::{Value, json};
 
@@ -20,22 +20,22 @@ use crate::doctor::assert_healthy;
 const SEARCHED: usize = 25;
 
 /// The fail points at which a server can end: before and after each write.
-const BOUNDARIES: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
+const FAIL_POINTS: [&str; 4] = ["store.write", "store.written", "blob.write", "blob.written"];
 
-/// The longest a server may take to reach its fail point.
-const BOUNDARY_PATIENCE: Duration = Duration::from_secs(5);
+/// After this time the server is killed even if it has not reached its fail point.
+const FAIL_POINT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The number of kills at random moments in the tests.
-const AT_RANDOM: usize = 20;
+const RANDOM_KILLS: usize = 20;
 
 #[test]
 fn kills_at_random_moments_lose_nothing() {
-    survive(&Server::start(), kills(AT_RANDOM), "kills_at_random_moments_lose_nothing", at_random);
+    survive(&Server::start(), kills(RANDOM_KILLS), "kills_at_random_moments_lose_nothing", at_random);
 }
 
 #[test]
 fn kills_at_fail_points_lose_nothing() {
-    survive(&Server::start(), kills(16), "kills_at_fail_points_lose_nothing", at_a_boundary);
+    survive(&Server::start(), kills(16), "kills_at_fail_points_lose_nothing", at_fail_point);
 }
 
 #[test]
@@ -48,27 +48,27 @@ fn kills_during_embedding_lose_nothing() {
     survive(&server, kills(5), name, at_random);
 }
 
-/// The file that fills the disk up to a few megabytes.
+/// The size of the disk, and the most space that stays free on it, in MiB.
 const MEGABYTES: u32 = 96;
-const LEFT: u64 = 4;
+const MAX_FREE: u64 = 4;
 
-/// The disk fills during the load; sometimes it is still full when the server starts again.
+/// The disk becomes full during the load, and is sometimes still full when the server restarts.
 #[test]
 fn kills_on_a_full_disk_lose_nothing() {
     let mut disk = None;
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD)], |data| {
         disk = SmallDisk::mount(data, MEGABYTES);
     });
     let Some(_disk) = disk else { return };
     server.restart();
-    let load = Load::on_a_disk_that_fills();
-    survive_load(&server, &load, kills(8), "kills_on_a_disk_that_fills_lose_nothing", on_a_disk_that_fills);
-    let refused = load.ledger().values().filter(|outcome| outcome.refused).count();
-    eprintln!("{refused} documents were refused");
+    let load = Load::on_limited_disk();
+    survive_load(&server, &load, kills(8), "kills_on_a_full_disk_lose_nothing", fill_disk);
+    let refused = load.ledger().values().filter(|entry| entry.refused).count();
+    eprintln!("{refused} documents were rejected");
     assert!(refused > 0);
 }
 
-fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
+fn fill_disk(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let ballast = server.data_dir().join("ballast");
     if kill.is_multiple_of(3) {
         let _ = fs::remove_file(&ballast);
@@ -76,17 +76,17 @@ fn on_a_disk_that_fills(server: &Server, kill: usize, seed: &mut Seed) -> Option
         return Some(Termination::After(Duration::from_millis(200 + seed.below(800))));
     }
     server.restart();
-    // Little room is left: the store has its pages already, and texts no longer fit.
+    // The store reuses its own pages, but texts no longer fit.
     let stat = rustix::fs::statvfs(server.data_dir()).unwrap();
-    let free = (stat.f_bavail * stat.f_frsize).saturating_sub(seed.below(LEFT << 20));
-    let there = fs::metadata(&ballast).map_or(0, |meta| meta.len());
+    let free = (stat.f_bavail * stat.f_frsize).saturating_sub(seed.below(MAX_FREE << 20));
+    let before = fs::metadata(&ballast).map_or(0, |meta| meta.len());
     let mut file = fs::OpenOptions::new().create(true).append(true).open(&ballast).unwrap();
     let _ = file.write_all(&vec![1; free as usize]);
-    eprintln!("{there} bytes in the way, then {free} more");
+    eprintln!("the ballast had {before} bytes and grows by {free}");
     Some(Termination::After(Duration::from_millis(500 + seed.below(1_500))))
 }
 
-/// Enough sections for a collection to get a graph, and the number of documents they are in.
+/// Enough sections for a collection to get a graph, and the number of documents that contain them.
 const SECTIONS: usize = 16_000;
 const PARTS: usize = 8;
 /// The source of these documents.
@@ -95,8 +95,8 @@ const SECTIONED: &str = "sectioned";
 /// The graphs are damaged between a kill and the next start.
 #[test]
 fn kills_with_damaged_graphs_lose_nothing() {
-    let name = "kills_and_damaged_graphs_lose_nothing";
-    // Embedding starts at once, so that there are soon enough vectors.
+    let name = "kills_with_damaged_graphs_lose_nothing";
+    // With a model from the start, there are soon enough vectors for a graph.
     let model = workspace().join("crates/lkr-models-local/tests/fixtures/tiny-bert-mean");
     let server = Server::start_with(&[
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
@@ -116,133 +116,133 @@ fn many_sections(part: usize) -> String {
 fn with_damaged_graphs(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     server.kill();
     let graphs = damage_graphs(server, seed);
-    assert!(graphs > 0 || kill == 0, "there is no graph");
+    assert!(graphs > 0 || kill == 0, "no graph was built");
     server.restart();
     Some(Termination::After(Duration::from_millis(200 + seed.below(3_000))))
 }
 
-/// How often a server is killed: `usual` times, or in proportion to the number given to `cargo xtask crash`.
+/// How often a server is killed: `usual` times, scaled by the number given to `cargo xtask crash`.
 fn kills(usual: usize) -> usize {
-    let told = std::env::var("CRASH_KILLS").ok();
-    told.map_or(usual, |kills| (kills.parse::<usize>().unwrap() * usual).div_ceil(AT_RANDOM))
+    let configured = std::env::var("CRASH_KILLS").ok();
+    configured.map_or(usual, |kills| (kills.parse::<usize>().unwrap() * usual).div_ceil(RANDOM_KILLS))
 }
 
-/// Starts the server and returns how it will die; `None` if it died before it was ready.
-type Dying = fn(&Server, usize, &mut Seed) -> Option<Termination>;
+/// Starts the server and returns how it will be terminated; `None` if it exited before it was ready.
+type KillStrategy = fn(&Server, usize, &mut Seed) -> Option<Termination>;
 
 fn at_random(server: &Server, _: usize, seed: &mut Seed) -> Option<Termination> {
     server.restart();
     Some(Termination::After(Duration::from_millis(20 + seed.below(1000))))
 }
 
-/// Sometimes at one of the first writes, which belong to the start itself and to recovery from an earlier kill.
-fn at_a_boundary(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
+/// A third of the fail points are among the first writes, which belong to the start and to recovery from earlier kills.
+fn at_fail_point(server: &Server, kill: usize, seed: &mut Seed) -> Option<Termination> {
     let most = if kill.is_multiple_of(3) { 12 } else { 150 };
-    let point = format!("{}:{}", BOUNDARIES[kill % BOUNDARIES.len()], 1 + seed.below(most));
-    server.restart_to_end_at(&point).then_some(Termination::AtFailPoint(BOUNDARY_PATIENCE))
+    let point = format!("{}:{}", FAIL_POINTS[kill % FAIL_POINTS.len()], 1 + seed.below(most));
+    server.restart_with_fail_point(&point).then_some(Termination::AtFailPoint(FAIL_POINT_TIMEOUT))
 }
 
-fn survive(server: &Server, kills: usize, name: &str, dying: Dying) {
-    survive_load(server, &Load::default(), kills, name, dying);
+fn survive(server: &Server, kills: usize, name: &str, restart_for_kill: KillStrategy) {
+    survive_load(server, &Load::default(), kills, name, restart_for_kill);
 }
 
-fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, dying: Dying) {
+fn survive_load(server: &Server, load: &Load, kills: usize, name: &str, restart_for_kill: KillStrategy) {
     let mut seed = Seed::announce(name);
-    let watch = WatchedDocuments::begin(server);
-    let mut early = 0;
+    let watch = WatchedDocuments::ingest(server);
+    let mut killed_at_start = 0;
     for kill in 0..kills {
-        match dying(server, kill, &mut seed) {
-            Some(death) => load.until_terminated(server, &watch, death, &mut seed),
-            None => early += 1,
+        match restart_for_kill(server, kill, &mut seed) {
+            Some(termination) => load.until_terminated(server, &watch, termination, &mut seed),
+            None => killed_at_start += 1,
         }
     }
-    // There is room again.
+    // Frees the disk.
     let _ = fs::remove_file(server.data_dir().join("ballast"));
     server.restart();
     let ledger = load.ledger().clone();
     eprintln!(
-        "{name}: {kills} kills, {early} of them at the start; {} documents, {} accepted; {} searches",
+        "{name}: {kills} kills, {killed_at_start} of them at the start; {} documents, {} accepted; {} searches",
         ledger.len(),
-        ledger.values().filter(|o| o.task_id.is_some()).count(),
+        ledger.values().filter(|entry| entry.task_id.is_some()).count(),
         watch.searches()
     );
-    let ends = ends(server, &ledger);
-    check_documents(server, &ledger, &watch, &ends);
-    check_rewrites(server, &ledger, &ends);
-    check_search(server, &ledger, &ends);
-    let shown = assert_consistent(server);
-    assert_nothing_left(server, &shown);
+    let tasks = ended_tasks(server, &ledger);
+    check_documents(server, &ledger, &watch, &tasks);
+    check_rewrites(server, &ledger, &tasks);
+    check_search(server, &ledger, &tasks);
+    let counts = assert_consistent(server);
+    assert_garbage_collected(server, &counts);
     assert_healthy(server);
 }
 
-/// The tasks of the accepted documents. Each has ended as it must, and no other task is unfinished.
-fn ends(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>) -> HashMap<u64, Value> {
-    let mut ends = HashMap::new();
-    for (&number, outcome) in ledger {
-        let Some(task_id) = &outcome.task_id else { continue };
-        let task = server.ended(task_id);
+/// The tasks of the accepted documents. Checks that each ended correctly and that no other task is unfinished.
+fn ended_tasks(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>) -> HashMap<u64, Value> {
+    let mut tasks = HashMap::new();
+    for (&number, entry) in ledger {
+        let Some(task_id) = &entry.task_id else { continue };
+        let task = server.wait_for_task(task_id);
         if task["status"] == "failed" {
-            assert!(outcome.delete_sent, "{number} failed though nobody deleted it: {task}");
+            assert!(entry.delete_sent, "document {number} failed although no delete was sent: {task}");
             assert_eq!(task["error"]["code"], 1003, "{number}: {task}");
         }
-        ends.insert(number, task);
+        tasks.insert(number, task);
     }
-    // Tasks whose 202 was lost to a kill end too.
-    server.until(|| {
-        let under_way =
+    // Tasks whose 202 response was lost by a kill end too.
+    server.wait_until(|| {
+        let tasks_with =
             |status| server.get(&format!("/documents/tasks?status={status}")).data()["items"].clone();
-        let none = |items: Value| items.as_array().is_some_and(Vec::is_empty);
-        (none(under_way("pending")) && none(under_way("running"))).then_some(())
+        let is_empty = |items: Value| items.as_array().is_some_and(Vec::is_empty);
+        (is_empty(tasks_with("pending")) && is_empty(tasks_with("running"))).then_some(())
     });
     // An ended task never changes.
-    for (number, task) in &ends {
+    for (number, task) in &tasks {
         assert_eq!(&server.task(task["task_id"].as_str().unwrap()), task, "{number}");
     }
-    ends
+    tasks
 }
 
 fn check_documents(
     server: &Server,
     ledger: &BTreeMap<u64, LedgerEntry>,
     watch: &WatchedDocuments,
-    ends: &HashMap<u64, Value>,
+    tasks: &HashMap<u64, Value>,
 ) {
     let mut listed: HashMap<String, Vec<String>> = HashMap::new();
-    for item in server.all("/documents") {
+    for item in server.list_all("/documents") {
         let text = |key: &str| item[key].as_str().unwrap().to_owned();
         listed.entry(text("source")).or_default().push(text("doc_id"));
     }
-    for (&number, outcome) in ledger {
+    for (&number, entry) in ledger {
         let doc_ids = listed.remove(&Load::source(number)).unwrap_or_default();
-        assert!(doc_ids.len() <= 1, "document {number} is there {} times", doc_ids.len());
-        assert!(!outcome.refused || doc_ids.is_empty(), "document {number} was refused and is there");
-        let Some(task) = ends.get(&number) else { continue };
+        assert!(doc_ids.len() <= 1, "document {number} exists {} times", doc_ids.len());
+        assert!(!entry.refused || doc_ids.is_empty(), "document {number} was rejected and exists");
+        let Some(task) = tasks.get(&number) else { continue };
         let doc_id = task["doc_id"].as_str().unwrap();
         assert!(doc_ids.iter().all(|listed| listed == doc_id), "document {number} has another id");
-        if outcome.deleted || task["status"] == "failed" {
-            assert!(doc_ids.is_empty(), "document {number} was deleted and is there: {outcome:?} {task}");
-            server.get(&format!("/documents/{doc_id}")).refused(1004, 404);
-        } else if !outcome.delete_sent {
+        if entry.deleted || task["status"] == "failed" {
+            assert!(doc_ids.is_empty(), "document {number} was deleted and exists: {entry:?} {task}");
+            server.get(&format!("/documents/{doc_id}")).assert_error(1004, 404);
+        } else if !entry.delete_sent {
             assert_eq!(doc_ids, [doc_id], "document {number} is lost: {task}");
         }
     }
     listed.remove(SECTIONED);
-    listed.retain(|source, doc_ids| !(watch.has(source) && doc_ids.len() == 1));
-    assert!(listed.is_empty(), "nobody sent {listed:?}");
+    listed.retain(|source, doc_ids| !(watch.contains_source(source) && doc_ids.len() == 1));
+    assert!(listed.is_empty(), "documents that were never sent: {listed:?}");
 }
 
-/// Every confirmed change is in force, and the tasks of all replacements have ended.
-fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &HashMap<u64, Value>) {
+/// Checks that every confirmed change took effect, and that the tasks of all replacements have ended.
+fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, tasks: &HashMap<u64, Value>) {
     let (mut replaced, mut changed) = (0, 0);
-    for (number, outcome) in ledger {
-        for task_id in outcome.rewrites.iter().filter_map(|rewrite| rewrite.task_id.as_ref()) {
-            let task = server.ended(task_id);
+    for (number, entry) in ledger {
+        for task_id in entry.rewrites.iter().filter_map(|rewrite| rewrite.task_id.as_ref()) {
+            let task = server.wait_for_task(task_id);
             let cancelled = task["error"]["code"] == 1003;
             assert!(task["status"] == "done" || cancelled, "{number}: {task}");
             replaced += 1;
         }
-        changed += outcome.rewrites.iter().filter(|rewrite| rewrite.kind == RewriteKind::Patch).count();
-        let Some(task) = ends.get(number).filter(|task| task["status"] == "done" && !outcome.delete_sent)
+        changed += entry.rewrites.iter().filter(|rewrite| rewrite.kind == RewriteKind::Patch).count();
+        let Some(task) = tasks.get(number).filter(|task| task["status"] == "done" && !entry.delete_sent)
         else {
             continue;
         };
@@ -250,35 +250,32 @@ fn check_rewrites(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &H
         let text = server.get(&format!("{path}/text")).data()["text"].as_str().unwrap().to_owned();
         let version = text.split_once("version ").and_then(|(_, rest)| rest.split_once('.')).unwrap().0;
         let mark = server.get(&path).data()["l1"]["metadata"]["mark"].as_str().map(str::to_owned);
-        let standing = (version.parse().unwrap(), mark.map(|mark| mark.parse().unwrap()));
-        let may = outcome.possible_versions();
+        let actual = (version.parse().unwrap(), mark.map(|mark| mark.parse().unwrap()));
+        let possible = entry.possible_versions();
         assert!(
-            may.contains(&standing),
-            "document {number} stands at {standing:?}, not {may:?}: {outcome:?}"
+            possible.contains(&actual),
+            "document {number} has state {actual:?}, expected one of {possible:?}: {entry:?}"
         );
     }
     eprintln!("{replaced} replacements, {changed} changes");
 }
 
-fn check_search(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, ends: &HashMap<u64, Value>) {
+fn check_search(server: &Server, ledger: &BTreeMap<u64, LedgerEntry>, tasks: &HashMap<u64, Value>) {
     let found = |number: u64| {
         let request = json!({"query": Load::word(number), "group_by": "document", "top_k": 100});
         let results = server.search(&request)["results"].as_array().unwrap().clone();
         results.iter().map(|result| result["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let gone = ledger.iter().filter(|(_, outcome)| outcome.deleted).take(SEARCHED);
-    for (&number, _) in gone {
-        assert!(
-            !found(number).contains(&Load::source(number)),
-            "a search shows document {number}, which was deleted"
-        );
+    let deleted = ledger.iter().filter(|(_, entry)| entry.deleted).take(SEARCHED);
+    for (&number, _) in deleted {
+        assert!(!found(number).contains(&Load::source(number)), "search returned deleted document {number}");
     }
-    let there = ledger.iter().filter(|(number, outcome)| ends.contains_key(number) && !outcome.delete_sent);
-    for (&number, _) in there.take(SEARCHED) {
+    let live = ledger.iter().filter(|(number, entry)| tasks.contains_key(number) && !entry.delete_sent);
+    for (&number, _) in live.take(SEARCHED) {
         assert_eq!(
             found(number).first(),
             Some(&Load::source(number)),
-            "document {number} is not found first"
+            "document {number} is not the first result"
         );
     }
 }

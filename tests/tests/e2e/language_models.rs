@@ -1,4 +1,4 @@
-//! Remote language models that the settings name.
+//! Remote language models that are configured in the settings.
 
 use std::{
     fs,
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 const KEY: &str = "sk-planted-4711";
 
-fn try_out(server: &Server, name: &str, entry: &Value) -> (bool, String) {
+fn test_settings(server: &Server, name: &str, entry: &Value) -> (bool, String) {
     let body = json!({ "models": { name: entry } });
-    let tried = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
-    assert_eq!(tried.status, 200, "{}", tried.message());
-    let data = tried.data();
+    let tested = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
+    assert_eq!(tested.status, 200, "{}", tested.message());
+    let data = tested.data();
     let detail = data["detail"].as_str().unwrap().to_owned();
     assert!(!detail.contains(KEY), "{detail}");
     (data["ok"] == true, detail)
@@ -32,25 +32,28 @@ fn settings_test_uses_stored_key_after_restart() {
     let provider =
         TestProvider::with(ProviderBehavior { key: Some(KEY.to_owned()), ..ProviderBehavior::default() });
     let server = Server::start();
-    let named = json!({
+    let entry = json!({
         "provider": "remote_compatible", "model": "thinker", "base_url": provider.base_url(), "api_key": KEY,
     });
-    let saved = json!({ "models": { "summarize": named } });
+    let saved = json!({ "models": { "summarize": entry } });
     assert_eq!(server.call("PUT", "/settings", Some(&saved), Some(server.admin())).status, 200);
     server.stop();
     server.restart();
-    let (ok, detail) = try_out(&server, "summarize", &json!({ "api_key": "********" }));
+    let (ok, detail) = test_settings(&server, "summarize", &json!({ "api_key": "********" }));
     assert!(ok && detail.contains("thinker answered") && detail.contains("accepts a schema"), "{detail}");
     // The stored key is never sent to another address.
     let elsewhere = TestProvider::start();
-    let (ok, _) =
-        try_out(&server, "summarize", &json!({ "base_url": elsewhere.base_url(), "api_key": "********" }));
+    let (ok, _) = test_settings(
+        &server,
+        "summarize",
+        &json!({ "base_url": elsewhere.base_url(), "api_key": "********" }),
+    );
     assert!(ok && elsewhere.seen().iter().all(|seen| seen.authorization.is_none()));
     provider.next([Fault::redirect(&elsewhere.base_url())]);
     let before = elsewhere.seen().len();
-    let (ok, detail) = try_out(&server, "summarize", &json!({}));
+    let (ok, detail) = test_settings(&server, "summarize", &json!({}));
     assert!(!ok && detail.contains("leads elsewhere") && elsewhere.seen().len() == before, "{detail}");
-    let (ok, detail) = try_out(&server, "embed", &named);
+    let (ok, detail) = test_settings(&server, "embed", &entry);
     assert!(ok && detail.contains("64 dimensions"), "{detail}");
     for provider in [provider, elsewhere] {
         provider.assert_well_asked();
@@ -80,36 +83,36 @@ fn lesson_03_model_replies_from_before_a_kill_are_reused() {
         json!({ "summary": "A stone rests in its bed of sand.", "parts": [], "keywords": [] }).to_string()
     });
     let server = Server::start();
-    let named = json!({ "provider": "local_llm", "model": "thinker", "base_url": provider.base_url() });
-    let saved = json!({ "models": { "summarize": named } });
+    let entry = json!({ "provider": "local_llm", "model": "thinker", "base_url": provider.base_url() });
+    let saved = json!({ "models": { "summarize": entry } });
     assert_eq!(server.call("PUT", "/settings", Some(&saved), Some(server.admin())).status, 200);
     let task = server.submit(&json!({ "text": stones() }));
     let task_id = task["task_id"].as_str().unwrap();
     let notes = server.data_dir().join("blobs/notes");
-    server.until(|| {
-        // A file that is still being written has another name.
-        let whole = walk(&notes).into_iter().filter(|path| !path.to_string_lossy().contains('#'));
-        let kept = whole.filter_map(|path| fs::read_to_string(path).ok());
-        kept.map(|kept| kept.matches("summary").count()).find(|&count| count >= 2)
+    server.wait_until(|| {
+        // The name of an unfinished file contains `#`.
+        let finished = walk(&notes).into_iter().filter(|path| !path.to_string_lossy().contains('#'));
+        let contents = finished.filter_map(|path| fs::read_to_string(path).ok());
+        contents.map(|content| content.matches("summary").count()).find(|&count| count >= 2)
     });
     server.kill();
     hanging.store(false, Ordering::SeqCst);
     server.restart();
-    let task = server.ended(task_id);
+    let task = server.wait_for_task(task_id);
     assert_eq!((&task["status"], &task["attempts"]), (&json!("done"), &json!(1)), "{task}");
     let warnings = task["result"]["warnings"].to_string();
     assert!(!warnings.contains("extractive"), "{task}");
-    let asked = |stone: &str| {
+    let calls = |stone: &str| {
         let shown = |body: &Value| {
             body["messages"][1]["content"].as_str().unwrap().contains(&format!("> About {stone}"))
         };
         provider.seen().iter().filter(|seen| shown(&seen.body)).count()
     };
     let shown: Vec<String> = provider.seen().iter().map(|seen| seen.body["messages"].to_string()).collect();
-    assert_eq!((asked("basalt"), asked("gneiss"), asked("marble")), (1, 1, 2), "{shown:#?}");
+    assert_eq!((calls("basalt"), calls("gneiss"), calls("marble")), (1, 1, 2), "{shown:#?}");
     assert_eq!(
         task["result"]["usage"]["calls"], 2,
-        "the section that was open, and the whole: {task} {shown:#?}"
+        "one call for the unfinished section, one for the document: {task} {shown:#?}"
     );
     provider.assert_well_asked();
     let doc_id = task["doc_id"].as_str().unwrap();
@@ -117,7 +120,7 @@ fn lesson_03_model_replies_from_before_a_kill_are_reused() {
         server.call("DELETE", &format!("/documents/{doc_id}"), None, Some(server.admin())).status,
         200
     );
-    server.until(|| walk(&notes).is_empty().then_some(()));
+    server.wait_until(|| walk(&notes).is_empty().then_some(()));
 }
 
 /// All files below a folder.

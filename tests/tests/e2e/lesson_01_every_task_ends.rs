@@ -1,4 +1,4 @@
-//! Lesson 1: a status is neither stuck nor wrong.
+//! Lesson 1: the status of a task is correct and never stuck.
 
 use lkr_tests::{Load, Server};
 use serde_json::json;
@@ -32,14 +32,14 @@ fn lesson_01_no_task_stays_running_after_restart() {
         .collect();
     // Twice, during processing.
     for _ in 0..2 {
-        server.until(|| (0..6).any(|n| server.task(&tasks[n])["status"] == "running").then_some(()));
+        server.wait_until(|| (0..6).any(|n| server.task(&tasks[n])["status"] == "running").then_some(()));
         server.kill();
         server.restart();
     }
     for task_id in &tasks {
-        let task = server.ended(task_id);
+        let task = server.wait_for_task(task_id);
         assert_eq!(task["status"], "done", "{task}");
-        assert_eq!(task["attempts"], 1, "an attempt that the end of the process cut off is none: {task}");
+        assert_eq!(task["attempts"], 1, "an attempt that a kill interrupted does not count: {task}");
     }
     for status in ["pending", "running", "failed"] {
         let listed = server.get(&format!("/documents/tasks?status={status}"));
@@ -55,12 +55,12 @@ fn lesson_01_task_is_done_only_once_its_document_exists() {
     assert_eq!(task["status"], "pending");
     let task_id = task["task_id"].as_str().unwrap();
     let doc_id = server.task(task_id)["doc_id"].as_str().unwrap().to_owned();
-    server.until(|| {
+    server.wait_until(|| {
         // The task is read first: if it reports done, the document must exist.
         let task = server.task(task_id);
-        let there = server.get(&format!("/documents/{doc_id}")).status == 200;
+        let exists = server.get(&format!("/documents/{doc_id}")).status == 200;
         let done = task["status"] == "done";
-        assert!(!done || there, "{task}");
+        assert!(!done || exists, "{task}");
         assert_eq!(done, task.get("result").is_some(), "{task}");
         assert!(task.get("error").is_none(), "{task}");
         done.then_some(())

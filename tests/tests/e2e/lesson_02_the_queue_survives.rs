@@ -1,4 +1,4 @@
-//! Lesson 2: a document answered with 202 is on disk.
+//! Lesson 2: a document is on disk when the server responds with 202.
 
 use lkr_tests::Server;
 use serde_json::json;
@@ -21,10 +21,10 @@ fn lesson_02_a_kill_right_after_the_202_loses_nothing() {
     }
     let count = accepted.len();
     for (task, text) in accepted {
-        let task = server.ended(task["task_id"].as_str().unwrap());
+        let task = server.wait_for_task(task["task_id"].as_str().unwrap());
         assert_eq!(task["status"], "done", "{task}");
         let doc_id = task["result"]["doc_id"].as_str().unwrap();
         assert_eq!(server.get(&format!("/documents/{doc_id}/text")).data()["text"], text);
     }
-    assert_eq!(server.all("/documents").len(), count);
+    assert_eq!(server.list_all("/documents").len(), count);
 }

@@ -1,4 +1,4 @@
-//! One delete removes everything of a document, whenever the process is killed; `lkr doctor` confirms it.
+//! One delete removes all data of a document, even if the process is killed. `lkr doctor` confirms it.
 
 use std::{process::Output, time::Duration};
 
@@ -13,24 +13,24 @@ const KILLS: usize = 6;
 fn lesson_05_delete_leaves_nothing_after_kills() {
     let name = "lesson_05_deletes_leave_nothing";
     let (server, mut seed) = (Server::start(), Seed::announce(name));
-    let (load, watch) = (Load::default(), WatchedDocuments::begin(&server));
+    let (load, watch) = (Load::default(), WatchedDocuments::ingest(&server));
     for _ in 0..KILLS {
-        let death = Termination::After(Duration::from_millis(20 + seed.below(1000)));
-        load.until_terminated(&server, &watch, death, &mut seed);
+        let termination = Termination::After(Duration::from_millis(20 + seed.below(1000)));
+        load.until_terminated(&server, &watch, termination, &mut seed);
         server.restart();
     }
     let ledger = load.ledger().clone();
-    assert!(ledger.values().any(|outcome| outcome.delete_sent), "nothing was deleted");
-    // This includes deletes whose answer was lost.
-    for task in server.all("/documents/tasks") {
-        let _ = server.ended(task["task_id"].as_str().unwrap());
+    assert!(ledger.values().any(|entry| entry.delete_sent), "nothing was deleted");
+    // This includes deletes whose response was lost.
+    for task in server.list_all("/documents/tasks") {
+        let _ = server.wait_for_task(task["task_id"].as_str().unwrap());
     }
     // The rest of the load is deleted too, and collected in the background.
-    for item in server.all("/documents") {
+    for item in server.list_all("/documents") {
         let path = format!("/documents/{}", item["doc_id"].as_str().unwrap());
         assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
     }
-    lkr_tests::assert_nothing_left(&server, &lkr_tests::assert_consistent(&server));
+    lkr_tests::assert_garbage_collected(&server, &lkr_tests::assert_consistent(&server));
     let Output { status, stdout, .. } = doctor(&server, &[]);
     assert!(status.success(), "{}", printed(&stdout));
     assert!(printed(&stdout).ends_with("0 documents, 0 points; nothing is wrong\n"), "{}", printed(&stdout));

@@ -1,8 +1,8 @@
-//! Lesson 12: the embedding model changes during searches, with a real server and real kills.
+//! Lesson 12: the embedding model changes during searches and kills.
 
 use std::time::Duration;
 
-use lkr_tests::{Seed, Server, assert_consistent, assert_nothing_left, workspace};
+use lkr_tests::{Seed, Server, assert_consistent, assert_garbage_collected, workspace};
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
@@ -31,21 +31,21 @@ fn add_all(server: &Server) {
         let body = json!({"documents": documents});
         let accepted = server.call("POST", "/documents/batch", Some(&body), Some(server.admin()));
         for task in accepted.data()["tasks"].as_array().unwrap() {
-            assert_eq!(server.ended(task["task_id"].as_str().unwrap())["status"], "done");
+            assert_eq!(server.wait_for_task(task["task_id"].as_str().unwrap())["status"], "done");
         }
     }
 }
 
 /// The one re-embedding task.
-fn change(server: &Server) -> Option<Value> {
-    let tasks = server.all("/documents/tasks");
-    let mut changes = tasks.into_iter().filter(|task| task["kind"] == "reembed");
-    let change = changes.next();
-    assert!(changes.next().is_none(), "one alone");
-    change
+fn reembedding_task(server: &Server) -> Option<Value> {
+    let tasks = server.list_all("/documents/tasks");
+    let mut reembeddings = tasks.into_iter().filter(|task| task["kind"] == "reembed");
+    let task = reembeddings.next();
+    assert!(reembeddings.next().is_none(), "more than one re-embedding task");
+    task
 }
 
-/// A semantic and a keyword search; neither may fail, whichever model is in use.
+/// Runs a search. It must find results without warnings, whichever model is in use.
 fn search(server: &Server, n: usize) {
     let found =
         server.search(&json!({"query": format!("stone number {n} in the river"), "top_k": 3 + n % 20}));
@@ -63,8 +63,8 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
         ("LKR_ADMIN_PASSWORD", lkr_tests::ADMIN_PASSWORD),
         ("LKR_MODEL_DIR", &model("tiny-bert-mean")),
     ]);
-    // Starting with a first model on an empty base creates no task.
-    assert_eq!(change(&server), None);
+    // The first model on an empty knowledge base creates no task.
+    assert_eq!(reembedding_task(&server), None);
     add_all(&server);
     let before = embedding(&server);
     assert_eq!(before["in_use"], before["wanted"]);
@@ -72,40 +72,44 @@ fn lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search() {
 
     server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
     let mut seed = Seed::announce("lesson_12_kills_during_reembedding_lose_nothing_and_fail_no_search");
-    let (mut searches, mut amid) = (0, 0);
+    let (mut searches, mut kills_during) = (0, 0);
     let mut late = String::new();
-    for life in 0..KILLS {
+    for kill in 0..KILLS {
         server.restart();
-        let begun = std::time::Instant::now();
-        if life == 0 {
+        let started = std::time::Instant::now();
+        if kill == 0 {
             late = server.add(&json!({"text": "# Late\n\nA pebble came late to the river.\n"}));
-            assert_ne!(change(&server).unwrap()["status"], "done", "it came while the others were embedded");
+            assert_ne!(
+                reembedding_task(&server).unwrap()["status"],
+                "done",
+                "the document was added during re-embedding"
+            );
         }
-        let life = Duration::from_millis(300 + seed.below(700));
-        while begun.elapsed() < life {
+        let lifetime = Duration::from_millis(300 + seed.below(700));
+        while started.elapsed() < lifetime {
             search(&server, searches);
             searches += 1;
         }
-        amid += usize::from(change(&server).is_some_and(|task| task["status"] != "done"));
+        kills_during += usize::from(reembedding_task(&server).is_some_and(|task| task["status"] != "done"));
         server.kill();
-        // A half-finished change is not damage.
+        // Unfinished re-embedding is not damage.
         assert_healthy(&server);
     }
     server.restart();
     let found = server.search(&json!({"query": "a pebble came late"}));
     assert_eq!(found["results"][0]["doc_id"], late, "{found}");
-    let done = server.until(|| {
+    let done = server.wait_until(|| {
         search(&server, searches);
-        change(&server).filter(|task| task["status"] == "done")
+        reembedding_task(&server).filter(|task| task["status"] == "done")
     });
-    eprintln!("{amid} kills of {KILLS} came amid the change, after {searches} searches: {}", done["result"]);
-    assert!(amid > 0, "it was done before it was killed");
+    eprintln!("{kills_during} of {KILLS} kills during re-embedding, {searches} searches: {}", done["result"]);
+    assert!(kills_during > 0, "re-embedding was done before the first kill");
     assert_eq!(done["result"]["reembedded"], DOCUMENTS + 1);
     let after = embedding(&server);
     assert_eq!(after["in_use"], after["wanted"]);
     search(&server, 1);
-    let shown = assert_consistent(&server);
-    assert_nothing_left(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
@@ -120,11 +124,11 @@ fn lesson_12_cancelled_reembedding_keeps_the_earlier_model() {
     server.stop();
     server.set("LKR_MODEL_DIR", &model("tiny-xlm-roberta-mean"));
     server.restart();
-    let task = server.until(|| change(&server));
+    let task = server.wait_until(|| reembedding_task(&server));
     let path = format!("/documents/tasks/{}", task["task_id"].as_str().unwrap());
     let cancelled = server.call("POST", &format!("{path}/cancel"), None, Some(server.admin()));
     assert_eq!(cancelled.status, 202, "{:?}", cancelled.data());
-    assert_eq!(server.ended(task["task_id"].as_str().unwrap())["error"]["message"], "cancelled");
+    assert_eq!(server.wait_for_task(task["task_id"].as_str().unwrap())["error"]["message"], "cancelled");
     for _ in 0..2 {
         let now = embedding(&server);
         assert_eq!(now["in_use"], before["in_use"]);
@@ -133,5 +137,9 @@ fn lesson_12_cancelled_reembedding_keeps_the_earlier_model() {
         server.stop();
         server.restart();
     }
-    assert_eq!(change(&server).unwrap()["status"], "failed", "no start begins it again");
+    assert_eq!(
+        reembedding_task(&server).unwrap()["status"],
+        "failed",
+        "a cancelled re-embedding is not started again"
+    );
 }

@@ -4,17 +4,17 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use lkr_state::{Expect, StateStore, Write};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use lkr_tests::{Delivery, Receiver, Server};
+use lkr_tests::{Delivery, Server, WebhookReceiver};
 use serde_json::{Value, json};
 
 const EVENTS: [&str; 3] = ["task.done", "task.failed", "document.deleted"];
 
-fn hook(server: &Server, receiver: &Receiver, body: &Value) -> Value {
+fn create_webhook(server: &Server, receiver: &WebhookReceiver, body: &Value) -> Value {
     let mut body = body.clone();
     body["url"] = receiver.url().into();
-    let answer = server.call("POST", "/webhooks", Some(&body), Some(server.admin()));
-    assert_eq!(answer.status, 201, "{}", answer.json);
-    answer.data().clone()
+    let response = server.call("POST", "/webhooks", Some(&body), Some(server.admin()));
+    assert_eq!(response.status, 201, "{}", response.json);
+    response.data().clone()
 }
 
 fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
@@ -25,8 +25,14 @@ fn is_about(event: &str, key: &str, id: &str) -> impl Fn(&Delivery) -> bool {
     }
 }
 
-/// Waits for the delivery that reports a task's end, and checks it.
-fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str, secret: &str) -> Value {
+/// Waits for the delivery that reports the end of a task, checks it, and returns the task.
+fn assert_task_delivered(
+    server: &Server,
+    receiver: &WebhookReceiver,
+    event: &str,
+    task_id: &str,
+    secret: &str,
+) -> Value {
     let delivery = receiver.wait_for(is_about(event, "task_id", task_id));
     assert!(delivery.is_signed_with(secret), "{delivery:?}");
     assert!(delivery.request.starts_with("POST /hook HTTP/1.1"), "{delivery:?}");
@@ -35,97 +41,97 @@ fn told_of_task(server: &Server, receiver: &Receiver, event: &str, task_id: &str
     let json = delivery.json();
     let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["at", "data", "event"]);
-    assert_eq!(json["data"], server.task(task_id), "the task as it is shown");
+    assert_eq!(json["data"], server.task(task_id), "the delivery equals the task");
     assert_eq!(json["at"], json["data"]["updated_at"]);
     json["data"].clone()
 }
 
 #[test]
 fn lesson_14_every_task_end_is_delivered_and_signed() {
-    let (server, receiver) = (Server::start(), Receiver::start());
-    let made = hook(&server, &receiver, &json!({"events": EVENTS}));
-    let secret = made["secret"].as_str().unwrap().to_owned();
-    let told = |event: &str, task: &Value| {
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
+    let created = create_webhook(&server, &receiver, &json!({"events": EVENTS}));
+    let secret = created["secret"].as_str().unwrap().to_owned();
+    let delivered = |event: &str, task: &Value| {
         let task_id = task["task_id"].as_str().unwrap();
-        told_of_task(&server, &receiver, event, task_id, &secret)
+        assert_task_delivered(&server, &receiver, event, task_id, &secret)
     };
     let first = server.submit(&json!({"text": "Kestrels circle above fields."}));
-    let first = told("task.done", &first);
+    let first = delivered("task.done", &first);
     assert_eq!(first["kind"], "ingest");
     let doc_id = first["doc_id"].as_str().unwrap().to_owned();
-    let twin = server.submit(&json!({"text": "Kestrels circle above fields."}));
-    assert_eq!(told("task.done", &twin)["result"]["duplicate_of"]["doc_id"], doc_id);
+    let duplicate = server.submit(&json!({"text": "Kestrels circle above fields."}));
+    assert_eq!(delivered("task.done", &duplicate)["result"]["duplicate_of"]["doc_id"], doc_id);
     let path = format!("/documents/{doc_id}");
     let body = json!({"text": "Kestrels hover above fields."});
     let replaced = server.call("PUT", &path, Some(&body), Some(server.admin()));
-    assert_eq!(told("task.done", replaced.data())["kind"], "replace");
+    assert_eq!(delivered("task.done", replaced.data())["kind"], "replace");
     let all = server.call("POST", "/knowledge/reclassify", None, Some(server.admin()));
-    assert_eq!(told("task.done", all.data())["kind"], "reclassify");
+    assert_eq!(delivered("task.done", all.data())["kind"], "reclassify");
     let sentence = |n: u64| format!("Kestrel {} circles above field {} at noon. ", n % 101, n % 89);
     let long: String = (0..60_000).map(sentence).collect();
     let cancelled = server.submit(&json!({"text": long}));
     let cancel = format!("/documents/tasks/{}/cancel", cancelled["task_id"].as_str().unwrap());
     assert_eq!(server.call("POST", &cancel, None, Some(server.admin())).status, 202);
-    assert_eq!(told("task.failed", &cancelled)["error"]["message"], "cancelled");
+    assert_eq!(delivered("task.failed", &cancelled)["error"]["message"], "cancelled");
     let blank = json!({"text": "  "});
-    let refused = server.call("POST", "/documents", Some(&blank), Some(server.admin()));
-    assert_ne!(refused.status, 202, "what is refused is no task, and told to nobody");
+    let rejected = server.call("POST", "/documents", Some(&blank), Some(server.admin()));
+    assert_ne!(rejected.status, 202, "a rejected document creates no task and no event");
     assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
-    let gone = receiver.wait_for(is_about("document.deleted", "doc_id", &doc_id));
-    assert!(gone.is_signed_with(&secret));
-    assert_eq!(gone.json()["data"], json!({"doc_id": doc_id}));
+    let deletion = receiver.wait_for(is_about("document.deleted", "doc_id", &doc_id));
+    assert!(deletion.is_signed_with(&secret));
+    assert_eq!(deletion.json()["data"], json!({"doc_id": doc_id}));
     let mut ids: Vec<_> =
         receiver.deliveries().iter().map(|d| d.header("x-lkr-delivery").to_owned()).collect();
     ids.sort();
     ids.dedup();
-    assert_eq!((ids.len(), receiver.deliveries().len()), (6, 6), "each once");
+    assert_eq!((ids.len(), receiver.deliveries().len()), (6, 6), "each event is delivered once");
     // The metric counts a delivery when its end is recorded, which may be after its receipt.
-    server.until(|| {
+    server.wait_until(|| {
         let metrics = server.try_call("GET", "/metrics", None, None).unwrap();
         let text = String::from_utf8(metrics.body).unwrap();
         text.contains("lkr_webhook_deliveries_total{outcome=\"delivered\"} 6").then_some(())
     });
 }
 
-/// Each webhook receives the events it asked for, signed with its own secret.
+/// Each webhook receives only its events, signed with its own secret.
 #[test]
 fn webhook_receives_only_its_events() {
-    let (server, done, gone) = (Server::start(), Receiver::start(), Receiver::start());
+    let (server, done, deleted) = (Server::start(), WebhookReceiver::start(), WebhookReceiver::start());
     let secret = "as it was sent, ä";
-    hook(&server, &done, &json!({"events": ["task.done"], "secret": secret}));
-    hook(&server, &gone, &json!({"events": ["document.deleted"], "secret": "another"}));
+    create_webhook(&server, &done, &json!({"events": ["task.done"], "secret": secret}));
+    create_webhook(&server, &deleted, &json!({"events": ["document.deleted"], "secret": "another"}));
     let doc_id = server.add(&json!({"text": "Kestrels circle."}));
     let path = format!("/documents/{doc_id}");
     assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
-    let told = gone.wait_for(|_| true);
-    assert!(told.is_signed_with("another") && !told.is_signed_with(secret));
-    assert_eq!(told.json()["event"], "document.deleted");
-    let told = done.wait_for(|_| true);
-    assert!(told.is_signed_with(secret));
-    assert_eq!((done.deliveries().len(), gone.deliveries().len()), (1, 1));
+    let delivery = deleted.wait_for(|_| true);
+    assert!(delivery.is_signed_with("another") && !delivery.is_signed_with(secret));
+    assert_eq!(delivery.json()["event"], "document.deleted");
+    let delivery = done.wait_for(|_| true);
+    assert!(delivery.is_signed_with(secret));
+    assert_eq!((done.deliveries().len(), deleted.deliveries().len()), (1, 1));
 }
 
 #[test]
 fn lesson_14_deliveries_are_retried_after_kill_9() {
-    let (server, receiver) = (Server::start(), Receiver::start());
-    receiver.answer("500 Internal Server Error");
-    let made = hook(&server, &receiver, &json!({"events": ["task.done"]}));
-    let secret = made["secret"].as_str().unwrap();
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
+    receiver.set_response("500 Internal Server Error");
+    let created = create_webhook(&server, &receiver, &json!({"events": ["task.done"]}));
+    let secret = created["secret"].as_str().unwrap();
     let task_id = server.submit(&json!({"text": "Kestrels circle."}))["task_id"].as_str().unwrap().to_owned();
     let first = receiver.wait_for(|_| true);
-    server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() >= 2).then_some(()));
     server.kill();
     // One delivery is pending when the process ends.
-    receiver.answer("");
+    receiver.set_response("");
     let before = receiver.deliveries().len();
     server.restart();
-    server.until(|| (receiver.deliveries().len() > before).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() > before).then_some(()));
     server.kill();
-    receiver.answer("200 OK");
-    let tried = receiver.deliveries().len();
+    receiver.set_response("200 OK");
+    let attempts = receiver.deliveries().len();
     server.restart();
-    server.until(|| (receiver.deliveries().len() > tried).then_some(()));
-    told_of_task(&server, &receiver, "task.done", &task_id, secret);
+    server.wait_until(|| (receiver.deliveries().len() > attempts).then_some(()));
+    assert_task_delivered(&server, &receiver, "task.done", &task_id, secret);
     for delivery in receiver.deliveries() {
         assert_eq!(delivery.body, first.body);
         assert_eq!(delivery.header("x-lkr-delivery"), first.header("x-lkr-delivery"));
@@ -136,15 +142,15 @@ fn lesson_14_deliveries_are_retried_after_kill_9() {
     server.stop();
     server.restart();
     let next = server.submit(&json!({"text": "Buzzards soar."}));
-    told_of_task(&server, &receiver, "task.done", next["task_id"].as_str().unwrap(), secret);
+    assert_task_delivered(&server, &receiver, "task.done", next["task_id"].as_str().unwrap(), secret);
     assert_eq!(receiver.deliveries().len(), arrived + 1);
 }
 
 /// Kills at random moments: every end is reported, and nothing else.
 #[test]
 fn lesson_14_no_event_is_lost_by_kills() {
-    let (server, receiver) = (Server::start(), Receiver::start());
-    hook(&server, &receiver, &json!({"events": EVENTS}));
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
+    create_webhook(&server, &receiver, &json!({"events": EVENTS}));
     let mut accepted = Vec::new();
     for round in 0..6_u64 {
         for n in 0..15 {
@@ -154,55 +160,59 @@ fn lesson_14_no_event_is_lost_by_kills() {
         thread::sleep(Duration::from_millis(40 * round));
         server.restart();
     }
-    let mut shown = BTreeMap::new();
+    let mut tasks = BTreeMap::new();
     for task_id in &accepted {
-        shown.insert(task_id.clone(), server.ended(task_id));
+        tasks.insert(task_id.clone(), server.wait_for_task(task_id));
     }
-    for (task_id, task) in &shown {
+    for (task_id, task) in &tasks {
         let event = format!("task.{}", task["status"].as_str().unwrap());
-        let told = receiver.wait_for(is_about(&event, "task_id", task_id));
-        assert_eq!(&told.json()["data"], task);
+        let delivery = receiver.wait_for(is_about(&event, "task_id", task_id));
+        assert_eq!(&delivery.json()["data"], task);
     }
     for delivery in receiver.deliveries() {
         let data = delivery.json()["data"].clone();
-        assert_eq!(shown.get(data["task_id"].as_str().unwrap()), Some(&data), "nobody did that");
+        assert_eq!(
+            tasks.get(data["task_id"].as_str().unwrap()),
+            Some(&data),
+            "a delivery reports a task that was never accepted"
+        );
     }
 }
 
 #[test]
 fn hanging_or_deleted_receiver_does_not_delay_others() {
-    let (server, hanging, well) = (Server::start(), Receiver::start(), Receiver::start());
-    hanging.answer("");
-    let slow = hook(&server, &hanging, &json!({"events": ["task.done"]}));
-    let _ = hook(&server, &well, &json!({"events": ["task.done"]}));
+    let (server, hanging, healthy) = (Server::start(), WebhookReceiver::start(), WebhookReceiver::start());
+    hanging.set_response("");
+    let slow = create_webhook(&server, &hanging, &json!({"events": ["task.done"]}));
+    let _ = create_webhook(&server, &healthy, &json!({"events": ["task.done"]}));
     let mut last = String::new();
     for n in 0..12 {
         let task = server.submit(&json!({"text": format!("Kestrel number {n} circles above its field.")}));
         last = task["task_id"].as_str().unwrap().to_owned();
     }
-    let _ = server.ended(&last);
-    server.until(|| (well.deliveries().len() == 12).then_some(()));
-    assert!(hanging.deliveries().len() <= 4, "so many at once and no more");
+    let _ = server.wait_for_task(&last);
+    server.wait_until(|| (healthy.deliveries().len() == 12).then_some(()));
+    assert!(hanging.deliveries().len() <= 4, "too many concurrent deliveries to one webhook");
     let path = format!("/webhooks/{}", slow["id"].as_str().unwrap());
     assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
     let before = hanging.deliveries().len();
-    hanging.answer("200 OK");
+    hanging.set_response("200 OK");
     server.restart();
     let more = server.submit(&json!({"text": "Buzzards soar above hills."}));
-    let _ = well.wait_for(is_about("task.done", "task_id", more["task_id"].as_str().unwrap()));
-    assert_eq!(hanging.deliveries().len(), before, "what waited for it went with it");
+    let _ = healthy.wait_for(is_about("task.done", "task_id", more["task_id"].as_str().unwrap()));
+    assert_eq!(hanging.deliveries().len(), before, "pending deliveries of a deleted webhook are dropped");
 }
 
-/// If the record of the webhooks is damaged, webhooks are disabled and everything else works.
+/// If the webhook record is damaged, webhooks are disabled and everything else works.
 #[test]
 fn lesson_14_damaged_webhook_record_does_not_prevent_start() {
-    let (server, receiver) = (Server::start(), Receiver::start());
-    hook(&server, &receiver, &json!({"events": EVENTS}));
+    let (server, receiver) = (Server::start(), WebhookReceiver::start());
+    create_webhook(&server, &receiver, &json!({"events": EVENTS}));
     server.stop();
     let store = LmdbStore::open(&server.data_dir().join("store"), LmdbOptions::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let torn = vec![Write::put("webhook/hooks", Expect::Any, "torn")];
-    runtime.block_on(store.state().apply(torn)).unwrap();
+    let corrupt = vec![Write::put("webhook/hooks", Expect::Any, "corrupt")];
+    runtime.block_on(store.state().apply(corrupt)).unwrap();
     drop((runtime, store));
     server.restart();
     assert!(server.log().contains("webhooks are off"), "{}", server.log());

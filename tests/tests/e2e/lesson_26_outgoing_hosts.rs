@@ -1,9 +1,9 @@
-//! Which hosts the server calls and which it refuses to call.
+//! The server calls only allowed hosts.
 
-use lkr_tests::{ADMIN_PASSWORD, Receiver, Response, Server};
+use lkr_tests::{ADMIN_PASSWORD, Response, Server, WebhookReceiver};
 use serde_json::json;
 
-fn create(server: &Server, url: &str) -> Response {
+fn create_webhook(server: &Server, url: &str) -> Response {
     let body = json!({"url": url, "events": ["task.done"]});
     server.call("POST", "/webhooks", Some(&body), Some(server.admin()))
 }
@@ -33,40 +33,44 @@ fn lesson_26_metadata_addresses_are_refused_in_every_form() {
         "http://METADATA.google.internal./",
         "http://0.0.0.0:1/",
     ] {
-        let hook = create(&server, url);
-        hook.refused(1001, 400);
+        let hook = create_webhook(&server, url);
+        hook.assert_error(1001, 400);
         assert!(hook.message().contains("url"), "{}", hook.message());
         let settings = set_address(&server, url);
-        settings.refused(1001, 400);
+        settings.assert_error(1001, 400);
         assert!(settings.message().contains("models.summarize.base_url"), "{}", settings.message());
     }
-    assert_eq!(set_address(&server, "http://127.0.0.1:11434/v1").status, 200, "models run here");
+    assert_eq!(
+        set_address(&server, "http://127.0.0.1:11434/v1").status,
+        200,
+        "local model servers are allowed"
+    );
 }
 
 #[test]
 fn lesson_26_only_listed_hosts_are_called() {
     let mut server = Server::start();
-    let receiver = Receiver::start();
-    assert_eq!(create(&server, &receiver.url()).status, 201);
+    let receiver = WebhookReceiver::start();
+    assert_eq!(create_webhook(&server, &receiver.url()).status, 201);
     server.stop();
     server.set("LKR_OUTGOING_HOSTS", "models.example, localhost");
     server.restart();
-    let refused = create(&server, &receiver.url());
-    refused.refused(1001, 400);
-    assert!(refused.message().contains("127.0.0.1"), "{}", refused.message());
-    create(&server, "http://models.example.evil.test/").refused(1001, 400);
-    set_address(&server, "http://10.0.0.1/v1").refused(1001, 400);
+    let rejected = create_webhook(&server, &receiver.url());
+    rejected.assert_error(1001, 400);
+    assert!(rejected.message().contains("127.0.0.1"), "{}", rejected.message());
+    create_webhook(&server, "http://models.example.evil.test/").assert_error(1001, 400);
+    set_address(&server, "http://10.0.0.1/v1").assert_error(1001, 400);
     assert_eq!(set_address(&server, "https://Models.Example/v1").status, 200);
-    // A webhook older than the list is not called either; a listed one is.
+    // A webhook that is older than the list is not called; a listed one is.
     let task = server.submit(&json!({"text": "Kestrels circle."}));
-    let listed = Receiver::start();
-    assert_eq!(create(&server, &listed.url().replace("127.0.0.1", "localhost")).status, 201);
-    let _ = server.ended(task["task_id"].as_str().unwrap());
-    server.until(|| server.log().contains("not among those that may be called").then_some(()));
+    let listed = WebhookReceiver::start();
+    assert_eq!(create_webhook(&server, &listed.url().replace("127.0.0.1", "localhost")).status, 201);
+    let _ = server.wait_for_task(task["task_id"].as_str().unwrap());
+    server.wait_until(|| server.log().contains("not among those that may be called").then_some(()));
     let task = server.submit(&json!({"text": "Buzzards soar."}));
     let _ = listed.wait_for(|delivery| delivery.json()["data"]["task_id"] == task["task_id"]);
     assert_eq!(receiver.deliveries().len(), 0);
-    // Once it is allowed again, it receives the pending events.
+    // The webhook receives its pending events once its host is allowed again.
     server.stop();
     server.set("LKR_OUTGOING_HOSTS", "");
     server.restart();
@@ -82,7 +86,7 @@ fn lesson_26_only_listed_hosts_are_called() {
 /// Redirects and proxies of the environment are ignored.
 #[test]
 fn lesson_26_redirects_and_proxies_are_ignored() {
-    let (receiver, elsewhere) = (Receiver::start(), Receiver::start());
+    let (receiver, elsewhere) = (WebhookReceiver::start(), WebhookReceiver::start());
     let proxy = elsewhere.url();
     let environment = [
         ("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD),
@@ -92,12 +96,12 @@ fn lesson_26_redirects_and_proxies_are_ignored() {
         ("all_proxy", &proxy),
     ];
     let server = Server::start_with(&environment);
-    receiver.answer(&format!("307 Temporary Redirect\r\nLocation: {}", elsewhere.url()));
-    assert_eq!(create(&server, &receiver.url()).status, 201);
+    receiver.set_response(&format!("307 Temporary Redirect\r\nLocation: {}", elsewhere.url()));
+    assert_eq!(create_webhook(&server, &receiver.url()).status, 201);
     let _ = server.submit(&json!({"text": "Kestrels circle."}));
-    server.until(|| (receiver.deliveries().len() >= 2).then_some(()));
-    receiver.answer("204 No Content");
+    server.wait_until(|| (receiver.deliveries().len() >= 2).then_some(()));
+    receiver.set_response("204 No Content");
     let before = receiver.deliveries().len();
-    server.until(|| (receiver.deliveries().len() > before).then_some(()));
+    server.wait_until(|| (receiver.deliveries().len() > before).then_some(()));
     assert_eq!(elsewhere.deliveries().len(), 0);
 }

@@ -1,5 +1,5 @@
-//! Malicious files: bombs, deep nesting, wrong types. Each is refused or read in bounded
-//! time, the server's memory stays small, and searches go on.
+//! Malicious files: bombs, deep nesting, wrong types. Each is rejected or parsed in bounded time, the server's memory
+//! stays small, and searches work meanwhile.
 
 use std::{
     io::{Cursor, Write},
@@ -13,21 +13,21 @@ use serde_json::json;
 
 const MIB: u64 = 1024 * 1024;
 
-/// The longest one file may take. Parsers have less; the rest is for slow machines.
+/// The longest time for one file. The limit of parsers is lower; the rest is for slow machines.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// After this time a parser returns what it has.
+/// After this time a parser returns the text that it has read.
 const SOFT_DEADLINE: Duration = Duration::from_secs(10);
 
 #[test]
 fn lesson_27_malicious_files_do_not_harm_the_server() {
     let server = Server::start();
-    let _ = server.uploaded("moons.txt", b"Io has volcanoes.");
+    let _ = server.upload_and_wait("moons.txt", b"Io has volcanoes.");
     let before = server.memory();
-    let (over, searches) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         let searching = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 let found = server
                     .search(&json!({"query": format!("volcanoes {}", searches.load(Ordering::Relaxed))}));
                 assert_eq!(found["results"].as_array().unwrap().len(), 1);
@@ -35,25 +35,25 @@ fn lesson_27_malicious_files_do_not_harm_the_server() {
                 thread::sleep(Duration::from_millis(5));
             }
         });
-        // Ends the searches if an assertion fails, so that the failure is reported.
-        let end = SetAtEnd(&over);
+        // Stops the searches even if an assertion fails, so that the failure is reported.
+        let end = SetOnDrop(&stop);
         for (name, bytes, reason) in hostile() {
-            let (begun, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
-            let answer = server.upload(name, &bytes);
-            let took = begun.elapsed();
-            if answer.status == 202 && took > SOFT_DEADLINE {
+            let (started, searched) = (Instant::now(), searches.load(Ordering::Relaxed));
+            let response = server.upload(name, &bytes);
+            let duration = started.elapsed();
+            if response.status == 202 && duration > SOFT_DEADLINE {
                 // On a slow machine the time limit comes before the size limit; then the text read so far is kept.
-                let task = server.ended(answer.data()["task_id"].as_str().unwrap());
+                let task = server.wait_for_task(response.data()["task_id"].as_str().unwrap());
                 let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
                 assert_eq!(server.call("DELETE", &path, None, Some(server.admin())).status, 200);
             } else {
-                assert_eq!((answer.code(), answer.status), (1001, 400), "{name}: {}", answer.json);
-                assert!(answer.message().contains(reason), "{name}: {}", answer.message());
+                assert_eq!((response.code(), response.status), (1001, 400), "{name}: {}", response.json);
+                assert!(response.message().contains(reason), "{name}: {}", response.message());
             }
-            assert!(took < TIMEOUT, "{name} took {took:?}");
+            assert!(duration < TIMEOUT, "{name} took {duration:?}");
             assert!(
-                took < Duration::from_secs(1) || searches.load(Ordering::Relaxed) > searched,
-                "{name}: no searches"
+                duration < Duration::from_secs(1) || searches.load(Ordering::Relaxed) > searched,
+                "{name}: no search finished meanwhile"
             );
             let now = server.memory();
             assert!(now < before + 50 * MIB, "{name}: {before} bytes before, {now} now");
@@ -61,10 +61,10 @@ fn lesson_27_malicious_files_do_not_harm_the_server() {
         drop(end);
         searching.join().unwrap();
     });
-    assert_eq!(server.all("/documents").len(), 1, "nothing of them was kept");
+    assert_eq!(server.list_all("/documents").len(), 1, "a malicious file was kept");
     let uploads = server.data_dir().join("uploads");
-    let stored = walk(&uploads);
-    assert_eq!(stored, 1, "nothing of them was stored");
+    let stored = count_files(&uploads);
+    assert_eq!(stored, 1, "a malicious file was stored");
 }
 
 #[test]
@@ -78,22 +78,22 @@ fn lesson_27_unusual_but_valid_files_are_read() {
         ("nested.docx", docx(&body(&nested), ""), "hostile"),
         ("nul.txt", b"he\x00llo nul\x00 world".to_vec(), "world"),
     ] {
-        let _ = server.uploaded(name, &bytes);
+        let _ = server.upload_and_wait(name, &bytes);
         let found = server.search(&json!({"query": word}));
         assert!(!found["results"].as_array().unwrap().is_empty(), "{name}");
     }
 }
 
 /// Sets a flag when it is dropped.
-struct SetAtEnd<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for SetAtEnd<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Names, bytes, and a word of the refusal.
+/// Names, bytes, and a part of the error message.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let laughs: String =
         (0..10).map(|n| format!("<!ENTITY e{} \"{}\">", n + 1, format!("&e{n};").repeat(10))).collect();
@@ -128,7 +128,7 @@ fn docx(document: &str, before: &str) -> Vec<u8> {
     })
 }
 
-/// A document of this many MiB of zeros; packed, it has a thousandth of that size.
+/// A document of this many MiB of zeros, which compress to a thousandth of that size.
 fn bomb(mib: usize) -> Vec<u8> {
     package(|zip| (0..mib).try_for_each(|_| zip.write_all(&[0; MIB as usize])))
 }
@@ -147,10 +147,10 @@ fn package(document: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Vec<
     zip.finish().unwrap().into_inner()
 }
 
-/// A document above the limit of text, in small paragraphs.
+/// A document that exceeds the text limit with small paragraphs.
 fn paragraphs() -> Vec<u8> {
-    let whole = body("|");
-    let (head, tail) = whole.split_once('|').unwrap();
+    let document = body("|");
+    let (head, tail) = document.split_once('|').unwrap();
     let many = PARAGRAPH.repeat(1_000);
     package(|zip| {
         zip.write_all(head.as_bytes())?;
@@ -172,7 +172,7 @@ fn page_bomb() -> Vec<u8> {
     file
 }
 
-fn walk(folder: &std::path::Path) -> usize {
+fn count_files(folder: &std::path::Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
+    entries.map(|entry| if entry.path().is_dir() { count_files(&entry.path()) } else { 1 }).sum()
 }

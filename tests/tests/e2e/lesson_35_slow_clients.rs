@@ -9,17 +9,17 @@ use std::{
 use lkr_tests::Server;
 use serde_json::json;
 
-/// More than any pool of threads or connections is likely to hold.
-const SLOW: usize = 200;
+/// More than the size of any thread or connection pool of the server.
+const SLOW_CLIENTS: usize = 200;
 
 /// The longest a request may take on a busy machine. Slow clients would delay it for much longer.
-const SOON: Duration = Duration::from_secs(10);
+const MAX_LATENCY: Duration = Duration::from_secs(10);
 
 #[test]
 fn lesson_35_slow_clients_do_not_delay_other_requests() {
     let server = Server::start();
     let doc_id = server.add(&json!({"text": "The tortoise arrives in the end."}));
-    let mut slow: Vec<TcpStream> = (0..SLOW)
+    let mut slow: Vec<TcpStream> = (0..SLOW_CLIENTS)
         .map(|n| {
             let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
             // Half of them stop within the headers, half within the body.
@@ -35,12 +35,12 @@ fn lesson_35_slow_clients_do_not_delay_other_requests() {
         let started = Instant::now();
         let found = server.search(&json!({"query": format!("tortoise {n}")}));
         assert_eq!(found["results"][0]["doc_id"], doc_id);
-        assert!(started.elapsed() < SOON, "request {n} took {:?}", started.elapsed());
+        assert!(started.elapsed() < MAX_LATENCY, "request {n} took {:?}", started.elapsed());
     }
     let waiting = &mut slow[0];
     waiting.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut answer = Vec::new();
-    waiting.read_to_end(&mut answer).expect("headers that never end are given up");
+    let mut response = Vec::new();
+    waiting.read_to_end(&mut response).expect("the server closes a connection whose headers never end");
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn lesson_35_oversized_body_is_refused_before_it_is_read() {
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).expect("an answer although the body never comes");
-    assert_eq!(&answer, b"HTTP/1.1 413");
+    let mut response = [0; 12];
+    stream.read_exact(&mut response).expect("a response although the body never arrives");
+    assert_eq!(&response, b"HTTP/1.1 413");
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
 
-/// A byte now and then does not keep a request open.
+/// Sending single bytes does not keep a request open forever.
 #[test]
 fn lesson_35_trickling_body_is_aborted() {
     let server = Server::start();
@@ -69,17 +69,21 @@ fn lesson_35_trickling_body_is_aborted() {
     let head = "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{";
     stream.write_all(head.as_bytes()).unwrap();
     let started = Instant::now();
-    let mut answer = [0; 64];
+    let mut response = [0; 64];
     loop {
-        match stream.read(&mut answer) {
+        match stream.read(&mut response) {
             Ok(0) => break,
             Ok(read) => {
-                let text = String::from_utf8_lossy(&answer[..read]).into_owned();
+                let text = String::from_utf8_lossy(&response[..read]).into_owned();
                 assert!(text.starts_with("HTTP/1.1 400"), "{text}");
                 break;
             }
             Err(_) => drop(stream.write_all(b" ")),
         }
-        assert!(started.elapsed() < 9 * SOON, "it is still read after {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < 9 * MAX_LATENCY,
+            "the body is still being read after {:?}",
+            started.elapsed()
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! The built server from outside: over HTTP, killed and restarted.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends where something fails")]
-#![expect(clippy::print_stderr, reason = "a test says what it measures against")]
+//! Tests of the built server as a process: over HTTP, with kills and restarts.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic on failure")]
+#![expect(clippy::print_stderr, reason = "tests print their seeds and counts")]
 
 mod administration;
 mod backup;
@@ -17,13 +17,13 @@ mod language_models;
 mod lesson_01_every_task_ends;
 mod lesson_02_the_queue_survives;
 mod lesson_05_deletes_leave_nothing;
-mod lesson_08_nothing_else_is_needed;
+mod lesson_08_single_executable;
 mod lesson_12_reembedding;
 mod lesson_14_webhooks;
 mod lesson_26_outgoing_hosts;
 mod lesson_27_hostile_files;
 mod lesson_35_slow_clients;
-mod newcomer;
+mod quick_start;
 mod rerank;
 mod second_process;
 mod secrets;

@@ -1,4 +1,4 @@
-//! A reranker in a local folder.
+//! A local reranker.
 
 use std::{fs, path::PathBuf};
 
@@ -22,12 +22,12 @@ fn check(server: &Server) {
         found["results"].as_array().unwrap().iter().map(|result| result["score"].as_f64().unwrap()).collect();
     assert!(scores.len() == 4 && scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     let body = json!({"models": {"rerank": {}}});
-    let tried = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
-    assert_eq!(tried.data()["ok"], true, "{:?}", tried.data());
-    assert!(tried.data()["detail"].as_str().unwrap().contains("in this process"));
-    // The reranker of the settings takes precedence; if it fails, the order is unchanged.
-    let named = json!({"models": {"rerank": {"provider": "local_llm", "base_url": "http://127.0.0.1:1"}}});
-    assert_eq!(server.call("PUT", "/settings", Some(&named), Some(server.admin())).status, 200);
+    let tested = server.call("POST", "/settings/test", Some(&body), Some(server.admin()));
+    assert_eq!(tested.data()["ok"], true, "{:?}", tested.data());
+    assert!(tested.data()["detail"].as_str().unwrap().contains("in this process"));
+    // The reranker in the settings takes precedence. If it fails, the order is unchanged.
+    let entry = json!({"models": {"rerank": {"provider": "local_llm", "base_url": "http://127.0.0.1:1"}}});
+    assert_eq!(server.call("PUT", "/settings", Some(&entry), Some(server.admin())).status, 200);
     let found = server.search(&json!({"query": "whales", "explain": true}));
     assert!(found["warnings"].to_string().contains("not reranked"), "{found}");
     assert_eq!(found["results"][0]["title"], "doc 1");
@@ -44,7 +44,7 @@ fn reranker_folder_in_configuration_reranks() {
 
 #[test]
 fn reranker_folder_in_data_dir_reranks() {
-    let server = Server::prepared(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
+    let server = Server::with_data_dir(&[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)], |data| {
         let folder = data.join("models/reranker");
         fs::create_dir_all(&folder).unwrap();
         for file in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {

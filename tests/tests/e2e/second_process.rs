@@ -1,29 +1,29 @@
-//! Starts that must fail, each with one clear line.
+//! Failing starts print one clear line.
 
 use std::{fs, net::TcpListener, process::Command};
 
 use lkr_tests::Server;
 
 /// Runs a server that must exit by itself, and returns its one line of output.
-fn refused(command: &mut Command) -> String {
+fn failed_start(command: &mut Command) -> String {
     // Log lines do not matter here.
     let output = command.env("RUST_LOG", "off").output().unwrap();
     let printed =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(!output.status.success(), "it ran: {printed}");
-    assert!(output.status.code().is_some(), "it was killed: {printed}");
+    assert!(!output.status.success(), "the server started: {printed}");
+    assert!(output.status.code().is_some(), "the server was killed: {printed}");
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
-    assert_eq!(lines.len(), 1, "one clear line:\n{printed}");
+    assert_eq!(lines.len(), 1, "expected one line:\n{printed}");
     assert!(!printed.contains("panicked") && !printed.contains("RUST_BACKTRACE"), "{printed}");
     printed
 }
 
 #[test]
-fn second_process_on_the_same_folder_is_refused() {
+fn second_process_on_the_same_folder_fails_to_start() {
     let server = Server::start();
     let mut second = server.command();
-    let line = refused(second.env("LKR_LISTEN", format!("127.0.0.1:{}", lkr_tests::free_port())));
-    assert!(line.contains(&server.data_dir().display().to_string()), "it names the folder: {line}");
+    let line = failed_start(second.env("LKR_LISTEN", format!("127.0.0.1:{}", lkr_tests::free_port())));
+    assert!(line.contains(&server.data_dir().display().to_string()), "the error names the folder: {line}");
     // The first server keeps running.
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
 }
@@ -32,9 +32,9 @@ fn second_process_on_the_same_folder_is_refused() {
 fn port_in_use_stops_start() {
     let server = Server::start();
     let other = tempfile::tempdir().unwrap();
-    let line = refused(server.command().env("LKR_DATA_DIR", other.path()));
-    assert!(line.contains(&server.port().to_string()), "it names the address: {line}");
-    drop(TcpListener::bind(("127.0.0.1", server.port())).expect_err("the first still listens"));
+    let line = failed_start(server.command().env("LKR_DATA_DIR", other.path()));
+    assert!(line.contains(&server.port().to_string()), "the error names the address: {line}");
+    drop(TcpListener::bind(("127.0.0.1", server.port())).expect_err("the first server still listens"));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn wrong_configuration_is_named_in_the_error() {
         ("LKR_ROLE", "boss"),
         ("LKR_UPLOAD_MAX_SIZE_MB", "-3"),
     ] {
-        let line = refused(server.command().env(key, value));
+        let line = failed_start(server.command().env(key, value));
         assert!(line.contains(key), "{key}={value}: {line}");
     }
     for (arguments, named) in [
@@ -57,7 +57,7 @@ fn wrong_configuration_is_named_in_the_error() {
         (["--listen", "127.0.0.1:99999"], "listen"),
         (["--config", "/nowhere/lkr.toml"], "/nowhere/lkr.toml"),
     ] {
-        let line = refused(server.command().args(arguments));
+        let line = failed_start(server.command().args(arguments));
         assert!(line.contains(named), "{arguments:?}: {line}");
     }
     for (text, named) in [
@@ -67,7 +67,7 @@ fn wrong_configuration_is_named_in_the_error() {
         ("[server]\nlisten = '127.0.0.1:1'\n", "server"),
     ] {
         fs::write(server.folder().join("lkr.toml"), text).unwrap();
-        let line = refused(&mut server.command());
+        let line = failed_start(&mut server.command());
         assert!(line.contains(named), "{text:?}: {line}");
     }
 }
@@ -79,7 +79,7 @@ fn unusable_model_is_named_in_the_error() {
     let broken = server.folder().join("model");
     fs::create_dir(&broken).unwrap();
     fs::write(broken.join("config.json"), "{").unwrap();
-    let line = refused(server.command().env("LKR_MODEL_DIR", &broken));
+    let line = failed_start(server.command().env("LKR_MODEL_DIR", &broken));
     assert!(line.contains("model"), "{line}");
 }
 
@@ -92,7 +92,7 @@ fn unknown_variable_logs_a_warning() {
 }
 
 #[test]
-fn check_config_prints_values_in_force_without_secrets() {
+fn check_config_prints_effective_values_without_secrets() {
     let server = Server::start();
     let secret = "0f0e0d0c0b0a09080706050403020100ffeeddccbbaa99887766554433221100";
     fs::write(server.folder().join("lkr.toml"), "upload_max_size_mb = 7\nlisten = '127.0.0.1:9'\n").unwrap();
@@ -111,6 +111,6 @@ fn check_config_prints_values_in_force_without_secrets() {
         "{shown}"
     );
     assert!(shown.contains("require_login_for_reads = true"), "{shown}");
-    let all = shown + &String::from_utf8_lossy(&output.stderr);
-    assert!(!all.contains(secret) && !all.contains(lkr_tests::ADMIN_PASSWORD), "{all}");
+    let output = shown + &String::from_utf8_lossy(&output.stderr);
+    assert!(!output.contains(secret) && !output.contains(lkr_tests::ADMIN_PASSWORD), "{output}");
 }

@@ -1,11 +1,11 @@
-//! No secret is shown in an answer, the log, or a file that is not sealed.
+//! No secret appears in a response, in the log, or unsealed in a file.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use lkr_tests::{Receiver, Server};
+use lkr_tests::{Server, WebhookReceiver};
 use serde_json::{Value, json};
 
 /// The planted secrets, each recognisable by its digits.
@@ -19,11 +19,16 @@ const MODEL_KEYS: [&str; 4] = ["sk-planted-4716", "sk-planted-4717", "sk-planted
 const IN_URL: &str = "planted-in-a-url-4720";
 const HOOK: &str = "planted-webhook-secret-4721";
 
-/// The answers that show a secret once: a session's token, a key.
-fn shown(answers: &mut Vec<(String, String)>, what: &str, answer: &lkr_tests::Response, key: &str) -> String {
-    let secret = answer.data()[key].as_str().unwrap().to_owned();
-    let rest = String::from_utf8_lossy(&answer.body).replacen(&secret, "", 1);
-    answers.push((what.to_owned(), rest));
+/// Returns the secret of a response that may show it once, and records the rest of the response.
+fn take_secret(
+    responses: &mut Vec<(String, String)>,
+    what: &str,
+    response: &lkr_tests::Response,
+    key: &str,
+) -> String {
+    let secret = response.data()[key].as_str().unwrap().to_owned();
+    let rest = String::from_utf8_lossy(&response.body).replacen(&secret, "", 1);
+    responses.push((what.to_owned(), rest));
     secret
 }
 
@@ -39,23 +44,23 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn no_secret_appears_in_answers_logs_or_files() {
+fn no_secret_appears_in_responses_logs_or_files() {
     let sealing = "5ec2e7".repeat(10) + "abcd";
     let environment =
         [("LKR_ADMIN_PASSWORD", ADMIN), ("LKR_SECRET_KEY", &*sealing), ("LKR_AUTH_REGISTER_ENABLED", "true")];
     let mut server = Server::start_with(&environment);
     server.set("RUST_LOG", "debug");
     server.restart();
-    let (mut answers, mut secrets) = (Vec::new(), Vec::new());
+    let (mut responses, mut secrets) = (Vec::new(), Vec::new());
     let mut call = |method: &str, path: &str, body: Option<&Value>, token: Option<&str>| {
-        let answer = server.call(method, path, body, token);
-        answers.push((format!("{method} {path}"), String::from_utf8_lossy(&answer.body).into_owned()));
-        answer
+        let response = server.call(method, path, body, token);
+        responses.push((format!("{method} {path}"), String::from_utf8_lossy(&response.body).into_owned()));
+        response
     };
     let admin = server.admin().to_owned();
     secrets.push(admin.clone());
     let credentials = |name: &str, password: &str| json!({"username": name, "password": password});
-    // A refusal does not repeat what was sent.
+    // An error does not repeat the submitted values.
     for body in [
         credentials("admin", WRONG),
         credentials(TYPED, "x"),
@@ -89,11 +94,11 @@ fn no_secret_appears_in_answers_logs_or_files() {
         let entry = json!({"models": {name: {"api_key": MODEL_KEYS[0]}}});
         call("POST", "/settings/test", Some(&entry), Some(&admin));
     }
-    let receiver = Receiver::start();
+    let receiver = WebhookReceiver::start();
     let (url, events) = (receiver.url(), ["task.done"]);
-    let given =
+    let created =
         call("POST", "/webhooks", Some(&json!({"url": url, "events": events, "secret": HOOK})), Some(&admin));
-    assert_eq!(given.status, 201);
+    assert_eq!(created.status, 201);
     for wrong in [
         json!({"url": format!("http://u:{IN_URL}@h"), "events": events}),
         json!({"url": url, "events": events, "secret": format!("{HOOK}\n")}),
@@ -106,26 +111,27 @@ fn no_secret_appears_in_answers_logs_or_files() {
     call("POST", "/users/eva/password", Some(&json!({"new_password": RESET})), Some(&admin));
     call("POST", "/documents", Some(&json!({"text": "x"})), Some("0123"));
     let eva = server.post("/auth/login", &credentials("eva", RESET));
-    let eva = shown(&mut answers, "login", &eva, "access_token");
+    let eva = take_secret(&mut responses, "login", &eva, "access_token");
     let changed = json!({"current_password": RESET, "new_password": CHANGED});
     let token = server.call("POST", "/auth/password", Some(&changed), Some(&eva));
-    let token = shown(&mut answers, "password", &token, "access_token");
+    let token = take_secret(&mut responses, "password", &token, "access_token");
     let key = server.call("POST", "/auth/keys", Some(&json!({"name": "k"})), Some(&token));
-    let key = shown(&mut answers, "key", &key, "key");
+    let key = take_secret(&mut responses, "key", &key, "key");
     let registered = server.post("/auth/register", &credentials("adam", USER));
-    let registered = shown(&mut answers, "register", &registered, "access_token");
-    let made = server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
-    let made = shown(&mut answers, "webhook", &made, "secret");
-    let _ = server.add(&json!({"text": "what webhooks are told"}));
-    // The reranker has a key and does not answer.
-    let found = server.post("/search", &json!({"query": "what webhooks are told"}));
+    let registered = take_secret(&mut responses, "register", &registered, "access_token");
+    let generated =
+        server.call("POST", "/webhooks", Some(&json!({"url": url, "events": events})), Some(&admin));
+    let generated = take_secret(&mut responses, "webhook", &generated, "secret");
+    let _ = server.add(&json!({"text": "a document about webhooks"}));
+    // The reranker has a key and is unavailable.
+    let found = server.post("/search", &json!({"query": "a document about webhooks"}));
     assert!(String::from_utf8_lossy(&found.body).contains("not reranked"));
-    answers.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
-    for secret in [&made, HOOK] {
-        let told = receiver.wait_for(|delivery| delivery.is_signed_with(secret));
-        answers.push(("a delivery".to_owned(), format!("{told:?}")));
+    responses.push(("search".to_owned(), String::from_utf8_lossy(&found.body).into_owned()));
+    for secret in [&generated, HOOK] {
+        let delivery = receiver.wait_for(|delivery| delivery.is_signed_with(secret));
+        responses.push(("delivery".to_owned(), format!("{delivery:?}")));
     }
-    secrets.extend([eva, token, key.clone(), registered, made]);
+    secrets.extend([eva, token, key.clone(), registered, generated]);
     for path in [
         "/auth/me",
         "/auth/keys",
@@ -141,42 +147,42 @@ fn no_secret_appears_in_answers_logs_or_files() {
         "/openapi.json",
     ] {
         for token in [&admin, &key] {
-            let answer = server.call("GET", path, None, Some(token));
-            answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+            let response = server.call("GET", path, None, Some(token));
+            responses.push((path.to_owned(), String::from_utf8_lossy(&response.body).into_owned()));
         }
     }
     for path in ["/", "/docs", "/healthz", "/readyz", "/metrics"] {
-        let answer = server.try_call("GET", path, None, None).unwrap();
-        answers.push((path.to_owned(), String::from_utf8_lossy(&answer.body).into_owned()));
+        let response = server.try_call("GET", path, None, None).unwrap();
+        responses.push((path.to_owned(), String::from_utf8_lossy(&response.body).into_owned()));
     }
     let checked = server.command().arg("--check-config").output().unwrap();
-    answers.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
+    responses.push(("--check-config".to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned()));
     server.stop();
 
     let planted = [ADMIN, USER, CHANGED, RESET, WRONG, TYPED, IN_URL, HOOK, &sealing].map(str::to_owned);
     secrets.extend(planted.into_iter().chain(MODEL_KEYS.map(str::to_owned)));
     secrets.push("471500815".to_owned());
     // Stored forms of passwords and tokens are not shown either.
-    for (what, answer) in &answers {
-        assert!(!answer.contains("$pbkdf2"), "{what}");
+    for (what, response) in &responses {
+        assert!(!response.contains("$pbkdf2"), "{what}");
     }
     let mut all = Vec::new();
     files(&server.data_dir(), &mut all);
     assert!(all.len() > 2, "{all:?}");
     let contents: Vec<_> =
         all.iter().map(|file| (file.display().to_string(), fs::read(file).unwrap())).collect();
-    let open = b"http://m.example";
-    let holds = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-    assert!(contents.iter().any(|(_, bytes)| holds(bytes, open)), "what is stored openly can be found");
+    let unsealed = b"http://m.example";
+    let contains = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    assert!(contents.iter().any(|(_, bytes)| contains(bytes, unsealed)), "unsealed values are found");
     let log = server.log();
-    assert!(log.contains("reason"), "the log has what it should have");
+    assert!(log.contains("reason"), "the log contains the rejected logins");
     for secret in &secrets {
-        for (what, answer) in &answers {
-            assert!(!answer.contains(secret), "{what} shows {secret}");
+        for (what, response) in &responses {
+            assert!(!response.contains(secret), "{what} shows {secret}");
         }
         assert!(!log.contains(secret), "the log shows {secret}");
         for (file, bytes) in &contents {
-            assert!(!holds(bytes, secret.as_bytes()), "{file} holds {secret}");
+            assert!(!contains(bytes, secret.as_bytes()), "{file} contains {secret}");
         }
     }
 }

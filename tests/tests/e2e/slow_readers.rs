@@ -1,4 +1,4 @@
-//! Clients that request much and do not read it: the server's memory does not grow, and others are answered.
+//! Clients that do not read large responses: the server's memory does not grow, and others are served.
 
 use std::{io::Write, net::TcpStream, thread, time::Duration};
 
@@ -15,9 +15,9 @@ fn clients_that_do_not_read_use_no_server_memory() {
     let server = Server::start();
     let line = "The level of the \"river\" is steady;\tnobody knows\\why, 水位は一定。\n";
     let text = line.repeat(12 * MIB as usize / line.len());
-    let detail = server.uploaded("river.txt", text.as_bytes());
+    let detail = server.upload_and_wait("river.txt", text.as_bytes());
     let path = format!("/documents/{}", detail["l1"]["doc_id"].as_str().unwrap());
-    assert_eq!(server.get(&format!("{path}/text")).data()["text"], text, "it comes whole");
+    assert_eq!(server.get(&format!("{path}/text")).data()["text"], text, "the text is complete");
     let before = server.memory();
     for path in [format!("{path}/text"), path] {
         let mut readers = Vec::new();

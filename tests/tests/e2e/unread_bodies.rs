@@ -1,5 +1,5 @@
-//! Requests that are refused before their bodies are read: a client that sends first and reads then gets the answer, and
-//! a connection that is kept can be reused.
+//! Requests that are rejected before their bodies are read. A client that sends the whole body first still gets the
+//! response, and a kept connection can be reused.
 
 use std::{
     io::Write,
@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lkr_tests::{Server, exchange_on};
+use lkr_tests::{Server, send_raw_on};
 
-/// Code and status of a refusal, and the head of its request without the body's framing.
-type Refusal = (u64, u16, String);
+/// The code and status of a rejected request, and its head without the header that frames the body.
+type RejectedRequest = (u64, u16, String);
 
-fn refusals(server: &Server) -> Vec<Refusal> {
+fn rejected_requests(server: &Server) -> Vec<RejectedRequest> {
     let token = server.admin();
     let head = |request: &str, fields: &str| format!("{request} HTTP/1.1\r\nHost: x\r\n{fields}");
     let bearer = format!("Authorization: Bearer {token}\r\n");
@@ -53,30 +53,35 @@ fn request(head: &str, length: usize, in_chunks: bool) -> Vec<u8> {
     [format!("{head}{field}\r\n\r\n").as_bytes(), &body].concat()
 }
 
-/// Sends a request that is refused, and a second one if the connection is kept; returns whether it was.
-fn refused(server: &Server, (code, status, head): &Refusal, length: usize, in_chunks: bool) -> bool {
+/// Sends a request that is rejected, and a second one if the connection is kept. Returns whether it was kept.
+fn send_rejected(
+    server: &Server,
+    (code, status, head): &RejectedRequest,
+    length: usize,
+    in_chunks: bool,
+) -> bool {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-    let answer = exchange_on(&mut stream, &request(head, length, in_chunks));
-    assert!(answer.is_some(), "{head} with {length} bytes, chunked {in_chunks}: no answer");
-    let answer = answer.unwrap();
-    answer.refused(*code, *status);
-    let is_kept = answer.header("connection") != Some("close");
+    let response = send_raw_on(&mut stream, &request(head, length, in_chunks));
+    assert!(response.is_some(), "no response to {head} with {length} bytes, chunked: {in_chunks}");
+    let response = response.unwrap();
+    response.assert_error(*code, *status);
+    let is_kept = response.header("connection") != Some("close");
     if is_kept {
-        let next = exchange_on(&mut stream, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        let next = send_raw_on(&mut stream, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_eq!(next.map(|next| next.status), Some(200), "{head}");
     }
     is_kept
 }
 
 #[test]
-fn refusal_reaches_client_whatever_the_body() {
+fn error_response_arrives_with_any_request_body() {
     let server = Server::start();
-    for refusal in refusals(&server) {
+    for rejected in rejected_requests(&server) {
         for length in [1, 40_000, 1 << 20, 10 << 20] {
             for in_chunks in [true, false] {
                 for _ in 0..3 {
-                    let is_kept = refused(&server, &refusal, length, in_chunks);
-                    assert!(is_kept || length > 1 << 20, "{refusal:?} with {length} bytes");
+                    let is_kept = send_rejected(&server, &rejected, length, in_chunks);
+                    assert!(is_kept || length > 1 << 20, "{rejected:?} with {length} bytes");
                 }
             }
         }
@@ -90,16 +95,16 @@ fn oversized_body_is_drained() {
     let login = (1001, 413, format!("POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\n{json}"));
     for length in [100_000, 10 << 20, 100 << 20] {
         for in_chunks in [true, false] {
-            refused(&server, &login, length, in_chunks);
+            send_rejected(&server, &login, length, in_chunks);
         }
     }
 }
 
-/// The answer does not wait for the body, and the body is still read.
+/// The response does not wait for the body, and the body is still read.
 #[test]
-fn slow_body_is_drained_after_the_answer() {
+fn slow_body_is_drained_after_the_response() {
     let server = Server::start();
-    let (code, status, head) = refusals(&server).remove(0);
+    let (code, status, head) = rejected_requests(&server).remove(0);
     for field in ["Transfer-Encoding: chunked", "Content-Length: 10485760"] {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
         let part = vec![b'0'; 1 << 20];
@@ -112,23 +117,27 @@ fn slow_body_is_drained_after_the_answer() {
             stream.write_all(&framed(&part)).unwrap();
             thread::sleep(Duration::from_millis(1_200));
         }
-        let answer = exchange_on(&mut stream, &framed(&part)).expect("an answer");
-        answer.refused(code, status);
-        assert_eq!(answer.header("connection"), Some("close"), "it came before the body's end");
+        let response = send_raw_on(&mut stream, &framed(&part)).expect("a response");
+        response.assert_error(code, status);
+        assert_eq!(
+            response.header("connection"),
+            Some("close"),
+            "the response was sent before the end of the body"
+        );
     }
 }
 
 #[test]
-fn missing_body_does_not_block_the_answer() {
+fn missing_body_does_not_block_the_response() {
     let server = Server::start();
-    for refusal in refusals(&server) {
+    for rejected in rejected_requests(&server) {
         for field in ["Transfer-Encoding: chunked", "Content-Length: 9000", "Content-Length: 9000000000"] {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-            let head = format!("{}{field}\r\n\r\n", refusal.2);
-            let answer = exchange_on(&mut stream, head.as_bytes()).expect("an answer");
-            answer.refused(refusal.0, refusal.1);
-            assert!(begun.elapsed() < Duration::from_secs(10), "{field}: {:?}", begun.elapsed());
+            let head = format!("{}{field}\r\n\r\n", rejected.2);
+            let response = send_raw_on(&mut stream, head.as_bytes()).expect("a response");
+            response.assert_error(rejected.0, rejected.1);
+            assert!(started.elapsed() < Duration::from_secs(10), "{field}: {:?}", started.elapsed());
         }
     }
 }

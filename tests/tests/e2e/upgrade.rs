@@ -1,18 +1,18 @@
-//! Stores of earlier versions are opened, those of later versions refused.
+//! Stores of earlier versions are opened; stores of later versions are rejected.
 
 use std::{fs, path::Path, process::Command};
 
 use lkr_state::{Expect, StateStore, Write};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore};
-use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, assert_nothing_left, workspace};
+use lkr_tests::{ADMIN_PASSWORD, Server, assert_consistent, assert_garbage_collected, workspace};
 use serde_json::{Value, json};
 
 use crate::doctor::assert_healthy;
 
 const ENVIRONMENT: &[(&str, &str)] = &[("LKR_ADMIN_PASSWORD", ADMIN_PASSWORD)];
 
-/// A store of version 1 whose server was killed with an unfinished task: four documents, one of them from
-/// a file, one changed by hand, an account, a setting.
+/// Unpacks a store. Version 1: the server was killed with an unfinished task; four documents (one from a file, one edited
+/// manually), an account, a setting.
 fn unpack(version: u32, to: &Path) {
     let archive = workspace().join(format!("tests/fixtures/store-v{version}.tar.gz"));
     let status = Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(to).status();
@@ -21,7 +21,7 @@ fn unpack(version: u32, to: &Path) {
 
 #[test]
 fn store_of_version_1_is_opened() {
-    let server = Server::prepared(ENVIRONMENT, |data| unpack(1, data));
+    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack(1, data));
     server.restart();
     let login = |username| {
         let body = json!({"username": username, "password": "fixture-password"});
@@ -29,7 +29,7 @@ fn store_of_version_1_is_opened() {
         token.as_str().unwrap().to_owned()
     };
     let (admin, user) = (login("admin"), login("fixture-user"));
-    server.until(|| (server.all("/documents").len() == 4).then_some(()));
+    server.wait_until(|| (server.list_all("/documents").len() == 4).then_some(()));
     let by_source =
         |source: &str| server.get(&format!("/documents?source={source}")).data()["items"][0].clone();
     let basalt = by_source("fixture:basalt");
@@ -41,11 +41,11 @@ fn store_of_version_1_is_opened() {
     assert_eq!(found["results"][0]["path"], json!(["Io"]));
     let settings = server.call("GET", "/settings", None, Some(&user));
     assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
-    // Documents from before fingerprints existed get one.
-    let again = server.until(|| {
+    // Documents without a fingerprint, from earlier versions, get one.
+    let again = server.wait_until(|| {
         let body = json!({"text": "Basalt is  a volcanic rock. "});
         let accepted = server.call("POST", "/documents", Some(&body), Some(&admin));
-        let task = server.ended(accepted.data()["task_id"].as_str().unwrap());
+        let task = server.wait_for_task(accepted.data()["task_id"].as_str().unwrap());
         let found = task["result"]["duplicate_of"]["doc_id"].clone();
         if found.is_null() {
             let path = format!("/documents/{}", task["doc_id"].as_str().unwrap());
@@ -58,17 +58,17 @@ fn store_of_version_1_is_opened() {
     let body = json!({"text": "Marble is pressed limestone."});
     let path = format!("/documents/{}", marble["doc_id"].as_str().unwrap());
     let replaced = server.call("PUT", &path, Some(&body), Some(&admin));
-    assert_eq!(server.ended(replaced.data()["task_id"].as_str().unwrap())["status"], "done");
-    let shown = assert_consistent(&server);
-    assert_nothing_left(&server, &shown);
+    assert_eq!(server.wait_for_task(replaced.data()["task_id"].as_str().unwrap())["status"], "done");
+    let counts = assert_consistent(&server);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
-/// A store of version 2 whose server was killed during a replacement: a replaced file, a key, a webhook
-/// with an unavailable receiver, a sealed setting.
+/// The server of this store was killed during a replacement. The store has a replaced file, an API key, a webhook with an
+/// unavailable receiver, and a sealed setting.
 #[test]
 fn store_of_version_2_is_opened() {
-    let server = Server::prepared(ENVIRONMENT, |data| unpack(2, data));
+    let server = Server::with_data_dir(ENVIRONMENT, |data| unpack(2, data));
     server.restart();
     let body = json!({"username": "admin", "password": "fixture-password"});
     let token = server.call("POST", "/auth/login", Some(&body), None).data()["access_token"].clone();
@@ -80,7 +80,7 @@ fn store_of_version_2_is_opened() {
     let file = server.get(&format!("{}/file", path(&marble)));
     assert!(file.body.starts_with(b"# Uploaded again"));
     let text = || server.get(&format!("{}/text", path(&by_source("fixture:basalt")))).data()["text"].clone();
-    server.until(|| (text() == "Basalt is a volcanic rock, dark and fine.").then_some(()));
+    server.wait_until(|| (text() == "Basalt is a volcanic rock, dark and fine.").then_some(()));
     assert_eq!(by_source("fixture:moons")["metadata"], json!({"kind": "astronomy"}));
     let hooks = server.call("GET", "/webhooks", None, Some(admin));
     assert_eq!(hooks.data()["items"][0]["url"], "http://127.0.0.1:9/hook");
@@ -89,15 +89,15 @@ fn store_of_version_2_is_opened() {
     assert_eq!(settings.data()["dedup"]["simhash_threshold"], 5);
     let audit = server.call("GET", "/audit?action=webhook.create", None, Some(admin));
     assert_eq!(audit.data()["items"].as_array().unwrap().len(), 1);
-    let shown = assert_consistent(&server);
-    assert_eq!(shown["l1"], 3);
-    assert_nothing_left(&server, &shown);
+    let counts = assert_consistent(&server);
+    assert_eq!(counts["l1"], 3);
+    assert_garbage_collected(&server, &counts);
     assert_healthy(&server);
 }
 
 #[test]
-fn store_of_a_later_version_is_refused_in_one_line() {
-    let server = Server::prepared(ENVIRONMENT, |data| {
+fn store_of_a_later_version_is_rejected_with_one_line() {
+    let server = Server::with_data_dir(ENVIRONMENT, |data| {
         fs::create_dir_all(data).unwrap();
         let store = LmdbStore::open(&data.join("store"), LmdbOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,19 +1,19 @@
-//! Without an embedding model, and adding one later.
+//! A server without an embedding model, and adding one later.
 
 use lkr_tests::{Server, model_dir};
 use serde_json::{Value, json};
 
 fn dependencies(server: &Server) -> Value {
-    let answer = server.try_call("GET", "/readyz", None, None).unwrap();
-    assert_eq!(answer.status, 200);
-    answer.data()["dependencies"].clone()
+    let response = server.try_call("GET", "/readyz", None, None).unwrap();
+    assert_eq!(response.status, 200);
+    response.data()["dependencies"].clone()
 }
 
 #[test]
 fn keyword_search_works_and_missing_model_is_reported() {
     let server = Server::start();
     assert_eq!(dependencies(&server)["embedder"], "degraded", "{}", dependencies(&server));
-    assert!(server.log().contains("model"), "the log says so at the start:\n{}", server.log());
+    assert!(server.log().contains("model"), "the log reports the missing model:\n{}", server.log());
     let doc_id = server.add(&json!({"text": "The physician prescribed rest."}));
     for request in [
         json!({"query": "physician"}),
@@ -29,7 +29,11 @@ fn keyword_search_works_and_missing_model_is_reported() {
         let warnings = found["warnings"].to_string();
         assert!(warnings.contains("model"), "{warnings}");
     }
-    assert_eq!(server.search(&json!({"query": "doctor"}))["results"], json!([]), "by words alone");
+    assert_eq!(
+        server.search(&json!({"query": "doctor"}))["results"],
+        json!([]),
+        "keyword search finds no synonyms"
+    );
 }
 
 #[test]
@@ -47,9 +51,10 @@ fn documents_added_without_a_model_are_embedded_later() {
     server.restart();
     let best = |query: &str| server.search(&json!({"query": query}))["results"][0].clone();
     // The text contains no word of the query.
-    let found = server.until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
+    let found =
+        server.wait_until(|| Some(best("doctor's treatment")).filter(|result| result["doc_id"] == ids[0]));
     assert!(found["scores"]["dense"].is_number() && found["scores"]["sparse"].is_null(), "{found}");
-    server.until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));
+    server.wait_until(|| Some(best("train engine")).filter(|result| result["doc_id"] == ids[1]));
     assert_eq!(dependencies(&server)["embedder"], "ok", "{}", dependencies(&server));
     let later = server.add(&json!({"text": "Whales are mammals of the sea."}));
     assert_eq!(best("marine animals")["doc_id"], later);

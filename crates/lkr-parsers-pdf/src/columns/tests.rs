@@ -28,7 +28,7 @@ fn column(left: f32, top: f32) -> Vec<Run<'static>> {
 }
 
 #[test]
-fn a_line_cut_at_the_gutter_is_one_and_parts_the_columns() {
+fn line_split_at_the_gutter_is_joined_and_separates_the_columns() {
     let (left, right) = (column(50.0, 600.0), column(200.0, 600.0));
     let first = vec![run("a line that is wide enou", 60.0, 700.0)];
     let fallback_pages = vec![run("to cross the gutter", 183.0, 700.0)];
@@ -38,14 +38,14 @@ fn a_line_cut_at_the_gutter_is_one_and_parts_the_columns() {
 }
 
 #[test]
-fn columns_that_no_line_crosses_keep_their_order() {
+fn columns_without_a_crossing_line_keep_their_order() {
     let runs = || [column(200.0, 600.0), column(50.0, 600.0)].into_iter().flatten().collect::<Vec<_>>();
     let expected: Vec<_> = runs().into_iter().map(|run| run.text).collect();
     assert_eq!(order(runs()), expected);
 }
 
 #[test]
-fn rows_of_columns_with_a_narrow_gutter_are_no_lines() {
+fn adjacent_columns_with_a_narrow_gutter_are_not_joined() {
     // The common left edge of the right lines distinguishes the gutter from a gap between words.
     let left: Vec<_> =
         (0..5_u8).map(|at| run("left of the edge", 50.0, 600.0 - 12.0 * f32::from(at))).collect();
@@ -57,7 +57,7 @@ fn rows_of_columns_with_a_narrow_gutter_are_no_lines() {
 
 proptest! {
     #[test]
-    fn no_run_is_lost(places in prop::collection::vec((0..6_u8, 0..8_u8, "[a-c ]{0,14}"), 0..40)) {
+    fn columns_lose_no_run(places in prop::collection::vec((0..6_u8, 0..8_u8, "[a-c ]{0,14}"), 0..40)) {
         let runs = places.iter().map(|(x, y, text)| run(text, f32::from(*x) * 37.0, f32::from(*y) * 6.0)).collect();
         let mut found = order(runs);
         let mut expected: Vec<&str> = places.iter().map(|(.., text)| text.as_str()).collect();

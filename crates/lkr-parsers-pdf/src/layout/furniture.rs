@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_at_the_edge_that_repeat() {
+    fn repeated_lines_at_the_edge_are_furniture() {
         let body = "A body that is not the same on any page, with words enough";
         let pages: Vec<Page> = (1..=3)
             .map(|n| {
@@ -148,17 +148,17 @@ mod tests {
             found(&pages),
             ["Annual report", "Page 1", "Annual report", "Page 2", "Annual report", "Page 3"]
         );
-        assert!(found(&pages[..2]).is_empty(), "two pages show no rule");
+        assert!(found(&pages[..2]).is_empty(), "two pages are too few for furniture");
     }
 
     #[test]
-    fn pages_that_are_alike_hold_no_furniture() {
+    fn identical_pages_have_no_furniture() {
         let pages = vec![page(&["Name", "Date"]); 5];
         assert!(found(&pages).is_empty());
     }
 
     #[test]
-    fn numbers_are_alike() {
+    fn numbers_compare_equal_in_furniture() {
         assert_eq!(pattern("Page 12 of 300"), pattern("page 3 of 4"));
         assert_eq!(pattern("xiv"), pattern("2"));
         assert_ne!(pattern("Civil law"), pattern("2"));

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_tell_how_deep_a_title_is() {
+    fn title_number_gives_its_level() {
         for (title, expected) in [
             ("2 Methods", 1),
             ("2. Methods", 1),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn bylines_and_captions_are_no_headings() {
+    fn bylines_and_captions_are_not_headings() {
         for title in [
             "Ann Lee∗, Bob Ray",
             "Ann Lee, Bob Ray, Cy Day, Di Fox",

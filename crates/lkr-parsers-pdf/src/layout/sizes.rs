@@ -46,7 +46,7 @@ pub(super) fn find(page_layouts: &mut [LayoutPage]) {
     }
 }
 
-/// Whether so much of the text would be headings that sizes and weights must have another meaning.
+/// Whether too much of the text would be headings, so that sizes and weights must have another meaning.
 fn is_too_much(page_layouts: &[LayoutPage], found: &[Vec<Heading>]) -> bool {
     let (mut lines, mut text) = (0, 0);
     for line in page_layouts.iter().flat_map(|page_layout| &page_layout.lines) {
@@ -173,16 +173,16 @@ fn shares_row(page_layout: &LayoutPage, at: usize) -> bool {
 /// Removes headings that occur too often in the document, and the smaller one of two equal numbered ones, which is an entry
 /// of a table of contents.
 fn drop_repeated(page_layouts: &[LayoutPage], found: &mut [Vec<Heading>]) {
-    let mut known: HashMap<String, (usize, u32)> = HashMap::new();
+    let mut occurrences: HashMap<String, (usize, u32)> = HashMap::new();
     for (page_layout, headings) in page_layouts.iter().zip(found.iter()) {
         for heading in headings {
-            let (count, largest) = known.entry(words::key(&heading.title)).or_default();
+            let (count, largest) = occurrences.entry(words::key(&heading.title)).or_default();
             (*count, *largest) = (*count + 1, (*largest).max(tenths(size(page_layout, heading))));
         }
     }
     for (page_layout, headings) in page_layouts.iter().zip(found) {
         headings.retain(|heading| {
-            let Some((count, largest)) = known.get(&words::key(&heading.title)) else { return true };
+            let Some((count, largest)) = occurrences.get(&words::key(&heading.title)) else { return true };
             let smaller = tenths(size(page_layout, heading)).saturating_add(3) < *largest;
             *count < OFTEN && !(smaller && heading_words::depth(&heading.title) > 0)
         });

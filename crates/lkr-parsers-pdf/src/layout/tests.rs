@@ -29,7 +29,7 @@ fn heading_text(lines: &[&str], title: &str, top: Option<f32>) -> String {
 }
 
 #[test]
-fn titles_are_found_in_all_their_forms() {
+fn titles_match_despite_spelling_and_line_breaks() {
     for (lines, title, expected) in [
         (&["Text", "Results"][..], "results", "Results"),
         (&["Text", "R e s u l t s"], "Results", "R e s u l t s"),
@@ -47,7 +47,7 @@ fn titles_are_found_in_all_their_forms() {
 }
 
 #[test]
-fn the_destination_tells_equal_titles_apart() {
+fn equal_titles_are_separated_by_their_destinations() {
     let at = |top| {
         let lines =
             vec![line("Notes", 700.0, 10.0), line("Text of it.", 600.0, 10.0), line("Notes", 500.0, 10.0)];
@@ -58,7 +58,7 @@ fn the_destination_tells_equal_titles_apart() {
 }
 
 #[test]
-fn lists_are_one_block() {
+fn consecutive_list_items_are_one_block() {
     let lines = vec![
         line("Take:", 700.0, 10.0),
         line("• an egg", 688.0, 10.0),
@@ -93,7 +93,7 @@ fn any_page() -> impl Strategy<Value = Page> {
 
 proptest! {
     #[test]
-    fn whatever_the_lines_the_blocks_are_well_formed(
+    fn blocks_of_arbitrary_lines_are_well_formed(
         pages in prop::collection::vec(any_page(), 0..5),
         outline in prop::collection::vec(("[a-c1 .\u{fb01}é東]{0,8}", 1..4_u8, 0..6_usize), 0..6),
     ) {

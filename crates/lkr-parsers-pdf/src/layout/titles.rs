@@ -21,7 +21,7 @@ const MAX_COMPARED: usize = 100_000_000;
 pub(super) fn find(page_layouts: &mut [LayoutPage], outline: &[Entry]) {
     let text: usize =
         page_layouts.iter().flat_map(|page_layout| &page_layout.lines).map(|line| line.text.len()).sum();
-    let mut room = if text == 0 { MAX_TEXT_BYTES } else { text / ADDED_PART };
+    let mut bytes_left = if text == 0 { MAX_TEXT_BYTES } else { text / ADDED_PART };
     let mut compared = 0;
     let mut by_page: Vec<Vec<&Entry>> = vec![vec![]; page_layouts.len()];
     for entry in outline {
@@ -36,11 +36,10 @@ pub(super) fn find(page_layouts: &mut [LayoutPage], outline: &[Entry]) {
         let mut finder = TitleFinder::new(page_layout);
         for entry in entries {
             compared += finder.bytes;
-            let find_heading =
-                (compared < MAX_COMPARED).then(|| finder.find_heading(page_layout, entry)).flatten();
-            let heading = find_heading.unwrap_or_else(|| {
-                let left = room.checked_sub(entry.title.len());
-                room = left.unwrap_or(room);
+            let found = (compared < MAX_COMPARED).then(|| finder.find_heading(page_layout, entry)).flatten();
+            let heading = found.unwrap_or_else(|| {
+                let left = bytes_left.checked_sub(entry.title.len());
+                bytes_left = left.unwrap_or(bytes_left);
                 finder.unshown_heading(page_layout, entry, left.is_some())
             });
             page_layout.headings.push(heading);
@@ -55,7 +54,7 @@ struct TitleFinder {
     keys: Vec<String>,
     /// The total length of the keys.
     bytes: usize,
-    taken: Vec<bool>,
+    is_used: Vec<bool>,
     /// The line after the last heading that was found.
     next: usize,
 }
@@ -73,7 +72,7 @@ impl TitleFinder {
     fn new(page_layout: &LayoutPage) -> Self {
         let keys: Vec<String> = page_layout.lines.iter().map(|line| words::key(&line.text)).collect();
         let bytes = keys.iter().map(|key| key.len() + 1).sum();
-        Self { keys, bytes, taken: vec![false; page_layout.lines.len()], next: 0 }
+        Self { keys, bytes, is_used: vec![false; page_layout.lines.len()], next: 0 }
     }
 
     /// The heading of an entry, if the page shows its title.
@@ -87,7 +86,7 @@ impl TitleFinder {
             .filter_map(|first| self.at(page_layout, entry, first, &title, &short))
             .max_by(|a, b| a.score.total_cmp(&b.score))?;
         let lines = best.first..best.first + best.count;
-        self.taken.get_mut(lines.clone())?.fill(true);
+        self.is_used.get_mut(lines.clone())?.fill(true);
         self.next = lines.end;
         let last = page_layout.lines.get(lines.end.checked_sub(1)?)?;
         let end = best.part.map(|count| words::end_of_key(&last.text, count));
@@ -104,14 +103,14 @@ impl TitleFinder {
         short: &str,
     ) -> Option<TitleMatch> {
         let key = self.keys.get(first).filter(|key| !key.is_empty())?;
-        if *self.taken.get(first)? || !may_match(key, title, short) {
+        if *self.is_used.get(first)? || !may_match(key, title, short) {
             return None;
         }
         let mut text = String::new();
         let mut best: Option<TitleMatch> = None;
         for count in 1..=MAX_LINES {
             let at = first + count - 1;
-            let (Some(key), Some(false)) = (self.keys.get(at), self.taken.get(at)) else { break };
+            let (Some(key), Some(false)) = (self.keys.get(at), self.is_used.get(at)) else { break };
             let before = text.len();
             text.push_str(key);
             let Some((score, part)) = score_of(&text, before, title, short, page_layout.lines.get(at)) else {
@@ -135,9 +134,9 @@ impl TitleFinder {
         let far = entry.top.zip(line.place).map_or(100.0, |(top, place)| (place.top - top).abs());
         let near = 8.0 * (1.0 - far / 100.0).max(0.0);
         let order = if first >= self.next { 3.0 } else { 0.0 };
-        let look = (line.size / 4.0).min(6.0) + if line.is_bold { 2.0 } else { 0.0 };
+        let style = (line.size / 4.0).min(6.0) + if line.is_bold { 2.0 } else { 0.0 };
         let furniture = if page_layout.furniture.get(first) == Some(&true) { -20.0 } else { 0.0 };
-        near + order + look + furniture
+        near + order + style + furniture
     }
 
     /// The heading of an entry whose title the page does not show: as text, or as a mark.
@@ -146,9 +145,8 @@ impl TitleFinder {
             (Some(place), Some(top)) => place.bottom < top,
             _ => true,
         };
-        let find_heading = page_layout.lines.iter().zip(&page_layout.furniture).zip(&self.taken);
-        let mut open =
-            find_heading.enumerate().filter(|(_, ((_, furniture), taken))| !**furniture && !**taken);
+        let lines = page_layout.lines.iter().zip(&page_layout.furniture).zip(&self.is_used);
+        let mut open = lines.enumerate().filter(|(_, ((_, furniture), is_used))| !**furniture && !**is_used);
         let at = open.find(|(at, ((line, _), _))| *at >= self.next && under(line)).map(|(at, _)| at);
         let at = at.unwrap_or(self.next);
         self.next = at;
@@ -160,8 +158,8 @@ impl TitleFinder {
     /// Sorts the headings by their lines, and removes their lines from the furniture.
     fn mark(self, page_layout: &mut LayoutPage) {
         page_layout.headings.sort_by_key(|heading| (heading.lines.start, heading.lines.end));
-        for (furniture, taken) in page_layout.furniture.iter_mut().zip(&self.taken) {
-            *furniture &= !taken;
+        for (furniture, is_used) in page_layout.furniture.iter_mut().zip(&self.is_used) {
+            *furniture &= !is_used;
         }
     }
 }
@@ -214,11 +212,11 @@ fn match_start(text: &str, last: usize, title: &str, line: Option<&Line>) -> Opt
     let line = line?;
     let end = words::end_of_key(&line.text, count);
     let (head, tail) = line.text.split_at_checked(end)?;
-    let whole =
+    let ends_word =
         head.ends_with(|c: char| !c.is_alphanumeric()) || !tail.starts_with(|c: char| c.is_alphanumeric());
     let more = tail.chars().filter(|c| c.is_alphanumeric()).count();
     let lead = if line.size > 0.0 && more < 4 { 75.0 } else { 70.0 };
-    whole.then_some((lead, Some(count)))
+    ends_word.then_some((lead, Some(count)))
 }
 
 /// Whether a key is a decimal or Roman number.

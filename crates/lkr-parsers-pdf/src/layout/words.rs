@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys() {
+    fn keys_ignore_case_accents_and_numbers() {
         assert_eq!(key("2.1  De\u{fb01}nitions — É"), "21definitionse");
         assert_eq!(unnumbered("2.1 Definitions"), "definitions");
         assert_eq!(unnumbered("IV. Results"), "results");
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_sentence() {
+    fn end_of_key_splits_at_the_character() {
         let text = "De\u{fb01}ne: more";
         assert_eq!(text.split_at(end_of_key(text, 6)), ("De\u{fb01}ne: ", "more"));
         assert_eq!(end_of_key(text, 100), text.len());

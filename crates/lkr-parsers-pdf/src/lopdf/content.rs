@@ -91,7 +91,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Interprets the content of a page. `unit` is the size of its user unit in points.
-    pub(super) fn walk(
+    pub(super) fn interpret(
         &mut self,
         resources: Option<&'a Dictionary>,
         content: &[u8],

@@ -17,7 +17,7 @@ pub(super) struct Font<'a> {
     /// Ranges of codes with one width, by their first code: the last code and the width.
     ranges: BTreeMap<i64, (i64, f32)>,
     /// How many more widths may be read.
-    room: usize,
+    widths_left: usize,
     usual: f32,
     /// Whether codes have two bytes.
     wide: bool,
@@ -37,14 +37,15 @@ impl<'a> Font<'a> {
         let (wide, drawn) = (kind == b"Type0", kind == b"Type3");
         let map = font.get_deref(b"Encoding", document).and_then(Object::as_name).unwrap_or_default();
         let downward = wide && map.ends_with(b"-V");
-        let (widths, ranges, room) = (HashMap::new(), BTreeMap::new(), MAX_WIDTHS);
-        let mut font_ = Self { encoding, widths, ranges, room, usual: USUAL, wide, is_bold, downward, drawn };
+        let (widths, ranges, widths_left) = (HashMap::new(), BTreeMap::new(), MAX_WIDTHS);
+        let mut metrics =
+            Self { encoding, widths, ranges, widths_left, usual: USUAL, wide, is_bold, downward, drawn };
         if wide {
-            font_.read_wide(document, font)
+            metrics.read_wide(document, font)
         } else {
-            font_.read_simple(document, font)
+            metrics.read_simple(document, font)
         };
-        font_
+        metrics
     }
 
     fn read_simple(&mut self, document: &Document, font: &Dictionary) -> Option<()> {
@@ -66,7 +67,7 @@ impl<'a> Font<'a> {
                 Object::Array(widths) => self.set(document, first, widths),
                 last => {
                     let width = items.next()?.as_float().ok()?;
-                    self.room = self.room.checked_sub(1)?;
+                    self.widths_left = self.widths_left.checked_sub(1)?;
                     self.ranges.insert(first, (last.as_i64().ok()?, width));
                 }
             }
@@ -75,8 +76,8 @@ impl<'a> Font<'a> {
     }
 
     fn set(&mut self, document: &Document, first: i64, widths: &[Object]) {
-        for (code, width) in (first..i64::MAX).zip(widths.iter().take(self.room)) {
-            self.room -= 1;
+        for (code, width) in (first..i64::MAX).zip(widths.iter().take(self.widths_left)) {
+            self.widths_left -= 1;
             if let Ok(width) = document.dereference(width).and_then(|(_, width)| width.as_float()) {
                 self.widths.insert(code, width);
             }

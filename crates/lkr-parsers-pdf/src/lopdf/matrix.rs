@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transformations_follow_each_other() {
+    fn then_applies_the_second_transformation_after_the_first() {
         let turn = Matrix::new([0.0, 2.0, -2.0, 0.0, 0.0, 0.0]);
         let both = Matrix::shift(1.0, 0.0).then(turn);
         assert_eq!(both.apply(0.0, 0.0), (0.0, 2.0));

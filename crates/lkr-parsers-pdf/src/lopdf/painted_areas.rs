@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_on_ground_where_a_quarter_of_it_is_painted() {
+    fn painted_area_counts_if_it_covers_a_quarter() {
         let mut painted_areas = PaintedAreas::default();
         assert!(!painted_areas.is_under(rect(0.0, 0.0, 10.0, 10.0)));
         painted_areas.paint(rect(8.0, 0.0, 20.0, 10.0));
@@ -86,12 +86,12 @@ mod tests {
             !painted_areas.is_under(rect(0.0, 0.0, 10.0, 10.0))
                 && painted_areas.is_under(rect(4.0, 0.0, 12.0, 10.0))
         );
-        assert!(painted_areas.is_under(rect(9.0, 2.0, 9.0, 8.0)), "text on its side has no width");
+        assert!(painted_areas.is_under(rect(9.0, 2.0, 9.0, 8.0)), "rotated text has no width");
         assert!(!painted_areas.is_under(rect(2.0, 2.0, 2.0, 8.0)));
     }
 
     #[test]
-    fn many_areas_become_one() {
+    fn areas_beyond_the_limit_are_merged() {
         let mut painted_areas = PaintedAreas::default();
         (0..=MAX_AREAS).for_each(|_| painted_areas.paint(rect(0.0, 0.0, 1.0, 1.0)));
         painted_areas.paint(rect(99.0, 99.0, 100.0, 100.0));

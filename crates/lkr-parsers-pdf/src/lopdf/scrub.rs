@@ -50,20 +50,20 @@ impl LopdfDocument {
     /// Removes the hidden text of the opened file. Pages after the deadline, and those whose content cannot be read completely,
     /// stay unchanged.
     pub(crate) fn scrubbed(&self, file: &[u8], pale: PaleText, until: Option<Instant>) -> Result<Scrubbed> {
-        let mut scrub = Scrub::new(self);
+        let mut scrub = Scrubber::new(self);
         let mut interpreter = Interpreter::new(&self.document, &self.layers, until);
         let mut scrubbed = Scrubbed::default();
         for (index, page) in self.pages.iter().enumerate() {
             let with_pale =
                 pale == PaleText::Everywhere || (pale == PaleText::OnRotated && self.is_rotated(*page));
-            let cut = || scrub.page(*page, &mut interpreter, with_pale);
-            match error::guarded(cut) {
+            let scrub_page = || scrub.page(*page, &mut interpreter, with_pale);
+            match error::guarded(scrub_page) {
                 Ok(Some(hidden)) => scrubbed.hidden += hidden,
                 Ok(None) | Err(_) => drop(scrubbed.unchecked_pages.insert(index)),
             }
         }
         if scrubbed.hidden > 0 {
-            scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::unwritten)?);
+            scrubbed.bytes = Some(self.written(file, scrub.objects).map_err(error::write_failed)?);
         }
         Ok(scrubbed)
     }
@@ -79,13 +79,13 @@ impl LopdfDocument {
             document.save_to(&mut written)?;
             return Ok(written);
         }
-        let mut before = Document::new();
-        before.trailer = self.document.trailer.clone();
-        before.reference_table.cross_reference_type = self.document.reference_table.cross_reference_type;
-        before.max_id = self.document.max_id;
-        before.xref_start = self.document.xref_start;
-        before.encryption_state = self.document.encryption_state.clone();
-        let mut document = IncrementalDocument::create_from(bytes.to_vec(), before);
+        let mut saved = Document::new();
+        saved.trailer = self.document.trailer.clone();
+        saved.reference_table.cross_reference_type = self.document.reference_table.cross_reference_type;
+        saved.max_id = self.document.max_id;
+        saved.xref_start = self.document.xref_start;
+        saved.encryption_state = self.document.encryption_state.clone();
+        let mut document = IncrementalDocument::create_from(bytes.to_vec(), saved);
         for (id, object) in objects {
             document.new_document.max_id = document.new_document.max_id.max(id.0);
             document.new_document.objects.insert(id, object);
@@ -102,20 +102,20 @@ type Edits = BTreeMap<usize, (usize, String)>;
 type Changes = (BTreeMap<ObjectId, Edits>, Vec<ObjectId>);
 
 /// Collects the changed objects.
-struct Scrub<'a> {
-    open: &'a LopdfDocument,
+struct Scrubber<'a> {
+    source: &'a LopdfDocument,
     objects: Vec<(ObjectId, Object)>,
     last: u32,
     /// How many more bytes may be written.
-    room: usize,
+    bytes_left: usize,
     /// The copies of forms. Pages with the same edits share them.
     copies: HashMap<Changes, HashMap<ObjectId, ObjectId>>,
 }
 
-impl<'a> Scrub<'a> {
-    fn new(open: &'a LopdfDocument) -> Self {
-        let last = open.document.max_id;
-        Self { open, objects: Vec::new(), last, room: MAX_WRITTEN, copies: HashMap::new() }
+impl<'a> Scrubber<'a> {
+    fn new(source: &'a LopdfDocument) -> Self {
+        let last = source.document.max_id;
+        Self { source, objects: Vec::new(), last, bytes_left: MAX_WRITTEN, copies: HashMap::new() }
     }
 
     /// Removes the hidden text of a page. Returns the number of texts; `None` if unknown or too many.
@@ -128,24 +128,24 @@ impl<'a> Scrub<'a> {
         if interpreter.is_past_deadline() {
             return Ok(None);
         }
-        let content = self.open.whole_content(page)?;
-        let content_of = self.open.walk(interpreter, page, &content);
-        if content_of.is_partial {
+        let content = self.source.complete_content(page)?;
+        let page_content = self.source.interpret(interpreter, page, &content);
+        if page_content.is_partial {
             return Ok(None);
         }
-        let mut edits = edits(&content_of, is_pale);
+        let mut edits = edits(&page_content, is_pale);
         let hidden = edits.values().map(BTreeMap::len).sum();
         if hidden == 0 {
             return Ok(Some(0));
         }
-        let before = (self.objects.len(), self.last, self.room);
-        let own = edits.remove(&None);
+        let saved = (self.objects.len(), self.last, self.bytes_left);
+        let own_edits = edits.remove(&None);
         let of_forms = edits.into_iter().filter_map(|(form, edits)| Some((form?, edits))).collect();
-        let done = self.change(page, &content, own, (of_forms, &content_of));
+        let done = self.change(page, &content, own_edits, (of_forms, &page_content));
         if done.is_none() {
-            self.objects.truncate(before.0);
+            self.objects.truncate(saved.0);
             self.copies.clear();
-            (self.last, self.room) = (before.1, before.2);
+            (self.last, self.bytes_left) = (saved.1, saved.2);
         }
         Ok(done.map(|()| hidden))
     }
@@ -154,19 +154,19 @@ impl<'a> Scrub<'a> {
         &mut self,
         page: ObjectId,
         content: &[u8],
-        own: Option<Edits>,
-        (of_forms, content_of): (BTreeMap<ObjectId, Edits>, &PageContent),
+        own_edits: Option<Edits>,
+        (of_forms, page_content): (BTreeMap<ObjectId, Edits>, &PageContent),
     ) -> Option<()> {
-        let mut changed = self.open.document.get_dictionary(page).ok()?.clone();
+        let mut changed = self.source.document.get_dictionary(page).ok()?.clone();
         if !of_forms.is_empty() {
-            let forms = drawing(&of_forms, content_of);
-            let copies = self.copied((of_forms, forms))?;
-            let resources = self.open.inherited(page, b"Resources")?;
-            changed.set("Resources", self.redirected(resources, &copies)?);
+            let forms = forms_to_copy(&of_forms, page_content);
+            let copies = self.copy_forms((of_forms, forms))?;
+            let resources = self.source.inherited(page, b"Resources")?;
+            changed.set("Resources", self.redirect_forms(resources, &copies)?);
         }
-        if let Some(edits) = own {
-            let content = edited(content, &edits);
-            self.spend(content.len())?;
+        if let Some(edits) = own_edits {
+            let content = apply_edits(content, &edits);
+            self.reserve(content.len())?;
             let id = self.next_id()?;
             changed.set("Contents", Object::Reference(id));
             self.objects.push((id, Stream::new(Dictionary::new(), content).into()));
@@ -176,7 +176,7 @@ impl<'a> Scrub<'a> {
     }
 
     /// Copies forms; returns the numbers of the copies.
-    fn copied(&mut self, changes: Changes) -> Option<HashMap<ObjectId, ObjectId>> {
+    fn copy_forms(&mut self, changes: Changes) -> Option<HashMap<ObjectId, ObjectId>> {
         if let Some(copies) = self.copies.get(&changes) {
             return Some(copies.clone());
         }
@@ -185,21 +185,22 @@ impl<'a> Scrub<'a> {
             copies.insert(*form, self.next_id()?);
         }
         for (form, copy) in &copies {
-            let stream = self.open.document.get_object(*form).ok()?.as_stream().ok()?;
+            let stream = self.source.document.get_object(*form).ok()?.as_stream().ok()?;
             let mut copied = match changes.0.get(form) {
                 Some(edits) => {
                     let mut entries = stream.dict.clone();
                     for key in [&b"Filter"[..], b"DecodeParms", b"Length"] {
                         entries.remove(key);
                     }
-                    Stream::new(entries, edited(&streams::unpacked(stream).ok()?, edits))
+                    Stream::new(entries, apply_edits(&streams::unpacked(stream).ok()?, edits))
                 }
                 None => stream.clone(),
             };
-            self.spend(copied.content.len())?;
-            let own = stream.dict.get_deref(b"Resources", &self.open.document).and_then(Object::as_dict);
-            if let Ok(own) = own {
-                copied.dict.set("Resources", self.redirected(own, &copies)?);
+            self.reserve(copied.content.len())?;
+            let resources =
+                stream.dict.get_deref(b"Resources", &self.source.document).and_then(Object::as_dict);
+            if let Ok(resources) = resources {
+                copied.dict.set("Resources", self.redirect_forms(resources, &copies)?);
             }
             self.objects.push((*copy, copied.into()));
         }
@@ -208,16 +209,16 @@ impl<'a> Scrub<'a> {
     }
 
     /// The resources with forms replaced by their copies.
-    fn redirected(
+    fn redirect_forms(
         &mut self,
         resources: &Dictionary,
         copies: &HashMap<ObjectId, ObjectId>,
     ) -> Option<Dictionary> {
-        let document = &self.open.document;
+        let document = &self.source.document;
         let mut resources = resources.clone();
         if let Ok(objects) = resources.get_deref(b"XObject", document).and_then(Object::as_dict) {
             let mut objects = objects.clone();
-            self.spend((objects.len() + resources.len()) * ENTRY)?;
+            self.reserve((objects.len() + resources.len()) * ENTRY)?;
             for (_, object) in objects.iter_mut() {
                 let id = document.dereference(object).ok().and_then(|(id, _)| id);
                 if let Some(copy) = id.and_then(|id| copies.get(&id)) {
@@ -234,20 +235,20 @@ impl<'a> Scrub<'a> {
         Some((self.last, 0))
     }
 
-    fn spend(&mut self, bytes: usize) -> Option<()> {
-        self.room = self.room.checked_sub(bytes)?;
+    fn reserve(&mut self, bytes: usize) -> Option<()> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes)?;
         Some(())
     }
 }
 
 /// The edits of the content of a page and of its forms. An operation that shows visible text anywhere is kept.
-fn edits(content_of: &PageContent, is_pale: bool) -> BTreeMap<Option<ObjectId>, Edits> {
+fn edits(page_content: &PageContent, is_pale: bool) -> BTreeMap<Option<ObjectId>, Edits> {
     let mut edits = BTreeMap::<_, Edits>::new();
     let mut add = |at: &OperationPosition, text: String| {
         edits.entry(at.form).or_default().insert(at.start, (at.end, text))
     };
-    let mut invisible = vec![false; content_of.texts.len()];
-    for (at, texts) in &content_of.invisible {
+    let mut invisible = vec![false; page_content.texts.len()];
+    for (at, texts) in &page_content.invisible {
         add(at, String::new());
         invisible.get_mut(texts.clone()).into_iter().flatten().for_each(|invisible| *invisible = true);
     }
@@ -255,20 +256,20 @@ fn edits(content_of: &PageContent, is_pale: bool) -> BTreeMap<Option<ObjectId>, 
         visibility == TextVisibility::Hidden || (is_pale && visibility == TextVisibility::PaleText)
     };
     let texts = || {
-        content_of.texts.iter().zip(&invisible).filter(|(_, invisible)| !**invisible).map(|(text, _)| text)
+        page_content.texts.iter().zip(&invisible).filter(|(_, invisible)| !**invisible).map(|(text, _)| text)
     };
     let shown: HashSet<OperationPosition> =
         texts().filter(|text| !is_hidden(text.visibility)).map(|text| text.at).collect();
     for text in texts().filter(|text| is_hidden(text.visibility) && !shown.contains(&text.at)) {
-        add(&text.at, content_of.replacement.get(&text.at).cloned().unwrap_or_default());
+        add(&text.at, page_content.replacement.get(&text.at).cloned().unwrap_or_default());
     }
     edits
 }
 
 /// The changed forms, and all forms that draw them directly or indirectly.
-fn drawing(changed: &BTreeMap<ObjectId, Edits>, content_of: &PageContent) -> Vec<ObjectId> {
+fn forms_to_copy(changed: &BTreeMap<ObjectId, Edits>, page_content: &PageContent) -> Vec<ObjectId> {
     let mut drawn_by = HashMap::<ObjectId, Vec<ObjectId>>::new();
-    for (outer, inner) in &content_of.draws {
+    for (outer, inner) in &page_content.draws {
         drawn_by.entry(*inner).or_default().extend(outer);
     }
     let mut forms: HashSet<ObjectId> = changed.keys().copied().collect();
@@ -283,15 +284,15 @@ fn drawing(changed: &BTreeMap<ObjectId, Edits>, content_of: &PageContent) -> Vec
 }
 
 /// The content with these edits.
-fn edited(content: &[u8], edits: &Edits) -> Vec<u8> {
-    let (mut edited, mut from) = (Vec::with_capacity(content.len()), 0);
+fn apply_edits(content: &[u8], edits: &Edits) -> Vec<u8> {
+    let (mut apply_edits, mut from) = (Vec::with_capacity(content.len()), 0);
     let part = |range: Range<usize>| content.get(range).unwrap_or_default();
     for (start, (end, text)) in edits {
-        edited.extend_from_slice(part(from..*start));
+        apply_edits.extend_from_slice(part(from..*start));
         // Spaces separate the replacement from the bytes around it.
-        edited.extend_from_slice(format!(" {text} ").as_bytes());
+        apply_edits.extend_from_slice(format!(" {text} ").as_bytes());
         from = *end;
     }
-    edited.extend_from_slice(part(from..content.len()));
-    edited
+    apply_edits.extend_from_slice(part(from..content.len()));
+    apply_edits
 }

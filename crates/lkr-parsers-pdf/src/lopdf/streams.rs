@@ -34,7 +34,7 @@ impl LopdfDocument {
     ///
     /// # Errors
     /// `Limit` if it is too long, `Input` if a part of it cannot be read.
-    pub(super) fn whole_content(&self, page: ObjectId) -> Result<Vec<u8>> {
+    pub(super) fn complete_content(&self, page: ObjectId) -> Result<Vec<u8>> {
         let dictionary = self.document.get_dictionary(page).map_err(error::from_lopdf)?;
         let streams = self.document.get_page_contents(page);
         let is_lost = |contents: &Object| match self.document.dereference(contents) {

@@ -95,10 +95,10 @@ impl<'a> PageInterpreter<'_, 'a> {
         };
         let font = state.font.as_deref();
         let width = font.map_or(0.0, |font| font.codes(bytes).map(advance).sum::<f32>() * state.stretch);
-        let whole = Matrix::shift(0.0, state.rise).then(state.text).then(state.page);
-        let (from, to) = (whole.apply(0.0, 0.0), whole.apply(width, 0.0));
-        let size = (state.size * whole.rise()).abs();
-        let is_horizontal = whole.is_upright();
+        let text_to_page = Matrix::shift(0.0, state.rise).then(state.text).then(state.page);
+        let (from, to) = (text_to_page.apply(0.0, 0.0), text_to_page.apply(width, 0.0));
+        let size = (state.size * text_to_page.rise()).abs();
+        let is_horizontal = text_to_page.is_upright();
         let place = Rect {
             left: from.0.min(to.0),
             bottom: from.1.min(to.1),
@@ -109,7 +109,7 @@ impl<'a> PageInterpreter<'_, 'a> {
             let text = font.map(|font| font.text(bytes)).unwrap_or_default();
             let (is_bold, is_undrawn) = (font.is_some_and(|font| font.is_bold), state.inks.is_undrawn());
             let length = if text.is_empty() { bytes.len() } else { text.len() };
-            let visibility = self.visibility(state, whole, place);
+            let visibility = self.visibility(state, text_to_page, place);
             let run = Run {
                 text: Cow::Owned(text),
                 place,
@@ -124,13 +124,13 @@ impl<'a> PageInterpreter<'_, 'a> {
         width
     }
 
-    fn visibility(&mut self, state: &State<'a>, whole: Matrix, place: Rect) -> TextVisibility {
+    fn visibility(&mut self, state: &State<'a>, text_to_page: Matrix, place: Rect) -> TextVisibility {
         let inks = &state.inks;
         let is_drawn = state.font.as_ref().is_some_and(|font| font.drawn);
-        let size = (state.size * whole.rise()).abs() * self.unit;
+        let size = (state.size * text_to_page.rise()).abs() * self.unit;
         // Without a font the size is unknown, and letters of Type 3 fonts may have any size.
         let is_sized = state.font.is_some() && !is_drawn;
-        let is_narrow = || (state.size * state.stretch * whole.run()).abs() * self.unit < LEAST_WIDTH;
+        let is_narrow = || (state.size * state.stretch * text_to_page.run()).abs() * self.unit < LEAST_WIDTH;
         if !state.is_shown() || (is_sized && (size < LEAST_SIZE || is_narrow())) || inks.text_is_clear() {
             return TextVisibility::Hidden;
         }

@@ -60,11 +60,11 @@ impl<'a> Destinations<'a> {
 /// The indexes of the pages.
 fn pages(objects: &dyn Objects) -> HashMap<Id, usize> {
     let mut pages = HashMap::new();
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     let mut open: Vec<Id> =
         objects.catalog().and_then(|catalog| catalog.reference("Pages")).into_iter().collect();
     while let Some(id) = open.pop() {
-        if seen.len() >= MAX_NODES || !seen.insert(id) {
+        if visited.len() >= MAX_NODES || !visited.insert(id) {
             continue;
         }
         let Some(node) = objects.object(id) else { continue };

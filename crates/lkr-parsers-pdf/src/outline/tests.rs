@@ -62,7 +62,7 @@ fn found(entries: &[(u32, Value)]) -> Vec<(String, u8, usize, Option<f32>)> {
 }
 
 #[test]
-fn entries_lead_to_pages_in_every_way() {
+fn entries_resolve_every_kind_of_destination() {
     let target =
         Value::Array(vec![reference(3), name("XYZ"), Value::Other, Value::Number(700.0), Value::Other]);
     let wide = Value::Array(vec![Value::Number(1.0), name("FitH"), Value::Number(90.0)]);
@@ -86,7 +86,7 @@ fn entries_lead_to_pages_in_every_way() {
 }
 
 #[test]
-fn cycles_end() {
+fn cyclic_outline_ends() {
     let target = Value::Array(vec![reference(3)]);
     let entry = |next, first| {
         dictionary(&[
@@ -101,7 +101,7 @@ fn cycles_end() {
 }
 
 #[test]
-fn depth_is_bounded() {
+fn outline_depth_is_limited() {
     let target = Value::Array(vec![reference(3)]);
     let chain: Vec<(u32, Value)> = (10..200)
         .map(|at| {

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_strings() {
+    fn text_strings_decode_in_all_encodings() {
         assert_eq!(decode(b"\xfe\xff\0A\x20\xac"), "A€");
         assert_eq!(decode(b"\xff\xfeA\0\xac\x20"), "A€");
         assert_eq!(decode(b"\xfe\xff\xd8\0\0A\x20"), "\u{fffd}A");

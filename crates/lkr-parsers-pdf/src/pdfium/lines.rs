@@ -162,7 +162,7 @@ impl LineBuilder {
     /// The line; `None` if it is blank.
     fn close(self) -> Option<Line> {
         let text = clean_cells(&self.text);
-        let (size, is_bold) = self.letters.most();
+        let (size, is_bold) = self.letters.predominant_style();
         let Style { is_pale, is_undrawn, .. } = self.first.unwrap_or_default();
         (!text.is_empty()).then_some(Line {
             text,

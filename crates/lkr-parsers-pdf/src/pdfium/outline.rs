@@ -7,9 +7,9 @@ use crate::outline::{Entry, MAX_DEPTH, MAX_ENTRIES};
 /// The entries of the outline that have a page, in order.
 pub(super) fn entries(document: &PdfDocument<'_>) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     if let Some(first) = document.bookmarks().root() {
-        siblings(first, 1, &mut seen, &mut entries);
+        siblings(first, 1, &mut visited, &mut entries);
     }
     entries
 }
@@ -17,17 +17,17 @@ pub(super) fn entries(document: &PdfDocument<'_>) -> Vec<Entry> {
 fn siblings<'a>(
     first: PdfBookmark<'a>,
     level: u8,
-    seen: &mut HashSet<PdfBookmark<'a>>,
+    visited: &mut HashSet<PdfBookmark<'a>>,
     entries: &mut Vec<Entry>,
 ) {
     let mut next = Some(first);
     while let Some(item) = next {
-        if entries.len() >= MAX_ENTRIES || !seen.insert(item.clone()) {
+        if entries.len() >= MAX_ENTRIES || !visited.insert(item.clone()) {
             return;
         }
         entries.extend(entry(&item, level));
         if let Some(child) = item.first_child().filter(|_| level < MAX_DEPTH) {
-            siblings(child, level + 1, seen, entries);
+            siblings(child, level + 1, visited, entries);
         }
         next = item.next_sibling();
     }

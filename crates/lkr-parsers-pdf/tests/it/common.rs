@@ -33,11 +33,11 @@ pub(crate) fn rendering_parsers(options: &PdfOptions) -> Vec<Arc<dyn Parser>> {
     vec![Arc::new(pdfium.with_options(options.clone())), Arc::new(PdfOxide::new(library))]
 }
 
-/// PDFium, or a parser that refuses everything where its library is absent.
+/// PDFium, or a parser that rejects every file if the library is absent.
 #[derive(Debug)]
-pub(crate) struct PdfiumIfHere(pub(crate) Option<Pdfium>);
+pub(crate) struct OptionalPdfium(pub(crate) Option<Pdfium>);
 
-impl Parser for PdfiumIfHere {
+impl Parser for OptionalPdfium {
     fn name(&self) -> &'static str {
         "pdfium"
     }
@@ -60,20 +60,20 @@ pub(crate) fn headings(parsed: &Parsed) -> Vec<(u8, &str, Option<u32>)> {
     headings.map(|((level, title), page)| (level, title, page)).collect()
 }
 
-/// The texts of all blocks with their pages, furniture or not.
+/// The texts and pages of the blocks that are, or are not, furniture.
 pub(crate) fn texts(parsed: &Parsed, furniture: bool) -> Vec<(&str, Option<u32>)> {
     let blocks = parsed.blocks.iter().filter(|block| block.furniture == furniture);
     blocks.map(|block| (&parsed.text[block.range.clone()], block.page)).collect()
 }
 
-/// Graphics states: clear to fill, clear to draw lines, both, and neither.
+/// Graphics states: `F` makes fills transparent, `S` strokes, `N` both; `O` makes both opaque.
 pub(crate) const STATES: &str =
     "/ExtGState << /F << /ca 0 >> /S << /CA 0.01 >> /N << /ca 0 /CA 0 >> /O << /ca 1 /CA 1 >> >>";
 
-/// The warning that text was left out.
-pub(crate) const HIDES: &str = "text that the pages do not show was left out";
+/// The warning that hidden text was removed.
+pub(crate) const HIDDEN_TEXT_WARNING: &str = "hidden text was left out";
 
-/// Checks what every parser makes of a file.
+/// Calls `expect` with the name and the result of every parser.
 pub(crate) fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
     for parser in parsers(&PdfOptions::default()) {
         let parsed = parser.parse(&Source::new(bytes)).unwrap();
@@ -82,14 +82,14 @@ pub(crate) fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
     }
 }
 
-/// Every parser reads exactly these words, and warns if it left out text.
+/// Asserts that every parser reads exactly these words, and that it warns of hidden text if `hides`.
 #[track_caller]
 pub(crate) fn reads(pdf: &Pdf, words: &str, hides: bool) {
     check(&pdf.bytes(), |name, parsed| {
         let found: Vec<&str> = parsed.text.split_whitespace().collect();
         assert_eq!(found.join(" "), words, "{name}");
         assert_eq!(
-            parsed.warnings.iter().any(|warning| warning == HIDES),
+            parsed.warnings.iter().any(|warning| warning == HIDDEN_TEXT_WARNING),
             hides,
             "{name}: {:?}",
             parsed.warnings
@@ -97,28 +97,28 @@ pub(crate) fn reads(pdf: &Pdf, words: &str, hides: bool) {
     });
 }
 
-/// Sets words in the regular font.
+/// A line of 10 points in the regular font at height `y`.
 pub(crate) fn set(y: u32, words: &str) -> String {
     line(10, y, words)
 }
 
-/// A PDF file in the making: pages of 600 by 800 points with the fonts `R` (regular) and `B` (bold).
+/// Builds a PDF file with pages of 600 by 800 points and the fonts `R` (regular) and `B` (bold).
 #[derive(Default)]
 pub(crate) struct Pdf {
     pages: Vec<String>,
     outline: Vec<(usize, String, usize, f32)>,
     objects: Vec<String>,
     resources: String,
-    of_pages: String,
+    page_entries: String,
     catalog: String,
 }
 
-/// Text of that size at a height of a page.
+/// A line in the regular font with this size at height `y`.
 pub(crate) fn line(size: u32, y: u32, text: &str) -> String {
     format!("BT /R {size} Tf 50 {y} Td ({text}) Tj ET\n")
 }
 
-/// Text in that font and of that size at a place.
+/// Text in this font and size at this position.
 pub(crate) fn text(font: char, size: u32, (x, y): (u32, u32), text: &str) -> String {
     format!("BT /{font} {size} Tf {x} {y} Td ({text}) Tj ET\n")
 }
@@ -141,7 +141,7 @@ impl Pdf {
         self.form_with(&format!("/BBox [0 0 600 800] {entries}"), "", content)
     }
 
-    /// Adds a form with these entries, the box among them, these resources beside fonts, and this content.
+    /// Adds a form with these entries (including its box), these resources in addition to fonts, and this content.
     pub(crate) fn form_with(self, entries: &str, resources: &str, content: &str) -> Self {
         let length = content.len();
         self.object(&format!(
@@ -150,29 +150,29 @@ impl Pdf {
         ))
     }
 
-    /// Sets more entries of every page's resources, of every page, and of the catalog.
-    pub(crate) fn entries(self, resources: &str, of_pages: &str, catalog: &str) -> Self {
-        let [resources, of_pages, catalog] = [resources, of_pages, catalog].map(str::to_owned);
-        Self { resources, of_pages, catalog, ..self }
+    /// Sets additional entries of the resources of every page, of every page, and of the catalog.
+    pub(crate) fn entries(self, resources: &str, page_entries: &str, catalog: &str) -> Self {
+        let [resources, page_entries, catalog] = [resources, page_entries, catalog].map(str::to_owned);
+        Self { resources, page_entries, catalog, ..self }
     }
 
-    /// Adds an entry of the outline: its depth from 0, its title, its page from 0 and its height there.
+    /// Adds an entry of the outline. `depth` and `page` count from 0; `top` is the height of the destination.
     pub(crate) fn entry(mut self, depth: usize, title: &str, page: usize, top: f32) -> Self {
         self.outline.push((depth, title.to_owned(), page, top));
         self
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut objects = vec![String::new(); 5];
         objects.extend(self.objects.iter().cloned());
-        let (resources, of_pages, catalog) = (&self.resources, &self.of_pages, &self.catalog);
+        let (resources, page_entries, catalog) = (&self.resources, &self.page_entries, &self.catalog);
         let first_page = objects.len() + 1;
         for content in &self.pages {
             let stream = objects.len() + 2;
             objects.push(format!(
                 "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {stream} 0 R \
-                 {of_pages} /Resources << /Font << /R 3 0 R /B 4 0 R >> {resources} >> >>"
+                 {page_entries} /Resources << /Font << /R 3 0 R /B 4 0 R >> {resources} >> >>"
             ));
             objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
         }
@@ -180,7 +180,7 @@ impl Pdf {
         let kids: String = (0..self.pages.len()).map(|index| format!("{} 0 R ", page(index))).collect();
         let first_entry = objects.len() + 1;
         for at in 0..self.outline.len() {
-            objects.push(self.item(at, first_entry, &page));
+            objects.push(self.outline_item(at, first_entry, &page));
         }
         let outlines = if self.outline.is_empty() { "" } else { "/Outlines 5 0 R" };
         objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {outlines} {catalog} >>");
@@ -191,7 +191,7 @@ impl Pdf {
         write(&objects)
     }
 
-    fn item(&self, at: usize, first: usize, page: &dyn Fn(usize) -> usize) -> String {
+    fn outline_item(&self, at: usize, first: usize, page: &dyn Fn(usize) -> usize) -> String {
         let (depth, title, target, top) = &self.outline[at];
         let after = self.outline.iter().enumerate().skip(at + 1);
         let next =
@@ -210,15 +210,15 @@ fn font(name: &str) -> String {
 
 fn write(objects: &[String]) -> Vec<u8> {
     let mut file = String::from("%PDF-1.7\n");
-    let mut places = Vec::new();
+    let mut offsets = Vec::new();
     for (number, object) in (1..).zip(objects) {
-        places.push(file.len());
+        offsets.push(file.len());
         file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
     }
     let table = file.len();
     file.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
-    for place in places {
-        file.push_str(&format!("{place:010} 00000 n \n"));
+    for offset in offsets {
+        file.push_str(&format!("{offset:010} 00000 n \n"));
     }
     let count = objects.len() + 1;
     file.push_str(&format!("trailer\n<< /Size {count} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n"));

@@ -1,4 +1,4 @@
-//! The result of every parser for the same documents.
+//! Every parser returns the same result for the same document.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
 }
 
 #[test]
-fn paragraphs_know_their_pages() {
+fn paragraphs_have_page_numbers() {
     let first = line(10, 700, "One fine day it rained.") + &line(10, 688, "It went on raining.");
     let pdf =
         Pdf::default().page(&(first + &line(10, 640, "Then it snowed."))).page(&line(10, 700, "The end."));
@@ -35,7 +35,7 @@ fn paragraphs_know_their_pages() {
 }
 
 #[test]
-fn the_outline_makes_the_headings() {
+fn headings_come_from_the_outline() {
     let first =
         line(12, 700, "1  Methods and") + &line(12, 686, "Materials") + &line(12, 650, "We took some wood.");
     let second =
@@ -62,13 +62,13 @@ fn the_outline_makes_the_headings() {
         assert!(texts.contains(&("Unseen", Some(2))), "{name}: {texts:?}");
         assert!(
             texts.contains(&("§", Some(2))),
-            "{name}: a title that would be much of the text is a mark: {texts:?}"
+            "{name}: a long invisible title is replaced by §: {texts:?}"
         );
     });
 }
 
 #[test]
-fn sizes_make_headings_where_there_is_no_outline() {
+fn headings_come_from_font_sizes_without_an_outline() {
     let body = line(10, 660, "The text of the chapter goes on and on in letters of the usual size.");
     let page = line(24, 740, "Of Whales") + &line(14, 690, "Their size") + &body + &line(10, 648, "It ends.");
     check(&Pdf::default().page(&page).bytes(), |name, parsed| {
@@ -77,7 +77,7 @@ fn sizes_make_headings_where_there_is_no_outline() {
 }
 
 #[test]
-fn running_lines_are_furniture() {
+fn repeated_page_headers_and_footers_are_furniture() {
     let page = |number: u32, body: &str| {
         line(9, 780, "Annual report")
             + &line(10, 600, &body.repeat(3))
@@ -95,7 +95,7 @@ fn running_lines_are_furniture() {
 }
 
 #[test]
-fn rows_of_cells_are_a_table() {
+fn aligned_cells_are_a_table() {
     let row = |y, cells: [&str; 3]| -> String {
         (50..)
             .step_by(150)
@@ -110,7 +110,7 @@ fn rows_of_cells_are_a_table() {
 }
 
 #[test]
-fn what_is_no_pdf_file_is_refused() {
+fn non_pdf_input_is_rejected() {
     for parser in parsers(&PdfOptions::default()) {
         for bytes in [&b""[..], b"PK\x03\x04", b"<html>no</html>", b"%PDF-1.7"] {
             let refused = parser.parse(&Source::new(bytes));
@@ -125,23 +125,23 @@ fn what_is_no_pdf_file_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_cut_is_read_as_far_as_it_goes() {
-    let whole = Pdf::default().page(&line(10, 700, "Still here.")).page(&line(10, 700, "Gone.")).bytes();
-    for end in (0..whole.len()).step_by(40) {
+fn truncated_file_gives_no_malformed_result() {
+    let complete = Pdf::default().page(&line(10, 700, "Still here.")).page(&line(10, 700, "Gone.")).bytes();
+    for end in (0..complete.len()).step_by(40) {
         for parser in parsers(&PdfOptions::default()) {
-            if let Ok(parsed) = parser.parse(&Source::new(&whole[..end])) {
+            if let Ok(parsed) = parser.parse(&Source::new(&complete[..end])) {
                 lkr_parsers::conformance::assert_well_formed(&parsed);
             }
         }
     }
 }
 
-/// A file with an encrypted page, which opens with this password.
+/// An encrypted file with this user password.
 fn encrypted(user: &str) -> Vec<u8> {
-    enciphered(user, 128)
+    encrypted_with_key(user, 128)
 }
 
-fn enciphered(user: &str, key_length: usize) -> Vec<u8> {
+fn encrypted_with_key(user: &str, key_length: usize) -> Vec<u8> {
     use lopdf::{Document, EncryptionState, EncryptionVersion, Object, Permissions, StringFormat};
     let mut document =
         Document::load_mem(&Pdf::default().page(&line(10, 700, "Secret words.")).bytes()).unwrap();
@@ -162,18 +162,18 @@ fn enciphered(user: &str, key_length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn passwords_are_asked_for() {
+fn file_with_a_password_is_rejected_as_encrypted() {
     check(&encrypted(""), |name, parsed| assert_eq!(parsed.text, "Secret words.", "{name}"));
     for parser in parsers(&PdfOptions::default()) {
         let error = parser.parse(&Source::new(&encrypted("user"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {error}", parser.name());
-        assert!(error.to_string().contains("opens with a password only"), "{error}");
+        assert!(error.to_string().contains("needs a password"), "{error}");
     }
 }
 
 #[test]
-fn a_cipher_that_is_not_known_is_told() {
-    // The password is right, but of what lies behind it nothing makes sense: here no pages, there no content of them.
+fn undecryptable_file_is_rejected_or_gets_a_warning() {
+    // The password is right, but decryption yields no pages in the first file, and no page content in the second.
     let find = |bytes: &[u8], words: &str| {
         bytes.windows(words.len()).position(|window| window == words.as_bytes()).unwrap()
     };
@@ -186,27 +186,27 @@ fn a_cipher_that_is_not_known_is_told() {
     for parser in parsers(&PdfOptions::default()) {
         let error = parser.parse(&Source::new(&pageless)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Encrypted, "{}: {error}", parser.name());
-        assert!(error.to_string().contains("in a way that is not known"), "{}: {error}", parser.name());
+        assert!(error.to_string().contains("with an unsupported cipher"), "{}: {error}", parser.name());
         let parsed = parser.parse(&Source::new(&garbled)).unwrap();
-        let told = parsed.warnings.iter().any(|warning| warning.starts_with("the file is encrypted"));
-        assert!(parsed.text.is_empty() && told, "{}: {parsed:?}", parser.name());
+        let warned = parsed.warnings.iter().any(|warning| warning.starts_with("the file is encrypted"));
+        assert!(parsed.text.is_empty() && warned, "{}: {parsed:?}", parser.name());
     }
 }
 
 #[test]
-fn lopdf_blames_no_password_where_the_key_is_short() {
-    let mut bytes = enciphered("", 40);
+fn lopdf_reports_an_unsupported_cipher_for_a_short_v4_key() {
+    let mut bytes = encrypted_with_key("", 40);
     for (from, to) in [("/V 2", "/V 4"), ("/R 3", "/R 4")] {
         let at = bytes.windows(4).position(|window| window == from.as_bytes()).unwrap();
         bytes[at..at + 4].copy_from_slice(to.as_bytes());
     }
     let error = Lopdf::default().parse(&Source::new(&bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Encrypted);
-    assert!(error.to_string().contains("in a way that is not known"), "{error}");
+    assert!(error.to_string().contains("with an unsupported cipher"), "{error}");
 }
 
 #[test]
-fn a_deadline_ends_the_reading() {
+fn parse_past_its_deadline_reads_no_page() {
     let bytes = Pdf::default().page(&line(10, 700, "Never read.")).page("").bytes();
     for parser in parsers(&PdfOptions::default()) {
         let source = Source { deadline: Some(Instant::now()), ..Source::new(&bytes) };
@@ -219,20 +219,20 @@ fn a_deadline_ends_the_reading() {
 }
 
 #[test]
-fn a_long_document_is_whole_although_time_is_short() {
+fn long_document_near_its_deadline_is_completed_by_lopdf() {
     let page = |number: u32| -> String {
         (0..40)
             .map(|at| line(10, 740 - 15 * at, &format!("Row {at} of page {number}, with words.")))
             .collect()
     };
     let bytes = (1..=2000).fold(Pdf::default(), |pdf, number| pdf.page(&page(number))).bytes();
-    let begun = Instant::now();
+    let started = Instant::now();
     Lopdf::default().parse(&Source::new(&bytes)).unwrap();
-    let by_lopdf = begun.elapsed();
-    // Enough for lopdf and not for pdf_oxide. Other work on the machine can use up any fixed time, so it grows.
+    let lopdf_time = started.elapsed();
+    // Enough for lopdf and too short for pdf_oxide. A busy machine may need more, so the time grows.
     let parse_within = |factor: u32| {
-        let enough = (factor * by_lopdf).max(Duration::from_secs(1));
-        let source = Source { deadline: Some(Instant::now() + enough), ..Source::new(&bytes) };
+        let time = (factor * lopdf_time).max(Duration::from_secs(1));
+        let source = Source { deadline: Some(Instant::now() + time), ..Source::new(&bytes) };
         PdfOxide::new(PdfOptions::default()).parse(&source).unwrap()
     };
     let is_complete = |parsed: &Parsed| parsed.text.contains("of page 2000,");
@@ -240,12 +240,13 @@ fn a_long_document_is_whole_although_time_is_short() {
     for number in [1, 1000, 2000] {
         assert!(parsed.text.contains(&format!("of page {number},")), "{number}: {:?}", parsed.warnings);
     }
-    let is_known = |warning: &String| warning.ends_with(" to 2000 were read by lopdf, as time was short");
-    assert!(parsed.warnings.iter().all(is_known) && parsed.warnings.len() <= 1, "{:?}", parsed.warnings);
+    let is_expected =
+        |warning: &String| warning.ends_with(" to 2000 were read by lopdf because time was short");
+    assert!(parsed.warnings.iter().all(is_expected) && parsed.warnings.len() <= 1, "{:?}", parsed.warnings);
 }
 
 #[test]
-fn no_more_pages_are_read_than_may_be() {
+fn pages_beyond_the_limit_are_skipped_with_a_warning() {
     let bytes = Pdf::default().page(&line(10, 700, "One.")).page(&line(10, 700, "Two.")).bytes();
     for parser in parsers(&PdfOptions { max_pages: 1, ..PdfOptions::default() }) {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
@@ -256,11 +257,11 @@ fn no_more_pages_are_read_than_may_be() {
     }
 }
 
-/// Reads every picture as the same words and remembers what it was shown.
+/// An OCR engine that returns fixed text and records the size and the darkest pixel of each image.
 #[derive(Debug, Default)]
-struct Reader(Mutex<Vec<(u32, u32, u8)>>);
+struct RecordingOcr(Mutex<Vec<(u32, u32, u8)>>);
 
-impl Ocr for Reader {
+impl Ocr for RecordingOcr {
     fn name(&self) -> &'static str {
         "reader"
     }
@@ -275,16 +276,19 @@ impl Ocr for Reader {
 }
 
 #[test]
-fn pages_without_text_are_given_to_ocr() {
+fn pages_without_text_go_to_ocr() {
     let square = "0 g 100 100 200 200 re f";
     let bytes = Pdf::default().page(square).page(&line(10, 700, "Words.")).page(square).bytes();
-    let reader = Arc::new(Reader::default());
+    let reader = Arc::new(RecordingOcr::default());
     let options = PdfOptions { ocr: Some(reader.clone()), ocr_pages: 1, ..PdfOptions::default() };
     for parser in rendering_parsers(&options) {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         let expected = [("Read from\na picture.", Some(1)), ("All of it.", Some(1)), ("Words.", Some(2))];
         assert_eq!(texts(&parsed, false), expected, "{}", parser.name());
-        assert_eq!(parsed.warnings, ["1 page without text was not read: OCR reads no more than 1 of a file"]);
+        assert_eq!(
+            parsed.warnings,
+            ["1 page without text was not read: OCR reads at most 1 pages of a file"]
+        );
         let shown = reader.0.lock().unwrap().drain(..).collect::<Vec<_>>();
         assert!(matches!(shown[..], [(1666..=1668, 2221..=2223, 0..=20)]), "{}: {shown:?}", parser.name());
     }
@@ -294,7 +298,7 @@ fn pages_without_text_are_given_to_ocr() {
 fn page_without_text_gets_a_warning_if_no_renderer_is_available() {
     let square = "0 g 100 100 200 200 re f";
     let bytes = Pdf::default().page(square).page(&line(10, 700, "Words.")).bytes();
-    let options = PdfOptions { ocr: Some(Arc::new(Reader::default())), ..PdfOptions::default() };
+    let options = PdfOptions { ocr: Some(Arc::new(RecordingOcr::default())), ..PdfOptions::default() };
     let warning = |parser: &dyn Parser| {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         assert_eq!((parsed.text.as_str(), parsed.warnings.len()), ("Words.", 1));
@@ -317,7 +321,7 @@ fn page_without_text_gets_a_warning_if_no_renderer_is_available() {
 fn ocr_stops_at_its_time_limit() {
     let bytes = Pdf::default().page("0 g 100 100 200 200 re f").bytes();
     let options = PdfOptions {
-        ocr: Some(Arc::new(Reader::default())),
+        ocr: Some(Arc::new(RecordingOcr::default())),
         ocr_time: Duration::ZERO,
         ..PdfOptions::default()
     };
@@ -325,12 +329,12 @@ fn ocr_stops_at_its_time_limit() {
         let parsed = parser.parse(&Source::new(&bytes)).unwrap();
         assert_eq!(
             parsed.warnings,
-            ["1 page without text was not read: the time for OCR ran out"],
+            ["1 page without text was not read: the time limit of OCR was reached"],
             "{}",
             parser.name()
         );
     }
     check(&bytes, |name, parsed| {
-        assert_eq!(parsed.warnings, ["1 page holds no text (a picture?)"], "{name}");
+        assert_eq!(parsed.warnings, ["1 page has no text (a picture?)"], "{name}");
     });
 }

@@ -1,4 +1,4 @@
-//! Pages in columns, and headings that no outline names.
+//! Pages in columns, and headings of documents without an outline.
 
 use crate::common::{Pdf, headings, line, parsers, text};
 use lkr_domain::Parsed;
@@ -13,13 +13,13 @@ fn check(bytes: &[u8], expect: impl Fn(&str, &Parsed)) {
     }
 }
 
-/// Lines of a column from a height downward, each with its own name.
+/// A column of lines from `top` down; each line begins with `name` and its number.
 fn column(x: u32, top: u32, lines: u32, name: &str) -> String {
     let words = "of words that fill it all the way to its edge";
     (0..lines).map(|at| text('R', 10, (x, top - 12 * at), &format!("{name}{at} {words}"))).collect()
 }
 
-/// A title and a caption across two columns. Their words come one by one, and at the gutter as columns do.
+/// A title and a caption across two columns, each split at the gutter as pdf_oxide splits them.
 fn paper() -> Vec<u8> {
     let title = text('B', 18, (110, 740), "A long title that runs across")
         + &text('B', 18, (353, 740), "both columns");
@@ -38,9 +38,9 @@ fn paper() -> Vec<u8> {
 }
 
 #[test]
-fn lines_across_the_gutter_part_the_columns() {
+fn lines_across_the_gutter_separate_the_columns() {
     check(&paper(), |name, parsed| {
-        // lopdf keeps the order of the file, whatever stands where.
+        // lopdf keeps the order of the file and ignores positions.
         if name == "lopdf" {
             return;
         }
@@ -59,13 +59,13 @@ fn lines_across_the_gutter_part_the_columns() {
             at("lowerright0 "),
             at("lowerright11 "),
         ];
-        // PDFium keeps the order of the file, in which the caption stands behind the left column.
+        // PDFium keeps the order of the file, in which the caption follows the left column.
         assert!(order.is_sorted() || name == "pdfium", "{name}: {order:?} {}", parsed.text);
     });
 }
 
 #[test]
-fn lines_of_one_title_are_one_heading() {
+fn title_on_two_lines_is_one_heading() {
     check(&paper(), |name, parsed| {
         let found = headings(parsed);
         let [(1, title, Some(1))] = found[..] else { panic!("{name}: {found:?}") };
@@ -76,7 +76,7 @@ fn lines_of_one_title_are_one_heading() {
 }
 
 #[test]
-fn numbers_make_levels_where_sizes_do_not() {
+fn numbered_titles_of_equal_size_get_levels_from_their_numbers() {
     let body = |y: u32| {
         line(10, y, "The text of the section goes on and on in letters of the usual size,")
             + &line(10, y - 12, "and then it ends.")
@@ -103,7 +103,7 @@ fn numbers_make_levels_where_sizes_do_not() {
 }
 
 #[test]
-fn authors_captions_and_lists_are_no_headings() {
+fn authors_captions_and_list_items_are_not_headings() {
     let body: String = (0..12)
         .map(|at| line(10, 600 - 12 * at, "Text of the paper in letters of the usual size."))
         .collect();
@@ -121,7 +121,7 @@ fn authors_captions_and_lists_are_no_headings() {
 }
 
 #[test]
-fn a_line_that_comes_again_and_again_is_no_heading() {
+fn repeated_line_is_not_a_heading() {
     let body = |at: u32| {
         line(10, 380, &format!("Page {at} tells of something else altogether, and at some length."))
     };
@@ -131,7 +131,7 @@ fn a_line_that_comes_again_and_again_is_no_heading() {
 }
 
 #[test]
-fn the_outline_may_be_left_aside() {
+fn outline_is_ignored_if_the_option_is_off() {
     let body = line(10, 640, "The text of the chapter goes on and on in letters of the usual size.");
     let pdf = Pdf::default().page(&(line(14, 700, "Whales") + &body)).entry(0, "Of whales", 0, 715.0);
     for (outline, expected) in [(true, "Of whales"), (false, "Whales")] {

@@ -1,3 +1,3 @@
-//! The suite of every parser, for lopdf.
+//! The parser conformance suite for lopdf.
 
 lkr_parsers::parser_conformance!(lkr_parsers_pdf::Lopdf::default());

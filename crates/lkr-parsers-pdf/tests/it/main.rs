@@ -1,4 +1,4 @@
-//! PDF files, through each of the engines.
+//! Tests of PDF parsing with every engine.
 
 #![allow(
     clippy::indexing_slicing,
@@ -11,9 +11,9 @@
 mod common;
 mod documents;
 mod files;
-mod hidden;
+mod hidden_text;
+mod hidden_text_removal;
 mod layout;
 mod lopdf;
 mod oxide;
 mod pdfium;
-mod scrubbed;

@@ -1,3 +1,3 @@
-//! The suite of every parser, for pdf_oxide.
+//! The parser conformance suite for pdf_oxide.
 
 lkr_parsers::parser_conformance!(lkr_parsers_pdf::PdfOxide::default());

@@ -1,9 +1,9 @@
-//! The suite of every parser, for PDFium.
+//! The parser conformance suite for PDFium.
 
-lkr_parsers::parser_conformance!(crate::common::PdfiumIfHere(crate::common::pdfium()));
+lkr_parsers::parser_conformance!(crate::common::OptionalPdfium(crate::common::pdfium()));
 
 #[test]
-fn a_library_that_is_absent_is_an_error() {
+fn load_with_absent_library_fails() {
     let path = std::path::Path::new("absent/libpdfium.so");
     if crate::common::pdfium().is_none() {
         let error = lkr_parsers_pdf::Pdfium::load(path).unwrap_err();

@@ -69,7 +69,7 @@ fn undeclared_encoding_is_detected_by_statistics() {
 }
 
 /// East Asian texts with their legacy encodings.
-const EAST: [(&str, &[&str]); 3] = [
+const EAST_ASIAN_TEXTS: [(&str, &[&str]); 3] = [
     ("これは日本語のテキストです。ひらがなとカタカナがあります。", &["Shift_JIS", "EUC-JP", "gb18030"]),
     ("这是一个用来测试的简体中文文本,里面有一些常用的汉字。\r\n第二行。", &["gb18030"]),
     ("這是一個用來測試的繁體中文文本,裡面有一些常用的漢字。", &["Big5", "gb18030"]),
@@ -77,7 +77,7 @@ const EAST: [(&str, &[&str]); 3] = [
 
 #[test]
 fn east_asian_utf16_is_detected_without_zero_bytes() {
-    for (text, others) in EAST {
+    for (text, others) in EAST_ASIAN_TEXTS {
         let text = text.replace(',', "，");
         for text in [text.clone(), text.replace(['\r', '\n'], "")] {
             check(&utf16(&text, u16::to_le_bytes), None, &text, "UTF-16LE", false);

@@ -1,6 +1,6 @@
 //! Encodings with two or four bytes for each unit.
 
-use super::{Decoded, UTF_16BE, UTF_16LE, han, is_noise, without_noise};
+use super::{Decoded, UTF_16BE, UTF_16LE, han, is_unwanted_control, without_control_characters};
 
 /// How many bytes are used to detect the encoding.
 const SAMPLE_BYTES: usize = 64 * 1024;
@@ -70,7 +70,8 @@ impl ByteOrder {
 
 fn is_utf32(sample: &[u8], byte_order: ByteOrder) -> bool {
     let (units, _) = sample.as_chunks::<4>();
-    let is_text = |unit: &[u8; 4]| char::from_u32(byte_order.unit(*unit)).is_some_and(|c| !is_noise(c));
+    let is_text =
+        |unit: &[u8; 4]| char::from_u32(byte_order.unit(*unit)).is_some_and(|c| !is_unwanted_control(c));
     !units.is_empty() && units.iter().all(is_text)
 }
 
@@ -80,7 +81,7 @@ fn utf32(bytes: &[u8], byte_order: ByteOrder) -> Decoded<'_> {
     let read = |unit: &[u8; 4]| char::from_u32(byte_order.unit(*unit));
     let text: String = units.iter().map(|unit| read(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     lossy |= units.iter().any(|unit| read(unit).is_none());
-    without_noise(text.into(), byte_order.name(), lossy)
+    without_control_characters(text.into(), byte_order.name(), lossy)
 }
 
 fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
@@ -96,7 +97,8 @@ fn utf16<'a>(bytes: &'a [u8], sample: &[u8]) -> Option<Decoded<'a>> {
         return None;
     }
     let (text, _) = encoding.decode_without_bom_handling(units.as_flattened());
-    let invalid = text.chars().filter(|c| is_noise(*c) || *c == char::REPLACEMENT_CHARACTER).count();
+    let invalid =
+        text.chars().filter(|c| is_unwanted_control(*c) || *c == char::REPLACEMENT_CHARACTER).count();
     if invalid.saturating_mul(100) > units.len() {
         return None;
     }

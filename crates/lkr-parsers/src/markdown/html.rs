@@ -78,8 +78,8 @@ pub(super) fn html_block(line: &str) -> Option<HtmlEnd> {
     }
     let name = line.trim_start_matches(['<', '/']);
     let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name));
-    known.then_some(HtmlEnd::Blank)
+    let is_block = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name));
+    is_block.then_some(HtmlEnd::Blank)
 }
 
 impl HtmlEnd {

@@ -254,8 +254,8 @@ fn front_matter_range(text: &str) -> Option<Range<usize>> {
         _ => return None,
     };
     let key = lines.next()?;
-    let plausible = key.text.contains(assigns) || key.text.starts_with('#') || key.text.trim_end() == mark;
-    if !plausible {
+    let is_plausible = key.text.contains(assigns) || key.text.starts_with('#') || key.text.trim_end() == mark;
+    if !is_plausible {
         return None;
     }
     std::iter::once(key)

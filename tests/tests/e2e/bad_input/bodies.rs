@@ -3,13 +3,13 @@
 use lkr_tests::{Response, Server};
 use serde_json::{Value, json};
 
-use super::{UNKNOWN, withstood};
+use super::{UNKNOWN, assert_server_survives};
 
 #[test]
-fn invalid_documents_are_refused() {
-    withstood(|server| {
+fn invalid_documents_are_rejected() {
+    assert_server_survives(|server| {
         let token = server.admin();
-        let wrong: Vec<Value> = vec![
+        let invalid: Vec<Value> = vec![
             json!({}),
             json!({"text": ""}),
             json!({"text": " \n\t\u{3000}\u{a0}"}),
@@ -29,22 +29,22 @@ fn invalid_documents_are_refused() {
             json!(null),
             json!({"text": "x", "metadata": (0..65).map(|n| (n.to_string(), json!("v"))).collect::<serde_json::Map<_, _>>()}),
         ];
-        for body in wrong {
-            let answer = server.call("POST", "/documents", Some(&body), Some(token));
-            assert_eq!((answer.code(), answer.status), (1001, 400), "{body}: {}", answer.json);
+        for body in invalid {
+            let response = server.call("POST", "/documents", Some(&body), Some(token));
+            assert_eq!((response.code(), response.status), (1001, 400), "{body}: {}", response.json);
         }
         let metadata: serde_json::Map<_, _> = (0..64).map(|n| (n.to_string(), json!("v"))).collect();
-        let _ = server.add(&json!({"text": "as many as there may be", "metadata": metadata}));
+        let _ = server.add(&json!({"text": "the largest number of metadata entries", "metadata": metadata}));
     });
 }
 
 #[test]
-fn malformed_json_is_refused() {
-    withstood(|server| {
+fn malformed_json_is_rejected() {
+    assert_server_survives(|server| {
         let nested = |depth: usize| format!("{{\"text\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
         let deep_key =
             format!("{{\"query\":\"q\",\"filters\":{}{}}}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
-        let wrong: Vec<Vec<u8>> = vec![
+        let invalid: Vec<Vec<u8>> = vec![
             b"".to_vec(),
             b"{".to_vec(),
             b"{\"text\": \"x\"} trailing".to_vec(),
@@ -61,17 +61,17 @@ fn malformed_json_is_refused() {
             nested(100_000).into_bytes(),
             deep_key.into_bytes(),
         ];
-        for body in wrong {
+        for body in invalid {
             for path in ["/documents", "/search", "/search/stream", "/auth/login"] {
-                let answer = json_bytes(server, path, &body);
+                let response = json_bytes(server, path, &body);
                 let shown = String::from_utf8_lossy(body.get(..60).unwrap_or(&body)).into_owned();
                 // A login has a smaller limit than a document.
                 let status = if path == "/auth/login" && body.len() > 64 << 10 { 413 } else { 400 };
                 assert_eq!(
-                    (answer.code(), answer.status),
+                    (response.code(), response.status),
                     (1001, status),
                     "{path} {shown:?}: {}",
-                    answer.json
+                    response.json
                 );
             }
         }
@@ -80,7 +80,7 @@ fn malformed_json_is_refused() {
 
 #[test]
 fn control_characters_are_accepted_in_texts() {
-    withstood(|server| {
+    assert_server_survives(|server| {
         let text = "harbour\u{0}light \u{1}\u{1f} and \u{fffe} a \u{10ffff}";
         let doc_id = server.add(&json!({"text": text, "title": "a\u{0}b", "metadata": {"k\u{0}": "v\u{0}"}}));
         assert_eq!(server.get(&format!("/documents/{doc_id}/text")).data()["text"], text);
@@ -90,13 +90,13 @@ fn control_characters_are_accepted_in_texts() {
 }
 
 #[test]
-fn oversized_bodies_and_texts_are_refused() {
-    withstood(|server| {
+fn oversized_bodies_and_texts_are_rejected() {
+    assert_server_survives(|server| {
         let token = server.admin();
         let limit = 16 << 20;
         let sized = |bytes: usize| json!({"text": "word ".repeat(bytes.div_ceil(5)).get(..bytes).unwrap()});
-        let answer = server.call("POST", "/documents", Some(&sized(limit + 1)), Some(token));
-        assert_eq!((answer.code(), answer.status), (1001, 413), "{}", answer.json);
+        let response = server.call("POST", "/documents", Some(&sized(limit + 1)), Some(token));
+        assert_eq!((response.code(), response.status), (1001, 413), "{}", response.json);
         let huge = server.call("POST", "/documents", Some(&sized(80 << 20)), Some(token));
         assert_eq!((huge.code(), huge.status), (1001, 413), "{}", huge.json);
         let query = server.post("/search", &json!({"query": "x".repeat(32 << 20)}));
@@ -110,9 +110,9 @@ fn oversized_bodies_and_texts_are_refused() {
 }
 
 #[test]
-fn invalid_searches_are_refused() {
-    withstood(|server| {
-        let wrong = vec![
+fn invalid_searches_are_rejected() {
+    assert_server_survives(|server| {
+        let invalid = vec![
             json!({}),
             json!({"query": ""}),
             json!({"query": " \n\u{3000}"}),
@@ -141,11 +141,16 @@ fn invalid_searches_are_refused() {
             json!({"query": "q", "filters": {"metadata": {"a": 1}}}),
             json!({"query": "q", "filters": {"category": 5}}),
         ];
-        for body in wrong {
+        for body in invalid {
             for path in ["/search", "/search/stream"] {
-                let answer = server.post(path, &body);
+                let response = server.post(path, &body);
                 let shown: String = body.to_string().chars().take(80).collect();
-                assert_eq!((answer.code(), answer.status), (1001, 400), "{path} {shown}: {}", answer.json);
+                assert_eq!(
+                    (response.code(), response.status),
+                    (1001, 400),
+                    "{path} {shown}: {}",
+                    response.json
+                );
             }
         }
         for query in

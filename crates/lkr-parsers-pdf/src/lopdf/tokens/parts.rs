@@ -33,18 +33,18 @@ pub(super) fn paired(items: Vec<Object>) -> Dictionary {
 pub(super) fn number(text: &[u8]) -> Object {
     let is_negative = text.first() == Some(&b'-');
     let text = text.iter().copied().filter(|byte| !matches!(byte, b'+' | b'-'));
-    let (mut whole, mut scale, mut has_point) = (0.0_f64, 1.0_f64, false);
+    let (mut digits, mut scale, mut has_point) = (0.0_f64, 1.0_f64, false);
     for byte in text {
         match byte {
             b'.' if has_point => break,
             b'.' => has_point = true,
             byte => {
-                whole = whole * 10.0 + f64::from(byte - b'0');
+                digits = digits * 10.0 + f64::from(byte - b'0');
                 scale *= if has_point { 10.0 } else { 1.0 };
             }
         }
     }
-    let number = if is_negative { -whole / scale } else { whole / scale };
+    let number = if is_negative { -digits / scale } else { digits / scale };
     #[expect(clippy::cast_possible_truncation, reason = "a number that is too large becomes infinite")]
     Object::Real(if number.is_finite() { number as f32 } else { 0.0 })
 }

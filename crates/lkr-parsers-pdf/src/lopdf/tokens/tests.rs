@@ -23,7 +23,7 @@ fn operand(content: &str) -> Object {
 }
 
 #[test]
-fn operations_are_told_with_their_bytes() {
+fn operations_carry_their_byte_ranges() {
     let found = read(b" % note\nBT /F1 12 Tf\n[(A) -120 <42>]TJ(a)'1 2(b)\"3Tr ET");
     let bytes: Vec<&str> = found.iter().map(|(.., bytes)| bytes.as_str()).collect();
     assert_eq!(bytes, ["BT", "/F1 12 Tf", "[(A) -120 <42>]TJ", "(a)'", "1 2(b)\"", "3Tr", "ET"]);
@@ -32,7 +32,7 @@ fn operations_are_told_with_their_bytes() {
 }
 
 #[test]
-fn slips_do_not_end_the_reading() {
+fn syntax_errors_do_not_end_the_scan() {
     for slip in [") ", "--1 w ", "] ", "> ", "{ ", ">> ", "\u{1}\u{2} ", "[ 1 ", "<< /A 1 ", "1.2.3 w "] {
         let content = format!("BT {slip}(seen) Tj ET");
         let found = operators(content.as_bytes());
@@ -42,7 +42,7 @@ fn slips_do_not_end_the_reading() {
 }
 
 #[test]
-fn operands_are_read_as_they_are_meant() {
+fn operands_are_decoded() {
     let text = |bytes: &[u8]| Object::String(bytes.to_vec(), StringFormat::Literal);
     assert_eq!(operand("(a(b)\\)\\101\\5\\\n\\n\r\n)"), text(b"a(b))A\x05\n\n"));
     assert_eq!(operand("<41 4>"), Object::String(b"A@".to_vec(), StringFormat::Hexadecimal));
@@ -54,7 +54,7 @@ fn operands_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn pictures_are_passed_over() {
+fn inline_images_are_skipped() {
     let found = read(b"q BI /W 1 /F /AHx ID \xff EI(\x01 EI Q (a) Tj");
     assert_eq!(
         found.iter().map(|(operator, ..)| operator.as_str()).collect::<Vec<_>>(),
@@ -65,7 +65,7 @@ fn pictures_are_passed_over() {
 
 proptest! {
     #[test]
-    fn operations_follow_each_other_in_any_content(
+    fn operations_of_arbitrary_content_are_in_order(
         content in proptest::collection::vec(prop_oneof![any::<u8>(), proptest::sample::select(&b"()<>[]{}/% BIEDTjR01.-\\\n"[..])], 0..200),
     ) {
         let mut tokens = Tokens::new(&content);

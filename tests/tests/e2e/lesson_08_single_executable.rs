@@ -1,4 +1,4 @@
-//! Lesson 8: one executable, started in an empty folder, serves.
+//! Lesson 8: a single executable in an empty folder serves requests.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -7,7 +7,7 @@ use lkr_tests::{Server, server_binary};
 #[test]
 fn lesson_08_one_process_without_arguments_or_files_serves() {
     // Only the address is configured, because another program may use the default port.
-    let server = Server::bare();
+    let server = Server::start_without_config();
     assert_eq!(server.get("/knowledge/stats").data()["documents_total"], 0);
     assert_eq!(server.try_call("GET", "/healthz", None, None).unwrap().status, 200);
     let data = server.folder().join("lkr-data");
@@ -15,18 +15,18 @@ fn lesson_08_one_process_without_arguments_or_files_serves() {
     assert_eq!(fs::metadata(&password).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(
         server.log().contains("initial-admin-password"),
-        "the log tells where the password is:\n{}",
+        "the log names the password file:\n{}",
         server.log()
     );
 
     let process = Path::new("/proc").join(server.pid().to_string());
     let Ok(threads) = fs::read_dir(process.join("task")) else {
-        return lkr_test_support::skip("no /proc, which lists other processes");
+        return lkr_test_support::skip("no /proc to list processes");
     };
     for thread in threads.flatten() {
         let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
-            // Its parser workers are the same executable.
+            // The parser workers run the same executable.
             let program = fs::read_link(Path::new("/proc").join(child).join("exe"));
             assert_eq!(
                 program.unwrap(),
@@ -35,7 +35,7 @@ fn lesson_08_one_process_without_arguments_or_files_serves() {
             );
         }
     }
-    assert_eq!(listening(&process), [server.port()], "it listens where it was told and nowhere else");
+    assert_eq!(listening(&process), [server.port()], "it listens on the configured port only");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn lesson_08_executable_needs_only_system_libraries() {
 fn listening(process: &Path) -> Vec<u16> {
     let links = fs::read_dir(process.join("fd")).unwrap().flatten();
     let targets = links.filter_map(|entry| fs::read_link(entry.path()).ok());
-    let own: Vec<String> = targets
+    let inodes: Vec<String> = targets
         .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
         .collect();
     let mut ports = Vec::new();
@@ -74,7 +74,7 @@ fn listening(process: &Path) -> Vec<u16> {
         for line in table.lines().skip(1) {
             let fields: Vec<&str> = line.split_whitespace().collect();
             // The local address, the state (0A is LISTEN) and the inode.
-            if fields[3] == "0A" && own.iter().any(|inode| inode == fields[9]) {
+            if fields[3] == "0A" && inodes.iter().any(|inode| inode == fields[9]) {
                 let (_, port) = fields[1].rsplit_once(':').unwrap();
                 ports.push(u16::from_str_radix(port, 16).unwrap());
             }

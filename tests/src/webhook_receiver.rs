@@ -1,4 +1,4 @@
-//! A receiver of webhooks.
+//! An HTTP server that receives webhook deliveries.
 
 use std::{
     io::{Read, Write},
@@ -14,31 +14,31 @@ use sha2::{Digest, Sha256};
 
 use crate::server::TIMEOUT;
 
-/// A server that records what is posted to it.
+/// A server that records all requests.
 #[derive(Debug, Clone)]
-pub struct Receiver {
+pub struct WebhookReceiver {
     port: u16,
     shared: Arc<Mutex<Shared>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    answer: String,
+    response: String,
     deliveries: Vec<Delivery>,
 }
 
 /// A recorded delivery.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The first line.
+    /// The request line.
     pub request: String,
     /// The body.
     pub body: String,
     headers: Vec<(String, String)>,
 }
 
-impl Receiver {
-    /// A receiver that answers 200.
+impl WebhookReceiver {
+    /// Starts a receiver that responds with 200.
     ///
     /// # Panics
     /// If it cannot listen.
@@ -47,7 +47,7 @@ impl Receiver {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let receiver = Self { port, shared: Arc::default() };
-        receiver.answer("200 OK");
+        receiver.set_response("200 OK");
         let serving = receiver.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -58,9 +58,9 @@ impl Receiver {
         receiver
     }
 
-    /// Sets the response: a status, perhaps with headers. An empty one leaves callers waiting.
-    pub fn answer(&self, answer: &str) {
-        self.shared().answer = answer.to_owned();
+    /// Sets the response: a status line, optionally with headers. An empty string makes requests hang.
+    pub fn set_response(&self, response: &str) {
+        self.shared().response = response.to_owned();
     }
 
     /// Its address.
@@ -80,29 +80,29 @@ impl Receiver {
     /// # Panics
     /// If that takes more than two minutes.
     #[must_use]
-    pub fn wait_for(&self, is_it: impl Fn(&Delivery) -> bool) -> Delivery {
+    pub fn wait_for(&self, matches: impl Fn(&Delivery) -> bool) -> Delivery {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(delivery) = self.deliveries().into_iter().find(&is_it) {
+            if let Some(delivery) = self.deliveries().into_iter().find(&matches) {
                 return delivery;
             }
-            assert!(Instant::now() < deadline, "no such delivery among {:?}", self.deliveries());
+            assert!(Instant::now() < deadline, "no matching delivery among {:?}", self.deliveries());
             thread::sleep(Duration::from_millis(10));
         }
     }
 
     fn serve(&self, mut stream: TcpStream) {
         let Some(delivery) = read(&mut stream) else { return };
-        let answer = {
+        let response = {
             let mut shared = self.shared();
             shared.deliveries.push(delivery);
-            shared.answer.clone()
+            shared.response.clone()
         };
-        if answer.is_empty() {
+        if response.is_empty() {
             let _ = stream.read(&mut [0; 64]);
             return;
         }
-        let _ = write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let _ = write!(stream, "HTTP/1.1 {response}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {

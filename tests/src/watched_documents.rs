@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::{Load, Seed, Server};
 
 /// The number of watched documents.
-const WATCHED: u64 = 3;
+const DOCUMENTS: u64 = 3;
 
-/// The first number of their words, apart from those of a load.
+/// The first number of their words, far from the numbers of a load.
 const WORDS: u64 = 5_000_000;
 
-/// Documents that are live throughout; each version states its number in every section.
+/// Documents that are always live. Each version states its number in every section.
 #[derive(Debug)]
 pub struct WatchedDocuments {
     documents: Vec<Watched>,
@@ -29,19 +29,19 @@ struct Watched {
     source: String,
     doc_id: String,
     /// The latest version that a search returned.
-    seen: AtomicU64,
+    latest: AtomicU64,
 }
 
 impl WatchedDocuments {
     /// Ingests the documents.
     #[must_use]
-    pub fn begin(server: &Server) -> Self {
+    pub fn ingest(server: &Server) -> Self {
         let watched = |n| {
             let (word, source) = (Load::word(WORDS + n), format!("watched:{n}"));
             let doc_id = server.add(&json!({"text": text(&word, 0), "source": source}));
-            Watched { word, source, doc_id, seen: AtomicU64::new(0) }
+            Watched { word, source, doc_id, latest: AtomicU64::new(0) }
         };
-        let documents = (0..WATCHED).map(watched).collect();
+        let documents = (0..DOCUMENTS).map(watched).collect();
         Self { documents, versions: AtomicU64::new(0), searches: AtomicU64::new(0) }
     }
 
@@ -50,45 +50,49 @@ impl WatchedDocuments {
         self.searches.load(Ordering::Relaxed)
     }
 
-    /// Whether this is the source of a watched document.
+    /// Whether `source` belongs to a watched document.
     #[must_use]
-    pub fn has(&self, source: &str) -> bool {
+    pub fn contains_source(&self, source: &str) -> bool {
         self.documents.iter().any(|document| document.source == source)
     }
 
-    /// Sends the next version of one; false if the server is down. Called by one thread.
+    /// Sends the next version of a random one; false if the server is down. Called by one thread.
     pub(crate) fn replace(&self, load: &Load, server: &Server, token: &str, seed: &mut Seed) -> bool {
         let version = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
-        let Watched { word, source, doc_id, .. } = &self.documents[seed.below(WATCHED) as usize];
+        let Watched { word, source, doc_id, .. } = &self.documents[seed.below(DOCUMENTS) as usize];
         let body = json!({"text": text(word, version), "source": source});
         let path = format!("/api/v1/documents/{doc_id}");
-        let Ok(answer) = server.try_call("PUT", &path, Some(&body), Some(token)) else { return false };
-        assert!(answer.status == 202 || load.has_no_room(&answer), "{source} is live: {}", answer.json);
+        let Ok(response) = server.try_call("PUT", &path, Some(&body), Some(token)) else { return false };
+        assert!(
+            response.status == 202 || load.is_disk_full(&response),
+            "{source} is live and was not replaced: {}",
+            response.json
+        );
         true
     }
 
-    /// Searches for one; false if the server is down. Called by one thread.
+    /// Searches for a random one; false if the server is down. Called by one thread.
     ///
     /// # Panics
-    /// If it is not found, or in two versions, or in an earlier version after a later one.
+    /// If the document is not found, is found in two versions, or in an earlier version than before.
     pub(crate) fn search(&self, server: &Server, seed: &mut Seed) -> bool {
-        let Watched { word, source, seen, .. } = &self.documents[seed.below(WATCHED) as usize];
+        let Watched { word, source, latest, .. } = &self.documents[seed.below(DOCUMENTS) as usize];
         let mode = if seed.below(2) == 0 { "layered" } else { "flat" };
         let request =
             json!({"query": format!("{word} {}", seed.below(1_000_000)), "mode": mode, "top_k": 20});
-        let Ok(answer) = server.try_call("POST", "/api/v1/search", Some(&request), None) else {
+        let Ok(response) = server.try_call("POST", "/api/v1/search", Some(&request), None) else {
             return false;
         };
-        assert_eq!(answer.status, 200, "{}", answer.json);
-        let found = answer.data()["results"].as_array().expect("results");
-        let own = found.iter().filter(|result| result["source"] == source.as_str());
-        let versions: BTreeSet<u64> = own.flat_map(versions_of).collect();
-        assert!(!versions.is_empty(), "{source} is live and was not found: {}", answer.json);
+        assert_eq!(response.status, 200, "{}", response.json);
+        let found = response.data()["results"].as_array().expect("results");
+        let matching = found.iter().filter(|result| result["source"] == source.as_str());
+        let versions: BTreeSet<u64> = matching.flat_map(versions_of).collect();
+        assert!(!versions.is_empty(), "{source} is live and was not found: {}", response.json);
         assert_eq!(versions.len(), 1, "{source} was found in versions {versions:?}");
-        let before = seen.fetch_max(versions.iter().copied().max().unwrap_or_default(), Ordering::Relaxed);
+        let before = latest.fetch_max(versions.iter().copied().max().unwrap_or_default(), Ordering::Relaxed);
         assert!(
             versions.iter().all(|&version| version >= before),
-            "{source} was at {before}, then {versions:?}"
+            "{source} went back from version {before} to {versions:?}"
         );
         self.searches.fetch_add(1, Ordering::Relaxed);
         true
@@ -98,8 +102,8 @@ impl WatchedDocuments {
 /// The versions that a result states.
 fn versions_of(result: &Value) -> Vec<u64> {
     let text = result["text"].as_str().expect("a text");
-    let named = text.split("version ").skip(1);
-    named.map(|rest| rest.split_once('.').expect("a full stop").0.parse().expect("a number")).collect()
+    let parts = text.split("version ").skip(1);
+    parts.map(|rest| rest.split_once('.').expect("a full stop").0.parse().expect("a number")).collect()
 }
 
 fn text(word: &str, version: u64) -> String {

@@ -6,25 +6,25 @@ use std::{
 
 use crate::Response;
 
-/// Sends bytes as they are to a port of this machine and reads the answer until the server ends the connection, or
-/// nothing comes for half a minute.
+/// Sends raw bytes to a local port and reads the response until the server closes the connection, or until 30 seconds
+/// pass without data.
 ///
 /// # Panics
-/// Where the server does not answer in HTTP.
+/// If the response is not HTTP.
 #[must_use]
-pub fn exchange(port: u16, request: &[u8]) -> Response {
-    exchange_in_parts(port, request, || &[])
+pub fn send_raw(port: u16, request: &[u8]) -> Response {
+    send_raw_in_parts(port, request, || &[])
 }
 
-/// The same with a request that comes in two parts; the second is asked for once the first was sent.
+/// Like [`send_raw`], with a request in two parts; `second` is called after the first was sent.
 ///
 /// # Panics
-/// Where the server does not answer in HTTP.
+/// If the response is not HTTP.
 #[must_use]
-pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Response {
+pub fn send_raw_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &'a [u8]) -> Response {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set timeout");
-    // A refusal may come before the whole request was taken.
+    // The server may respond before it has read the whole request.
     let _ = stream.write_all(first);
     let _ = stream.write_all(second());
     let mut bytes = Vec::new();
@@ -32,22 +32,22 @@ pub fn exchange_in_parts<'a>(port: u16, first: &[u8], second: impl FnOnce() -> &
     parse(&bytes).unwrap_or_else(|| panic!("not HTTP: {:?}", String::from_utf8_lossy(&bytes)))
 }
 
-/// Sends a request over a connection that may be used again, and reads its answer; `None` where the server ends the
-/// connection before the answer is whole, or nothing comes for half a minute.
-pub fn exchange_on(stream: &mut TcpStream, request: &[u8]) -> Option<Response> {
+/// Sends a request over a reusable connection and reads the response; `None` if the server closes the connection before
+/// the response is complete, or if 30 seconds pass without data.
+pub fn send_raw_on(stream: &mut TcpStream, request: &[u8]) -> Option<Response> {
     stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
     stream.write_all(request).ok()?;
     let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
     loop {
         let read = stream.read(&mut part).ok().filter(|&read| read > 0)?;
         bytes.extend_from_slice(part.get(..read)?);
-        let answer = parse(&bytes);
-        let whole = |answer: &Response| {
-            let length = answer.header("content-length").and_then(|length| length.parse().ok());
-            length.is_some_and(|length: usize| answer.body.len() >= length)
+        let response = parse(&bytes);
+        let is_complete = |response: &Response| {
+            let length = response.header("content-length").and_then(|length| length.parse().ok());
+            length.is_some_and(|length: usize| response.body.len() >= length)
         };
-        if let Some(answer) = answer.filter(whole) {
-            return Some(answer);
+        if let Some(response) = response.filter(is_complete) {
+            return Some(response);
         }
     }
 }

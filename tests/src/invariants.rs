@@ -1,4 +1,4 @@
-//! Invariants that hold once everything has ended.
+//! Invariants that must hold once all tasks have ended.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use lkr_vectors::{Collection, Filter, VectorStore};
 
 use crate::Server;
 
-/// Counts by the name of a layer.
+/// Counts by layer name.
 pub type ByLayer = BTreeMap<String, u64>;
 
 /// How often a server is restarted to collect garbage.
@@ -24,10 +24,10 @@ const TRIES: u32 = 10;
 /// Checks that the statistics are the sums over the details of all documents, and returns them.
 ///
 /// # Panics
-/// If they are not.
+/// If the statistics and the sums differ.
 pub fn assert_consistent(server: &Server) -> ByLayer {
     let mut sums: ByLayer = Layer::ALL.iter().map(|layer| (layer.to_string(), 0)).collect();
-    let documents = server.all("/documents");
+    let documents = server.list_all("/documents");
     for document in &documents {
         let doc_id = document["doc_id"].as_str().expect("an id");
         let detail = server.get(&format!("/documents/{doc_id}")).data().clone();
@@ -38,51 +38,52 @@ pub fn assert_consistent(server: &Server) -> ByLayer {
         }
     }
     let stats = server.get("/knowledge/stats").data().clone();
-    let printed: ByLayer = serde_json::from_value(stats["collections"].clone()).expect("counts");
-    assert_eq!(printed, sums, "statistics against the sums over {} documents", documents.len());
+    let reported: ByLayer = serde_json::from_value(stats["collections"].clone()).expect("counts");
+    assert_eq!(reported, sums, "statistics against the sums over {} documents", documents.len());
     assert_eq!(stats["documents_total"], documents.len());
-    printed
+    reported
 }
 
-/// Checks that only what is visible is stored, once the server has had time to collect the rest, and leaves
-/// the server stopped.
+/// Checks that the server collects all garbage, so that only visible data is stored, and leaves the server stopped.
 ///
 /// # Panics
-/// If more or less is stored.
-pub fn assert_nothing_left(server: &Server, shown: &ByLayer) {
-    let mut left = String::new();
+/// If other data than the visible is stored.
+pub fn assert_garbage_collected(server: &Server, visible: &ByLayer) {
+    let mut last_state = String::new();
     let originals = originals(server);
     for attempt in 1..=TRIES {
         // A busy machine takes longer.
         thread::sleep(Duration::from_millis(300) * attempt);
         server.stop();
-        let (points, trash) = stored(&server.data_dir());
+        let (points, garbage) = stored(&server.data_dir());
         let blobs = server.data_dir().join("blobs");
         let [texts, blocks, notes] = ["texts", "blocks", "notes"].map(|kind| files(&blobs.join(kind)));
         let uploads = server.data_dir().join("uploads");
         let mut stored: Vec<_> = files(&uploads);
         stored.sort();
         let named: Vec<_> = originals.iter().map(|path| uploads.join(path)).collect();
-        // A file may have been uploaded when its text still fitted on the disk and its original did not: it has blocks and no original.
+        // On a full disk the text of an upload may be stored and its original not, so there can be more blocks than
+        // originals.
         let names_fit = names(&blocks).is_subset(&names(&texts)) && names(&notes).is_subset(&names(&texts));
         let blocks_fit = blocks.len() >= originals.len() && names_fit;
         // The worker of an overtaken task removes what it wrote, at the next start if necessary.
-        let whole = texts.len() as u64 == shown["l1"] && blocks_fit && stored == named;
-        if trash == 0 && whole && points == *shown {
+        let is_clean = texts.len() as u64 == visible["l1"] && blocks_fit && stored == named;
+        if garbage == 0 && is_clean && points == *visible {
             return;
         }
-        left = format!(
-            "{trash} revisions wait, points {points:?} where {shown:?} are shown, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
+        last_state = format!(
+            "{garbage} garbage revisions, points {points:?} but {visible:?} visible, texts {texts:?}, blocks {blocks:?}, notes {notes:?}, \
              originals {stored:?} of {originals:?}"
         );
         server.restart();
     }
-    panic!("garbage was not collected: {left}");
+    panic!("garbage was not collected: {last_state}");
 }
 
 /// The stored paths of the originals of all documents, sorted.
 fn originals(server: &Server) -> Vec<String> {
-    let paths = server.all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
+    let paths =
+        server.list_all("/documents").into_iter().map(|item| item["metadata"]["raw_file_path"].clone());
     let mut paths: Vec<String> = paths.filter_map(|path| path.as_str().map(str::to_owned)).collect();
     paths.sort();
     paths
@@ -103,8 +104,8 @@ pub fn stored(data_dir: &Path) -> (ByLayer, usize) {
             let count = vectors.count(&Collection::from(layer), &Filter::all()).await.expect("a count");
             points.insert(layer.to_string(), count);
         }
-        let trash = state.scan("trash/", None, ScanOrder::Ascending, 1000).await.expect("a scan");
-        (points, trash.len())
+        let garbage = state.scan("trash/", None, ScanOrder::Ascending, 1000).await.expect("a scan");
+        (points, garbage.len())
     })
 }
 
@@ -114,6 +115,6 @@ fn names(paths: &[PathBuf]) -> BTreeSet<&OsStr> {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let of = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
-    entries.flatten().flat_map(|entry| of(entry.path())).collect()
+    let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    entries.flatten().flat_map(|entry| below(entry.path())).collect()
 }

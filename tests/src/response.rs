@@ -38,12 +38,12 @@ impl Response {
                 && ["code", "message", "data", "request_id"]
                     .iter()
                     .all(|&key| keys.iter().any(|k| *k == key)),
-            "not an envelope: {} {}",
+            "response is not an envelope: {} {}",
             self.status,
             String::from_utf8_lossy(&self.body)
         );
         assert_eq!(self.header("x-request-id"), self.json["request_id"].as_str());
-        self.json["code"].as_u64().expect("a code is a number")
+        self.json["code"].as_u64().expect("a numeric code")
     }
 
     /// The message of the envelope.
@@ -66,11 +66,11 @@ impl Response {
     /// Checks that the response is this error.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the response is another one.
     #[track_caller]
-    pub fn refused(&self, code: u64, status: u16) {
-        let got = (self.code(), self.status);
-        assert_eq!(got, (code, status), "{}", self.message());
+    pub fn assert_error(&self, code: u64, status: u16) {
+        let actual = (self.code(), self.status);
+        assert_eq!(actual, (code, status), "{}", self.message());
         assert!(self.json["data"].is_null() && !self.message().is_empty(), "{}", self.json);
     }
 }

@@ -1,40 +1,40 @@
-//! Hidden text is cut out of files without what is seen, whatever else the files are like.
+//! Removing hidden text keeps all visible text, whatever else is in the file.
 
 use std::time::{Duration, Instant};
 
-use crate::common::{HIDES, Pdf, STATES, check, parsers, reads, set};
+use crate::common::{HIDDEN_TEXT_WARNING, Pdf, STATES, check, parsers, reads, set};
 use lkr_parsers::{Parser, Source};
 use lkr_parsers_pdf::{Lopdf, PdfOptions, PdfOxide};
 
 const SEEN: &str = "Everybody sees this line, which is longer than all that is hidden.";
 
-/// Text that is clear, and what sets its state back.
-fn clear() -> String {
+/// Transparent text inside saved and restored graphics state.
+fn transparent() -> String {
     format!("q /F gs {} Q\n", set(600, "Hidden."))
 }
 
 #[test]
-fn slips_of_syntax_cost_nothing_that_is_seen() {
-    for slip in [") ", "--1 w ", "] ", "\\ ", "1 0 0 1 0 --0 cm "] {
-        let seen = format!("{SEEN} After. The end.");
+fn syntax_errors_in_content_lose_no_visible_text() {
+    for error in [") ", "--1 w ", "] ", "\\ ", "1 0 0 1 0 --0 cm "] {
+        let visible = format!("{SEEN} After. The end.");
         for page in [
-            set(700, SEEN) + &clear() + slip + &set(500, "After.") + &set(400, "The end."),
-            slip.to_owned() + &set(700, SEEN) + &clear() + &set(500, "After.") + &set(400, "The end."),
+            set(700, SEEN) + &transparent() + error + &set(500, "After.") + &set(400, "The end."),
+            error.to_owned() + &set(700, SEEN) + &transparent() + &set(500, "After.") + &set(400, "The end."),
         ] {
-            reads(&Pdf::default().page(&page).entries(STATES, "", ""), &seen, true);
+            reads(&Pdf::default().page(&page).entries(STATES, "", ""), &visible, true);
         }
     }
 }
 
 #[test]
-fn what_cannot_be_read_stays_as_it_is() {
-    let page = set(700, SEEN) + &clear() + "BT /R 10 Tf 50 500 Td (never closed Tj ET";
+fn text_after_an_unterminated_string_does_not_break_other_pages() {
+    let page = set(700, SEEN) + &transparent() + "BT /R 10 Tf 50 500 Td (never closed Tj ET";
     let pdf = Pdf::default().page(&page).page(&set(700, "Another page.")).entries(STATES, "", "");
     reads(&pdf, &format!("{SEEN} Another page."), true);
 }
 
 #[test]
-fn forms_hide_on_one_page_what_they_show_on_another() {
+fn form_hidden_on_one_page_stays_visible_on_another() {
     let outer = format!("{STATES} /XObject << /B 6 0 R >>");
     let pdf = Pdf::default()
         .form("", &set(500, "Inner."))
@@ -47,7 +47,7 @@ fn forms_hide_on_one_page_what_they_show_on_another() {
     reads(&pdf, &format!("{SEEN} Page two. Inner. Page three. Inner. White."), true);
 }
 
-/// A form around a form, so many times, around hidden text.
+/// Hidden text in forms nested to this depth.
 fn nested(depth: u32) -> Pdf {
     let innermost = format!("/F gs {}", set(400, "Hidden."));
     let first = Pdf::default().form_with("/BBox [0 0 600 800]", STATES, &innermost);
@@ -58,7 +58,7 @@ fn nested(depth: u32) -> Pdf {
 }
 
 #[test]
-fn forms_are_looked_into_as_deep_as_engines_do() {
+fn hidden_text_in_nested_forms_is_removed() {
     for depth in [1, 9, 10, 20] {
         check(&nested(depth).bytes(), |name, parsed| {
             assert_eq!(parsed.text, SEEN, "{name} {depth}");
@@ -67,7 +67,7 @@ fn forms_are_looked_into_as_deep_as_engines_do() {
 }
 
 #[test]
-fn forms_that_draw_each_other_are_told_apart() {
+fn mutually_recursive_forms_end_and_keep_visible_text() {
     let (of_a, of_b) = (format!("{STATES} /XObject << /B 7 0 R >>"), "/XObject << /A 6 0 R >>");
     let pdf = Pdf::default()
         .form_with("/BBox [0 0 600 800]", &of_a, &format!("/B Do /F gs {}", set(500, "Hidden.")))
@@ -79,7 +79,7 @@ fn forms_that_draw_each_other_are_told_apart() {
 }
 
 #[test]
-fn white_text_is_judged_by_the_picture_of_its_page() {
+fn white_text_is_kept_if_the_rendered_page_shows_it() {
     let lines: String =
         (0..20).map(|at| format!("40 {0} m 340 {0} l S ", 585 + at * 2)).collect::<Vec<_>>().concat();
     let hatched = format!("{} 0 G 3 w {lines} 1 g {}", set(700, SEEN), set(600, "On hatching."));
@@ -89,7 +89,7 @@ fn white_text_is_judged_by_the_picture_of_its_page() {
         reads(&pdf, &format!("{SEEN} On hatching."), false);
         let pdf = Pdf::default().page(&(set(700, SEEN) + dot)).entries(states, "", "");
         check(&pdf.bytes(), |name, parsed| {
-            // pdf_oxide has no letters to draw in fonts that the file does not hold.
+            // pdf_oxide cannot render letters of fonts that are not embedded.
             assert!(name == "pdf_oxide" || parsed.text.contains("On a dot."), "{name}: {}", parsed.text);
         });
     }
@@ -98,13 +98,13 @@ fn white_text_is_judged_by_the_picture_of_its_page() {
 }
 
 #[test]
-fn modes_that_are_none_show_text() {
+fn invalid_render_modes_keep_text_visible() {
     let page = set(700, SEEN) + "8 Tr " + &set(600, "Seen.") + "3 Tr Tr " + &set(500, "The end.");
     reads(&Pdf::default().page(&page).entries(STATES, "", ""), &format!("{SEEN} Seen. The end."), false);
 }
 
 #[test]
-fn modes_that_hide_are_told_however_they_are_written() {
+fn undrawn_text_is_removed_in_every_notation_of_the_mode() {
     for mode in ["3 Tr", "3.00 Tr", "3            Tr", "3 %x\nTr", "0 3 Tr", "7 Tr"] {
         let page = set(700, SEEN) + mode + "\n" + &set(600, "Hidden.") + "0 Tr";
         reads(&Pdf::default().page(&page), SEEN, true);
@@ -112,7 +112,7 @@ fn modes_that_hide_are_told_however_they_are_written() {
 }
 
 #[test]
-fn memberships_of_nothing_show_their_content() {
+fn memberships_without_groups_keep_their_text() {
     for groups in ["[null]", "[]", "[99 0 R]", "null"] {
         let page = set(700, SEEN) + &format!("/OC /M BDC {} EMC", set(600, "Seen."));
         let pdf = Pdf::default()
@@ -129,20 +129,20 @@ fn memberships_of_nothing_show_their_content() {
 }
 
 #[test]
-fn pictures_in_the_content_stay() {
+fn inline_images_are_kept() {
     let picture = "q 500 0 0 30 40 490 cm BI /W 1 /H 1 /BPC 8 /CS /G /F /AHx ID 00> EI Q\n";
     let page = set(700, SEEN)
         + picture
         + "1 g "
         + &set(500, "On a picture.")
         + "0 g "
-        + &clear()
+        + &transparent()
         + &set(300, "End.");
     reads(&Pdf::default().page(&page).entries(STATES, "", ""), &format!("{SEEN} On a picture. End."), true);
 }
 
 #[test]
-fn text_that_is_squeezed_or_cut_away_is_hidden() {
+fn squeezed_or_clipped_text_is_removed() {
     let empty = |entries: &str| Pdf::default().form_with(entries, "", &set(600, "Hidden."));
     for boxed in ["/BBox [0 0 0 0]", "/BBox [0 0 600 0]"] {
         let pdf = empty(boxed).page(&(set(700, SEEN) + "/X Do")).entries("/XObject << /X 6 0 R >>", "", "");
@@ -161,7 +161,7 @@ fn text_that_is_squeezed_or_cut_away_is_hidden() {
 }
 
 #[test]
-fn clear_text_in_fonts_without_a_map_is_hidden() {
+fn transparent_text_in_cjk_fonts_without_a_unicode_map_is_removed() {
     for encoding in ["UniGB-UCS2-H", "GBK-EUC-H", "90ms-RKSJ-H", "UniJIS-UTF16-H", "UniGB-UTF16-H"] {
         let font = format!(
             "<< /Type /Font /Subtype /Type0 /BaseFont /STSong-Light /Encoding /{encoding} \
@@ -182,7 +182,7 @@ fn clear_text_in_fonts_without_a_map_is_hidden() {
 }
 
 #[test]
-fn fonts_that_a_state_sets_are_known() {
+fn transparent_text_in_a_font_of_a_graphics_state_is_removed() {
     let states = "/ExtGState << /F << /ca 0 /Font [3 0 R 10] >> >>";
     let page = set(700, SEEN) + "q /F gs BT 50 600 Td (Hidden.) Tj ET Q";
     check(&Pdf::default().page(&page).entries(states, "", "").bytes(), |name, parsed| {
@@ -191,8 +191,8 @@ fn fonts_that_a_state_sets_are_known() {
 }
 
 #[test]
-fn bombs_end() {
-    // A form without anything in it that is drawn again and again, and a font with more ranges than codes.
+fn decompression_bombs_end_in_time() {
+    // A huge empty form that is drawn 2000 times, and a font with more ranges than codes.
     let ranges = "0 70000 500 ".repeat(20_000);
     let inner = format!("<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /W [{ranges}] >>");
     let font =
@@ -210,14 +210,14 @@ fn bombs_end() {
 }
 
 #[test]
-fn states_are_kept_however_many_there_are() {
+fn deeply_nested_graphics_states_keep_their_alpha() {
     let page = set(700, SEEN) + &"q ".repeat(2000) + "/F gs q " + &"q Q ".repeat(3) + &set(600, "Hidden.");
     reads(&Pdf::default().page(&page).entries(STATES, "", ""), SEEN, true);
 }
 
 #[test]
-fn pages_that_do_not_say_what_they_are_are_looked_through() {
-    let pdf = Pdf::default().page(&set(700, SEEN)).page(&(set(700, "Page two.") + &clear()));
+fn hidden_text_on_pages_without_a_type_is_removed() {
+    let pdf = Pdf::default().page(&set(700, SEEN)).page(&(set(700, "Page two.") + &transparent()));
     let bytes = pdf.entries(STATES, "", "").bytes();
     let file = String::from_utf8(bytes).unwrap();
     let at = file.rfind("/Type /Page /Parent").unwrap();
@@ -228,22 +228,23 @@ fn pages_that_do_not_say_what_they_are_are_looked_through() {
 }
 
 #[test]
-fn long_pages_beside_hidden_text_are_read_whole() {
+fn oversized_page_is_kept_unchecked_with_a_warning() {
     let long = set(700, SEEN) + &" ".repeat(33 << 20) + &set(600, "Far behind.");
-    let pdf = Pdf::default().page(&long).page(&(set(700, "Page two.") + &clear())).entries(STATES, "", "");
+    let pdf =
+        Pdf::default().page(&long).page(&(set(700, "Page two.") + &transparent())).entries(STATES, "", "");
     for parser in parsers(&PdfOptions::default()) {
         let Ok(parsed) = parser.parse(&Source::new(&pdf.bytes())) else { continue };
         let has = |words| parsed.text.contains(words);
         assert!(has("Page two.") && !has("Hidden"), "{}: {}", parser.name(), parsed.text);
         if parser.name() != "lopdf" {
             assert!(has("Far behind."), "{}", parser.name());
-            let warning = "1 page was not looked through for text that pages do not show";
-            assert!(parsed.warnings.iter().any(|known| known == warning), "{:?}", parsed.warnings);
+            let warning = "1 page was not checked for hidden text";
+            assert!(parsed.warnings.iter().any(|found| found == warning), "{:?}", parsed.warnings);
         }
     }
 }
 
-/// Plans: each sheet draws one symbol thousands of times, in so many greys.
+/// Technical drawings: each sheet draws one symbol 5000 times, in `greys` shades of grey.
 fn plans(sheets: u32, greys: u32) -> Vec<u8> {
     let symbol = "0 0 m 10 10 l S\n".repeat(600);
     let draw = |at: u32| {
@@ -258,17 +259,18 @@ fn plans(sheets: u32, greys: u32) -> Vec<u8> {
 }
 
 #[test]
-fn plans_with_layers_are_read_in_time() {
-    // The same symbol in the same colours is walked through but twice a page. In other colours it is walked through each
-    // time, which takes longer than the part of the time that is for that.
+fn drawings_with_many_repeated_symbols_are_read_in_time() {
+    // With one colour a symbol is interpreted only twice a page. With changing colours it is interpreted each time, which
+    // takes longer than the time share of the search.
     for (sheets, greys, seconds) in [(10, 1, 12), (40, 5000, 6)] {
         let bytes = plans(sheets, greys);
         for parser in [&PdfOxide::default() as &dyn Parser, &Lopdf::default()] {
             let deadline = Some(Instant::now() + Duration::from_secs(seconds));
             let parsed = parser.parse(&Source { deadline, ..Source::new(&bytes) }).unwrap();
-            let unchecked = parsed.warnings.iter().any(|warning| warning.contains("not looked through"));
+            let unchecked =
+                parsed.warnings.iter().any(|warning| warning.contains("not checked for hidden text"));
             assert!(!unchecked || greys > 1, "{}: {:?}", parser.name(), parsed.warnings);
-            // lopdf by itself walks through all of them, and what it cannot in time it leaves out.
+            // As the main engine lopdf interprets all sheets, and leaves out those after the deadline.
             let found = u32::try_from(parsed.text.matches("of the plan.").count()).unwrap();
             assert!(found == sheets || (parser.name() == "lopdf" && greys > 1), "{}: {found}", parser.name());
         }
@@ -276,15 +278,19 @@ fn plans_with_layers_are_read_in_time() {
 }
 
 #[test]
-fn a_check_without_time_leaves_what_the_engine_reads() {
-    let pdf = Pdf::default().page(&(set(700, SEEN) + &clear())).page(&set(700, "Page two."));
+fn hidden_text_search_without_time_reports_nothing_removed() {
+    let pdf = Pdf::default().page(&(set(700, SEEN) + &transparent())).page(&set(700, "Page two."));
     let bytes = pdf.entries(STATES, "", "").bytes();
     for parser in parsers(&PdfOptions::default()) {
         let deadline = Some(Instant::now() + Duration::from_millis(1));
         std::thread::sleep(Duration::from_millis(1));
-        // There is no time for reading either; that nothing but time is said to be lacking is what counts.
+        // There is no time for reading either. The test checks only that no removal is reported.
         if let Ok(parsed) = parser.parse(&Source { deadline, ..Source::new(&bytes) }) {
-            assert!(parsed.warnings.iter().all(|warning| warning != HIDES), "{:?}", parsed.warnings);
+            assert!(
+                parsed.warnings.iter().all(|warning| warning != HIDDEN_TEXT_WARNING),
+                "{:?}",
+                parsed.warnings
+            );
         }
     }
 }

@@ -11,8 +11,8 @@ impl Server {
     /// If no response arrives.
     #[must_use]
     pub fn upload(&self, name: &str, bytes: &[u8]) -> Response {
-        let answer = self.try_upload(name, bytes, &[], self.admin());
-        answer.unwrap_or_else(|e| panic!("upload of {name}: {e}\n{}", self.log()))
+        let response = self.try_upload(name, bytes, &[], self.admin());
+        response.unwrap_or_else(|e| panic!("upload of {name}: {e}\n{}", self.log()))
     }
 
     /// Uploads a file to a server that may be down, with other form parts before it.
@@ -41,15 +41,15 @@ impl Server {
         self.try_send("POST", "/api/v1/documents/upload", &headers, Some(body))
     }
 
-    /// Uploads a file as admin, waits until it is searchable, and answers its document's detail.
+    /// Uploads a file as admin, waits until it is searchable, and returns the details of its document.
     ///
     /// # Panics
-    /// Where it is refused, or fails.
+    /// If the upload is rejected or its task fails.
     #[must_use]
-    pub fn uploaded(&self, name: &str, bytes: &[u8]) -> serde_json::Value {
-        let answer = self.upload(name, bytes);
-        assert_eq!(answer.status, 202, "{name}: {}", answer.message());
-        let task = self.ended(answer.data()["task_id"].as_str().expect("an id"));
+    pub fn upload_and_wait(&self, name: &str, bytes: &[u8]) -> serde_json::Value {
+        let response = self.upload(name, bytes);
+        assert_eq!(response.status, 202, "{name}: {}", response.message());
+        let task = self.wait_for_task(response.data()["task_id"].as_str().expect("an id"));
         assert_eq!(task["status"], "done", "{task}");
         let doc_id = task["result"]["doc_id"].as_str().expect("an id");
         self.get(&format!("/documents/{doc_id}")).data().clone()
