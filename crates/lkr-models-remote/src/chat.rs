@@ -4,7 +4,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatProfile, ChatRequest, ChatStream, ErrorKind, Result};
+use lkr_models::{
+    ChatAnswer, ChatModel, ChatProfile, ChatRequest, ChatStream, ErrorKind, FinishReason, Result,
+};
 use lkr_outgoing::{Limits, Outgoing};
 
 use crate::{
@@ -131,7 +133,7 @@ pub(crate) fn whole(answer: Answer, provider: &Provider) -> Result<ChatAnswer> {
     let usage = answer.usage.as_ref().map(Into::into).unwrap_or_default();
     Ok(ChatAnswer {
         text: without_thoughts(&first.text()),
-        end: first.end().unwrap_or(AnswerEnd::Whole),
+        finish_reason: first.end().unwrap_or(FinishReason::Stop),
         usage,
     })
 }

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use futures_util::{StreamExt, stream};
-use lkr_models::{AnswerEnd, ChatAnswer, ChatPart, ChatStream, Error, Result, TokenUsage};
+use lkr_models::{ChatAnswer, ChatPart, ChatStream, Error, FinishReason, Result, TokenUsage};
 use lkr_outgoing::{Response, header::CONTENT_TYPE};
 
 use crate::{chat::whole, error, provider::Provider, sse::Events, thoughts::Thoughts, wire::Answer};
@@ -45,7 +45,7 @@ struct Parts {
     failure: Option<Error>,
     thoughts: Thoughts,
     text: String,
-    end: Option<AnswerEnd>,
+    end: Option<FinishReason>,
     usage: TokenUsage,
     /// Whether the last part has come.
     done: bool,
@@ -120,8 +120,8 @@ impl Parts {
             self.text.push_str(&rest);
             self.ready.push_back(ChatPart::Text(rest));
         }
-        let (text, end) = (std::mem::take(&mut self.text), self.end.unwrap_or(AnswerEnd::Whole));
-        self.ready.push_back(ChatPart::End(ChatAnswer { text, end, usage: self.usage }));
+        let (text, finish_reason) = (std::mem::take(&mut self.text), self.end.unwrap_or(FinishReason::Stop));
+        self.ready.push_back(ChatPart::End(ChatAnswer { text, finish_reason, usage: self.usage }));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lkr_models::{AnswerEnd, AnswerSchema, ChatRequest, Role, TokenUsage};
+use lkr_models::{AnswerSchema, ChatRequest, FinishReason, Role, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -147,14 +147,14 @@ impl Choice {
     }
 
     /// Why it ends; `None` while it does not.
-    pub(crate) fn end(&self) -> Option<AnswerEnd> {
+    pub(crate) fn end(&self) -> Option<FinishReason> {
         let refused = self.message.as_ref().is_some_and(|message| message.refusal.is_some());
         match self.finish_reason.as_deref() {
-            Some("content_filter") => Some(AnswerEnd::Withheld),
-            Some(_) if refused => Some(AnswerEnd::Withheld),
-            Some("length") => Some(AnswerEnd::Cut),
+            Some("content_filter") => Some(FinishReason::ContentFilter),
+            Some(_) if refused => Some(FinishReason::ContentFilter),
+            Some("length") => Some(FinishReason::Length),
             Some("") | None => None,
-            Some(_) => Some(AnswerEnd::Whole),
+            Some(_) => Some(FinishReason::Stop),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lkr_models::{AnswerEnd, AnswerSchema, ChatAnswer, ChatModel, ChatRequest, ErrorKind, TokenUsage};
+use lkr_models::{AnswerSchema, ChatAnswer, ChatModel, ChatRequest, ErrorKind, FinishReason, TokenUsage};
 use lkr_models_remote::{ChatOptions, HttpChat, ProviderCapabilities, RemoteOptions, ResponseFormat};
 use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use serde_json::{Value, json};
@@ -57,7 +57,10 @@ async fn what_is_sent_and_what_comes_back() {
     let model = chat(&provider);
     let answer = model.complete(&with_schema("{\"word\": \"x\"}")).await.unwrap();
     let usage = TokenUsage { prompt: 4, answer: 2 };
-    assert_eq!(answer, ChatAnswer { text: "{\"word\": \"x\"}".to_owned(), end: AnswerEnd::Whole, usage });
+    assert_eq!(
+        answer,
+        ChatAnswer { text: "{\"word\": \"x\"}".to_owned(), finish_reason: FinishReason::Stop, usage }
+    );
     assert_eq!(model.profile().name, "thinker");
     let seen = provider.seen().remove(0);
     assert_eq!(seen.line, "POST /v1/chat/completions");
@@ -168,15 +171,15 @@ async fn answers_that_are_none() {
         assert_eq!(model.complete(&request("x")).await.unwrap_err().kind(), kind, "{fault:?}");
     }
     for (message, reason, text, end) in [
-        ("{\"content\": \"x\"}", "null", "x", AnswerEnd::Whole),
-        ("{\"content\": \"x\"}", "\"content_filter\"", "x", AnswerEnd::Withheld),
-        ("{\"content\": null, \"refusal\": \"no\"}", "\"stop\"", "", AnswerEnd::Withheld),
-        ("{\"content\": \"x\"}", "\"length\"", "x", AnswerEnd::Cut),
-        ("{\"content\": \"x\"}", "\"eos\"", "x", AnswerEnd::Whole),
+        ("{\"content\": \"x\"}", "null", "x", FinishReason::Stop),
+        ("{\"content\": \"x\"}", "\"content_filter\"", "x", FinishReason::ContentFilter),
+        ("{\"content\": null, \"refusal\": \"no\"}", "\"stop\"", "", FinishReason::ContentFilter),
+        ("{\"content\": \"x\"}", "\"length\"", "x", FinishReason::Length),
+        ("{\"content\": \"x\"}", "\"eos\"", "x", FinishReason::Stop),
     ] {
         provider.next([choice(message, reason)]);
         let answer = model.complete(&request("x")).await.unwrap();
-        assert_eq!((answer.text.as_str(), answer.end), (text, end), "{message} {reason}");
+        assert_eq!((answer.text.as_str(), answer.finish_reason), (text, end), "{message} {reason}");
     }
     provider.assert_well_asked();
 }

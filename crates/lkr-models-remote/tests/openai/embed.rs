@@ -112,10 +112,10 @@ async fn lesson_04_passages_have_their_vectors_in_the_end() {
     let vectors: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(vectors, NonZeroUsize::MIN));
     let vectors: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(vectors, CircuitBreakerOptions::default()));
     let vectors: Arc<dyn Embedder> = Arc::new(Retry::new(vectors, RetryOptions::default()));
-    let pause = Duration::from_millis(10);
+    let initial_backoff = Duration::from_millis(10);
     let vectors = AdaptiveBatch::new(
         vectors,
-        AdaptiveBatchOptions { pause, at_first: 64, ..AdaptiveBatchOptions::default() },
+        AdaptiveBatchOptions { initial_backoff, initial_size: 64, ..AdaptiveBatchOptions::default() },
     );
     provider.next([
         Fault::status(500),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
-use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, TokenUsage};
+use lkr_models::{ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, FinishReason, TokenUsage};
 use lkr_models_remote::{ChatOptions, HttpChat};
 use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 
@@ -40,7 +40,7 @@ async fn parts_come_one_by_one_with_what_they_cost() {
     let (mut found, error) = parts(&chat(&provider)).await;
     assert!(error.is_none(), "{error:?}");
     let usage = TokenUsage { prompt: 5, answer: 3 };
-    let end = ChatAnswer { text: TEXT.to_owned(), end: AnswerEnd::Whole, usage };
+    let end = ChatAnswer { text: TEXT.to_owned(), finish_reason: FinishReason::Stop, usage };
     assert_eq!(found.pop(), Some(ChatPart::End(end)));
     assert_eq!(found, texts(["one ", "two ", "three"]));
     let body = &provider.seen()[0].body;

@@ -84,7 +84,7 @@ async fn add(kb: &KnowledgeBase, document: NewDocument) -> (lkr::DocId, Document
 
 /// The numbers of requests for summaries and for categories.
 fn requests(model: &ScriptedChat) -> (usize, usize) {
-    let requests = model.asked();
+    let requests = model.requests();
     let categories =
         requests.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
     (requests.len() - categories, categories)
