@@ -1,87 +1,95 @@
-//! In which manner a provider wants to be asked.
+//! The optional features of the chat API that a provider supports, learned from its refusals.
 
-use crate::said::Said;
+use crate::provider_error::ProviderError;
 
-/// In which manner a provider is asked: everything that was published, less what it refused.
+/// The features of the chat API that requests use: all of them, except those that the provider refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderCapabilities {
-    /// To what its answers are held, where a schema is asked for.
-    pub held: ResponseFormat,
-    /// Whether it is asked what a stream cost.
+    /// The response format for requests with a schema.
+    pub response_format: ResponseFormat,
+    /// Whether streams report their token usage (`stream_options`).
     pub stream_usage: bool,
-    /// Whether the number of tokens is called `max_completion_tokens`, and not `max_tokens`.
-    pub completion_tokens: bool,
-    /// Whether it is told how freely to choose its words.
+    /// Whether the token limit is sent as `max_completion_tokens` instead of `max_tokens`.
+    pub max_completion_tokens: bool,
+    /// Whether the temperature is sent.
     pub temperature: bool,
 }
 
-/// How providers say that they do not know a field.
-const UNKNOWN: [&str; 6] =
+/// The terms with which providers report an unknown field.
+const UNKNOWN_FIELD: [&str; 6] =
     ["unsupported", "not supported", "unrecognized", "unknown", "not permitted", "not allowed"];
 
-/// To what an answer is held by the provider.
+/// How a provider is told to answer, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResponseFormat {
-    /// To nothing: it is asked for in words.
-    Nothing,
-    /// To be JSON; the schema is asked for in words.
-    Json,
-    /// To the schema.
-    Schema,
+    /// As text. The prompt contains the schema.
+    Text,
+    /// As any JSON object. The prompt contains the schema.
+    JsonObject,
+    /// As JSON of the schema, which the provider enforces.
+    JsonSchema,
 }
 
-/// What of a manner a request makes use of.
+/// The optional features that a request uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Uses {
+pub(crate) struct RequestFeatures {
     pub(crate) schema: bool,
     pub(crate) stream: bool,
 }
 
 impl Default for ProviderCapabilities {
     fn default() -> Self {
-        Self { held: ResponseFormat::Schema, stream_usage: true, completion_tokens: false, temperature: true }
+        Self {
+            response_format: ResponseFormat::JsonSchema,
+            stream_usage: true,
+            max_completion_tokens: false,
+            temperature: true,
+        }
     }
 }
 
 impl ProviderCapabilities {
-    /// The manner to try after a refusal of this one: without what was named, else without what few know. `None` where
-    /// the request itself must be at fault.
-    pub(crate) fn after(self, said: &Said, uses: Uses) -> Option<Self> {
-        let usage = (uses.stream && self.stream_usage).then_some(Self { stream_usage: false, ..self });
-        let held = self.less_held().filter(|_| uses.schema);
-        if said.mentions(&["stream_options", "include_usage"]) && usage.is_some() {
-            return usage;
+    /// The capabilities to try next after a refusal: without the feature that the error names, otherwise without the
+    /// feature that the fewest providers support. `None` if no feature is left that could be the cause.
+    pub(crate) fn downgrade(self, reported: &ProviderError, features: RequestFeatures) -> Option<Self> {
+        let without_usage =
+            (features.stream && self.stream_usage).then_some(Self { stream_usage: false, ..self });
+        let weaker_format = self.with_weaker_format().filter(|_| features.schema);
+        if reported.mentions(&["stream_options", "include_usage"]) && without_usage.is_some() {
+            return without_usage;
         }
-        if said.mentions(&["response_format", "json_schema", "json_object", "grammar", "structured output"])
-            && held.is_some()
-        {
-            return held;
+        let format_terms = ["response_format", "json_schema", "json_object", "grammar", "structured output"];
+        if reported.mentions(&format_terms) && weaker_format.is_some() {
+            return weaker_format;
         }
-        // Not where the number is what is refused: who does not know the other name would set no bound at all.
-        let named = said.mentions(&["max_tokens", "max_completion_tokens"]) && said.mentions(&UNKNOWN);
-        if named && !self.completion_tokens {
-            return Some(Self { completion_tokens: true, ..self });
+        // Only if the field is unknown, not if its value is refused: a provider that ignores the other field would get
+        // no limit at all.
+        let field_unknown =
+            reported.mentions(&["max_tokens", "max_completion_tokens"]) && reported.mentions(&UNKNOWN_FIELD);
+        if field_unknown && !self.max_completion_tokens {
+            return Some(Self { max_completion_tokens: true, ..self });
         }
-        if said.mentions(&["temperature"]) && self.temperature {
+        if reported.mentions(&["temperature"]) && self.temperature {
             return Some(Self { temperature: false, ..self });
         }
-        usage.or(held)
+        without_usage.or(weaker_format)
     }
 
-    fn less_held(self) -> Option<Self> {
-        match self.held {
-            ResponseFormat::Schema => Some(Self { held: ResponseFormat::Json, ..self }),
-            ResponseFormat::Json => Some(Self { held: ResponseFormat::Nothing, ..self }),
-            ResponseFormat::Nothing => None,
-        }
+    fn with_weaker_format(self) -> Option<Self> {
+        let response_format = match self.response_format {
+            ResponseFormat::JsonSchema => ResponseFormat::JsonObject,
+            ResponseFormat::JsonObject => ResponseFormat::Text,
+            ResponseFormat::Text => return None,
+        };
+        Some(Self { response_format, ..self })
     }
 
-    /// What is left of both: what one of them found to be refused is.
-    pub(crate) fn and(self, other: Self) -> Self {
+    /// The features that both support.
+    pub(crate) fn intersect(self, other: Self) -> Self {
         Self {
-            held: self.held.min(other.held),
+            response_format: self.response_format.min(other.response_format),
             stream_usage: self.stream_usage && other.stream_usage,
-            completion_tokens: self.completion_tokens || other.completion_tokens,
+            max_completion_tokens: self.max_completion_tokens || other.max_completion_tokens,
             temperature: self.temperature && other.temperature,
         }
     }
@@ -92,17 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_down_comes_to_an_end() {
+    fn downgrades_end_after_few_steps() {
         let all = [(true, true), (true, false), (false, true), (false, false)];
         for (schema, stream) in all {
             for text in
                 ["", "max_tokens", "temperature", "json_schema", "stream_options", "max_tokens temperature"]
             {
-                let said = Said::read(text.as_bytes());
-                let mut manner = Some(ProviderCapabilities::default());
+                let reported = ProviderError::parse(text.as_bytes());
+                let mut capabilities = Some(ProviderCapabilities::default());
                 let steps = std::iter::from_fn(|| {
-                    manner = manner?.after(&said, Uses { schema, stream });
-                    manner
+                    capabilities = capabilities?.downgrade(&reported, RequestFeatures { schema, stream });
+                    capabilities
                 });
                 assert!(steps.take(10).count() < 6, "{text} {schema} {stream}");
             }
@@ -110,17 +118,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_goes_first() {
-        let uses = Uses { schema: true, stream: true };
-        let after =
-            |text: &str| ProviderCapabilities::default().after(&Said::read(text.as_bytes()), uses).unwrap();
-        assert!(after("Unsupported parameter: 'max_tokens'").completion_tokens);
-        assert!(!after("max_tokens is too large: 99999").completion_tokens);
+    fn downgrade_removes_the_feature_that_the_error_names() {
+        let all = ProviderCapabilities::default();
+        let features = RequestFeatures { schema: true, stream: true };
+        let after = |text: &str| all.downgrade(&ProviderError::parse(text.as_bytes()), features).unwrap();
+        assert!(after("Unsupported parameter: 'max_tokens'").max_completion_tokens);
+        assert!(!after("max_tokens is too large: 99999").max_completion_tokens);
         assert!(!after("temperature does not support 0.2").temperature);
-        assert_eq!(after("response_format is unknown").held, ResponseFormat::Json);
-        assert!(!after("no").stream_usage && after("no").held == ResponseFormat::Schema);
-        let plain =
-            ProviderCapabilities::default().after(&Said::default(), Uses { schema: false, stream: false });
-        assert_eq!(plain, None, "the request itself is at fault");
+        assert_eq!(after("response_format is unknown").response_format, ResponseFormat::JsonObject);
+        assert!(!after("no").stream_usage);
+        assert_eq!(after("no").response_format, ResponseFormat::JsonSchema);
+        let features = RequestFeatures { schema: false, stream: false };
+        assert_eq!(all.downgrade(&ProviderError::default(), features), None, "no feature could be the cause");
     }
 }

@@ -3,58 +3,77 @@ use std::{fmt::Display, time::Duration};
 use lkr_models::{Error, ErrorKind};
 use lkr_outgoing::StatusCode;
 
-use crate::{RemoteOptions, said::Said};
+use crate::{RemoteOptions, provider_error::ProviderError};
 
-const OPERATION: &str = "ask the provider";
+const OPERATION: &str = "call provider";
 
-/// The settings are not usable; `what` says why.
-pub(crate) fn config(what: impl Display) -> Error {
-    Error::new(ErrorKind::Config, OPERATION, what.to_string())
+/// The settings are unusable; `reason` says why.
+pub(crate) fn config(reason: impl Display) -> Error {
+    Error::new(ErrorKind::Config, OPERATION, reason.to_string())
 }
 
-/// What the provider answered is not what was asked for.
-pub(crate) fn wrong_answer(what: impl Display) -> Error {
-    Error::new(ErrorKind::Internal, OPERATION, format!("its answer is wrong: {what}"))
+/// The provider's response cannot be used; `reason` says why.
+pub(crate) fn invalid_response(reason: impl Display) -> Error {
+    Error::new(ErrorKind::Internal, OPERATION, format!("unusable response: {reason}"))
 }
 
-/// The provider asks to be left alone.
+/// The request cannot be written as JSON.
+pub(crate) fn unserializable(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Internal, "serialize request", error)
+}
+
+/// The response is not JSON, or not of the expected structure.
+pub(crate) fn unexpected_json() -> Error {
+    invalid_response("the body is not the expected JSON")
+}
+
+/// The provider limits the rate of requests.
 pub(crate) fn throttled(retry_after: Option<Duration>) -> Error {
-    Error::new(ErrorKind::Throttled { retry_after }, OPERATION, "it asks to be asked less")
+    Error::new(ErrorKind::Throttled { retry_after }, OPERATION, "the provider limits the rate of requests")
 }
 
-/// What a refusal means: by its status, and by what is said of it.
+/// The error for a refusal, by its status and its body.
 pub(crate) fn refused(
     status: StatusCode,
     retry_after: Option<Duration>,
-    said: &Said,
-    asked: &RemoteOptions,
+    reported: &ProviderError,
+    options: &RemoteOptions,
 ) -> Error {
-    let elsewhere = status.is_redirection();
-    let key = !elsewhere && (matches!(status.as_u16(), 401 | 403) || said.wrong_key());
-    let (kind, what) = match status.as_u16() {
-        _ if elsewhere => (ErrorKind::Config, "it leads elsewhere, which is not followed".to_owned()),
-        _ if key && asked.api_key.is_none() => (ErrorKind::Config, "it wants a key".to_owned()),
-        _ if key => (ErrorKind::Config, "it refuses the key".to_owned()),
-        402 => (ErrorKind::Config, "its quota is used up".to_owned()),
-        _ if said.no_quota() => (ErrorKind::Config, "its quota is used up".to_owned()),
+    let redirect = status.is_redirection();
+    let key = !redirect && (matches!(status.as_u16(), 401 | 403) || reported.is_wrong_key());
+    let (kind, reason) = match status.as_u16() {
+        _ if redirect => (ErrorKind::Config, "the provider redirects; redirects are not followed".to_owned()),
+        _ if key && options.api_key.is_none() => {
+            (ErrorKind::Config, "the provider requires a key".to_owned())
+        }
+        _ if key => (ErrorKind::Config, "the provider rejected the key".to_owned()),
+        402 => (ErrorKind::Config, QUOTA_EXCEEDED.to_owned()),
+        _ if reported.is_quota_exceeded() => (ErrorKind::Config, QUOTA_EXCEEDED.to_owned()),
         429 => return throttled(retry_after),
         503 if retry_after.is_some() => return throttled(retry_after),
-        _ if said.too_much() => (ErrorKind::TooLarge, "the request is longer than it takes".to_owned()),
-        413 => (ErrorKind::TooLarge, "it takes less at a time".to_owned()),
-        400..=499 if said.no_model() => (ErrorKind::Config, format!("it has no model {:?}", asked.model)),
-        404 | 405 => (ErrorKind::Config, "it has no such model or path".to_owned()),
-        408 | 425 | 500..=599 => (ErrorKind::Unavailable, "it fails".to_owned()),
-        400 | 422 => (ErrorKind::Input, "it refuses the request".to_owned()),
-        _ => (ErrorKind::Config, "it refuses the request".to_owned()),
+        _ if reported.is_too_large() => {
+            (ErrorKind::TooLarge, "the request is longer than the model accepts".to_owned())
+        }
+        413 => (ErrorKind::TooLarge, "the request is larger than the provider accepts".to_owned()),
+        400..=499 if reported.is_unknown_model() => {
+            (ErrorKind::Config, format!("the provider has no model {:?}", options.model))
+        }
+        404 | 405 => (ErrorKind::Config, "the provider has no such model or path".to_owned()),
+        408 | 425 | 500..=599 => (ErrorKind::Unavailable, "the provider failed".to_owned()),
+        400 | 422 => (ErrorKind::Input, REFUSED.to_owned()),
+        _ => (ErrorKind::Config, REFUSED.to_owned()),
     };
-    // Who refuses a key is too likely to repeat it.
-    let shown = if elsewhere || key { String::new() } else { said.shown(asked.api_key.as_ref()) };
-    let shown = if shown.is_empty() { shown } else { format!("; it says: {shown}") };
-    Error::new(kind, OPERATION, format!("{what} (status {}){shown}", status.as_u16()))
+    // An error about the key is too likely to repeat the key.
+    let excerpt = if redirect || key { String::new() } else { reported.excerpt(options.api_key.as_ref()) };
+    let message = if excerpt.is_empty() { excerpt } else { format!("; provider message: {excerpt}") };
+    Error::new(kind, OPERATION, format!("{reason} (status {}){message}", status.as_u16()))
 }
 
-/// What kept a request from being answered.
-pub(crate) fn unanswered(error: lkr_outgoing::Error) -> Error {
+const QUOTA_EXCEEDED: &str = "the provider's quota is used up";
+const REFUSED: &str = "the provider refused the request";
+
+/// The error for a request that got no response.
+pub(crate) fn no_response(error: lkr_outgoing::Error) -> Error {
     let kind = match error.kind() {
         _ if error.is_retryable() => ErrorKind::Unavailable,
         lkr_outgoing::ErrorKind::Refused | lkr_outgoing::ErrorKind::Invalid => ErrorKind::Config,

@@ -2,21 +2,21 @@
 
 mod capabilities;
 mod chat;
-mod cut;
-mod embed;
+mod embedder;
 mod error;
 mod options;
-mod ordered;
+mod ordered_schema;
 mod provider;
-mod rerank;
-mod said;
+mod provider_error;
+mod reasoning;
+mod reranker;
 mod sse;
 mod stream;
-mod thoughts;
+mod truncate;
 mod wire;
 
 pub use capabilities::{ProviderCapabilities, ResponseFormat};
 pub use chat::HttpChat;
-pub use embed::HttpEmbedder;
+pub use embedder::HttpEmbedder;
 pub use options::{ChatOptions, EmbedOptions, RemoteOptions};
-pub use rerank::HttpReranker;
+pub use reranker::HttpReranker;

@@ -2,25 +2,25 @@ use std::time::Duration;
 
 use lkr_sealing::Secret;
 
-/// How a model on another machine is reached.
+/// How a remote model is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteOptions {
-    /// Where the provider is, such as `https://models.example/v1`; the paths of its API follow.
+    /// The provider's address, such as `https://models.example/v1`, without the paths of its API.
     pub base_url: String,
-    /// The model's name at the provider; empty for the one that it has.
+    /// The provider's name of the model; empty for a provider with a single model.
     pub model: String,
-    /// What the provider is shown.
+    /// The key that is sent as a bearer token.
     pub api_key: Option<Secret>,
-    /// How long one call may take.
+    /// The time limit of one call.
     pub timeout: Duration,
 }
 
-/// How a language model on another machine is asked.
+/// The options of a remote language model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// How many tokens a request and its answer may have together, as far as is known.
+    /// The context window as far as it is known: the most tokens of a request and its answer together.
     pub context_tokens: usize,
-    /// How long the next part of an answer in parts may take.
+    /// The longest time between two parts of a stream.
     pub idle: Duration,
 }
 
@@ -30,20 +30,20 @@ impl Default for ChatOptions {
     }
 }
 
-/// How an embedding model on another machine is asked.
+/// The options of a remote embedding model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedOptions {
-    /// The longest text in tokens; what lies beyond, as it is estimated, is not sent.
+    /// The longest text, in estimated tokens; longer texts are truncated.
     pub max_tokens: usize,
-    /// The most texts that are sent at a time.
+    /// The most texts of one request.
     pub batch_texts: usize,
-    /// The most tokens that are sent at a time, as they are estimated; one text is always sent.
+    /// The most estimated tokens of one request. A single text is sent even if it exceeds this.
     pub batch_tokens: usize,
-    /// What the model wants before a query.
+    /// The text that the model expects before a query.
     pub query_prefix: String,
-    /// What the model wants before a passage.
+    /// The text that the model expects before a passage.
     pub passage_prefix: String,
-    /// How far its cosines spread: see `EmbedderProfile`.
+    /// The factor of `c₁ − cos` in graded ranks: see `EmbedderProfile`.
     pub cosine_scale: f32,
 }
 

@@ -1,38 +1,38 @@
-//! Server-sent events: <https://html.spec.whatwg.org/multipage/server-sent-events.html>, as much of it as carries data.
+//! Decodes the data fields of server-sent events: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
 use lkr_models::Result;
 
 use crate::error;
 
-/// The longest event that is taken, in bytes.
-const EVENT_BYTES: usize = 1024 * 1024;
+/// The longest event, in bytes.
+const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
-/// Reads events from bytes as they come, cut anywhere.
+/// An incremental decoder: the bytes may be split anywhere.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
-    /// The line that has begun.
+pub(crate) struct SseDecoder {
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The lines of data of the event that has begun.
+    /// The data lines of the incomplete event.
     data: Option<String>,
-    /// Whether the last byte was a carriage return: a line feed behind it ends no other line.
-    returned: bool,
-    /// Whether the first line has ended.
-    begun: bool,
+    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line end.
+    after_carriage_return: bool,
+    /// Whether the first line, which may begin with a byte order mark, is complete.
+    first_line_ended: bool,
 }
 
-impl Events {
-    /// The data of each event that `bytes` end. One that no empty line has ended yet is none.
+impl SseDecoder {
+    /// The data of each event that `bytes` complete. Only an empty line completes an event.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>> {
         let mut events = Vec::new();
         for &byte in bytes {
             match byte {
-                b'\n' if self.returned => {}
+                b'\n' if self.after_carriage_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 _ => self.line.push(byte),
             }
-            self.returned = byte == b'\r';
-            if self.line.len() + self.data.as_ref().map_or(0, String::len) > EVENT_BYTES {
-                return Err(error::wrong_answer("an event of its stream is too long"));
+            self.after_carriage_return = byte == b'\r';
+            if self.line.len() + self.data.as_ref().map_or(0, String::len) > MAX_EVENT_BYTES {
+                return Err(error::invalid_response("an event of the stream is too long"));
             }
         }
         Ok(events)
@@ -41,8 +41,8 @@ impl Events {
     fn end_line(&mut self) -> Option<String> {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
-        let line = if self.begun { &*line } else { line.trim_start_matches('\u{feff}') };
-        self.begun = true;
+        let line = if self.first_line_ended { &*line } else { line.trim_start_matches('\u{feff}') };
+        self.first_line_ended = true;
         if line.is_empty() {
             return self.data.take();
         }
@@ -67,12 +67,12 @@ mod tests {
 
     use super::*;
 
-    fn whole(text: &str) -> Vec<String> {
-        Events::default().push(text.as_bytes()).unwrap()
+    fn decode(text: &str) -> Vec<String> {
+        SseDecoder::default().push(text.as_bytes()).unwrap()
     }
 
     #[test]
-    fn events_are_read() {
+    fn events_are_decoded_as_the_standard_says() {
         for (text, events) in [
             ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
             ("data: a\r\n\r\ndata:b\r\rdata:  c\n\n", vec!["a", "b", " c"]),
@@ -82,16 +82,16 @@ mod tests {
             ("database: x\n data: y\n\n", vec![]),
             ("data: not ended\n", vec![]),
         ] {
-            assert_eq!(whole(text), events, "{text:?}");
+            assert_eq!(decode(text), events, "{text:?}");
         }
     }
 
     #[test]
-    fn what_never_ends_is_not_kept() {
-        let mut events = Events::default();
-        let refused = (0..100).any(|_| events.push(&[b'x'; 64 * 1024]).is_err());
+    fn events_beyond_the_maximum_size_are_refused() {
+        let mut decoder = SseDecoder::default();
+        let line_refused = (0..100).any(|_| decoder.push(&[b'x'; 64 * 1024]).is_err());
         let lines = "data: some more\n".repeat(200_000);
-        assert!(refused && Events::default().push(lines.as_bytes()).is_err());
+        assert!(line_refused && SseDecoder::default().push(lines.as_bytes()).is_err());
     }
 
     /// A data line, a comment, another field, an empty line.
@@ -107,26 +107,26 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever the bytes are cut, in the middle of a letter or of a line's end too, and whatever ends the lines.
+        /// The bytes may be split within a character or a line end, and lines may have any of the three line ends.
         #[test]
-        fn cuts_change_nothing(
+        fn splitting_the_bytes_does_not_change_the_events(
             lines in prop::collection::vec((line(), prop_oneof!["\n", "\r\n", "\r"]), 0..30),
             cuts in prop::collection::vec(0_usize..9, 0..200),
         ) {
             let text: String = lines.iter().map(|(line, end)| format!("{line}{end}")).collect();
             let mut rest = text.as_bytes();
-            let (mut events, mut found) = (Events::default(), Vec::new());
+            let (mut decoder, mut found) = (SseDecoder::default(), Vec::new());
             for cut in cuts {
-                let (part, behind) = rest.split_at(cut.min(rest.len()));
-                found.extend(events.push(part).unwrap());
-                rest = behind;
+                let (part, remaining) = rest.split_at(cut.min(rest.len()));
+                found.extend(decoder.push(part).unwrap());
+                rest = remaining;
             }
-            found.extend(events.push(rest).unwrap());
-            prop_assert_eq!(&found, &whole(&text));
-            // What ends the lines says nothing, but that a carriage return and a line feed behind it are one end.
+            found.extend(decoder.push(rest).unwrap());
+            prop_assert_eq!(&found, &decode(&text));
+            // All line ends are equivalent, except that a carriage return followed by a line feed is one line end.
             let plain: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
             let merged = lines.windows(2).any(|two| two[0].1 == "\r" && two[1].0.is_empty() && two[1].1 == "\n");
-            prop_assert!(merged || found == whole(&plain));
+            prop_assert!(merged || found == decode(&plain));
         }
     }
 }

@@ -1,57 +1,61 @@
-//! Answers that come in parts.
+//! Streamed answers.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use futures_util::{StreamExt, stream};
-use lkr_models::{AnswerEnd, ChatAnswer, ChatPart, ChatStream, Error, Result, TokenUsage};
+use lkr_models::{ChatAnswer, ChatPart, ChatStream, Error, FinishReason, Result, TokenUsage};
 use lkr_outgoing::{Response, header::CONTENT_TYPE};
 
-use crate::{chat::whole, error, provider::Provider, sse::Events, thoughts::Thoughts, wire::Answer};
+use crate::{
+    chat::complete_answer, error, provider::Provider, reasoning::ReasoningFilter, sse::SseDecoder,
+    wire::CompletionResponse,
+};
 
-/// What ends a stream.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
-/// The parts of an answer. One that comes as a whole, whatever was asked for, is a single part.
-pub(crate) async fn in_parts(response: Response, provider: Arc<Provider>) -> Result<ChatStream> {
-    let media = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if media.starts_with("application/json") {
-        let bytes = response.bytes().await.map_err(error::unanswered)?;
-        let answer = whole(read(&bytes)?, &provider)?;
+/// The parts of an answer. If the provider does not stream, the text is a single part.
+pub(crate) async fn answer_stream(response: Response, provider: Arc<Provider>) -> Result<ChatStream> {
+    let media_type =
+        response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if media_type.starts_with("application/json") {
+        let bytes = response.bytes().await.map_err(error::no_response)?;
+        let answer = complete_answer(parse(&bytes)?, &provider)?;
         let text = Some(answer.text.clone()).filter(|text| !text.is_empty()).map(ChatPart::Text);
         return Ok(stream::iter(text.into_iter().chain([ChatPart::End(answer)]).map(Ok)).boxed());
     }
-    let parts = Parts {
+    let reader = StreamReader {
         response,
         provider,
-        events: Events::default(),
+        decoder: SseDecoder::default(),
         ready: VecDeque::new(),
         failure: None,
-        thoughts: Thoughts::default(),
+        reasoning: ReasoningFilter::default(),
         text: String::new(),
-        end: None,
+        finish_reason: None,
         usage: TokenUsage::default(),
         done: false,
     };
-    Ok(stream::try_unfold(parts, Parts::next).boxed())
+    Ok(stream::try_unfold(reader, StreamReader::next).boxed())
 }
 
-struct Parts {
+struct StreamReader {
     response: Response,
     provider: Arc<Provider>,
-    events: Events,
-    /// What came and was not asked for yet.
+    decoder: SseDecoder,
+    /// Parts that were received and not yet returned.
     ready: VecDeque<ChatPart>,
-    /// What happened after it.
+    /// A failure that is returned after the parts in `ready`.
     failure: Option<Error>,
-    thoughts: Thoughts,
+    reasoning: ReasoningFilter,
     text: String,
-    end: Option<AnswerEnd>,
+    finish_reason: Option<FinishReason>,
     usage: TokenUsage,
-    /// Whether the last part has come.
+    /// Whether the last part was received.
     done: bool,
 }
 
-impl Parts {
+impl StreamReader {
     async fn next(mut self) -> Result<Option<(ChatPart, Self)>> {
         loop {
             if let Some(part) = self.ready.pop_front() {
@@ -63,26 +67,26 @@ impl Parts {
             if self.done {
                 return Ok(None);
             }
-            let read = self.response.chunk().await;
-            let taken = match read {
-                Ok(Some(bytes)) => self.events.push(&bytes).and_then(|events| self.take(&events)),
-                Ok(None) => self.broke_off(error::wrong_answer("it ends before it is whole")),
-                Err(error) => self.broke_off(error::unanswered(error)),
+            let chunk = self.response.chunk().await;
+            let result = match chunk {
+                Ok(Some(bytes)) => self.decoder.push(&bytes).and_then(|events| self.handle_events(&events)),
+                Ok(None) => self.handle_break(error::invalid_response("the stream ended before the answer")),
+                Err(error) => self.handle_break(error::no_response(error)),
             };
-            self.failure = taken.err();
+            self.failure = result.err();
         }
     }
 
-    /// Whatever happens after the answer's end does it no harm.
-    fn broke_off(&mut self, error: Error) -> Result<()> {
-        if self.end.is_none() {
+    /// A broken connection is an error only if the answer is incomplete.
+    fn handle_break(&mut self, error: Error) -> Result<()> {
+        if self.finish_reason.is_none() {
             return Err(error);
         }
         self.finish();
         Ok(())
     }
 
-    fn take(&mut self, events: &[String]) -> Result<()> {
+    fn handle_events(&mut self, events: &[String]) -> Result<()> {
         for data in events {
             if self.done {
                 break;
@@ -90,41 +94,42 @@ impl Parts {
             if data.trim() == DONE {
                 self.finish();
             } else {
-                self.add(read(data.as_bytes())?)?;
+                self.handle_chunk(parse(data.as_bytes())?)?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, answer: Answer) -> Result<()> {
-        if let Some(error) = answer.error.filter(|error| !error.is_null()) {
-            return Err(self.provider.refused_within(&error));
+    fn handle_chunk(&mut self, chunk: CompletionResponse) -> Result<()> {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(self.provider.error_in_success(&error));
         }
-        if let Some(usage) = &answer.usage {
+        if let Some(usage) = &chunk.usage {
             self.usage = usage.into();
         }
-        let Some(mut first) = answer.choices.into_iter().next() else { return Ok(()) };
-        let text = self.thoughts.push(&first.text());
+        let Some(mut first) = chunk.choices.into_iter().next() else { return Ok(()) };
+        let text = self.reasoning.push(&first.take_text());
         if !text.is_empty() {
             self.text.push_str(&text);
             self.ready.push_back(ChatPart::Text(text));
         }
-        self.end = first.end().or(self.end);
+        self.finish_reason = first.finish_reason().or(self.finish_reason);
         Ok(())
     }
 
     fn finish(&mut self) {
         self.done = true;
-        let rest = self.thoughts.rest();
+        let rest = self.reasoning.finish();
         if !rest.is_empty() {
             self.text.push_str(&rest);
             self.ready.push_back(ChatPart::Text(rest));
         }
-        let (text, end) = (std::mem::take(&mut self.text), self.end.unwrap_or(AnswerEnd::Whole));
-        self.ready.push_back(ChatPart::End(ChatAnswer { text, end, usage: self.usage }));
+        let text = std::mem::take(&mut self.text);
+        let finish_reason = self.finish_reason.unwrap_or(FinishReason::Stop);
+        self.ready.push_back(ChatPart::End(ChatAnswer { text, finish_reason, usage: self.usage }));
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Answer> {
-    serde_json::from_slice(bytes).map_err(|_| error::wrong_answer("it is none of the JSON that is expected"))
+fn parse(bytes: &[u8]) -> Result<CompletionResponse> {
+    serde_json::from_slice(bytes).map_err(|_| error::unexpected_json())
 }

@@ -1,21 +1,21 @@
-//! Chats as they are sent.
+//! Requests and responses of the chat API of OpenAI.
 
 use std::borrow::Cow;
 
-use lkr_models::{AnswerEnd, AnswerSchema, ChatRequest, Role, TokenUsage};
+use lkr_models::{AnswerSchema, ChatRequest, FinishReason, Role, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
     capabilities::{ProviderCapabilities, ResponseFormat},
-    ordered::Ordered,
+    ordered_schema::OrderedSchema,
 };
 
 #[derive(Serialize)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct CompletionRequest<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<WireMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub(crate) struct Ask<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Format<'a>>,
+    response_format: Option<WireFormat<'a>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,15 +31,15 @@ pub(crate) struct Ask<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct WireMessage<'a> {
     role: &'static str,
     content: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", content = "json_schema", rename_all = "snake_case")]
-enum Format<'a> {
-    JsonSchema { name: &'a str, strict: bool, schema: Ordered<'a> },
+enum WireFormat<'a> {
+    JsonSchema { name: &'a str, strict: bool, schema: OrderedSchema<'a> },
     JsonObject,
 }
 
@@ -48,50 +48,53 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> CompletionRequest<'a> {
     pub(crate) fn new(
         model: &'a str,
         request: &'a ChatRequest,
-        manner: ProviderCapabilities,
+        capabilities: ProviderCapabilities,
         stream: bool,
     ) -> Self {
         let limit = request.max_tokens;
         let schema = request.schema.as_ref();
-        let format = schema.and_then(|schema| match manner.held {
-            ResponseFormat::Schema => {
-                Some(Format::JsonSchema { name: &schema.name, strict: true, schema: Ordered(&schema.schema) })
+        let format = schema.and_then(|schema| match capabilities.response_format {
+            ResponseFormat::JsonSchema => {
+                let AnswerSchema { name, schema } = schema;
+                Some(WireFormat::JsonSchema { name, strict: true, schema: OrderedSchema(schema) })
             }
-            ResponseFormat::Json => Some(Format::JsonObject),
-            ResponseFormat::Nothing => None,
+            ResponseFormat::JsonObject => Some(WireFormat::JsonObject),
+            ResponseFormat::Text => None,
         });
+        let in_prompt = schema.filter(|_| capabilities.response_format < ResponseFormat::JsonSchema);
+        let usage = stream && capabilities.stream_usage;
         Self {
             model,
-            messages: messages(request, schema.filter(|_| manner.held < ResponseFormat::Schema)),
-            max_tokens: (!manner.completion_tokens).then_some(limit),
-            max_completion_tokens: manner.completion_tokens.then_some(limit),
-            temperature: manner.temperature.then_some(request.temperature),
+            messages: messages(request, in_prompt),
+            max_tokens: (!capabilities.max_completion_tokens).then_some(limit),
+            max_completion_tokens: capabilities.max_completion_tokens.then_some(limit),
+            temperature: capabilities.temperature.then_some(request.temperature),
             response_format: format,
             stream,
-            stream_options: (stream && manner.stream_usage).then_some(StreamOptions { include_usage: true }),
+            stream_options: usage.then_some(StreamOptions { include_usage: true }),
         }
     }
 }
 
-/// What was said, and the schema in words where the provider does not hold answers to it.
-fn messages<'a>(request: &'a ChatRequest, in_words: Option<&AnswerSchema>) -> Vec<Message<'a>> {
-    let message = |said: &'a lkr_models::ChatMessage| Message {
-        role: role(said.role),
-        content: said.text.as_str().into(),
+/// The messages of a request. If the provider does not support schemas, the system message contains the schema.
+fn messages<'a>(request: &'a ChatRequest, schema_in_prompt: Option<&AnswerSchema>) -> Vec<WireMessage<'a>> {
+    let message = |message: &'a lkr_models::ChatMessage| WireMessage {
+        role: role(message.role),
+        content: message.text.as_str().into(),
     };
     let mut messages: Vec<_> = request.messages.iter().map(message).collect();
-    let Some(schema) = in_words else { return messages };
-    // What was read as JSON can be written.
-    let schema = serde_json::to_string(&Ordered(&schema.schema)).unwrap_or_default();
-    let words = format!("Answer with JSON of this schema, and with nothing else: {schema}");
-    // Some models take one system message, at the beginning.
+    let Some(schema) = schema_in_prompt else { return messages };
+    // Serializing a JSON value cannot fail.
+    let schema = serde_json::to_string(&OrderedSchema(&schema.schema)).unwrap_or_default();
+    let instruction = format!("Answer with JSON of this schema, and with nothing else: {schema}");
+    // Some models accept only one system message, at the beginning.
     match messages.first_mut().filter(|first| first.role == role(Role::System)) {
-        Some(first) => first.content = format!("{}\n\n{words}", first.content).into(),
-        None => messages.insert(0, Message { role: role(Role::System), content: words.into() }),
+        Some(first) => first.content = format!("{}\n\n{instruction}", first.content).into(),
+        None => messages.insert(0, WireMessage { role: role(Role::System), content: instruction.into() }),
     }
     messages
 }
@@ -104,14 +107,14 @@ const fn role(role: Role) -> &'static str {
     }
 }
 
-/// An answer, or a part of one.
+/// A response, or a chunk of a streamed one.
 #[derive(Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct CompletionResponse {
     #[serde(default)]
     pub(crate) choices: Vec<Choice>,
     #[serde(default)]
-    pub(crate) usage: Option<Usage>,
-    /// What some say where they fail after they began.
+    pub(crate) usage: Option<WireUsage>,
+    /// Some providers report a failure here after they have sent a successful status.
     #[serde(default)]
     pub(crate) error: Option<Value>,
 }
@@ -119,22 +122,22 @@ pub(crate) struct Answer {
 #[derive(Deserialize)]
 pub(crate) struct Choice {
     #[serde(default, alias = "delta")]
-    message: Option<Content>,
+    message: Option<ChoiceMessage>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct ChoiceMessage {
     #[serde(default)]
     content: Option<String>,
-    /// That and why it does not answer.
+    /// The explanation of a model that refuses to answer.
     #[serde(default)]
     refusal: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Usage {
+pub(crate) struct WireUsage {
     #[serde(default)]
     prompt_tokens: u64,
     #[serde(default)]
@@ -142,25 +145,25 @@ pub(crate) struct Usage {
 }
 
 impl Choice {
-    pub(crate) fn text(&mut self) -> String {
+    pub(crate) fn take_text(&mut self) -> String {
         self.message.as_mut().and_then(|message| message.content.take()).unwrap_or_default()
     }
 
-    /// Why it ends; `None` while it does not.
-    pub(crate) fn end(&self) -> Option<AnswerEnd> {
+    /// Why the answer ended; `None` before its end.
+    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         let refused = self.message.as_ref().is_some_and(|message| message.refusal.is_some());
         match self.finish_reason.as_deref() {
-            Some("content_filter") => Some(AnswerEnd::Withheld),
-            Some(_) if refused => Some(AnswerEnd::Withheld),
-            Some("length") => Some(AnswerEnd::Cut),
+            Some("content_filter") => Some(FinishReason::ContentFilter),
+            Some(_) if refused => Some(FinishReason::ContentFilter),
+            Some("length") => Some(FinishReason::Length),
             Some("") | None => None,
-            Some(_) => Some(AnswerEnd::Whole),
+            Some(_) => Some(FinishReason::Stop),
         }
     }
 }
 
-impl From<&Usage> for TokenUsage {
-    fn from(usage: &Usage) -> Self {
+impl From<&WireUsage> for TokenUsage {
+    fn from(usage: &WireUsage) -> Self {
         Self { prompt: usage.prompt_tokens, answer: usage.completion_tokens }
     }
 }

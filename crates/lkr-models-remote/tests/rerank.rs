@@ -1,4 +1,4 @@
-//! The rerank API against a real server on this machine.
+//! Tests of the rerank API against a local HTTP server.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -22,45 +22,45 @@ use tokio::{
 
 const KEY: &str = "sk-planted-4711";
 
-/// How a provider answers what it is sent: a status line with headers, and a body.
-type Rule = dyn Fn(&Value) -> (String, String) + Send + Sync;
+/// Computes the response to a request body: status line with headers, and body. Without a status there is no response.
+type Handler = dyn Fn(&Value) -> (String, String) + Send + Sync;
 
-/// A provider on this machine, and what it was sent.
+/// A local provider that records the head and the body of each request.
 #[derive(Clone)]
-struct Provider {
+struct RerankServer {
     port: u16,
-    rule: Arc<Rule>,
-    seen: Arc<Mutex<Vec<(String, Value)>>>,
+    handler: Arc<Handler>,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
-impl Provider {
-    async fn start(rule: impl Fn(&Value) -> (String, String) + Send + Sync + 'static) -> Self {
+impl RerankServer {
+    async fn start(handler: impl Fn(&Value) -> (String, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let provider = Self { port, rule: Arc::new(rule), seen: Arc::default() };
-        let serving = provider.clone();
+        let provider = Self { port, handler: Arc::new(handler), requests: Arc::default() };
+        let server = provider.clone();
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let serving = serving.clone();
-                tokio::spawn(async move { serving.serve(stream).await });
+                let server = server.clone();
+                tokio::spawn(async move { server.serve(stream).await });
             }
         });
         provider
     }
 
-    /// One that always answers the same.
-    async fn answering(status: &str, body: &str) -> Self {
+    /// A provider whose response is always the same.
+    async fn responding(status: &str, body: &str) -> Self {
         let answer = (status.to_owned(), body.to_owned());
         Self::start(move |_| answer.clone()).await
     }
 
     async fn serve(&self, mut stream: TcpStream) {
         let Some((head, body)) = read(&mut stream).await else { return };
-        let (status, answer) = (self.rule)(&body);
-        self.seen.lock().unwrap().push((head, body));
+        let (status, answer) = (self.handler)(&body);
+        self.requests.lock().unwrap().push((head, body));
         if status.is_empty() {
-            // It never answers.
+            // Waits until the client closes the connection.
             let _ = stream.read(&mut [0; 64]).await;
             return;
         }
@@ -70,14 +70,14 @@ impl Provider {
         let _ = stream.write_all(text.as_bytes()).await;
     }
 
-    fn seen(&self) -> Vec<(String, Value)> {
-        self.seen.lock().unwrap().clone()
+    fn requests(&self) -> Vec<(String, Value)> {
+        self.requests.lock().unwrap().clone()
     }
 
     fn options(&self) -> RemoteOptions {
         RemoteOptions {
             base_url: format!("http://127.0.0.1:{}/v1/", self.port),
-            model: "judge".to_owned(),
+            model: "cross-encoder".to_owned(),
             api_key: Some(KEY.into()),
             timeout: Duration::from_secs(20),
         }
@@ -89,7 +89,7 @@ impl Provider {
 }
 
 fn outgoing() -> Outgoing {
-    // No certificates are needed here, and reading the system's takes its time.
+    // The tests use plain HTTP. A small certificate file avoids reading the system's certificates, which is slow.
     let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
     let roots = Roots::Pem(include_bytes!("../../lkr-outgoing/tests/tls/authority.pem").to_vec());
     Outgoing::with(Policy::any(), resolver, &roots).unwrap()
@@ -123,102 +123,105 @@ fn texts_of<'a>(body: &'a Value, key: &str) -> Option<Vec<&'a str>> {
     Some(body[key].as_array()?.iter().map(|text| text.as_str().unwrap()).collect())
 }
 
-/// As Jina and vLLM answer: the best first, with the documents and what it cost.
+/// A response like those of Jina and vLLM: in another order than the documents, with the documents and the usage.
 fn jina(body: &Value) -> (String, String) {
     let Some(documents) = texts_of(body, "documents") else {
         return ("422 Unprocessable Entity".to_owned(), "{}".to_owned());
     };
-    let row = |(n, text): (usize, &&str)| json!({ "index": n, "relevance_score": 0.5 + text.len() as f32 / 1e3, "document": { "text": text } });
-    let mut results: Vec<Value> = documents.iter().enumerate().map(row).collect();
+    let result = |(n, text): (usize, &&str)| {
+        let score = 0.5 + text.len() as f32 / 1e3;
+        json!({ "index": n, "relevance_score": score, "document": { "text": text } })
+    };
+    let mut results: Vec<Value> = documents.iter().enumerate().map(result).collect();
     results.reverse();
-    ok(&json!({ "model": "judge", "usage": { "total_tokens": 9 }, "results": results }))
+    ok(&json!({ "model": "cross-encoder", "usage": { "total_tokens": 9 }, "results": results }))
 }
 
-/// As TEI answers, with at most `most` at a time.
-fn tei(body: &Value, most: usize) -> (String, String) {
+/// A response like that of TEI, which refuses batches of more than `max_texts` texts.
+fn tei(body: &Value, max_texts: usize) -> (String, String) {
     let Some(texts) = texts_of(body, "texts") else {
         return ("422 Unprocessable Entity".to_owned(), "missing field `texts`".to_owned());
     };
-    if texts.len() > most {
+    if texts.len() > max_texts {
         return ("413 Payload Too Large".to_owned(), json!({ "error_type": "Validation" }).to_string());
     }
-    let row = |(n, text): (usize, &&str)| json!({ "index": n, "score": 0.5 + text.len() as f32 / 1e3 });
-    ok(&texts.iter().enumerate().rev().map(row).collect())
+    let result = |(n, text): (usize, &&str)| json!({ "index": n, "score": 0.5 + text.len() as f32 / 1e3 });
+    ok(&texts.iter().enumerate().rev().map(result).collect())
 }
 
 const SCORES: [f32; 3] = [0.502, 0.505, 0.501];
 
-fn three() -> Vec<String> {
+fn three_passages() -> Vec<String> {
     ["ab", "abcde", "a"].map(str::to_owned).to_vec()
 }
 
 #[tokio::test]
-async fn the_api_of_vllm_and_jina() {
-    let provider = Provider::start(jina).await;
+async fn request_and_response_have_the_format_of_vllm_and_jina() {
+    let provider = RerankServer::start(jina).await;
     let reranker = provider.reranker();
-    assert_eq!(reranker.rerank("what", &three()).await.unwrap(), SCORES);
-    let (head, body) = &provider.seen()[0];
+    assert_eq!(reranker.rerank("what", &three_passages()).await.unwrap(), SCORES);
+    let (head, body) = &provider.requests()[0];
     assert!(head.starts_with("post /v1/rerank http/1.1"), "{head}");
     assert!(
         head.contains(&format!("authorization: bearer {KEY}"))
             && head.contains("content-type: application/json")
     );
     let expected = json!({
-        "model": "judge", "query": "what", "documents": three(), "top_n": 3, "return_documents": false,
+        "model": "cross-encoder", "query": "what", "documents": three_passages(), "top_n": 3, "return_documents": false,
     });
     assert_eq!(body, &expected);
-    assert_eq!(reranker.profile().name, "judge");
+    assert_eq!(reranker.profile().name, "cross-encoder");
 }
 
 #[tokio::test]
-async fn the_api_of_tei_is_found_out_and_what_is_too_much_is_halved() {
-    let provider = Provider::start(|body| tei(body, 4)).await;
+async fn format_and_batch_size_of_tei_are_learned() {
+    let provider = RerankServer::start(|body| tei(body, 4)).await;
     let reranker = provider.reranker();
-    assert_eq!(reranker.rerank("what", &three()).await.unwrap(), SCORES);
-    assert_eq!(provider.seen().len(), 2);
+    assert_eq!(reranker.rerank("what", &three_passages()).await.unwrap(), SCORES);
+    assert_eq!(provider.requests().len(), 2);
     let scores = reranker.rerank("what", &passages(10)).await.unwrap();
     assert_eq!(scores.len(), 10);
     assert!(scores.iter().all(|score| (*score - 0.509).abs() < 1e-6), "{scores:?}");
     let sizes = |from: usize| -> Vec<usize> {
-        provider.seen()[from..].iter().map(|(_, body)| texts_of(body, "texts").unwrap().len()).collect()
+        provider.requests()[from..].iter().map(|(_, body)| texts_of(body, "texts").unwrap().len()).collect()
     };
-    assert_eq!(sizes(2), [10, 5, 2, 2, 2, 2, 2], "it was remembered in which form it wants them");
+    assert_eq!(sizes(2), [10, 5, 2, 2, 2, 2, 2], "the request format was not remembered");
     reranker.rerank("what", &passages(3)).await.unwrap();
-    assert_eq!(sizes(9), [2, 1], "and how many");
+    assert_eq!(sizes(9), [2, 1], "the batch size was not remembered");
 }
 
 #[tokio::test]
-async fn nothing_is_sent_for_nothing() {
-    let provider = Provider::start(jina).await;
+async fn no_request_is_sent_without_passages() {
+    let provider = RerankServer::start(jina).await;
     assert_eq!(provider.reranker().rerank("what", &[]).await.unwrap(), [0.0; 0]);
-    assert!(provider.seen().is_empty());
+    assert!(provider.requests().is_empty());
 }
 
 #[tokio::test]
-async fn answers_that_do_not_fit_are_errors() {
-    let row = |index: i64, score: Value| json!({ "index": index, "relevance_score": score });
+async fn invalid_rerank_responses_are_errors() {
+    let result = |index: i64, score: Value| json!({ "index": index, "relevance_score": score });
     let answers = [
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5))] }),
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5)), row(1, json!(0.5))] }),
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5)), row(3, json!(0.5))] }),
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5)), row(-1, json!(0.5))] }),
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5)), row(2, json!("high"))] }),
-        json!({ "results": [row(0, json!(0.5)), row(1, json!(0.5)), row(2, json!(1e300))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5)), result(1, json!(0.5))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5)), result(3, json!(0.5))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5)), result(-1, json!(0.5))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5)), result(2, json!("high"))] }),
+        json!({ "results": [result(0, json!(0.5)), result(1, json!(0.5)), result(2, json!(1e300))] }),
         json!({ "results": "none" }),
         json!({ "error": KEY }),
         json!([]),
         json!(null),
     ];
     for answer in answers.iter().map(Value::to_string).chain(["<html>".to_owned(), String::new()]) {
-        let provider = Provider::answering("200 OK", &answer).await;
-        let error = provider.reranker().rerank("what", &three()).await.unwrap_err();
+        let provider = RerankServer::responding("200 OK", &answer).await;
+        let error = provider.reranker().rerank("what", &three_passages()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal, "{answer}: {error}");
         assert!(!error.is_retryable() && !error.to_string().contains(KEY), "{error}");
     }
 }
 
 #[tokio::test]
-async fn what_statuses_mean_and_no_key_in_any_of_it() {
+async fn statuses_have_the_right_error_kind_and_never_show_the_key() {
     for (status, kind) in [
         ("401 Unauthorized", ErrorKind::Config),
         ("403 Forbidden", ErrorKind::Config),
@@ -229,9 +232,9 @@ async fn what_statuses_mean_and_no_key_in_any_of_it() {
         ("503 Service Unavailable", ErrorKind::Unavailable),
         ("429 Too Many Requests", ErrorKind::Throttled { retry_after: None }),
     ] {
-        let provider = Provider::answering(status, &format!("no such key: {KEY}")).await;
+        let provider = RerankServer::responding(status, &format!("no such key: {KEY}")).await;
         let reranker = provider.reranker();
-        let error = reranker.rerank("what", &three()).await.unwrap_err();
+        let error = reranker.rerank("what", &three_passages()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{status}");
         for shown in [error.to_string(), format!("{error:?}"), format!("{reranker:?}")] {
             assert!(!shown.contains(KEY), "{shown}");
@@ -240,42 +243,46 @@ async fn what_statuses_mean_and_no_key_in_any_of_it() {
 }
 
 #[tokio::test]
-async fn lesson_04_a_time_to_wait_is_honoured() {
+async fn lesson_04_calls_fail_at_once_until_retry_after_is_over() {
     for status in ["429 Too Many Requests\r\nRetry-After: 120", "503 Service Unavailable\r\nRetry-After: 120"]
     {
-        let provider = Provider::answering(status, "{}").await;
+        let provider = RerankServer::responding(status, "{}").await;
         let reranker = provider.reranker();
         for _ in 0..3 {
-            let error = reranker.rerank("what", &three()).await.unwrap_err();
-            let ErrorKind::Throttled { retry_after: Some(left) } = error.kind() else { panic!("{error}") };
-            assert!(left > Duration::from_secs(100) && left <= Duration::from_secs(120), "{left:?}");
+            let error = reranker.rerank("what", &three_passages()).await.unwrap_err();
+            let ErrorKind::Throttled { retry_after: Some(wait) } = error.kind() else { panic!("{error}") };
+            assert!(wait > Duration::from_secs(100) && wait <= Duration::from_secs(120), "{wait:?}");
             assert!(error.is_retryable());
         }
-        assert_eq!(provider.seen().len(), 1, "it is left alone");
+        assert_eq!(provider.requests().len(), 1, "a request was sent before Retry-After was over");
     }
-    // Nobody is left alone for ever.
-    let provider = Provider::answering("429 Too Many Requests\r\nRetry-After: 99999999", "{}").await;
-    let error = provider.reranker().rerank("what", &three()).await.unwrap_err();
+    // A very long time is shortened to ten minutes.
+    let provider = RerankServer::responding("429 Too Many Requests\r\nRetry-After: 99999999", "{}").await;
+    let error = provider.reranker().rerank("what", &three_passages()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Throttled { retry_after: Some(Duration::from_secs(600)) });
 }
 
 #[tokio::test]
-async fn who_does_not_answer_is_not_waited_for() {
-    let provider = Provider::answering("", "").await;
+async fn provider_without_response_is_unavailable_after_the_timeout() {
+    let provider = RerankServer::responding("", "").await;
     let options = RemoteOptions { timeout: Duration::from_millis(100), ..provider.options() };
     let reranker = HttpReranker::new(outgoing(), options).unwrap();
     let started = Instant::now();
-    let error = reranker.rerank("what", &three()).await.unwrap_err();
+    let error = reranker.rerank("what", &three_passages()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(started.elapsed() < Duration::from_secs(15));
-    let nobody = RemoteOptions { base_url: "http://127.0.0.1:1".to_owned(), ..provider.options() };
-    let error = HttpReranker::new(outgoing(), nobody).unwrap().rerank("what", &three()).await.unwrap_err();
+    let unreachable = RemoteOptions { base_url: "http://127.0.0.1:1".to_owned(), ..provider.options() };
+    let error = HttpReranker::new(outgoing(), unreachable)
+        .unwrap()
+        .rerank("what", &three_passages())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
 #[test]
-fn lesson_26_what_may_not_be_called_is_refused_at_once() {
-    let provider = |base_url: &str, key: &str| RemoteOptions {
+fn lesson_26_forbidden_addresses_and_invalid_keys_are_refused() {
+    let options = |base_url: &str, key: &str| RemoteOptions {
         base_url: base_url.to_owned(),
         model: String::new(),
         api_key: Some(key.into()),
@@ -284,20 +291,20 @@ fn lesson_26_what_may_not_be_called_is_refused_at_once() {
     for (base_url, key) in
         [("http://169.254.169.254/", KEY), ("", KEY), ("ftp://h", KEY), ("http://h", "sk-planted\n4711")]
     {
-        let error = HttpReranker::new(outgoing(), provider(base_url, key)).unwrap_err();
+        let error = HttpReranker::new(outgoing(), options(base_url, key)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         assert!(!error.to_string().contains("planted"), "{error}");
     }
-    let whole = provider("http://127.0.0.1:1/v1/rerank", KEY);
-    assert_eq!(HttpReranker::new(outgoing(), whole).unwrap().profile().name, "reranker");
+    let complete = options("http://127.0.0.1:1/v1/rerank", KEY);
+    assert_eq!(HttpReranker::new(outgoing(), complete).unwrap().profile().name, "reranker");
 }
 
 mod conformance {
     use super::*;
 
-    /// A provider that knows shared words, and the reranker that asks it.
+    /// A remote reranker whose provider scores with a [`MemoryReranker`].
     async fn reranker() -> (Arc<dyn Reranker>, ()) {
-        let provider = Provider::start(|body| {
+        let provider = RerankServer::start(|body| {
             let documents: Vec<String> =
                 texts_of(body, "documents").unwrap().into_iter().map(str::to_owned).collect();
             let query = body["query"].as_str().unwrap().to_owned();
@@ -306,9 +313,9 @@ mod conformance {
                 runtime.block_on(MemoryReranker::new().rerank(&query, &documents)).unwrap()
             });
             let scores = scores.join().unwrap();
-            let rows =
+            let results =
                 scores.iter().enumerate().map(|(n, score)| json!({ "index": n, "relevance_score": score }));
-            ok(&json!({ "results": rows.collect::<Vec<_>>() }))
+            ok(&json!({ "results": results.collect::<Vec<_>>() }))
         });
         (Arc::new(provider.await.reranker()), ())
     }

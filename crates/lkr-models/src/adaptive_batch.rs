@@ -1,4 +1,4 @@
-//! An embedder that is asked for no more than it bears.
+//! Adapts the batch size of a remote embedder to its speed and to its refusals.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,165 +10,172 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result};
 
-/// How an embedder is paced.
+/// The bounds of [`AdaptiveBatch`]. See docs/studies.md#adaptive-batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdaptiveBatchOptions {
-    /// How many texts it is sent at a time at first.
-    pub at_first: usize,
-    /// The most texts that it is sent at a time.
-    pub at_once: usize,
-    /// How long it may work on what it is sent at a time: whoever asks for one text waits behind it.
-    pub busy: Duration,
-    /// The first pause after a refusal that names none; it doubles with each.
-    pub pause: Duration,
-    /// The longest such pause.
-    pub longest_pause: Duration,
-    /// How long one call waits in all, before it answers as it was refused last.
-    pub patience: Duration,
+    /// The size of the first batch, in texts.
+    pub initial_size: usize,
+    /// The largest batch, in texts.
+    pub max_size: usize,
+    /// The longest time that a batch should take, because a query may wait behind it.
+    pub target_latency: Duration,
+    /// The pause after the first refusal that names no time to wait. It doubles with each further refusal.
+    pub initial_backoff: Duration,
+    /// The longest pause after a refusal that names no time to wait.
+    pub max_backoff: Duration,
+    /// The longest time that one call waits in total. Then it fails with the last refusal.
+    pub max_wait: Duration,
 }
 
 impl Default for AdaptiveBatchOptions {
     fn default() -> Self {
         Self {
-            at_first: 8,
-            at_once: 64,
-            busy: Duration::from_secs(2),
-            pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(30),
-            patience: Duration::from_secs(120),
+            initial_size: 8,
+            max_size: 64,
+            target_latency: Duration::from_secs(2),
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(30),
+            max_wait: Duration::from_secs(120),
         }
     }
 }
 
-/// An embedder that sends another one, on a machine of its own, fewer texts at a time where they take it long, fewer and
-/// later where it refuses, and more where it bears them. All who share it keep its pace: while it refuses, one of them
-/// tries and the others wait.
+/// A decorator that sends passages to a remote embedder in batches of adaptive size: larger ones while the embedder is
+/// fast, smaller ones while it is slow or refuses.
 ///
-/// What is too large is cut in halves. What names a time to wait is tried again after it, what is away after pauses that
-/// double. Queries, for which somebody waits, are passed on as they are.
+/// A batch that is too large is halved. A throttled batch is repeated after the time that the provider names, and after
+/// an exponential backoff if it names none or is unavailable. All callers share the batch size and the backoff: while
+/// the provider refuses, one of them probes it and the others wait. Queries are forwarded unchanged, because a user
+/// waits for them.
 #[derive(Debug)]
 pub struct AdaptiveBatch {
     inner: Arc<dyn Embedder>,
     options: AdaptiveBatchOptions,
-    pace: Mutex<Pace>,
-    /// Whoever tries while the others wait has it.
-    trying: tokio::sync::Mutex<()>,
+    state: Mutex<BatchState>,
+    /// Held by the caller that probes the provider while the others wait.
+    probe: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Pace {
-    at_once: usize,
-    /// Whether nothing was too much yet: then what is answered quickly may be twice as much the next time.
-    begins: bool,
-    /// How many calls in a row were answered at this size.
-    answered: u32,
-    /// How many calls in a row were refused.
-    refused: u32,
+struct BatchState {
+    size: usize,
+    /// Whether no batch was too large, too slow or refused yet. Until then, each fast batch doubles the size.
+    slow_start: bool,
+    /// The number of consecutive successful batches at this size.
+    successes: u32,
+    /// The number of consecutive refused batches.
+    refusals: u32,
+    /// No batch is sent before this time.
     not_before: Option<Instant>,
 }
 
-/// After so many answers in a row, twice as much is tried.
-const ANSWERS: u32 = 8;
+/// The number of consecutive successes after which the batch size doubles. See docs/studies.md#adaptive-batch.
+const SUCCESSES_TO_GROW: u32 = 8;
 
 impl AdaptiveBatch {
-    /// Paces `inner`.
+    /// Wraps `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Embedder>, options: AdaptiveBatchOptions) -> Self {
-        let at_once = options.at_first.min(options.at_once).max(1);
-        let pace = Pace { at_once, begins: true, answered: 0, refused: 0, not_before: None };
-        Self { inner, options, pace: Mutex::new(pace), trying: tokio::sync::Mutex::default() }
+        let size = options.initial_size.min(options.max_size).max(1);
+        let state = BatchState { size, slow_start: true, successes: 0, refusals: 0, not_before: None };
+        Self { inner, options, state: Mutex::new(state), probe: tokio::sync::Mutex::default() }
     }
 
     async fn embed_passages(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        let deadline = Instant::now() + self.options.patience;
+        let deadline = Instant::now() + self.options.max_wait;
         let mut vectors = Vec::with_capacity(texts.len());
         while let Some(rest) = texts.get(vectors.len()..).filter(|rest| !rest.is_empty()) {
-            let _trying = self.turn().await;
-            let part = rest.get(..self.pace().at_once).unwrap_or(rest);
-            let begun = Instant::now();
-            match self.inner.embed(EmbedKind::Passage, part).await {
-                Ok(more) if more.len() == part.len() => {
-                    self.answered(part.len(), begun.elapsed());
+            let _probe = self.wait_for_backoff().await;
+            let batch = rest.get(..self.state().size).unwrap_or(rest);
+            let started = Instant::now();
+            match self.inner.embed(EmbedKind::Passage, batch).await {
+                Ok(more) if more.len() == batch.len() => {
+                    self.record_success(batch.len(), started.elapsed());
                     vectors.extend(more);
                 }
                 Ok(more) => {
-                    let reason = format!("{} vectors came of {} texts", more.len(), part.len());
+                    let reason = format!("got {} vectors for {} texts", more.len(), batch.len());
                     return Err(Error::new(ErrorKind::Internal, "embed", reason));
                 }
-                Err(error) => self.refused(error, part.len(), deadline)?,
+                Err(error) => self.record_failure(error, batch.len(), deadline)?,
             }
         }
         Ok(vectors)
     }
 
-    /// Waits until it is one's turn: at once while all goes well, else alone and after the pause.
-    async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        if self.pace().refused == 0 {
+    /// Returns at once while the provider accepts batches. After a refusal, waits for the lock of the probe and then for
+    /// the end of the backoff.
+    async fn wait_for_backoff(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if self.state().refusals == 0 {
             return None;
         }
-        let trying = self.trying.lock().await;
-        let not_before = self.pace().not_before;
+        let probe = self.probe.lock().await;
+        let not_before = self.state().not_before;
         if let Some(not_before) = not_before {
             sleep_until(not_before).await;
         }
-        // Who waited while another found that all is well again need keep nobody waiting.
-        (self.pace().refused > 0).then_some(trying)
+        // If another caller's probe succeeded meanwhile, the lock is released so that the others proceed too.
+        (self.state().refusals > 0).then_some(probe)
     }
 
-    /// Takes note that so many texts were answered in this time.
-    fn answered(&self, texts: usize, took: Duration) {
-        let busy = self.options.busy;
-        let mut pace = self.pace();
-        (pace.refused, pace.not_before) = (0, None);
-        if took > busy {
-            pace.less_than(texts);
+    /// Updates the batch size after a batch of `texts` texts that took `elapsed`.
+    fn record_success(&self, texts: usize, elapsed: Duration) {
+        let target = self.options.target_latency;
+        let mut state = self.state();
+        (state.refusals, state.not_before) = (0, None);
+        if elapsed > target {
+            state.shrink_below(texts);
             return;
         }
-        pace.answered += 1;
-        let bears_more =
-            if pace.begins { took < busy / 4 } else { pace.answered >= ANSWERS && took < busy / 2 };
-        if bears_more && texts >= pace.at_once {
-            pace.at_once = pace.at_once.saturating_mul(2).min(self.options.at_once.max(1));
-            pace.answered = 0;
+        state.successes += 1;
+        let may_grow = if state.slow_start {
+            elapsed < target / 4
+        } else {
+            state.successes >= SUCCESSES_TO_GROW && elapsed < target / 2
+        };
+        if may_grow && texts >= state.size {
+            state.size = state.size.saturating_mul(2).min(self.options.max_size.max(1));
+            state.successes = 0;
         }
     }
 
-    /// Takes note of a refusal; fails where there is nothing to be done about it, or no time.
-    fn refused(&self, error: Error, texts: usize, deadline: Instant) -> Result<()> {
+    /// Updates batch size and backoff after a failed batch. Returns the error if a repetition cannot help or would begin
+    /// after `deadline`.
+    fn record_failure(&self, error: Error, texts: usize, deadline: Instant) -> Result<()> {
         let pause = match error.kind() {
             ErrorKind::TooLarge if texts > 1 => Duration::ZERO,
             ErrorKind::TooLarge => return Err(Error::new(ErrorKind::Input, "embed", error)),
-            ErrorKind::Throttled { retry_after } => retry_after.unwrap_or_else(|| self.pause()),
-            ErrorKind::Unavailable => self.pause(),
+            ErrorKind::Throttled { retry_after } => retry_after.unwrap_or_else(|| self.backoff()),
+            ErrorKind::Unavailable => self.backoff(),
             _ => return Err(error),
         };
         let not_before = Instant::now() + pause;
-        let mut pace = self.pace();
-        pace.less_than(texts);
+        let mut state = self.state();
+        state.shrink_below(texts);
         if pause.is_zero() {
             return Ok(());
         }
-        pace.refused = pace.refused.saturating_add(1);
-        // Another may have been told of a longer time.
-        pace.not_before = pace.not_before.max(Some(not_before));
+        state.refusals = state.refusals.saturating_add(1);
+        // A concurrent refusal may have named a longer time.
+        state.not_before = state.not_before.max(Some(not_before));
         if not_before > deadline { Err(error) } else { Ok(()) }
     }
 
-    fn pause(&self) -> Duration {
-        let doubled = self.options.pause.saturating_mul(1 << self.pace().refused.min(16));
-        doubled.min(self.options.longest_pause)
+    fn backoff(&self) -> Duration {
+        let doubled = self.options.initial_backoff.saturating_mul(1 << self.state().refusals.min(16));
+        doubled.min(self.options.max_backoff)
     }
 
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, BatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pace {
-    /// So many were too much.
-    fn less_than(&mut self, texts: usize) {
-        self.at_once = (texts / 2).clamp(1, self.at_once);
-        (self.begins, self.answered) = (false, 0);
+impl BatchState {
+    /// Halves the size because a batch of `texts` texts was too large.
+    fn shrink_below(&mut self, texts: usize) {
+        self.size = (texts / 2).clamp(1, self.size);
+        (self.slow_start, self.successes) = (false, 0);
     }
 }
 
@@ -192,55 +199,54 @@ impl Embedder for AdaptiveBatch {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
     use crate::MemoryEmbedder;
 
-    /// Takes so many texts at a time, refuses as it is told, and remembers how many it was sent when.
+    /// Accepts at most `max_texts` texts a batch, fails first with the given errors, and records the batches.
     #[derive(Debug)]
-    struct Provider {
+    struct RefusingEmbedder {
         inner: MemoryEmbedder,
-        takes: usize,
+        max_texts: usize,
         refusals: Mutex<Vec<ErrorKind>>,
-        sent: Mutex<Vec<(Duration, usize)>>,
-        began: Instant,
-        at_once: AtomicUsize,
+        /// When each batch arrived, and its size.
+        batches: Mutex<Vec<(Duration, usize)>>,
+        started: Instant,
     }
 
-    impl Provider {
-        fn new(takes: usize, refusals: &[ErrorKind]) -> Arc<Self> {
+    impl RefusingEmbedder {
+        fn new(max_texts: usize, refusals: &[ErrorKind]) -> Arc<Self> {
             Arc::new(Self {
                 inner: MemoryEmbedder::default(),
-                takes,
+                max_texts,
                 refusals: Mutex::new(refusals.iter().rev().copied().collect()),
-                sent: Mutex::default(),
-                began: Instant::now(),
-                at_once: AtomicUsize::new(0),
+                batches: Mutex::default(),
+                started: Instant::now(),
             })
         }
 
         fn sizes(&self) -> Vec<usize> {
-            self.sent.lock().unwrap().iter().map(|(_, size)| *size).collect()
+            self.batches.lock().unwrap().iter().map(|(_, size)| *size).collect()
+        }
+
+        fn times(&self) -> Vec<Duration> {
+            self.batches.lock().unwrap().iter().map(|(at, _)| *at).collect()
         }
     }
 
     #[async_trait]
-    impl Embedder for Provider {
+    impl Embedder for RefusingEmbedder {
         fn profile(&self) -> &EmbedderProfile {
             self.inner.profile()
         }
 
         async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-            self.sent.lock().unwrap().push((self.began.elapsed(), texts.len()));
-            self.at_once.fetch_add(1, Ordering::SeqCst);
+            self.batches.lock().unwrap().push((self.started.elapsed(), texts.len()));
             tokio::task::yield_now().await;
-            let now = self.at_once.fetch_sub(1, Ordering::SeqCst);
             let refusal = self.refusals.lock().unwrap().pop();
             if let Some(kind) = refusal {
-                return Err(Error::new(kind, "embed", format!("told to, to {now} at once")));
+                return Err(Error::new(kind, "embed", "scripted refusal"));
             }
-            if texts.len() > self.takes {
+            if texts.len() > self.max_texts {
                 return Err(Error::new(ErrorKind::TooLarge, "embed", "too many"));
             }
             self.inner.embed(kind, texts).await
@@ -255,33 +261,47 @@ mod tests {
         (0..n).map(|n| format!("text {n}")).collect()
     }
 
-    async fn same_as_unpaced(paced: &AdaptiveBatch, n: usize) {
-        let vectors = paced.embed(EmbedKind::Passage, &texts(n)).await.unwrap();
+    async fn assert_vectors_unchanged(adaptive: &AdaptiveBatch, n: usize) {
+        let vectors = adaptive.embed(EmbedKind::Passage, &texts(n)).await.unwrap();
         assert_eq!(vectors, MemoryEmbedder::default().embed(EmbedKind::Passage, &texts(n)).await.unwrap());
     }
 
-    const AFTER: Duration = Duration::from_millis(400);
+    const RETRY_AFTER: Duration = Duration::from_millis(400);
 
-    /// Nobody waits long in a test.
     fn options() -> AdaptiveBatchOptions {
-        let (pause, patience) = (Duration::from_millis(10), Duration::from_millis(600));
-        AdaptiveBatchOptions { pause, patience, at_first: 64, ..AdaptiveBatchOptions::default() }
+        let (initial_backoff, max_wait) = (Duration::from_millis(10), Duration::from_millis(600));
+        AdaptiveBatchOptions {
+            initial_backoff,
+            max_wait,
+            initial_size: 64,
+            ..AdaptiveBatchOptions::default()
+        }
     }
 
-    /// Takes so long for each text.
+    /// Takes `time_per_text` for each text and records the batch sizes.
     #[derive(Debug)]
-    struct Slow(MemoryEmbedder, Duration, Mutex<Vec<usize>>);
+    struct SlowEmbedder {
+        inner: MemoryEmbedder,
+        time_per_text: Duration,
+        sizes: Mutex<Vec<usize>>,
+    }
+
+    impl SlowEmbedder {
+        fn new(time_per_text: Duration) -> Arc<Self> {
+            Arc::new(Self { inner: MemoryEmbedder::default(), time_per_text, sizes: Mutex::default() })
+        }
+    }
 
     #[async_trait]
-    impl Embedder for Slow {
+    impl Embedder for SlowEmbedder {
         fn profile(&self) -> &EmbedderProfile {
-            self.0.profile()
+            self.inner.profile()
         }
 
         async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-            self.2.lock().unwrap().push(texts.len());
-            tokio::time::sleep(self.1 * u32::try_from(texts.len()).unwrap()).await;
-            self.0.embed(kind, texts).await
+            self.sizes.lock().unwrap().push(texts.len());
+            tokio::time::sleep(self.time_per_text * u32::try_from(texts.len()).unwrap()).await;
+            self.inner.embed(kind, texts).await
         }
 
         fn letters_per_piece(&self, _: &str) -> Option<f32> {
@@ -290,83 +310,105 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_is_never_busy_for_long() {
+    async fn batch_size_follows_embedder_speed() {
         for (millis, expected) in
             [(1, vec![8, 16, 32, 64, 64, 16]), (100, vec![8; 25]), (400, vec![8, 4, 4, 4])]
         {
-            let slow =
-                Arc::new(Slow(MemoryEmbedder::default(), Duration::from_millis(millis), Mutex::default()));
-            let paced = AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default());
-            same_as_unpaced(&paced, expected.iter().sum()).await;
-            assert_eq!(*slow.2.lock().unwrap(), expected, "{millis} ms");
+            let slow = SlowEmbedder::new(Duration::from_millis(millis));
+            let adaptive = AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default());
+            assert_vectors_unchanged(&adaptive, expected.iter().sum()).await;
+            assert_eq!(*slow.sizes.lock().unwrap(), expected, "{millis} ms");
         }
-        let slow = Arc::new(Slow(MemoryEmbedder::default(), Duration::from_secs(9), Mutex::default()));
-        same_as_unpaced(&AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default()), 20).await;
-        assert_eq!(slow.2.lock().unwrap()[..6], [8, 4, 2, 1, 1, 1]);
+        let slow = SlowEmbedder::new(Duration::from_secs(9));
+        let adaptive = AdaptiveBatch::new(slow.clone(), AdaptiveBatchOptions::default());
+        assert_vectors_unchanged(&adaptive, 20).await;
+        assert_eq!(slow.sizes.lock().unwrap()[..6], [8, 4, 2, 1, 1, 1]);
     }
 
     #[tokio::test]
-    async fn lesson_04_what_is_too_much_is_split() {
-        let provider = Provider::new(10, &[]);
-        let paced = AdaptiveBatch::new(provider.clone(), options());
-        same_as_unpaced(&paced, 64).await;
+    async fn lesson_04_batch_that_is_too_large_is_split() {
+        let provider = RefusingEmbedder::new(10, &[]);
+        let adaptive = AdaptiveBatch::new(provider.clone(), options());
+        assert_vectors_unchanged(&adaptive, 64).await;
         assert_eq!(provider.sizes(), [64, 32, 16, 8, 8, 8, 8, 8, 8, 8, 8]);
-        // Once it was answered often enough, more is tried; what is still too much is not lost.
-        same_as_unpaced(&paced, 64).await;
+        // After enough successes a larger batch is tried. If it is refused, its texts are sent again.
+        assert_vectors_unchanged(&adaptive, 64).await;
         assert_eq!(provider.sizes()[11..13], [16, 8]);
-        let alone = AdaptiveBatch::new(Provider::new(0, &[]), options());
-        assert_eq!(alone.embed(EmbedKind::Passage, &texts(3)).await.unwrap_err().kind(), ErrorKind::Input);
+        let adaptive = AdaptiveBatch::new(RefusingEmbedder::new(0, &[]), options());
+        assert_eq!(adaptive.embed(EmbedKind::Passage, &texts(3)).await.unwrap_err().kind(), ErrorKind::Input);
     }
 
-    #[tokio::test]
-    async fn lesson_04_a_time_to_wait_is_honoured_by_all() {
-        let throttled = ErrorKind::Throttled { retry_after: Some(AFTER) };
-        let provider = Provider::new(100, &[throttled]);
-        let paced = Arc::new(AdaptiveBatch::new(provider.clone(), AdaptiveBatchOptions::default()));
+    #[tokio::test(start_paused = true)]
+    async fn lesson_04_retry_after_delays_all_callers() {
+        let throttled = ErrorKind::Throttled { retry_after: Some(RETRY_AFTER) };
+        let provider = RefusingEmbedder::new(100, &[throttled]);
+        let adaptive = Arc::new(AdaptiveBatch::new(provider.clone(), AdaptiveBatchOptions::default()));
         let first = tokio::spawn({
-            let paced = Arc::clone(&paced);
-            async move { same_as_unpaced(&paced, 20).await }
+            let adaptive = Arc::clone(&adaptive);
+            async move { assert_vectors_unchanged(&adaptive, 20).await }
         });
-        // Those who come while it refuses wait too.
+        // Callers that arrive during the backoff wait too.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let others = (0..6).map(|_| {
-            let paced = Arc::clone(&paced);
-            tokio::spawn(async move { same_as_unpaced(&paced, 5).await })
+            let adaptive = Arc::clone(&adaptive);
+            tokio::spawn(async move { assert_vectors_unchanged(&adaptive, 5).await })
         });
-        for one in others.collect::<Vec<_>>().into_iter().chain([first]) {
-            one.await.unwrap();
+        for call in others.collect::<Vec<_>>().into_iter().chain([first]) {
+            call.await.unwrap();
         }
-        let sent = provider.sent.lock().unwrap().clone();
-        assert!(sent[1..].iter().all(|(at, _)| *at >= AFTER), "{sent:?}");
-        assert!(sent[1].1 <= 10, "half as much: {sent:?}");
-        assert!(sent[2].0 > sent[1].0, "one tries, the others wait: {sent:?}");
+        let (times, sizes) = (provider.times(), provider.sizes());
+        assert!(times[1..].iter().all(|at| *at >= RETRY_AFTER), "{times:?}");
+        assert!(sizes[1] <= 10, "the batch size was not halved: {sizes:?}");
     }
 
-    #[tokio::test]
-    async fn lesson_04_who_is_away_is_asked_ever_more_seldom() {
-        let provider = Provider::new(100, &[ErrorKind::Unavailable; 5]);
-        let paced = AdaptiveBatch::new(provider.clone(), options());
-        same_as_unpaced(&paced, 64).await;
-        let sent: Vec<u128> = provider.sent.lock().unwrap().iter().map(|(at, _)| at.as_millis()).collect();
-        assert!(sent[1] >= 10 && sent[2] >= sent[1] + 20 && sent[3] >= sent[2] + 40, "{sent:?}");
+    #[tokio::test(start_paused = true)]
+    async fn only_one_caller_probes_during_backoff() {
+        let provider = RefusingEmbedder::new(100, &[ErrorKind::Unavailable; 3]);
+        let adaptive = Arc::new(AdaptiveBatch::new(provider.clone(), options()));
+        let calls = (0..6).map(|n| {
+            let adaptive = Arc::clone(&adaptive);
+            let delay = Duration::from_millis(n);
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                assert_vectors_unchanged(&adaptive, 1).await;
+            })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            call.await.unwrap();
+        }
+        let times = provider.times();
+        assert_eq!(times.len(), 9, "{times:?}");
+        assert!(
+            times[1] > times[0] && times[2] > times[1] && times[3] > times[2],
+            "probes overlap: {times:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lesson_04_unavailable_provider_is_backed_off_exponentially() {
+        let provider = RefusingEmbedder::new(100, &[ErrorKind::Unavailable; 5]);
+        let adaptive = AdaptiveBatch::new(provider.clone(), options());
+        assert_vectors_unchanged(&adaptive, 64).await;
+        let times: Vec<u128> = provider.times().iter().map(Duration::as_millis).collect();
+        assert!(times[1] >= 10 && times[2] >= times[1] + 20 && times[3] >= times[2] + 40, "{times:?}");
         assert_eq!(provider.sizes()[..6], [64, 32, 16, 8, 4, 2]);
 
-        let gone = AdaptiveBatch::new(Provider::new(100, &[ErrorKind::Unavailable; 100]), options());
-        let error = gone.embed(EmbedKind::Passage, &texts(1)).await.unwrap_err();
+        let unavailable = RefusingEmbedder::new(100, &[ErrorKind::Unavailable; 100]);
+        let adaptive = AdaptiveBatch::new(unavailable, options());
+        let error = adaptive.embed(EmbedKind::Passage, &texts(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.is_retryable());
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_said_at_once_and_queries_do_not_wait() {
-        let provider = Provider::new(100, &[ErrorKind::Config, ErrorKind::Unavailable]);
-        let paced = AdaptiveBatch::new(provider.clone(), options());
-        assert_eq!(paced.embed(EmbedKind::Passage, &texts(2)).await.unwrap_err().kind(), ErrorKind::Config);
-        assert_eq!(
-            paced.embed(EmbedKind::Query, &texts(1)).await.unwrap_err().kind(),
-            ErrorKind::Unavailable
-        );
-        assert!(paced.embed(EmbedKind::Query, &texts(1)).await.is_ok());
-        assert_eq!(provider.sizes(), [2, 1, 1], "none was tried again");
+    async fn permanent_failures_and_queries_are_not_repeated() {
+        let provider = RefusingEmbedder::new(100, &[ErrorKind::Config, ErrorKind::Unavailable]);
+        let adaptive = AdaptiveBatch::new(provider.clone(), options());
+        let error = adaptive.embed(EmbedKind::Passage, &texts(2)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        let error = adaptive.embed(EmbedKind::Query, &texts(1)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(adaptive.embed(EmbedKind::Query, &texts(1)).await.is_ok());
+        assert_eq!(provider.sizes(), [2, 1, 1], "a batch was repeated");
     }
 }

@@ -5,142 +5,142 @@ use futures_util::stream::BoxStream;
 
 use crate::Result;
 
-/// What is known of a language model without asking it.
+/// The static properties of a language model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatProfile {
-    /// The model's name: what a summary says that it was made by.
+    /// The model's name. Summaries name it as their generator.
     pub name: String,
-    /// How many tokens a request and its answer may have together; what is too long is refused by the model.
+    /// The context window: the most tokens of a request and its answer together. The model refuses longer requests.
     pub context_tokens: usize,
 }
 
-/// Who says something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Whoever sets the task.
+    /// The application, which sets the task.
     System,
-    /// Whoever asks; what documents say stands here too, and is never to be obeyed.
+    /// The user. Text of documents is sent in this role too; instructions in it must never be followed.
     User,
     /// The model.
     Assistant,
 }
 
-/// Something that was said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatMessage {
-    /// Who said it.
+    /// The author.
     pub role: Role,
-    /// What was said.
+    /// The text.
     pub text: String,
 }
 
-/// What a model is asked for. It has no tools: all that it can do is to answer.
+/// A request to a language model. The model gets no tools; it can only answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatRequest {
-    /// What was said so far, in its order; at least one.
+    /// The conversation so far, oldest message first; at least one message.
     pub messages: Vec<ChatMessage>,
-    /// How many tokens its answer may have.
+    /// The most tokens of the answer.
     pub max_tokens: u32,
-    /// How freely it chooses its words, from 0 to 2.
+    /// The sampling temperature, from 0 to 2.
     pub temperature: f32,
-    /// What the answer has to look like; `None` for plain text. A model that cannot be held to it is asked for it in
-    /// words, so that who asks checks the answer all the same.
+    /// The schema of the answer; `None` for plain text. A provider without schema support only gets the schema as part
+    /// of the prompt, so the caller must validate the answer in any case.
     pub schema: Option<AnswerSchema>,
 }
 
-/// What an answer has to look like: JSON of this schema.
+/// The JSON schema of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerSchema {
-    /// Its name: 1 to 64 of `a-z A-Z 0-9 _ -`.
+    /// The schema's name: 1 to 64 characters of `a-z A-Z 0-9 _ -`.
     pub name: String,
-    /// A JSON schema, of an object, all of whose properties are required and which has no others. They are written in
-    /// the order of `required`, so that what matters most comes first.
+    /// The schema of an object in which every property is required and no other property is allowed. The model writes
+    /// the properties in the order of `required`, so the most important one belongs first.
     pub schema: serde_json::Value,
 }
 
-/// What a model answered.
+/// The complete answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatAnswer {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Why it ends there.
-    pub end: AnswerEnd,
-    /// What it cost.
+    /// Why the answer ended.
+    pub finish_reason: FinishReason,
+    /// The tokens used.
     pub usage: TokenUsage,
 }
 
-/// Why an answer ends.
+/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerEnd {
-    /// All is said.
-    Whole,
-    /// It has as many tokens as it may have, or as the model can give.
-    Cut,
-    /// The provider keeps the rest to itself.
-    Withheld,
+pub enum FinishReason {
+    /// The answer is complete.
+    Stop,
+    /// The answer reached the requested maximum or the model's own limit of tokens.
+    Length,
+    /// The provider withheld the rest of the answer.
+    ContentFilter,
 }
 
-/// What calls cost, in tokens as the provider counts them; 0 where it does not tell.
+/// The tokens that calls used, as counted by the provider; 0 if the provider does not report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Those of what was sent.
+    /// Tokens of the requests.
     pub prompt: u64,
-    /// Those of what was answered.
+    /// Tokens of the answers.
     pub answer: u64,
 }
 
-/// A part of an answer that comes in parts.
+/// A part of a streamed answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatPart {
-    /// What the text goes on with; not empty.
+    /// The next piece of the text; not empty.
     Text(String),
-    /// The whole answer, always the last part.
+    /// The complete answer; always the last part.
     End(ChatAnswer),
 }
 
-/// The parts of an answer as they come. After an error nothing follows; dropping it ends the call.
+/// The parts of an answer as they arrive. Nothing follows an error. Dropping the stream cancels the call.
 pub type ChatStream = BoxStream<'static, Result<ChatPart>>;
 
 /// A language model.
 ///
-/// Every future and stream may be dropped at any await.
+/// Every future and stream is safe to drop at any await point.
 ///
 /// # Errors
-/// `Throttled` where it asks to be asked less, `Unavailable` where it is away, `Config` where it is set up wrongly (a
-/// wrong key, an unknown model), `TooLarge` where the request is longer than it takes, `Input` where it refuses the
-/// request otherwise, `Internal` where what it answers cannot be read or is cut off.
+/// `Throttled` if the provider limits the rate of calls, `Unavailable` if it does not answer, `Config` if it is
+/// misconfigured (a wrong key, an unknown model), `TooLarge` if the request exceeds its limit, `Input` if it refuses the
+/// request for another reason, `Internal` if its answer is unreadable or broken off.
 #[async_trait]
 pub trait ChatModel: Debug + Send + Sync + 'static {
     /// The model's profile.
     fn profile(&self) -> &ChatProfile;
 
-    /// The answer to `request`, as a whole.
+    /// Answers `request` in one piece.
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer>;
 
-    /// The answer to `request` as it comes; the stream begins when the model has taken the request.
+    /// Streams the answer to `request`. Returns once the provider has accepted the request.
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream>;
 }
 
-/// What a language model is asked for.
+/// The purpose of a call of a language model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChatPurpose {
-    /// Summaries and keywords, of documents and of search results.
+    /// Summaries and keywords of documents, and summaries of search results.
     Summarize,
     /// Choosing a document's category.
     Classify,
 }
 
-/// Names the language model in force, which may be another one from one request to the next.
+/// Provides the configured language model, which may change between requests.
 #[async_trait]
 pub trait ChatModelSource: Debug + Send + Sync + 'static {
-    /// The model in force for a purpose; `None` where there is none.
+    /// The model configured for a purpose; `None` if none is configured.
     ///
     /// # Errors
-    /// Where one is meant to be there and cannot be had.
+    /// If a model is configured but cannot be created.
     async fn chat_model(&self, purpose: ChatPurpose) -> Result<Option<Arc<dyn ChatModel>>>;
 }
 
-/// A model that stays, for every purpose.
+/// A source with one fixed model for every purpose.
 #[async_trait]
 impl ChatModelSource for Arc<dyn ChatModel> {
     async fn chat_model(&self, _: ChatPurpose) -> Result<Option<Arc<dyn ChatModel>>> {
@@ -149,19 +149,19 @@ impl ChatModelSource for Arc<dyn ChatModel> {
 }
 
 impl ChatMessage {
-    /// What whoever sets the task says.
+    /// A message of the application.
     #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
         Self { role: Role::System, text: text.into() }
     }
 
-    /// What whoever asks says.
+    /// A message of the user.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self { role: Role::User, text: text.into() }
     }
 
-    /// What the model said.
+    /// An earlier answer of the model.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, text: text.into() }
@@ -169,7 +169,7 @@ impl ChatMessage {
 }
 
 impl TokenUsage {
-    /// Both together.
+    /// Prompt and answer tokens together.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.prompt.saturating_add(self.answer)

@@ -1,4 +1,4 @@
-//! Models that are left alone while they are away.
+//! Stops calling a model for a while after repeated failures.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,25 +14,25 @@ use crate::{
     EmbedderProfile, Error, ErrorKind, Result,
 };
 
-/// When a model is left alone, and for how long.
+/// When a circuit opens, and for how long. See docs/studies.md#retry-and-circuit-breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CircuitBreakerOptions {
-    /// So many calls in a row must have found it away.
-    pub failures: u32,
-    /// How long it is left alone before one call tries it again.
-    pub pause: Duration,
+    /// The number of consecutive `Unavailable` failures that open the circuit.
+    pub failure_threshold: u32,
+    /// The time for which the circuit stays open before one call probes the model.
+    pub open_duration: Duration,
 }
 
 impl Default for CircuitBreakerOptions {
     fn default() -> Self {
-        Self { failures: 5, pause: Duration::from_secs(15) }
+        Self { failure_threshold: 5, open_duration: Duration::from_secs(15) }
     }
 }
 
-/// A model that is not asked for a while once call after call has found it away: calls fail at once then. After a
-/// pause one of them tries it; where that is answered, all are let through again.
+/// A decorator that rejects calls for a while after several consecutive ones failed with `Unavailable`. When that time
+/// is over, one call probes the model. If the model answers it, the circuit closes and all calls pass again.
 ///
-/// Whatever a model says, a refusal too, shows that it is there.
+/// Any response counts as an answer, also a refusal.
 #[derive(Debug)]
 pub struct CircuitBreaker<M: ?Sized> {
     inner: Arc<M>,
@@ -42,95 +42,95 @@ pub struct CircuitBreaker<M: ?Sized> {
 #[derive(Debug)]
 struct Circuit {
     options: CircuitBreakerOptions,
-    state: Mutex<State>,
+    state: Mutex<CircuitState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// How many calls in a row found it away.
+struct CircuitState {
+    /// The number of consecutive failures.
     failures: u32,
-    /// Why the last of them did.
+    /// The reason of the last failure.
     reason: String,
-    /// Until when nobody tries; `None` while all are let through.
+    /// The earliest time of the next probe; `None` while the circuit is closed.
     not_before: Option<Instant>,
-    /// Whether a call tries it.
-    trying: bool,
+    /// Whether a probe is in flight.
+    probing: bool,
 }
 
-/// A call that was let through. One that is given up says nothing of the model.
+/// The permission for one call. A call that is dropped before its end does not change the state of the circuit.
 #[derive(Debug)]
-struct Pass {
+struct Permit {
     circuit: Arc<Circuit>,
-    tries: bool,
+    is_probe: bool,
 }
 
 impl<M: ?Sized> CircuitBreaker<M> {
-    /// Guards `inner`.
+    /// Wraps `inner`.
     #[must_use]
     pub fn new(inner: Arc<M>, options: CircuitBreakerOptions) -> Self {
         Self { inner, circuit: Arc::new(Circuit { options, state: Mutex::default() }) }
     }
 
     async fn guarded<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        let pass = self.circuit.pass()?;
-        let answer = call.await;
-        pass.note(answer.as_ref().err());
-        answer
+        let permit = self.circuit.acquire()?;
+        let result = call.await;
+        permit.record(result.as_ref().err());
+        result
     }
 }
 
 impl Circuit {
-    fn pass(self: &Arc<Self>) -> Result<Pass> {
+    fn acquire(self: &Arc<Self>) -> Result<Permit> {
         let mut state = self.state();
         let Some(not_before) = state.not_before else {
-            return Ok(Pass { circuit: Arc::clone(self), tries: false });
+            return Ok(Permit { circuit: Arc::clone(self), is_probe: false });
         };
-        let left = not_before.saturating_duration_since(Instant::now());
-        if state.trying || !left.is_zero() {
-            return Err(state.refusal(left));
+        let remaining = not_before.saturating_duration_since(Instant::now());
+        if state.probing || !remaining.is_zero() {
+            return Err(state.rejection(remaining));
         }
-        state.trying = true;
-        Ok(Pass { circuit: Arc::clone(self), tries: true })
+        state.probing = true;
+        Ok(Permit { circuit: Arc::clone(self), is_probe: true })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CircuitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn refusal(&self, left: Duration) -> Error {
+impl CircuitState {
+    fn rejection(&self, remaining: Duration) -> Error {
         let Self { failures, reason, .. } = self;
-        let seconds = left.as_secs_f64().ceil();
+        let seconds = remaining.as_secs_f64().ceil();
         let reason = format!(
-            "it was not asked, since {failures} calls in a row found it away, the last one so: {reason}; it is asked \
-             again in {seconds} s"
+            "provider not called after {failures} consecutive failures; next attempt in {seconds} s; last failure: \
+             {reason}"
         );
         Error::new(ErrorKind::Unavailable, "circuit breaker", reason)
     }
 }
 
-impl Pass {
-    /// Takes note of how the call ended.
-    fn note(&self, error: Option<&Error>) {
+impl Permit {
+    /// Records how the call ended.
+    fn record(&self, error: Option<&Error>) {
         let mut state = self.circuit.state();
         match error.filter(|error| error.kind() == ErrorKind::Unavailable) {
             Some(error) => {
                 state.failures = state.failures.saturating_add(1);
                 state.reason = error.reason();
-                if state.failures >= self.circuit.options.failures.max(1) {
-                    state.not_before = Some(Instant::now() + self.circuit.options.pause);
+                if state.failures >= self.circuit.options.failure_threshold.max(1) {
+                    state.not_before = Some(Instant::now() + self.circuit.options.open_duration);
                 }
             }
-            None => *state = State { trying: state.trying, ..State::default() },
+            None => *state = CircuitState { probing: state.probing, ..CircuitState::default() },
         }
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        if self.tries {
-            self.circuit.state().trying = false;
+        if self.is_probe {
+            self.circuit.state().probing = false;
         }
     }
 }
@@ -147,20 +147,20 @@ impl ChatModel for CircuitBreaker<dyn ChatModel> {
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        let pass = self.circuit.pass()?;
+        let permit = self.circuit.acquire()?;
         let parts = match self.inner.stream(request).await {
             Ok(parts) => parts,
             Err(error) => {
-                pass.note(Some(&error));
+                permit.record(Some(&error));
                 return Err(error);
             }
         };
-        let noted = move |part: &Result<ChatPart>| match part {
+        let record = move |part: &Result<ChatPart>| match part {
             Ok(ChatPart::Text(_)) => {}
-            Ok(ChatPart::End(_)) => pass.note(None),
-            Err(error) => pass.note(Some(error)),
+            Ok(ChatPart::End(_)) => permit.record(None),
+            Err(error) => permit.record(Some(error)),
         };
-        Ok(parts.inspect(noted).boxed())
+        Ok(parts.inspect(record).boxed())
     }
 }
 
@@ -182,19 +182,21 @@ impl Embedder for CircuitBreaker<dyn Embedder> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use tokio::time::advance;
 
     use super::*;
-    use crate::faulty::{Faulty, request, text_of};
+    use crate::faulty_model::{FaultyModel, request, text_of};
 
-    const AWAY: ErrorKind = ErrorKind::Unavailable;
-    const PAUSE: Duration = Duration::from_secs(15);
+    const UNAVAILABLE: ErrorKind = ErrorKind::Unavailable;
+    const OPEN_DURATION: Duration = Duration::from_secs(15);
 
-    fn guarded(faulty: &Arc<Faulty>) -> CircuitBreaker<dyn ChatModel> {
-        let options = CircuitBreakerOptions { failures: 3, ..CircuitBreakerOptions::default() };
+    fn with_breaker(faulty: &Arc<FaultyModel>) -> CircuitBreaker<dyn ChatModel> {
+        let options = CircuitBreakerOptions { failure_threshold: 3, ..CircuitBreakerOptions::default() };
         CircuitBreaker::new(Arc::clone(faulty) as Arc<dyn ChatModel>, options)
     }
 
+    /// Makes `times` calls, which must fail, and returns the last error.
     async fn fails(model: &CircuitBreaker<dyn ChatModel>, times: usize) -> Error {
         for _ in 1..times {
             model.complete(&request()).await.unwrap_err();
@@ -203,81 +205,94 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_away_is_left_alone_and_tried_again() {
-        let faulty = Faulty::failing([AWAY; 4]);
-        let model = guarded(&faulty);
-        assert_eq!(fails(&model, 3).await.reason(), "told to fail");
+    async fn circuit_opens_after_consecutive_failures_and_closes_after_a_successful_probe() {
+        let faulty = FaultyModel::failing([UNAVAILABLE; 4]);
+        let model = with_breaker(&faulty);
+        assert_eq!(fails(&model, 3).await.reason(), "scripted failure");
         let error = fails(&model, 10).await;
-        assert_eq!((faulty.asked().len(), error.kind()), (3, AWAY));
-        let reason = error.to_string();
-        assert!(reason.contains("circuit breaker: ") && reason.contains("3 calls in a row"), "{reason}");
-        assert!(reason.contains("told to fail") && reason.contains("in 15 s"), "{reason}");
-        // One try, which fails, and then one that does not.
-        advance(PAUSE).await;
-        assert_eq!(fails(&model, 1).await.reason(), "told to fail");
+        assert_eq!((faulty.calls(), error.kind()), (3, UNAVAILABLE));
+        let message = error.to_string();
+        assert!(
+            message.contains("circuit breaker: ") && message.contains("3 consecutive failures"),
+            "{message}"
+        );
+        assert!(message.contains("scripted failure") && message.contains("in 15 s"), "{message}");
+        // The first probe fails, the second one succeeds.
+        advance(OPEN_DURATION).await;
+        assert_eq!(fails(&model, 1).await.reason(), "scripted failure");
         fails(&model, 5).await;
-        assert_eq!(faulty.asked().len(), 4);
-        advance(PAUSE).await;
+        assert_eq!(faulty.calls(), 4);
+        advance(OPEN_DURATION).await;
         for _ in 0..5 {
             model.complete(&request()).await.unwrap();
         }
-        assert_eq!(faulty.asked().len(), 9);
+        assert_eq!(faulty.calls(), 9);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_call_tries_and_one_that_is_given_up_lets_another() {
-        let faulty = Faulty::taking(Duration::from_secs(1));
-        let model = guarded(&faulty);
+    async fn only_one_call_probes_and_a_dropped_probe_allows_another() {
+        let faulty = FaultyModel::delayed(Duration::from_secs(1));
+        let model = with_breaker(&faulty);
         for _ in 0..3 {
-            faulty.fail(AWAY);
+            faulty.fail(UNAVAILABLE);
         }
         fails(&model, 3).await;
-        advance(PAUSE).await;
+        advance(OPEN_DURATION).await;
         {
             let first = request();
-            let trying = model.complete(&first);
-            tokio::pin!(trying);
-            assert!(futures_util::poll!(&mut trying).is_pending());
+            let probe = model.complete(&first);
+            tokio::pin!(probe);
+            assert!(probe.as_mut().now_or_never().is_none());
             assert!(fails(&model, 3).await.to_string().contains("circuit breaker"));
         }
         model.complete(&request()).await.unwrap();
-        assert_eq!(faulty.asked().len(), 5);
+        assert_eq!(faulty.calls(), 5);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_answers_is_there() {
+    async fn refusals_count_as_answers() {
         let others = [ErrorKind::Config, ErrorKind::Input, ErrorKind::Throttled { retry_after: None }];
-        let faulty = Faulty::failing([AWAY, AWAY, others[0], AWAY, AWAY, others[1], AWAY, AWAY, others[2]]);
-        let model = guarded(&faulty);
+        let faulty = FaultyModel::failing([
+            UNAVAILABLE,
+            UNAVAILABLE,
+            others[0],
+            UNAVAILABLE,
+            UNAVAILABLE,
+            others[1],
+            UNAVAILABLE,
+            UNAVAILABLE,
+            others[2],
+        ]);
+        let model = with_breaker(&faulty);
         fails(&model, 9).await;
         model.complete(&request()).await.unwrap();
-        assert_eq!(faulty.asked().len(), 10);
+        assert_eq!(faulty.calls(), 10);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn streams_that_break_count_too() {
-        let faulty = Faulty::breaking_after(1, [AWAY; 3]);
-        let model = guarded(&faulty);
+    async fn broken_streams_open_the_circuit() {
+        let faulty = FaultyModel::breaking_after(1, [UNAVAILABLE; 3]);
+        let model = with_breaker(&faulty);
         for _ in 0..3 {
             text_of(model.stream(&request()).await.unwrap()).await.unwrap_err();
         }
         assert!(model.stream(&request()).await.is_err_and(|error| error.to_string().contains("circuit")));
-        advance(PAUSE).await;
+        advance(OPEN_DURATION).await;
         text_of(model.stream(&request()).await.unwrap()).await.unwrap();
         text_of(model.stream(&request()).await.unwrap()).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn embedders_too() {
-        let faulty = Faulty::failing([AWAY; 3]);
-        let options = CircuitBreakerOptions { failures: 3, ..CircuitBreakerOptions::default() };
+    async fn circuit_of_an_embedder_opens_and_closes() {
+        let faulty = FaultyModel::failing([UNAVAILABLE; 3]);
+        let options = CircuitBreakerOptions { failure_threshold: 3, ..CircuitBreakerOptions::default() };
         let model = CircuitBreaker::new(Arc::clone(&faulty) as Arc<dyn Embedder>, options);
         let texts = ["a text".to_owned()];
         for _ in 0..5 {
-            assert_eq!(model.embed(EmbedKind::Query, &texts).await.unwrap_err().kind(), AWAY);
+            assert_eq!(model.embed(EmbedKind::Query, &texts).await.unwrap_err().kind(), UNAVAILABLE);
         }
-        assert_eq!(faulty.asked().len(), 3);
-        advance(PAUSE).await;
+        assert_eq!(faulty.calls(), 3);
+        advance(OPEN_DURATION).await;
         assert_eq!(model.embed(EmbedKind::Query, &texts).await.unwrap().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Models that are asked for no more than so much at once.
+//! Bounds the calls of a model that run at once.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -11,42 +11,42 @@ use crate::{
     ErrorKind, Result,
 };
 
-/// A model that answers so many calls at once, and keeps the others waiting in their order.
+/// A decorator that runs a bounded number of calls at once and queues the others in order of arrival.
 ///
-/// An answer in parts counts until its stream is dropped. Of an embedder's, one call is kept for queries where there is
-/// more than one, and however many passages wait, at most one of their calls stands before a query.
+/// A stream counts until it is dropped. For an embedder with a limit above one, one slot is reserved for queries. At most
+/// one call for passages is ahead of a query in the queue, regardless of how many wait.
 #[derive(Debug)]
 pub struct ConcurrencyLimit<M: ?Sized> {
     inner: Arc<M>,
     calls: Arc<Semaphore>,
-    /// What passages have to have first.
+    /// A call for passages acquires this semaphore before `calls`.
     passages: Arc<Semaphore>,
 }
 
-/// The order of the fields counts: who waits for a call gets it before the next passages do.
-struct Turn {
+/// Fields are dropped in order: `_call` is released first, so a query that waits for it precedes the next passages.
+struct CallPermit {
     _call: OwnedSemaphorePermit,
     _passages: Option<OwnedSemaphorePermit>,
 }
 
 impl<M: ?Sized> ConcurrencyLimit<M> {
-    /// Has `inner` answer so many calls at once.
+    /// Wraps `inner`, and runs at most `max_concurrent` calls at once.
     #[must_use]
-    pub fn new(inner: Arc<M>, at_once: NonZeroUsize) -> Self {
-        let at_once = at_once.get().min(Semaphore::MAX_PERMITS);
-        let calls = Arc::new(Semaphore::new(at_once));
-        let passages = Arc::new(Semaphore::new((at_once - 1).max(1)));
+    pub fn new(inner: Arc<M>, max_concurrent: NonZeroUsize) -> Self {
+        let max_concurrent = max_concurrent.get().min(Semaphore::MAX_PERMITS);
+        let calls = Arc::new(Semaphore::new(max_concurrent));
+        let passages = Arc::new(Semaphore::new((max_concurrent - 1).max(1)));
         Self { inner, calls, passages }
     }
 
-    async fn turn(&self, of_passages: bool) -> Result<Turn> {
-        let passages = if of_passages { Some(one_of(&self.passages).await?) } else { None };
-        Ok(Turn { _call: one_of(&self.calls).await?, _passages: passages })
+    async fn acquire(&self, for_passages: bool) -> Result<CallPermit> {
+        let passages = if for_passages { Some(acquire_one(&self.passages).await?) } else { None };
+        Ok(CallPermit { _call: acquire_one(&self.calls).await?, _passages: passages })
     }
 }
 
-async fn one_of(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
-    let closed = |error| Error::new(ErrorKind::Internal, "wait for one's turn", error);
+async fn acquire_one(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+    let closed = |error| Error::new(ErrorKind::Internal, "acquire call permit", error);
     Arc::clone(semaphore).acquire_owned().await.map_err(closed)
 }
 
@@ -58,18 +58,18 @@ impl ChatModel for ConcurrencyLimit<dyn ChatModel> {
     }
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer> {
-        let _turn = self.turn(false).await?;
+        let _permit = self.acquire(false).await?;
         self.inner.complete(request).await
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        let turn = self.turn(false).await?;
+        let permit = self.acquire(false).await?;
         let parts = self.inner.stream(request).await?;
-        let held = move |part| {
-            let _ = &turn;
+        let hold_permit = move |part| {
+            let _ = &permit;
             part
         };
-        Ok(parts.map(held).boxed())
+        Ok(parts.map(hold_permit).boxed())
     }
 }
 
@@ -81,7 +81,7 @@ impl Embedder for ConcurrencyLimit<dyn Embedder> {
     }
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        let _turn = self.turn(kind == EmbedKind::Passage).await?;
+        let _permit = self.acquire(kind == EmbedKind::Passage).await?;
         self.inner.embed(kind, texts).await
     }
 
@@ -97,32 +97,32 @@ mod tests {
     use tokio::{task::JoinSet, time::Instant};
 
     use super::*;
-    use crate::faulty::{Faulty, request, text_of};
+    use crate::faulty_model::{FaultyModel, request, text_of};
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn at_once(count: usize) -> NonZeroUsize {
+    fn limit(count: usize) -> NonZeroUsize {
         NonZeroUsize::new(count).unwrap()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_run_and_the_others_wait() {
-        let faulty = Faulty::taking(SECOND);
-        let limited = Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(3)));
-        let (mut calls, begun) = (JoinSet::new(), Instant::now());
+    async fn calls_beyond_the_limit_wait() {
+        let faulty = FaultyModel::delayed(SECOND);
+        let limited = Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, limit(3)));
+        let (mut calls, started) = (JoinSet::new(), Instant::now());
         for _ in 0..9 {
             let limited = Arc::clone(&limited);
             calls.spawn(async move { limited.complete(&request()).await.unwrap() });
         }
         assert_eq!(calls.join_all().await.len(), 9);
-        assert_eq!(faulty.most(), 3);
-        assert!(begun.elapsed() >= 3 * SECOND && begun.elapsed() < 4 * SECOND);
+        assert_eq!(faulty.max_running(), 3);
+        assert!(started.elapsed() >= 3 * SECOND && started.elapsed() < 4 * SECOND);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_counts_until_it_is_dropped() {
-        let faulty = Faulty::failing([]);
-        let limited = ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, at_once(1));
+    async fn stream_holds_its_permit_until_dropped() {
+        let faulty = FaultyModel::failing([]);
+        let limited = ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, limit(1));
         let parts = limited.stream(&request()).await.unwrap();
         let second = request();
         let second = limited.complete(&second);
@@ -130,15 +130,15 @@ mod tests {
         assert!(tokio::time::timeout(SECOND, &mut second).await.is_err());
         assert_eq!(text_of(parts).await.unwrap(), "one two three");
         second.await.unwrap();
-        // A call that nobody waits for any more takes no place either.
+        // A call that is dropped before it runs holds no permit.
         drop(limited.complete(&request()));
         limited.complete(&request()).await.unwrap();
     }
 
-    async fn time_of_a_query(count: usize) -> Duration {
-        let faulty = Faulty::taking(SECOND);
-        let limited =
-            Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn Embedder>, at_once(count)));
+    /// The latency of a query while 50 calls for passages run or wait.
+    async fn query_latency(count: usize) -> Duration {
+        let faulty = FaultyModel::delayed(SECOND);
+        let limited = Arc::new(ConcurrencyLimit::new(Arc::clone(&faulty) as Arc<dyn Embedder>, limit(count)));
         let texts = ["a text".to_owned()];
         let mut passages = JoinSet::new();
         for _ in 0..50 {
@@ -146,18 +146,18 @@ mod tests {
             passages.spawn(async move { limited.embed(EmbedKind::Passage, &texts).await.unwrap() });
         }
         tokio::time::sleep(SECOND / 2).await;
-        let begun = Instant::now();
+        let started = Instant::now();
         limited.embed(EmbedKind::Query, &texts).await.unwrap();
-        let took = begun.elapsed();
+        let latency = started.elapsed();
         passages.join_all().await;
         assert_eq!(faulty.kinds().len(), 51);
-        took
+        latency
     }
 
     #[tokio::test(start_paused = true)]
     async fn queries_do_not_wait_behind_passages() {
-        // At once where more than one call may run; else after the one that runs.
-        assert!(time_of_a_query(2).await < SECOND + SECOND / 10);
-        assert!(time_of_a_query(1).await < 2 * SECOND);
+        // With a limit of two, a query runs at once. With a limit of one, it waits for the running call only.
+        assert!(query_latency(2).await < SECOND + SECOND / 10);
+        assert!(query_latency(1).await < 2 * SECOND);
     }
 }

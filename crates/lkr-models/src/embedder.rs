@@ -4,28 +4,28 @@ use async_trait::async_trait;
 
 use crate::Result;
 
-/// Which side of a search a text is on; models with prefixes treat the two differently.
+/// The role of a text in search. Models with instruction prefixes treat the two differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EmbedKind {
     /// A query. Latency matters: a query never waits behind passages.
     Query,
-    /// A passage to be found.
+    /// A passage that queries search for.
     Passage,
 }
 
-/// What is known of a model without asking it.
+/// The static properties of an embedding model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbedderProfile {
-    /// What tells its vectors apart from any other model's: vectors of different ids are never compared.
+    /// Identifies the vector space: vectors of different ids are never compared.
     pub id: String,
-    /// A name for people.
+    /// The display name.
     pub name: String,
     /// The number of dimensions.
     pub dims: usize,
-    /// The longest input in tokens; what lies beyond is not seen.
+    /// The longest input in tokens; text beyond it is ignored.
     pub max_tokens: usize,
-    /// How far its cosines spread: the factor of `c₁ − cos` in graded ranks. 30.5 for all-MiniLM-L6-v2; what is seen of
-    /// stored vectors counts before it, see [`cosine_scale`](crate::cosine_scale).
+    /// The factor of `c₁ − cos` in graded ranks; 30.5 for all-MiniLM-L6-v2. A scale measured on stored vectors takes
+    /// precedence, see [`cosine_scale`](crate::cosine_scale).
     pub cosine_scale: f32,
 }
 
@@ -35,36 +35,36 @@ pub trait Embedder: Debug + Send + Sync + 'static {
     /// The model's profile.
     fn profile(&self) -> &EmbedderProfile;
 
-    /// The vectors of `texts`, in their order: each of `profile().dims` finite numbers and of length 1.
+    /// The vectors of `texts`, in the same order: each has `profile().dims` finite components and length 1.
     ///
-    /// A text longer than the model takes is cut at its end. Equal texts have equal vectors. The future may be
-    /// dropped at any await.
+    /// A text that exceeds the model's limit is truncated at its end. Equal texts have equal vectors. The future is
+    /// safe to drop at any await point.
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>>;
 
-    /// Letters per word piece of `text`: how well the model's vocabulary covers its language, from about 1 (every
-    /// character a piece of its own) to 4 and more. `None` where the model cannot tell.
+    /// Letters per word piece of `text`, a measure of how well the model's vocabulary covers its language: from about 1
+    /// (each character is a piece) to 4 and more. `None` if the tokenizer is not available.
     fn letters_per_piece(&self, text: &str) -> Option<f32>;
 }
 
-/// Names the embedders that can be had, which may be others from one moment to the next.
+/// Lists the available embedders, which may change at any time.
 ///
-/// Which of them is asked is told by the vectors that are to be searched or stored: an embedder goes with those of its
-/// own id and no others. So while documents get the vectors of a new model, that of the old one is named too.
+/// The id that the stored vectors carry selects the embedder. So during a re-embedding both the new model and the old
+/// one are listed.
 pub trait EmbedderSource: Debug + Send + Sync + 'static {
-    /// The embedders that can be had, first the one that all documents should have vectors of; none where there are no
-    /// models.
+    /// The available embedders. The first is the one whose vectors all documents should have. Empty if there is no
+    /// model.
     fn embedders(&self) -> Vec<Arc<dyn Embedder>>;
 }
 
 impl dyn EmbedderSource {
-    /// The embedder that makes vectors of this id, where it can be had.
+    /// The embedder with this id, if it is available.
     #[must_use]
     pub fn embedder_of(&self, model: &str) -> Option<Arc<dyn Embedder>> {
         self.embedders().into_iter().find(|embedder| embedder.profile().id == model)
     }
 }
 
-/// An embedder that stays.
+/// A source with one fixed embedder.
 impl EmbedderSource for Arc<dyn Embedder> {
     fn embedders(&self) -> Vec<Arc<dyn Embedder>> {
         vec![Self::clone(self)]

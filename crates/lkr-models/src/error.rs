@@ -3,29 +3,29 @@ use std::time::Duration;
 /// The result of a call to a model.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The model's files or settings are not usable.
+    /// The model's files or settings are unusable.
     Config,
-    /// The model did not answer now; it may later.
+    /// The model did not answer; a later call may succeed.
     Unavailable,
-    /// The model asks to be asked less; it may answer after this time, where it names one.
+    /// The provider limits the rate of calls; a later call may succeed.
     Throttled {
-        /// How long to wait.
+        /// The time to wait, if the provider names one.
         retry_after: Option<Duration>,
     },
-    /// It is too much at a time; fewer texts may be taken.
+    /// The request is too large; a call with fewer texts may succeed.
     TooLarge,
-    /// The input cannot be taken by this model.
+    /// The model rejects this input.
     Input,
     /// The model or its engine failed.
     Internal,
 }
 
 impl ErrorKind {
-    /// Its name in metrics.
+    /// The name in metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

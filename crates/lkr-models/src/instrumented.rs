@@ -1,4 +1,4 @@
-//! Models whose calls are counted.
+//! Reports each call of a model to an observer.
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
@@ -12,51 +12,51 @@ use crate::{
     EmbedderProfile, Error, ErrorKind, Result, TokenUsage,
 };
 
-/// Is told of each call of a model when it has ended.
+/// Receives a report of each finished call of a model.
 pub trait CallObserver: Debug + Send + Sync + 'static {
-    /// A call has ended. Must not block.
+    /// Called when a call has ended. Must not block.
     fn ended(&self, call: &ModelCall);
 }
 
-/// A call of a model that has ended.
+/// A finished call of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelCall {
-    /// What was asked for.
+    /// The operation.
     pub operation: Operation,
-    /// How long it took, to the last part of an answer in parts.
+    /// The duration; of a stream, up to its last part.
     pub took: Duration,
-    /// What it cost: as far as a language model told, and for an embedder as it is estimated.
+    /// The tokens used: as reported by a language model, estimated for an embedder.
     pub usage: TokenUsage,
-    /// What came of it.
+    /// How the call ended.
     pub outcome: CallOutcome,
 }
 
-/// What a model is asked for.
+/// The operation of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A whole answer.
+    /// An answer in one piece.
     Complete,
-    /// An answer in parts.
+    /// A streamed answer.
     Stream,
-    /// Vectors of queries.
+    /// Embedding of queries.
     EmbedQueries,
-    /// Vectors of passages.
+    /// Embedding of passages.
     EmbedPassages,
 }
 
-/// What came of a call.
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// It was answered.
+    /// The model answered.
     Answered,
-    /// It failed.
+    /// The call failed.
     Failed(ErrorKind),
-    /// Whoever asked did not wait for the end.
-    GivenUp,
+    /// The caller dropped the call before its end.
+    Cancelled,
 }
 
 impl Operation {
-    /// Its name in metrics.
+    /// The name in metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,52 +69,52 @@ impl Operation {
 }
 
 impl CallOutcome {
-    /// Its name in metrics.
+    /// The name in metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Answered => "answered",
-            Self::GivenUp => "given_up",
+            Self::Cancelled => "given_up",
             Self::Failed(kind) => kind.name(),
         }
     }
 }
 
-/// A model each of whose calls an observer is told of.
+/// A decorator that reports each call to an observer.
 #[derive(Debug)]
 pub struct Instrumented<M: ?Sized> {
     inner: Arc<M>,
     observer: Arc<dyn CallObserver>,
 }
 
-/// A call that runs. When it is dropped, it has ended.
-struct Running {
+/// A call in flight. It is reported when it is dropped.
+struct CallInFlight {
     observer: Arc<dyn CallObserver>,
     operation: Operation,
-    begun: Instant,
+    started: Instant,
     usage: TokenUsage,
     outcome: CallOutcome,
 }
 
 impl<M: ?Sized> Instrumented<M> {
-    /// Tells `observer` of the calls of `inner`.
+    /// Wraps `inner` and reports its calls to `observer`.
     #[must_use]
     pub const fn new(inner: Arc<M>, observer: Arc<dyn CallObserver>) -> Self {
         Self { inner, observer }
     }
 
-    fn run(&self, operation: Operation) -> Running {
-        Running {
+    fn start(&self, operation: Operation) -> CallInFlight {
+        CallInFlight {
             observer: Arc::clone(&self.observer),
             operation,
-            begun: Instant::now(),
+            started: Instant::now(),
             usage: TokenUsage::default(),
-            outcome: CallOutcome::GivenUp,
+            outcome: CallOutcome::Cancelled,
         }
     }
 }
 
-impl Running {
+impl CallInFlight {
     fn answered(&mut self, usage: TokenUsage) {
         (self.usage, self.outcome) = (usage, CallOutcome::Answered);
     }
@@ -124,10 +124,10 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for CallInFlight {
     fn drop(&mut self) {
         let Self { operation, usage, outcome, .. } = *self;
-        self.observer.ended(&ModelCall { operation, took: self.begun.elapsed(), usage, outcome });
+        self.observer.ended(&ModelCall { operation, took: self.started.elapsed(), usage, outcome });
     }
 }
 
@@ -139,24 +139,24 @@ impl ChatModel for Instrumented<dyn ChatModel> {
     }
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer> {
-        let mut running = self.run(Operation::Complete);
+        let mut call = self.start(Operation::Complete);
         let answer = self.inner.complete(request).await;
         match &answer {
-            Ok(answer) => running.answered(answer.usage),
-            Err(error) => running.failed(error),
+            Ok(answer) => call.answered(answer.usage),
+            Err(error) => call.failed(error),
         }
         answer
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        let mut running = self.run(Operation::Stream);
-        let parts = self.inner.stream(request).await.inspect_err(|error| running.failed(error))?;
-        let noted = move |part: &Result<ChatPart>| match part {
+        let mut call = self.start(Operation::Stream);
+        let parts = self.inner.stream(request).await.inspect_err(|error| call.failed(error))?;
+        let record = move |part: &Result<ChatPart>| match part {
             Ok(ChatPart::Text(_)) => {}
-            Ok(ChatPart::End(answer)) => running.answered(answer.usage),
-            Err(error) => running.failed(error),
+            Ok(ChatPart::End(answer)) => call.answered(answer.usage),
+            Err(error) => call.failed(error),
         };
-        Ok(parts.inspect(noted).boxed())
+        Ok(parts.inspect(record).boxed())
     }
 }
 
@@ -168,7 +168,7 @@ impl Embedder for Instrumented<dyn Embedder> {
     }
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        let mut running = self.run(match kind {
+        let mut call = self.start(match kind {
             EmbedKind::Query => Operation::EmbedQueries,
             EmbedKind::Passage => Operation::EmbedPassages,
         });
@@ -176,9 +176,9 @@ impl Embedder for Instrumented<dyn Embedder> {
         match &vectors {
             Ok(_) => {
                 let prompt = texts.iter().map(|text| estimate_tokens(text) as u64).sum();
-                running.answered(TokenUsage { prompt, answer: 0 });
+                call.answered(TokenUsage { prompt, answer: 0 });
             }
-            Err(error) => running.failed(error),
+            Err(error) => call.failed(error),
         }
         vectors
     }
@@ -193,12 +193,12 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::faulty::{Faulty, request, text_of};
+    use crate::faulty_model::{FaultyModel, request, text_of};
 
     #[derive(Debug, Default)]
-    struct Kept(Mutex<Vec<ModelCall>>);
+    struct RecordingObserver(Mutex<Vec<ModelCall>>);
 
-    impl CallObserver for Kept {
+    impl CallObserver for RecordingObserver {
         fn ended(&self, call: &ModelCall) {
             self.0.lock().unwrap().push(*call);
         }
@@ -207,13 +207,13 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn each_call_is_told_with_what_it_cost_and_came_to() {
-        let (faulty, kept) = (Faulty::taking(SECOND), Arc::new(Kept::default()));
-        let observer: Arc<dyn CallObserver> = kept.clone();
+    async fn observer_receives_duration_usage_and_outcome_of_each_call() {
+        let (faulty, recorder) = (FaultyModel::delayed(SECOND), Arc::new(RecordingObserver::default()));
+        let observer: Arc<dyn CallObserver> = recorder.clone();
         let model = Instrumented::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, Arc::clone(&observer));
         model.complete(&request()).await.unwrap();
         let parts = model.stream(&request()).await.unwrap();
-        assert_eq!(kept.0.lock().unwrap().len(), 1, "an answer in parts ends with the last one");
+        assert_eq!(recorder.0.lock().unwrap().len(), 1, "the stream was reported before its last part");
         text_of(parts).await.unwrap();
         drop(model.stream(&request()).await.unwrap());
         faulty.fail(ErrorKind::Config);
@@ -223,7 +223,7 @@ mod tests {
         embedder.embed(EmbedKind::Passage, &["cat".to_owned()]).await.unwrap();
         faulty.fail(ErrorKind::Unavailable);
         embedder.embed(EmbedKind::Query, &[]).await.unwrap_err();
-        let told: Vec<_> = kept
+        let reported: Vec<_> = recorder
             .0
             .lock()
             .unwrap()
@@ -242,6 +242,6 @@ mod tests {
             ("embed_passages", "answered", tokens, 2),
             ("embed_queries", "unavailable", 0, 2),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

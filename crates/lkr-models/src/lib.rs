@@ -7,11 +7,12 @@ mod circuit_breaker;
 mod concurrency_limit;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-mod cut_off;
+#[cfg(test)]
+mod decorator_tests;
 mod embedder;
 mod error;
 #[cfg(test)]
-mod faulty;
+mod faulty_model;
 mod instrumented;
 mod memory;
 mod memory_reranker;
@@ -19,15 +20,14 @@ mod reranker;
 mod retry;
 mod scripted_chat;
 mod sparse;
-#[cfg(test)]
-mod stacked;
-mod structured;
+mod structured_answer;
+mod truncated_json;
 
 pub use adaptive_batch::{AdaptiveBatch, AdaptiveBatchOptions};
 pub use calibration::{CALIBRATION_SAMPLE, cosine_scale, spread};
 pub use chat::{
-    AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile,
-    ChatPurpose, ChatRequest, ChatStream, Role, TokenUsage,
+    AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatModelSource, ChatPart, ChatProfile, ChatPurpose,
+    ChatRequest, ChatStream, FinishReason, Role, TokenUsage,
 };
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerOptions};
 pub use concurrency_limit::ConcurrencyLimit;
@@ -40,4 +40,4 @@ pub use reranker::{Reranker, RerankerProfile, RerankerSource};
 pub use retry::{Retry, RetryOptions};
 pub use scripted_chat::ScriptedChat;
 pub use sparse::{SparseEncoder, average_terms, term_id};
-pub use structured::{StructuredAnswer, ask_structured};
+pub use structured_answer::{StructuredAnswer, complete_structured};

@@ -5,10 +5,10 @@ use crate::{EmbedKind, Embedder, EmbedderProfile, Result};
 const DIMS: usize = 64;
 const MAX_WORDS: usize = 512;
 
-/// An embedder without a model: texts that share words are near each other, and that is all it knows.
+/// An embedder without a model: texts that share words have similar vectors.
 ///
-/// Each word stands for a direction that its hash gives, a text for the sum over its words. Two texts without a
-/// common word have a cosine of about 0 ± 1/√dims. It is the same on every machine and in every version. Meant for
+/// Each word's hash determines a direction, and a text's vector is the normalized sum over its words. Two texts without
+/// a common word have a cosine of about 0 ± 1/√dims. Vectors are the same on every machine and in every version. For
 /// tests and examples.
 #[derive(Debug, Clone)]
 pub struct MemoryEmbedder {
@@ -16,13 +16,13 @@ pub struct MemoryEmbedder {
 }
 
 impl MemoryEmbedder {
-    /// The embedder of 64 dimensions.
+    /// An embedder with 64 dimensions.
     #[must_use]
     pub fn new() -> Self {
         Self::with_dims(DIMS)
     }
 
-    /// The embedder of so many dimensions, of at least one.
+    /// An embedder with `dims` dimensions, at least one.
     #[must_use]
     pub fn with_dims(dims: usize) -> Self {
         let dims = dims.max(1);
@@ -72,15 +72,16 @@ impl Embedder for MemoryEmbedder {
     }
 }
 
-/// The words of a text in lower case. Scripts that set no spaces begin about U+2E80; there each character is a word.
+/// The words of a text in lower case. From U+2E80 on, roughly where the scripts without spaces begin, each character is
+/// a word.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
-    let alone = |c: char| c >= '\u{2e80}';
+    let is_unspaced = |c: char| c >= '\u{2e80}';
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
-    runs.flat_map(move |run| run.split_inclusive(alone))
+    runs.flat_map(move |run| run.split_inclusive(is_unspaced))
         .flat_map(move |run| {
-            let last =
-                run.char_indices().next_back().filter(|(_, c)| alone(*c)).map_or(run.len(), |(at, _)| at);
-            let (word, character) = run.split_at_checked(last).unwrap_or((run, ""));
+            let unspaced = run.char_indices().next_back().filter(|(_, c)| is_unspaced(*c));
+            let word_end = unspaced.map_or(run.len(), |(at, _)| at);
+            let (word, character) = run.split_at_checked(word_end).unwrap_or((run, ""));
             [word, character]
         })
         .filter(|word| !word.is_empty())
@@ -102,7 +103,7 @@ const fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The vector scaled to length 1; the first axis where it has no length.
+/// The vector scaled to length 1; the first axis if all components are 0.
 fn unit(sum: &[f32]) -> Vec<f32> {
     let length = sum.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 {
@@ -123,14 +124,14 @@ mod tests {
         (Arc::new(MemoryEmbedder::new()), ())
     }
 
-    async fn of_odd_dimensions() -> (Arc<dyn Embedder>, ()) {
+    async fn odd_dimensions_embedder() -> (Arc<dyn Embedder>, ()) {
         (Arc::new(MemoryEmbedder::with_dims(101)), ())
     }
 
     crate::embedder_suite!(embedder());
 
-    mod odd {
-        crate::embedder_suite!(super::of_odd_dimensions());
+    mod odd_dimensions {
+        crate::embedder_suite!(super::odd_dimensions_embedder());
     }
 
     fn cosine(a: &str, b: &str) -> f32 {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_bring_texts_near() {
+    fn more_shared_words_give_a_higher_cosine() {
         let all = cosine("the cat sat", "Sat THE cat!");
         let most = cosine("the cat sat down", "the cat sat up");
         let none = cosine("the cat sat", "quarterly revenue forecast");
@@ -147,22 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found() {
-        let found = |text| words(text).collect::<Vec<_>>();
-        assert_eq!(found("Don't  STOP—été 3.5"), ["don", "t", "stop", "été", "3", "5"]);
-        assert_eq!(found("日本語abc語 x"), ["日", "本", "語", "abc", "語", "x"]);
-        assert_eq!(found(" \n…!"), Vec::<String>::new());
+    fn words_split_at_punctuation_and_at_unspaced_characters() {
+        let split = |text| words(text).collect::<Vec<_>>();
+        assert_eq!(split("Don't  STOP—été 3.5"), ["don", "t", "stop", "été", "3", "5"]);
+        assert_eq!(split("日本語abc語 x"), ["日", "本", "語", "abc", "語", "x"]);
+        assert_eq!(split(" \n…!"), Vec::<String>::new());
     }
 
     #[test]
-    fn what_lies_beyond_is_not_seen() {
+    fn words_beyond_the_maximum_are_ignored() {
         let text = "word ".repeat(MAX_WORDS);
         assert_eq!(MemoryEmbedder::new().vector(&text), MemoryEmbedder::new().vector(&(text + "other")));
     }
 
     #[test]
-    fn vectors_stay_what_they_are() {
-        // Stored vectors outlive a version: these numbers never change.
+    fn vectors_are_stable_across_versions() {
+        // Stored vectors outlive a version, so these numbers must never change.
         let vector = MemoryEmbedder::with_dims(4).vector("stable");
         assert_eq!(vector, [-0.5, -0.5, 0.5, 0.5]);
         assert_eq!(MemoryEmbedder::with_dims(3).vector(""), [1.0, 0.0, 0.0]);

@@ -4,24 +4,24 @@ use async_trait::async_trait;
 
 use crate::{Reranker, RerankerProfile, Result, memory::words};
 
-/// A reranker without a model: a passage is as good as the share of the query's words that it holds.
+/// A reranker without a model: the score of a passage is the fraction of the query's words that it contains.
 ///
-/// It is the same on every machine and in every version. Meant for tests and examples.
+/// Scores are the same on every machine and in every version. For tests and examples.
 #[derive(Debug, Clone)]
 pub struct MemoryReranker {
     profile: RerankerProfile,
 }
 
 impl MemoryReranker {
-    /// The reranker that is shown 20 passages a search.
+    /// A reranker that scores 20 passages a search.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(20)
+        Self::with_candidates(20)
     }
 
-    /// The reranker that is shown so many passages a search.
+    /// A reranker that scores `candidates` passages a search.
     #[must_use]
-    pub fn of(candidates: usize) -> Self {
+    pub fn with_candidates(candidates: usize) -> Self {
         let (id, name) = ("memory-words".to_owned(), "shared words".to_owned());
         Self { profile: RerankerProfile { id, name, candidates } }
     }
@@ -40,15 +40,15 @@ impl Reranker for MemoryReranker {
     }
 
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f32>> {
-        let asked: HashSet<String> = words(query).collect();
-        Ok(passages.iter().map(|passage| share(&asked, passage)).collect())
+        let query_words: HashSet<String> = words(query).collect();
+        Ok(passages.iter().map(|passage| recall(&query_words, passage)).collect())
     }
 }
 
-/// The share of `asked` that `passage` holds, from 0 to 1.
-fn share(asked: &HashSet<String>, passage: &str) -> f32 {
-    let held: HashSet<String> = words(passage).filter(|word| asked.contains(word)).collect();
-    held.len() as f32 / asked.len().max(1) as f32
+/// The fraction of `query_words` that `passage` contains, from 0 to 1.
+fn recall(query_words: &HashSet<String>, passage: &str) -> f32 {
+    let shared: HashSet<String> = words(passage).filter(|word| query_words.contains(word)).collect();
+    shared.len() as f32 / query_words.len().max(1) as f32
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     crate::reranker_suite!(reranker());
 
     #[tokio::test]
-    async fn a_score_is_the_share_of_the_words() {
+    async fn score_is_fraction_of_query_words_in_passage() {
         let passages = ["Ice on Europa", "the ice, the ICE", "bread", ""].map(str::to_owned);
         let scores = MemoryReranker::new().rerank("ice of Europa, ice", &passages).await.unwrap();
         assert_eq!(scores, [2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);

@@ -4,46 +4,47 @@ use async_trait::async_trait;
 
 use crate::Result;
 
-/// What is known of a reranker without asking it.
+/// The static properties of a reranker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RerankerProfile {
-    /// What tells its scores apart from any other model's.
+    /// Identifies the model. Scores of different models are not comparable.
     pub id: String,
-    /// A name for people.
+    /// The display name.
     pub name: String,
-    /// How many passages a search asks it to score; more take longer than somebody waits for.
+    /// The number of passages that a search has it score; bounded because a user waits for the answer.
     pub candidates: usize,
 }
 
-/// Tells how well passages answer a query, by reading both together.
+/// A cross-encoder: scores how well a passage answers a query by reading both together.
 #[async_trait]
 pub trait Reranker: Debug + Send + Sync + 'static {
     /// The model's profile.
     fn profile(&self) -> &RerankerProfile;
 
-    /// How well each of `passages` answers `query`, in their order: a finite number for each, the higher the better.
+    /// A finite score for each of `passages`, in the same order; the higher, the better it answers `query`.
     ///
-    /// Its scale is the model's own, most often a probability. Numbers for one query compare, also between calls;
-    /// those for two queries need not. Passages longer than the model takes are cut at their end. Equal passages have
-    /// equal scores, whatever company they are in. The future may be dropped at any await.
+    /// The scale depends on the model; most return probabilities. Scores for one query are comparable, also across
+    /// calls; scores for different queries need not be. A passage that exceeds the model's limit is truncated at its
+    /// end. Equal passages have equal scores, independent of the other passages. The future is safe to drop at any
+    /// await point.
     ///
     /// # Errors
-    /// `Throttled` where it asks to be asked less, `Unavailable` where it is away, `Config` where it is set up
-    /// wrongly, `Internal` where what it answers does not fit the passages.
+    /// `Throttled` if the provider limits the rate of calls, `Unavailable` if it does not answer, `Config` if it is
+    /// misconfigured, `Internal` if its scores do not match the passages.
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f32>>;
 }
 
-/// Names the reranker in force, which may be another one from one search to the next.
+/// Provides the configured reranker, which may change between searches.
 #[async_trait]
 pub trait RerankerSource: Debug + Send + Sync + 'static {
-    /// The reranker in force; `None` where there is none.
+    /// The configured reranker; `None` if none is configured.
     ///
     /// # Errors
-    /// Where one is meant to be there and cannot be had.
+    /// If a reranker is configured but cannot be created.
     async fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>>;
 }
 
-/// A reranker that stays.
+/// A source with one fixed reranker.
 #[async_trait]
 impl RerankerSource for Arc<dyn Reranker> {
     async fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>> {

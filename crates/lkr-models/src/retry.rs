@@ -1,4 +1,4 @@
-//! Models that are asked again.
+//! Repeats failed calls of a model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,35 +11,35 @@ use crate::{
     ErrorKind, Result,
 };
 
-/// How often and when a model is asked again.
+/// How often and when a failed call is repeated. See docs/studies.md#retry-and-circuit-breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryOptions {
-    /// How often it is asked at most.
-    pub tries: u32,
-    /// The first pause; it doubles with each.
-    pub pause: Duration,
-    /// The longest pause, and the longest that the model may ask for: who asks to be left alone for longer is.
-    pub longest_pause: Duration,
-    /// No try begins later than this after the first.
-    pub patience: Duration,
+    /// The most attempts of one call, including the first.
+    pub max_attempts: u32,
+    /// The upper bound of the first pause. It doubles with each further pause.
+    pub initial_backoff: Duration,
+    /// The longest pause. If the provider names a longer one, the call fails at once.
+    pub max_backoff: Duration,
+    /// No attempt begins later than this after the first one.
+    pub max_elapsed: Duration,
 }
 
 impl Default for RetryOptions {
     fn default() -> Self {
         Self {
-            tries: 4,
-            pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(30),
-            patience: Duration::from_secs(60),
+            max_attempts: 4,
+            initial_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(30),
+            max_elapsed: Duration::from_secs(60),
         }
     }
 }
 
-/// A model that is asked again where that may help, after pauses that double and are never quite the same, or the time
-/// that it names.
+/// A decorator that repeats a call whose failure may be temporary, after an exponential backoff with jitter or after the
+/// time that the provider names.
 ///
-/// An answer in parts is asked for again until its first part has come. Of an embedder, queries alone are asked again:
-/// passages are for [`AdaptiveBatch`](crate::AdaptiveBatch).
+/// A stream is repeated only until its first part has arrived. Of an embedder, only calls for queries are repeated;
+/// [`AdaptiveBatch`](crate::AdaptiveBatch) repeats those for passages.
 #[derive(Debug)]
 pub struct Retry<M: ?Sized> {
     inner: Arc<M>,
@@ -47,22 +47,22 @@ pub struct Retry<M: ?Sized> {
 }
 
 impl<M: ?Sized> Retry<M> {
-    /// Asks `inner`.
+    /// Wraps `inner`.
     #[must_use]
     pub const fn new(inner: Arc<M>, options: RetryOptions) -> Self {
         Self { inner, options }
     }
 
-    async fn again<T, F: Future<Output = Result<T>>>(&self, mut call: impl FnMut() -> F) -> Result<T> {
-        let deadline = Instant::now() + self.options.patience;
-        let mut tries = 0;
+    async fn with_retries<T, F: Future<Output = Result<T>>>(&self, mut call: impl FnMut() -> F) -> Result<T> {
+        let deadline = Instant::now() + self.options.max_elapsed;
+        let mut attempts = 0;
         loop {
             let error = match call().await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            tries += 1;
-            let pause = self.options.pause_after(tries, error.kind());
+            attempts += 1;
+            let pause = self.options.pause_after(attempts, error.kind());
             match pause.filter(|pause| Instant::now() + *pause <= deadline) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(error),
@@ -72,18 +72,19 @@ impl<M: ?Sized> Retry<M> {
 }
 
 impl RetryOptions {
-    /// How long to wait after so many tries; `None` where another would not help.
-    fn pause_after(&self, tries: u32, failed: ErrorKind) -> Option<Duration> {
-        if tries >= self.tries {
+    /// The pause after the attempt number `attempts`; `None` if no further attempt should be made.
+    fn pause_after(&self, attempts: u32, failure: ErrorKind) -> Option<Duration> {
+        if attempts >= self.max_attempts {
             return None;
         }
-        let doubled = self.pause.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(self.longest_pause);
-        // Those who failed together do not come back together.
-        let some = doubled.mul_f64(rand::random_range(0.5..=1.0));
-        match failed {
-            ErrorKind::Throttled { retry_after: Some(wait) } if wait > self.longest_pause => None,
-            ErrorKind::Throttled { retry_after: Some(wait) } => Some(wait + some.min(wait / 4)),
-            ErrorKind::Throttled { retry_after: None } | ErrorKind::Unavailable => Some(some),
+        let factor = 1 << attempts.saturating_sub(1).min(16);
+        let backoff = self.initial_backoff.saturating_mul(factor).min(self.max_backoff);
+        // Jitter spreads the retries of calls that failed at the same time.
+        let jittered = backoff.mul_f64(rand::random_range(0.5..=1.0));
+        match failure {
+            ErrorKind::Throttled { retry_after: Some(wait) } if wait > self.max_backoff => None,
+            ErrorKind::Throttled { retry_after: Some(wait) } => Some(wait + jittered.min(wait / 4)),
+            ErrorKind::Throttled { retry_after: None } | ErrorKind::Unavailable => Some(jittered),
             _ => None,
         }
     }
@@ -97,11 +98,11 @@ impl ChatModel for Retry<dyn ChatModel> {
     }
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer> {
-        self.again(|| self.inner.complete(request)).await
+        self.with_retries(|| self.inner.complete(request)).await
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        self.again(|| begun(&*self.inner, request)).await
+        self.with_retries(|| start_stream(&*self.inner, request)).await
     }
 }
 
@@ -114,7 +115,7 @@ impl Embedder for Retry<dyn Embedder> {
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         match kind {
-            EmbedKind::Query => self.again(|| self.inner.embed(kind, texts)).await,
+            EmbedKind::Query => self.with_retries(|| self.inner.embed(kind, texts)).await,
             EmbedKind::Passage => self.inner.embed(kind, texts).await,
         }
     }
@@ -124,11 +125,11 @@ impl Embedder for Retry<dyn Embedder> {
     }
 }
 
-/// A stream whose first part has come.
-async fn begun(model: &dyn ChatModel, request: &ChatRequest) -> Result<ChatStream> {
+/// Starts a stream and waits for its first part.
+async fn start_stream(model: &dyn ChatModel, request: &ChatRequest) -> Result<ChatStream> {
     let mut parts = model.stream(request).await?;
     let Some(first) = parts.next().await else {
-        return Err(Error::new(ErrorKind::Internal, "stream", "it ended without an answer"));
+        return Err(Error::new(ErrorKind::Internal, "stream", "the stream ended without an answer"));
     };
     let first = first?;
     Ok(stream::once(async { Ok(first) }).chain(parts).boxed())
@@ -139,12 +140,12 @@ mod tests {
     use super::*;
     use crate::{
         ChatPart,
-        faulty::{Faulty, request, text_of},
+        faulty_model::{FaultyModel, request, text_of},
     };
 
     const UNAVAILABLE: ErrorKind = ErrorKind::Unavailable;
 
-    fn retried(faulty: &Arc<Faulty>) -> Retry<dyn ChatModel> {
+    fn with_retry(faulty: &Arc<FaultyModel>) -> Retry<dyn ChatModel> {
         Retry::new(Arc::clone(faulty) as Arc<dyn ChatModel>, RetryOptions::default())
     }
 
@@ -153,85 +154,89 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_double_and_differ() {
-        let mut firsts = Vec::new();
+    async fn pauses_double_and_have_jitter() {
+        let mut first_pauses = Vec::new();
         for _ in 0..20 {
-            let faulty = Faulty::failing([UNAVAILABLE; 3]);
-            assert_eq!(retried(&faulty).complete(&request()).await.unwrap().text, "one two three");
-            let at = faulty.asked();
-            let pauses: Vec<f64> = at.windows(2).map(|at| (at[1] - at[0]).as_secs_f64()).collect();
-            for (pause, most) in pauses.iter().zip([0.5, 1.0, 2.0]) {
-                assert!(*pause >= most / 2.0 - 0.002 && *pause <= most + 0.002, "{pauses:?}");
+            let faulty = FaultyModel::failing([UNAVAILABLE; 3]);
+            assert_eq!(with_retry(&faulty).complete(&request()).await.unwrap().text, "one two three");
+            let times = faulty.call_times();
+            let pauses: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+            for (pause, max) in pauses.iter().zip([0.5, 1.0, 2.0]) {
+                assert!(*pause >= max / 2.0 - 0.002 && *pause <= max + 0.002, "{pauses:?}");
             }
-            firsts.push(pauses[0]);
+            first_pauses.push(pauses[0]);
         }
-        assert!(firsts.iter().any(|first| (first - firsts[0]).abs() > 0.001), "{firsts:?}");
+        assert!(first_pauses.iter().any(|pause| (pause - first_pauses[0]).abs() > 0.001), "{first_pauses:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tries_and_patience_come_to_an_end() {
-        let faulty = Faulty::failing([UNAVAILABLE; 9]);
-        assert_eq!(retried(&faulty).complete(&request()).await.unwrap_err().kind(), UNAVAILABLE);
-        assert_eq!(faulty.asked().len(), 4);
-        let faulty = Faulty::failing([UNAVAILABLE; 9]);
-        let options =
-            RetryOptions { tries: 100, patience: Duration::from_secs(3), ..RetryOptions::default() };
-        let impatient = Retry::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, options);
-        let begun = Instant::now();
-        assert!(impatient.complete(&request()).await.is_err());
-        assert!(begun.elapsed() <= Duration::from_secs(3) && faulty.asked().len() > 2);
+    async fn retries_stop_at_max_attempts_and_at_max_elapsed() {
+        let faulty = FaultyModel::failing([UNAVAILABLE; 9]);
+        assert_eq!(with_retry(&faulty).complete(&request()).await.unwrap_err().kind(), UNAVAILABLE);
+        assert_eq!(faulty.calls(), 4);
+        let faulty = FaultyModel::failing([UNAVAILABLE; 9]);
+        let options = RetryOptions {
+            max_attempts: 100,
+            max_elapsed: Duration::from_secs(3),
+            ..RetryOptions::default()
+        };
+        let model = Retry::new(Arc::clone(&faulty) as Arc<dyn ChatModel>, options);
+        let started = Instant::now();
+        assert!(model.complete(&request()).await.is_err());
+        assert!(started.elapsed() <= Duration::from_secs(3) && faulty.calls() > 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lesson_04_a_time_to_wait_is_honoured() {
-        let faulty = Faulty::failing([throttled(7)]);
-        retried(&faulty).complete(&request()).await.unwrap();
-        let at = faulty.asked();
-        assert!(at[1] - at[0] >= Duration::from_secs(7) && at[1] - at[0] < Duration::from_secs(9), "{at:?}");
-        // Nobody waits for longer than that, and nobody is asked sooner than he wants.
-        let faulty = Faulty::failing([throttled(31)]);
-        assert_eq!(retried(&faulty).complete(&request()).await.unwrap_err().kind(), throttled(31));
-        assert_eq!(faulty.asked().len(), 1);
+    async fn lesson_04_retry_waits_for_retry_after() {
+        let faulty = FaultyModel::failing([throttled(7)]);
+        with_retry(&faulty).complete(&request()).await.unwrap();
+        let times = faulty.call_times();
+        let pause = times[1] - times[0];
+        assert!(pause >= Duration::from_secs(7) && pause < Duration::from_secs(9), "{pause:?}");
+        // A longer time than `max_backoff` fails the call; it is not shortened.
+        let faulty = FaultyModel::failing([throttled(31)]);
+        assert_eq!(with_retry(&faulty).complete(&request()).await.unwrap_err().kind(), throttled(31));
+        assert_eq!(faulty.calls(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_another_try_does_not_mend_is_said_at_once() {
+    async fn permanent_failures_are_not_retried() {
         for kind in [ErrorKind::Config, ErrorKind::TooLarge, ErrorKind::Input, ErrorKind::Internal] {
-            let faulty = Faulty::failing([kind]);
-            assert_eq!(retried(&faulty).complete(&request()).await.unwrap_err().kind(), kind);
-            assert_eq!(faulty.asked().len(), 1);
+            let faulty = FaultyModel::failing([kind]);
+            assert_eq!(with_retry(&faulty).complete(&request()).await.unwrap_err().kind(), kind);
+            assert_eq!(faulty.calls(), 1);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn streams_are_asked_for_again_until_their_first_part() {
-        let faulty = Faulty::failing([UNAVAILABLE]);
+    async fn streams_are_retried_only_before_their_first_part() {
+        let faulty = FaultyModel::failing([UNAVAILABLE]);
         assert_eq!(
-            text_of(retried(&faulty).stream(&request()).await.unwrap()).await.unwrap(),
+            text_of(with_retry(&faulty).stream(&request()).await.unwrap()).await.unwrap(),
             "one two three"
         );
-        assert_eq!(faulty.asked().len(), 2);
-        let faulty = Faulty::breaking_after(0, [UNAVAILABLE]);
+        assert_eq!(faulty.calls(), 2);
+        let faulty = FaultyModel::breaking_after(0, [UNAVAILABLE]);
         assert_eq!(
-            text_of(retried(&faulty).stream(&request()).await.unwrap()).await.unwrap(),
+            text_of(with_retry(&faulty).stream(&request()).await.unwrap()).await.unwrap(),
             "one two three"
         );
-        assert_eq!(faulty.asked().len(), 2);
-        let faulty = Faulty::breaking_after(1, [UNAVAILABLE]);
-        let mut parts = retried(&faulty).stream(&request()).await.unwrap();
+        assert_eq!(faulty.calls(), 2);
+        let faulty = FaultyModel::breaking_after(1, [UNAVAILABLE]);
+        let mut parts = with_retry(&faulty).stream(&request()).await.unwrap();
         assert_eq!(parts.next().await.unwrap().unwrap(), ChatPart::Text("one ".to_owned()));
         assert_eq!(parts.next().await.unwrap().unwrap_err().kind(), UNAVAILABLE);
-        assert_eq!(faulty.asked().len(), 1);
+        assert_eq!(faulty.calls(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_an_embedder_queries_alone_are_asked_again() {
-        let faulty = Faulty::failing([UNAVAILABLE, UNAVAILABLE]);
-        let retried = Retry::new(Arc::clone(&faulty) as Arc<dyn Embedder>, RetryOptions::default());
+    async fn embedder_retries_queries_but_not_passages() {
+        let faulty = FaultyModel::failing([UNAVAILABLE, UNAVAILABLE]);
+        let embedder = Retry::new(Arc::clone(&faulty) as Arc<dyn Embedder>, RetryOptions::default());
         let texts = ["a text".to_owned()];
-        assert!(retried.embed(EmbedKind::Passage, &texts).await.is_err());
-        assert_eq!(faulty.asked().len(), 1);
-        assert_eq!(retried.embed(EmbedKind::Query, &texts).await.unwrap().len(), 1);
-        assert_eq!(faulty.asked().len(), 3);
+        assert!(embedder.embed(EmbedKind::Passage, &texts).await.is_err());
+        assert_eq!(faulty.calls(), 1);
+        assert_eq!(embedder.embed(EmbedKind::Query, &texts).await.unwrap().len(), 1);
+        assert_eq!(faulty.calls(), 3);
     }
 }

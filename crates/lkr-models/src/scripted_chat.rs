@@ -7,47 +7,48 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 
 use crate::{
-    AnswerEnd, ChatAnswer, ChatModel, ChatPart, ChatProfile, ChatRequest, ChatStream, Result, TokenUsage,
+    ChatAnswer, ChatModel, ChatPart, ChatProfile, ChatRequest, ChatStream, FinishReason, Result, TokenUsage,
 };
 
 type Script = dyn Fn(&ChatRequest) -> Result<String> + Send + Sync;
 
-/// A language model that answers what a function says, and keeps what it was asked. A token is a word.
+/// A language model that answers with the result of a function and records its requests. A token is a word.
 ///
-/// Meant for tests and examples.
+/// For tests and examples.
 #[derive(Clone)]
 pub struct ScriptedChat {
     profile: ChatProfile,
     script: Arc<Script>,
-    asked: Arc<Mutex<Vec<ChatRequest>>>,
+    requests: Arc<Mutex<Vec<ChatRequest>>>,
 }
 
 impl ScriptedChat {
-    /// The model that answers what `script` says.
+    /// A model that answers with the result of `script`.
     pub fn new(script: impl Fn(&ChatRequest) -> Result<String> + Send + Sync + 'static) -> Self {
         let profile = ChatProfile { name: "scripted".to_owned(), context_tokens: 8_192 };
-        Self { profile, script: Arc::new(script), asked: Arc::default() }
+        Self { profile, script: Arc::new(script), requests: Arc::default() }
     }
 
-    /// What it was asked so far, in that order.
+    /// The requests received so far, oldest first.
     #[must_use]
-    pub fn asked(&self) -> Vec<ChatRequest> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn requests(&self) -> Vec<ChatRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn answer(&self, request: &ChatRequest) -> Result<ChatAnswer> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        let whole = (self.script)(request)?;
-        let most = usize::try_from(request.max_tokens).unwrap_or(usize::MAX);
-        let text: String = whole.split_inclusive(char::is_whitespace).take(most).collect();
-        let end = if text.len() < whole.len() { AnswerEnd::Cut } else { AnswerEnd::Whole };
-        let prompt = request.messages.iter().map(|message| words(&message.text)).sum();
-        let usage = TokenUsage { prompt, answer: words(&text) };
-        Ok(ChatAnswer { text, end, usage })
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let complete = (self.script)(request)?;
+        let max_words = usize::try_from(request.max_tokens).unwrap_or(usize::MAX);
+        let text: String = complete.split_inclusive(char::is_whitespace).take(max_words).collect();
+        let finish_reason =
+            if text.len() < complete.len() { FinishReason::Length } else { FinishReason::Stop };
+        let prompt = request.messages.iter().map(|message| count_words(&message.text)).sum();
+        let usage = TokenUsage { prompt, answer: count_words(&text) };
+        Ok(ChatAnswer { text, finish_reason, usage })
     }
 }
 
-fn words(text: &str) -> u64 {
+fn count_words(text: &str) -> u64 {
     text.split_whitespace().count() as u64
 }
 
@@ -81,35 +82,38 @@ mod tests {
     use super::*;
     use crate::{ChatMessage, Error, ErrorKind};
 
-    async fn parrot() -> (Arc<dyn ChatModel>, ()) {
+    async fn echo_model() -> (Arc<dyn ChatModel>, ()) {
         (Arc::new(ScriptedChat::new(|request| Ok(request.messages.last().unwrap().text.clone()))), ())
     }
 
-    crate::chat_suite!(parrot());
+    crate::chat_suite!(echo_model());
 
     fn request(text: &str, max_tokens: u32) -> ChatRequest {
         ChatRequest { messages: vec![ChatMessage::user(text)], max_tokens, temperature: 0.0, schema: None }
     }
 
     #[tokio::test]
-    async fn it_answers_what_the_script_says() {
+    async fn scripted_model_answers_and_records_requests() {
         let model = ScriptedChat::new(|request| match request.messages[0].text.as_str() {
-            "fail" => Err(Error::new(ErrorKind::Unavailable, "ask", "it is away")),
+            "fail" => Err(Error::new(ErrorKind::Unavailable, "complete", "scripted failure")),
             text => Ok(format!("you said {text}")),
         });
         let answer = model.complete(&request("two words", 10)).await.unwrap();
         let usage = TokenUsage { prompt: 2, answer: 4 };
-        assert_eq!(answer, ChatAnswer { text: "you said two words".into(), end: AnswerEnd::Whole, usage });
+        assert_eq!(
+            answer,
+            ChatAnswer { text: "you said two words".into(), finish_reason: FinishReason::Stop, usage }
+        );
         let parts: Vec<_> =
             model.stream(&request("two words", 3)).await.unwrap().map(|part| part.unwrap()).collect().await;
         let text = |text: &str| ChatPart::Text(text.to_owned());
         assert_eq!(parts[..3], [text("you "), text("said "), text("two ")]);
         let ChatPart::End(answer) = &parts[3] else { panic!("{parts:?}") };
         assert_eq!(
-            (answer.text.as_str(), answer.end, answer.usage.total()),
-            ("you said two ", AnswerEnd::Cut, 5)
+            (answer.text.as_str(), answer.finish_reason, answer.usage.total()),
+            ("you said two ", FinishReason::Length, 5)
         );
         assert_eq!(model.complete(&request("fail", 3)).await.unwrap_err().kind(), ErrorKind::Unavailable);
-        assert_eq!(model.asked().len(), 3);
+        assert_eq!(model.requests().len(), 3);
     }
 }

@@ -122,10 +122,10 @@ async fn test_json(model: &HttpChat) -> Result<String, lkr::ports::models::Error
     });
     let schema = Some(AnswerSchema { name: "planet".to_owned(), schema });
     let answer = model.complete(&ChatRequest { schema, ..chat_request(JSON_PROMPT) }).await?;
-    let format = match model.manner().held {
-        ResponseFormat::Schema => "accepts a schema",
-        ResponseFormat::Json => "accepts no schema, but a JSON mode",
-        ResponseFormat::Nothing => "accepts neither a schema nor a JSON mode, so the prompt asks for JSON",
+    let format = match model.capabilities().response_format {
+        ResponseFormat::JsonSchema => "accepts a schema",
+        ResponseFormat::JsonObject => "accepts no schema, but a JSON mode",
+        ResponseFormat::Text => "accepts neither a schema nor a JSON mode, so the prompt asks for JSON",
     };
     let is_valid = serde_json::from_str::<Value>(&answer.text)
         .is_ok_and(|value| value.get("planet").is_some_and(Value::is_string));

@@ -2,7 +2,7 @@ use std::{fmt::Write, sync::Arc};
 
 use async_trait::async_trait;
 use lkr_models::{
-    AnswerSchema, ChatMessage, ChatModel, ChatModelSource, ChatPurpose, ChatRequest, ask_structured,
+    AnswerSchema, ChatMessage, ChatModel, ChatModelSource, ChatPurpose, ChatRequest, complete_structured,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ impl ChatClassifier {
         model: &dyn ChatModel,
         input: &ClassifierInput<'_>,
     ) -> Result<ClassifierOutput> {
-        let response = ask_structured(model, self.request(input), |json| self.parse_answer(json)).await;
+        let response = complete_structured(model, self.request(input), |json| self.parse_answer(json)).await;
         let (calls, tokens) = (response.calls, response.usage.total());
         match response.answer {
             Ok(classification) => {
@@ -195,7 +195,7 @@ mod tests {
         let (found, model) = classified(Ok(answer)).await;
         assert_eq!((found.classification.unwrap().name, found.calls, found.warning), (name.clone(), 1, None));
         assert!(found.tokens > 0);
-        let request = &model.asked()[0];
+        let request = &model.requests()[0];
         assert!(request.messages[1].text.contains(&format!("- {name}: ")));
         assert!(
             !request.messages[1].text.contains("\n- Evil"),
@@ -214,7 +214,7 @@ mod tests {
             let (found, model) = classified(answer).await;
             assert_eq!(found.classification.unwrap().name, "from the fallback");
             assert!(found.warning.unwrap().contains("could not choose a category"));
-            assert_eq!(found.calls as usize, model.asked().len());
+            assert_eq!(found.calls as usize, model.requests().len());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{fmt::Write, ops::Range};
 
 use lkr_domain::Layer;
-use lkr_models::{AnswerSchema, ChatMessage, ChatModel, ChatRequest, Result, ask_structured};
+use lkr_models::{AnswerSchema, ChatMessage, ChatModel, ChatRequest, Result, complete_structured};
 use lkr_text::{estimate_tokens, first_tokens};
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ impl<'a> SectionPrompt<'a> {
     async fn ask(&mut self, section: &Section, parts: &[Part], room: usize) -> Result<Description> {
         let shown = Section { parts: truncate(parts, room), ..section.clone() };
         let read = |json: &Value| shown.check(read_answer(json, shown.parts.len())?);
-        let asked = ask_structured(self.model, request(&shown), read).await;
+        let asked = complete_structured(self.model, request(&shown), read).await;
         self.calls += asked.calls;
         self.tokens += asked.usage.total();
         asked.answer
@@ -210,7 +210,7 @@ mod tests {
             (description.keywords, answer.calls, answer.tokens > 0),
             (vec!["ice".to_owned()], 1, true)
         );
-        let request = &model.asked()[0];
+        let request = &model.requests()[0];
         let code: String = section.digest().chars().take(12).collect();
         let shown = &request.messages[1].text;
         assert_eq!(shown.matches(&format!("\nEND 1 {code}\n")).count(), 1, "{shown}");

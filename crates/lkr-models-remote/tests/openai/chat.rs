@@ -1,26 +1,26 @@
-//! Whole answers, and in which manner providers want to be asked.
+//! Complete answers, and the negotiation of provider capabilities.
 
 use std::sync::Arc;
 
-use lkr_models::{AnswerEnd, AnswerSchema, ChatAnswer, ChatModel, ChatRequest, ErrorKind, TokenUsage};
+use lkr_models::{AnswerSchema, ChatAnswer, ChatModel, ChatRequest, ErrorKind, FinishReason, TokenUsage};
 use lkr_models_remote::{ChatOptions, HttpChat, ProviderCapabilities, RemoteOptions, ResponseFormat};
 use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, chat, outgoing, remote, request};
 
-async fn parrot() -> (Arc<dyn ChatModel>, TestProvider) {
+async fn echo_model() -> (Arc<dyn ChatModel>, TestProvider) {
     let provider = TestProvider::start();
     (Arc::new(chat(&provider)), provider)
 }
 
 mod conformance {
-    lkr_models::chat_suite!(super::parrot());
+    lkr_models::chat_suite!(super::echo_model());
 }
 
-/// One that knows as little as one can.
-async fn simple_parrot() -> (Arc<dyn ChatModel>, TestProvider) {
-    let quirks = ProviderBehavior {
+/// A provider that supports none of the optional features.
+async fn minimal_echo_model() -> (Arc<dyn ChatModel>, TestProvider) {
+    let behavior = ProviderBehavior {
         no_json_schema: true,
         no_json_object: true,
         no_stream_options: true,
@@ -29,12 +29,12 @@ async fn simple_parrot() -> (Arc<dyn ChatModel>, TestProvider) {
         no_temperature: true,
         ..ProviderBehavior::default()
     };
-    let provider = TestProvider::with(quirks);
+    let provider = TestProvider::with(behavior);
     (Arc::new(chat(&provider)), provider)
 }
 
-mod conformance_of_a_simple_one {
-    lkr_models::chat_suite!(super::simple_parrot());
+mod conformance_without_optional_features {
+    lkr_models::chat_suite!(super::minimal_echo_model());
 }
 
 fn with_schema(text: &str) -> ChatRequest {
@@ -48,20 +48,23 @@ fn with_schema(text: &str) -> ChatRequest {
 }
 
 fn bodies(provider: &TestProvider) -> Vec<Value> {
-    provider.seen().into_iter().map(|seen| seen.body).collect()
+    provider.seen().into_iter().map(|request| request.body).collect()
 }
 
 #[tokio::test]
-async fn what_is_sent_and_what_comes_back() {
+async fn chat_request_and_answer_have_the_openai_format() {
     let provider = TestProvider::start();
     let model = chat(&provider);
     let answer = model.complete(&with_schema("{\"word\": \"x\"}")).await.unwrap();
     let usage = TokenUsage { prompt: 4, answer: 2 };
-    assert_eq!(answer, ChatAnswer { text: "{\"word\": \"x\"}".to_owned(), end: AnswerEnd::Whole, usage });
+    assert_eq!(
+        answer,
+        ChatAnswer { text: "{\"word\": \"x\"}".to_owned(), finish_reason: FinishReason::Stop, usage }
+    );
     assert_eq!(model.profile().name, "thinker");
-    let seen = provider.seen().remove(0);
-    assert_eq!(seen.line, "POST /v1/chat/completions");
-    assert_eq!(seen.authorization, Some(format!("Bearer {KEY}")));
+    let sent = provider.seen().remove(0);
+    assert_eq!(sent.line, "POST /v1/chat/completions");
+    assert_eq!(sent.authorization, Some(format!("Bearer {KEY}")));
     let expected = json!({
         "model": "thinker",
         "messages": [
@@ -75,15 +78,15 @@ async fn what_is_sent_and_what_comes_back() {
             "json_schema": { "name": "a_word", "strict": true, "schema": with_schema("").schema.unwrap().schema },
         },
     });
-    assert_eq!(seen.body, expected);
+    assert_eq!(sent.body, expected);
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn a_schema_that_is_not_known_is_asked_for_in_words_and_that_is_remembered() {
-    for (no_json_object, held, formats) in [
-        (false, ResponseFormat::Json, [json!("json_schema"), json!("json_object"), json!("json_object")]),
-        (true, ResponseFormat::Nothing, [json!("json_schema"), json!("json_object"), Value::Null]),
+async fn unsupported_schema_moves_to_the_prompt_and_stays_there() {
+    for (no_json_object, format, sent_formats) in [
+        (false, ResponseFormat::JsonObject, ["json_schema", "json_object", "json_object"].map(Value::from)),
+        (true, ResponseFormat::Text, [json!("json_schema"), json!("json_object"), Value::Null]),
     ] {
         let provider = TestProvider::with(ProviderBehavior {
             no_json_schema: true,
@@ -94,32 +97,32 @@ async fn a_schema_that_is_not_known_is_asked_for_in_words_and_that_is_remembered
         for _ in 0..2 {
             assert_eq!(model.complete(&with_schema("{}")).await.unwrap().text, "{}");
         }
-        assert_eq!(model.manner().held, held);
+        assert_eq!(model.capabilities().response_format, format);
         let bodies = bodies(&provider);
         let found: Vec<_> =
             bodies.iter().take(3).map(|body| body["response_format"]["type"].clone()).collect();
-        assert_eq!(found, formats);
-        assert_eq!(bodies.len(), if no_json_object { 4 } else { 3 }, "it was remembered");
+        assert_eq!(found, sent_formats);
+        assert_eq!(bodies.len(), if no_json_object { 4 } else { 3 }, "the format was not remembered");
         let last = bodies.last().unwrap();
-        let words = last["messages"][0]["content"].as_str().unwrap();
-        assert!(words.starts_with("Repeat it.\n\n") && words.contains("\"word\""), "{words}");
+        let prompt = last["messages"][0]["content"].as_str().unwrap();
+        assert!(prompt.starts_with("Repeat it.\n\n") && prompt.contains("\"word\""), "{prompt}");
         provider.assert_well_asked();
     }
 }
 
 #[tokio::test]
-async fn what_is_refused_is_left_out_and_nothing_else() {
-    let quirks =
+async fn only_refused_parameters_are_omitted() {
+    let behavior =
         ProviderBehavior { no_max_tokens: true, no_temperature: true, ..ProviderBehavior::default() };
-    let provider = TestProvider::with(quirks);
+    let provider = TestProvider::with(behavior);
     let model = chat(&provider);
     model.complete(&with_schema("{}")).await.unwrap();
     let expected = ProviderCapabilities {
-        completion_tokens: true,
+        max_completion_tokens: true,
         temperature: false,
         ..ProviderCapabilities::default()
     };
-    assert_eq!(model.manner(), expected);
+    assert_eq!(model.capabilities(), expected);
     let body = bodies(&provider).pop().unwrap();
     assert_eq!(body["max_completion_tokens"], 100);
     assert!(body.get("max_tokens").is_none() && body.get("temperature").is_none());
@@ -130,21 +133,21 @@ async fn what_is_refused_is_left_out_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_at_fault_itself_is_told_so_and_teaches_nothing() {
+async fn invalid_request_fails_and_leaves_capabilities_unchanged() {
     let provider = TestProvider::start();
     provider.always(Some(Fault::error(422, "the moon is in the wrong place", "")));
     let model = chat(&provider);
     let error = model.complete(&with_schema("{}")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert!(error.to_string().contains("the moon is in the wrong place"), "{error}");
-    assert_eq!(provider.seen().len(), 3, "as JSON of a schema, as JSON, as text");
-    assert_eq!(model.manner(), ProviderCapabilities::default());
+    assert_eq!(provider.seen().len(), 3, "one request for each of schema, JSON object and text");
+    assert_eq!(model.capabilities(), ProviderCapabilities::default());
     model.complete(&request("x")).await.unwrap_err();
-    assert_eq!(provider.seen().len(), 4, "nothing could be left out");
+    assert_eq!(provider.seen().len(), 4, "a request without optional features was repeated");
 }
 
 #[tokio::test]
-async fn answers_that_are_none() {
+async fn malformed_answers_are_errors_and_finish_reasons_are_mapped() {
     let answer = |body: &str| Fault::Answer { status: 200, headers: Vec::new(), body: body.to_owned() };
     let choice = |message: &str, reason: &str| {
         answer(&format!("{{\"choices\": [{{\"message\": {message}, \"finish_reason\": {reason}}}]}}"))
@@ -167,22 +170,22 @@ async fn answers_that_are_none() {
         provider.next([fault.clone()]);
         assert_eq!(model.complete(&request("x")).await.unwrap_err().kind(), kind, "{fault:?}");
     }
-    for (message, reason, text, end) in [
-        ("{\"content\": \"x\"}", "null", "x", AnswerEnd::Whole),
-        ("{\"content\": \"x\"}", "\"content_filter\"", "x", AnswerEnd::Withheld),
-        ("{\"content\": null, \"refusal\": \"no\"}", "\"stop\"", "", AnswerEnd::Withheld),
-        ("{\"content\": \"x\"}", "\"length\"", "x", AnswerEnd::Cut),
-        ("{\"content\": \"x\"}", "\"eos\"", "x", AnswerEnd::Whole),
+    for (message, reason, text, finish_reason) in [
+        ("{\"content\": \"x\"}", "null", "x", FinishReason::Stop),
+        ("{\"content\": \"x\"}", "\"content_filter\"", "x", FinishReason::ContentFilter),
+        ("{\"content\": null, \"refusal\": \"no\"}", "\"stop\"", "", FinishReason::ContentFilter),
+        ("{\"content\": \"x\"}", "\"length\"", "x", FinishReason::Length),
+        ("{\"content\": \"x\"}", "\"eos\"", "x", FinishReason::Stop),
     ] {
         provider.next([choice(message, reason)]);
         let answer = model.complete(&request("x")).await.unwrap();
-        assert_eq!((answer.text.as_str(), answer.end), (text, end), "{message} {reason}");
+        assert_eq!((answer.text.as_str(), answer.finish_reason), (text, finish_reason), "{message} {reason}");
     }
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn answers_may_be_far_larger_than_what_was_asked() {
+async fn response_limit_grows_with_max_tokens() {
     let provider = TestProvider::start();
     provider.script(|_| "\u{1}".repeat(400_000));
     let model = chat(&provider);
@@ -195,7 +198,7 @@ async fn answers_may_be_far_larger_than_what_was_asked() {
 }
 
 #[tokio::test]
-async fn without_a_key_none_is_sent() {
+async fn request_without_key_has_no_authorization_header() {
     let provider = TestProvider::start();
     let keyless =
         RemoteOptions { api_key: None, base_url: format!("{}/ ", provider.base_url()), ..remote(&provider) };

@@ -1,4 +1,4 @@
-//! Vectors.
+//! Embeddings.
 
 use std::{
     num::NonZeroUsize,
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 
 use crate::support::{KEY, embedder, outgoing, remote};
 
-async fn subject() -> (Arc<dyn Embedder>, TestProvider) {
+async fn remote_embedder() -> (Arc<dyn Embedder>, TestProvider) {
     let provider = TestProvider::start();
     (Arc::new(embedder(&provider, EmbedOptions::default()).await), provider)
 }
 
 mod conformance {
-    lkr_models::embedder_suite!(super::subject());
+    lkr_models::embedder_suite!(super::remote_embedder());
 }
 
-/// Shorter texts, fewer at a time, than lkr takes it for.
-async fn narrow() -> (Arc<dyn Embedder>, TestProvider) {
+/// An embedder whose provider accepts shorter texts and smaller batches than the options say.
+async fn limited_embedder() -> (Arc<dyn Embedder>, TestProvider) {
     let provider = TestProvider::with(ProviderBehavior {
         most_texts: 3,
         most_text_tokens: 100,
@@ -36,35 +36,35 @@ async fn narrow() -> (Arc<dyn Embedder>, TestProvider) {
     (Arc::new(embedder(&provider, EmbedOptions::default()).await), provider)
 }
 
-mod conformance_of_a_narrow_one {
-    lkr_models::embedder_suite!(super::narrow());
+mod conformance_with_limited_provider {
+    lkr_models::embedder_suite!(super::limited_embedder());
 }
 
 fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("text {n}")).collect()
 }
 
-/// How many texts were sent at a time, after the probe.
-fn sizes(provider: &TestProvider) -> Vec<usize> {
-    provider.seen()[1..].iter().map(|seen| seen.body["input"].as_array().unwrap().len()).collect()
+/// The batch sizes of all requests after the first, which learned the dimensions.
+fn batch_sizes(provider: &TestProvider) -> Vec<usize> {
+    provider.seen()[1..].iter().map(|request| request.body["input"].as_array().unwrap().len()).collect()
 }
 
 #[tokio::test]
-async fn what_is_sent_and_who_it_is() {
+async fn embedding_request_has_the_openai_format_and_profile_is_stable() {
     let provider = TestProvider::with(ProviderBehavior { dims: 48, ..ProviderBehavior::default() });
     let options = EmbedOptions { query_prefix: "query: ".to_owned(), ..EmbedOptions::default() };
     let vectors = embedder(&provider, options.clone()).await;
     vectors.embed(EmbedKind::Query, &["a".to_owned(), String::new()]).await.unwrap();
     vectors.embed(EmbedKind::Passage, &["a".to_owned(), String::new()]).await.unwrap();
-    let seen = provider.seen();
-    assert_eq!(seen[1].line, "POST /v1/embeddings");
-    assert_eq!(seen[1].authorization, Some(format!("Bearer {KEY}")));
+    let sent = provider.seen();
+    assert_eq!(sent[1].line, "POST /v1/embeddings");
+    assert_eq!(sent[1].authorization, Some(format!("Bearer {KEY}")));
     let body = |input: Value| json!({ "model": "thinker", "input": input, "encoding_format": "float" });
-    assert_eq!(seen[1].body, body(json!(["query: a", "query: "])));
-    assert_eq!(seen[2].body, body(json!(["a", " "])));
+    assert_eq!(sent[1].body, body(json!(["query: a", "query: "])));
+    assert_eq!(sent[2].body, body(json!(["a", " "])));
     let profile = vectors.profile().clone();
     assert_eq!((profile.dims, profile.name.as_str(), profile.cosine_scale), (48, "thinker", 30.5));
-    // The same after a restart, also where the provider is not asked, and another of another model.
+    // The id is the same after a restart, also without a request to the provider. Another model has another id.
     assert_eq!(embedder(&provider, options.clone()).await.profile(), &profile);
     let known = HttpEmbedder::with_dims(outgoing(), remote(&provider), options.clone(), 48).unwrap();
     assert_eq!(known.profile(), &profile);
@@ -74,48 +74,48 @@ async fn what_is_sent_and_who_it_is() {
     assert_ne!(HttpEmbedder::with_dims(outgoing(), other, options, 48).unwrap().profile().id, profile.id);
     assert!(!profile.id.contains(KEY));
     let plain = embedder(&provider, EmbedOptions::default()).await;
-    assert_ne!(plain.profile().id, profile.id, "other prefixes make other vectors");
+    assert_ne!(plain.profile().id, profile.id, "the id does not depend on the prefixes");
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn texts_are_sent_by_number_and_by_length() {
+async fn batches_are_bounded_by_number_and_tokens() {
     let provider = TestProvider::start();
     let options = EmbedOptions { batch_texts: 4, batch_tokens: 100, ..EmbedOptions::default() };
     let vectors = embedder(&provider, options).await;
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap().len(), 10);
-    assert_eq!(sizes(&provider), [4, 4, 2]);
-    // 90 tokens and 3, then what is too long for that, then Chinese: 60 characters are 90 tokens.
+    assert_eq!(batch_sizes(&provider), [4, 4, 2]);
+    // 90 tokens and 1 share a batch. 200 tokens exceed a batch. 60 Chinese characters are 90 tokens.
     let long = vec!["abc".repeat(90), "a".to_owned(), "abc".repeat(200), "木".repeat(60), "木".repeat(60)];
     assert_eq!(vectors.embed(EmbedKind::Passage, &long).await.unwrap().len(), 5);
-    assert_eq!(sizes(&provider)[3..], [2, 1, 1, 1]);
+    assert_eq!(batch_sizes(&provider)[3..], [2, 1, 1, 1]);
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn lesson_04_what_is_too_much_is_split() {
+async fn lesson_04_batch_that_is_too_large_is_split() {
     let provider = TestProvider::with(ProviderBehavior { most_texts: 5, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     let expected = embedder(&TestProvider::start(), EmbedOptions::default()).await;
     let expected = expected.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap(), expected);
-    assert_eq!(sizes(&provider), [10, 5, 5]);
+    assert_eq!(batch_sizes(&provider), [10, 5, 5]);
     vectors.embed(EmbedKind::Passage, &texts(10)).await.unwrap();
-    assert_eq!(sizes(&provider)[3..], [5, 5], "it was remembered");
+    assert_eq!(batch_sizes(&provider)[3..], [5, 5], "the batch size was not remembered");
 }
 
 #[tokio::test]
-async fn lesson_04_passages_have_their_vectors_in_the_end() {
+async fn lesson_04_passages_are_embedded_despite_refusals() {
     let provider = TestProvider::with(ProviderBehavior { most_texts: 20, ..ProviderBehavior::default() });
     let vectors: Arc<dyn Embedder> = Arc::new(embedder(&provider, EmbedOptions::default()).await);
     let expected = vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap();
     let vectors: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(vectors, NonZeroUsize::MIN));
     let vectors: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(vectors, CircuitBreakerOptions::default()));
     let vectors: Arc<dyn Embedder> = Arc::new(Retry::new(vectors, RetryOptions::default()));
-    let pause = Duration::from_millis(10);
+    let initial_backoff = Duration::from_millis(10);
     let vectors = AdaptiveBatch::new(
         vectors,
-        AdaptiveBatchOptions { pause, at_first: 64, ..AdaptiveBatchOptions::default() },
+        AdaptiveBatchOptions { initial_backoff, initial_size: 64, ..AdaptiveBatchOptions::default() },
     );
     provider.next([
         Fault::status(500),
@@ -124,16 +124,16 @@ async fn lesson_04_passages_have_their_vectors_in_the_end() {
         Fault::CutAfter(100),
         Fault::status(413),
     ]);
-    let (before, begun) = (provider.seen().len(), Instant::now());
+    let (before, started) = (provider.seen().len(), Instant::now());
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(100)).await.unwrap(), expected);
-    assert!(begun.elapsed() >= Duration::from_secs(1), "it was left alone for as long as it asked");
-    let found = provider.seen().len() - before;
-    assert!(found < 100, "it was asked {found} times, as if for each text alone");
+    assert!(started.elapsed() >= Duration::from_secs(1), "Retry-After was not honoured");
+    let requests = provider.seen().len() - before;
+    assert!(requests < 100, "{requests} requests for 100 texts");
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
+async fn text_that_the_provider_finds_too_long_is_halved() {
     let provider =
         TestProvider::with(ProviderBehavior { most_text_tokens: 20, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
@@ -141,12 +141,12 @@ async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
     let together = vectors.embed(EmbedKind::Passage, &of).await.unwrap();
     for (text, vector) in of.iter().zip(&together) {
         let alone = vectors.embed(EmbedKind::Passage, std::slice::from_ref(text)).await.unwrap();
-        assert_eq!(&alone[0], vector, "alone as in company");
+        assert_eq!(&alone[0], vector, "the vector depends on the other texts");
     }
     let before = provider.seen().len();
     vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
-    assert_eq!(provider.seen().len(), before + 1, "long texts say nothing of how many may be sent");
-    // One that takes nothing at all.
+    assert_eq!(provider.seen().len(), before + 1, "a long text reduced the batch size");
+    // A provider that accepts no text.
     let provider =
         TestProvider::with(ProviderBehavior { most_text_tokens: 20, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
@@ -156,12 +156,12 @@ async fn texts_are_cut_and_cut_again_where_the_provider_counts_otherwise() {
     provider.always(None);
     vectors.embed(EmbedKind::Passage, &long).await.unwrap();
     let sent = provider.seen().pop().unwrap().body["input"][0].as_str().unwrap().len();
-    assert_eq!(sent, 512 * 3, "three letters a token");
+    assert_eq!(sent, 512 * 3, "a token is estimated as three letters");
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn answers_that_do_not_fit_are_errors() {
+async fn invalid_embedding_responses_are_errors() {
     let provider = TestProvider::start();
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     for (fault, kind) in [
@@ -182,12 +182,12 @@ async fn answers_that_do_not_fit_are_errors() {
         let error = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{fault:?}: {error}");
     }
-    let well = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
+    let expected = vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap();
     provider.next([Fault::Shuffled]);
     assert_eq!(
         vectors.embed(EmbedKind::Passage, &texts(3)).await.unwrap(),
-        well,
-        "places are told by indices"
+        expected,
+        "the vectors are not in the order of their indices"
     );
     provider.next([Fault::Zero]);
     let connected = HttpEmbedder::connect(outgoing(), remote(&provider), EmbedOptions::default()).await;
@@ -196,16 +196,16 @@ async fn answers_that_do_not_fit_are_errors() {
 }
 
 #[tokio::test]
-async fn answers_may_be_far_larger_than_what_was_asked() {
+async fn response_limit_grows_with_dimensions_and_batch() {
     let provider = TestProvider::with(ProviderBehavior { dims: 4096, ..ProviderBehavior::default() });
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     assert_eq!(vectors.embed(EmbedKind::Passage, &texts(64)).await.unwrap().len(), 64);
 }
 
 #[tokio::test]
-async fn nothing_is_sent_for_nothing() {
+async fn no_request_is_sent_without_texts() {
     let provider = TestProvider::start();
     let vectors = embedder(&provider, EmbedOptions::default()).await;
     assert_eq!(vectors.embed(EmbedKind::Passage, &[]).await.unwrap(), Vec::<Vec<f32>>::new());
-    assert!(sizes(&provider).is_empty());
+    assert!(batch_sizes(&provider).is_empty());
 }

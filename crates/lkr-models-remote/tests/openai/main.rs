@@ -1,4 +1,4 @@
-//! The API of OpenAI against a real server on this machine, which misbehaves as it is told.
+//! Tests of the OpenAI API against a local HTTP server with scripted faults.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

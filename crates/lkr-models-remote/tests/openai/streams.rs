@@ -1,9 +1,9 @@
-//! Answers in parts, and how they break off.
+//! Streamed answers and broken streams.
 
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
-use lkr_models::{AnswerEnd, ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, TokenUsage};
+use lkr_models::{ChatAnswer, ChatModel, ChatPart, Error, ErrorKind, FinishReason, TokenUsage};
 use lkr_models_remote::{ChatOptions, HttpChat};
 use lkr_test_provider::{Fault, ProviderBehavior, TestProvider};
 
@@ -11,8 +11,8 @@ use crate::support::{chat, outgoing, remote, request};
 
 const TEXT: &str = "one two three";
 
-/// The parts that came, and what came instead of the rest.
-async fn parts(model: &HttpChat) -> (Vec<ChatPart>, Option<Error>) {
+/// The parts of a stream, and the error that ended it.
+async fn collect_parts(model: &HttpChat) -> (Vec<ChatPart>, Option<Error>) {
     let mut parts = Vec::new();
     let mut stream = match model.stream(&request(TEXT)).await {
         Ok(stream) => stream,
@@ -22,7 +22,7 @@ async fn parts(model: &HttpChat) -> (Vec<ChatPart>, Option<Error>) {
         match part {
             Ok(part) => parts.push(part),
             Err(error) => {
-                assert!(stream.next().await.is_none(), "nothing follows an error");
+                assert!(stream.next().await.is_none(), "a part follows an error");
                 return (parts, Some(error));
             }
         }
@@ -35,12 +35,12 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<ChatPart> {
 }
 
 #[tokio::test]
-async fn parts_come_one_by_one_with_what_they_cost() {
+async fn stream_yields_each_part_and_the_usage() {
     let provider = TestProvider::start();
-    let (mut found, error) = parts(&chat(&provider)).await;
+    let (mut found, error) = collect_parts(&chat(&provider)).await;
     assert!(error.is_none(), "{error:?}");
     let usage = TokenUsage { prompt: 5, answer: 3 };
-    let end = ChatAnswer { text: TEXT.to_owned(), end: AnswerEnd::Whole, usage };
+    let end = ChatAnswer { text: TEXT.to_owned(), finish_reason: FinishReason::Stop, usage };
     assert_eq!(found.pop(), Some(ChatPart::End(end)));
     assert_eq!(found, texts(["one ", "two ", "three"]));
     let body = &provider.seen()[0].body;
@@ -49,7 +49,7 @@ async fn parts_come_one_by_one_with_what_they_cost() {
 }
 
 #[tokio::test]
-async fn what_it_cost_is_not_asked_for_where_that_is_refused() {
+async fn refused_stream_usage_is_not_requested_again() {
     let provider =
         TestProvider::with(ProviderBehavior { no_stream_options: true, ..ProviderBehavior::default() });
     let model = chat(&provider);
@@ -58,51 +58,51 @@ async fn what_it_cost_is_not_asked_for_where_that_is_refused() {
         let Some(ChatPart::End(answer)) = all.last() else { panic!("{all:?}") };
         assert_eq!((answer.text.as_str(), answer.usage), (TEXT, TokenUsage::default()));
     }
-    assert!(!model.manner().stream_usage);
-    assert_eq!(provider.seen().len(), 3, "it was remembered");
+    assert!(!model.capabilities().stream_usage);
+    assert_eq!(provider.seen().len(), 3, "the refusal was not remembered");
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn streams_that_break_off_are_errors() {
+async fn broken_streams_are_errors_unless_the_answer_is_complete() {
     let provider = TestProvider::start();
-    let quick = ChatOptions { idle: Duration::from_secs(1), ..ChatOptions::default() };
-    let model = HttpChat::new(outgoing(), remote(&provider), &quick).unwrap();
-    // The first event says who speaks, the next three what; the fifth says that it is all.
+    let options = ChatOptions { idle: Duration::from_secs(1), ..ChatOptions::default() };
+    let model = HttpChat::new(outgoing(), remote(&provider), &options).unwrap();
+    // The first event has the role, the next three have text, and the fifth has the finish reason.
     for (fault, kind) in [
         (Fault::CutAfter(3), ErrorKind::Unavailable),
         (Fault::HangAfter(3), ErrorKind::Unavailable),
         (Fault::EndAfter(3), ErrorKind::Internal),
     ] {
         provider.next([fault.clone()]);
-        let (found, error) = parts(&model).await;
+        let (found, error) = collect_parts(&model).await;
         assert_eq!(found, texts(["one ", "two "]), "{fault:?}");
         assert_eq!(error.map(|error| error.kind()), Some(kind), "{fault:?}");
     }
     provider.next([Fault::InvalidJson, Fault::ErrorWithin("out of memory".to_owned()), Fault::CutAfter(0)]);
-    let (found, error) = parts(&model).await;
+    let (found, error) = collect_parts(&model).await;
     assert_eq!((found, error.unwrap().kind()), (Vec::new(), ErrorKind::Internal));
-    let (found, error) = parts(&model).await;
+    let (found, error) = collect_parts(&model).await;
     let error = error.unwrap();
     assert_eq!((found, error.kind()), (texts(["one "]), ErrorKind::Unavailable));
     assert!(error.to_string().contains("out of memory"), "{error}");
-    assert_eq!(parts(&model).await.1.unwrap().kind(), ErrorKind::Unavailable);
-    // Once it has said that it is all, nothing is missing but what it cost.
+    assert_eq!(collect_parts(&model).await.1.unwrap().kind(), ErrorKind::Unavailable);
+    // After the finish reason only the token usage is missing.
     for fault in [Fault::CutAfter(5), Fault::HangAfter(5), Fault::EndAfter(5)] {
         provider.next([fault]);
-        let (found, error) = parts(&model).await;
+        let (found, error) = collect_parts(&model).await;
         assert_eq!(found.len(), 4, "{error:?}");
     }
-    assert_eq!(parts(&model).await.0.len(), 4, "and then all is well");
+    assert_eq!(collect_parts(&model).await.0.len(), 4, "a complete stream after the faults");
     provider.assert_well_asked();
 }
 
 #[tokio::test]
-async fn what_a_model_thinks_first_is_not_what_it_says() {
+async fn reasoning_is_removed_from_streamed_and_complete_answers() {
     let provider = TestProvider::start();
     provider.script(|_| "<think>\nOne or two? </think>\n\none two".to_owned());
     let model = chat(&provider);
-    let (mut found, error) = parts(&model).await;
+    let (mut found, error) = collect_parts(&model).await;
     assert!(error.is_none(), "{error:?}");
     let Some(ChatPart::End(answer)) = found.pop() else { panic!("{found:?}") };
     assert_eq!((answer.text.as_str(), found), ("one two", texts(["one ", "two"])));

@@ -1,4 +1,4 @@
-//! What asks a provider on this machine.
+//! Clients of a test provider on the local host.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::{sync::Arc, time::Duration};
@@ -11,7 +11,7 @@ use lkr_test_provider::TestProvider;
 pub(crate) const KEY: &str = "sk-planted-4711";
 
 pub(crate) fn outgoing() -> Outgoing {
-    // No certificates are needed here, and reading the system's takes its time.
+    // The tests use plain HTTP. A small certificate file avoids reading the system's certificates, which is slow.
     let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
     let roots = Roots::Pem(include_bytes!("../../../lkr-outgoing/tests/tls/authority.pem").to_vec());
     Outgoing::with(Policy::any(), resolver, &roots).unwrap()

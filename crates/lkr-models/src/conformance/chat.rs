@@ -8,34 +8,36 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use super::TEXTS;
-use crate::{AnswerEnd, AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatPart, ChatRequest, ErrorKind};
+use crate::{
+    AnswerSchema, ChatAnswer, ChatMessage, ChatModel, ChatPart, ChatRequest, ErrorKind, FinishReason,
+};
 
-/// Makes a `#[tokio::test]` of every case of the conformance suite.
+/// Generates a `#[tokio::test]` for every case of the conformance suite of chat models.
 ///
-/// The argument is an expression whose future answers a pair: the model as `Arc<dyn ChatModel>`, and whatever must live
-/// as long as the test. It is evaluated once for each case. The model repeats what the user said last, of which each
-/// word with the white space behind it is a token.
+/// The argument is an expression whose future returns a pair: the model as `Arc<dyn ChatModel>`, and a guard that lives
+/// as long as the test. It is evaluated once for each case. The model must repeat the last message of the user. A token
+/// is a word with the white space that follows it.
 ///
-/// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
+/// The calling crate needs tokio with the features `macros` and `rt-multi-thread`.
 ///
 /// ```text
-/// async fn parrot() -> (Arc<dyn ChatModel>, ()) { … }
+/// async fn echo_model() -> (Arc<dyn ChatModel>, ()) { … }
 ///
-/// lkr_models::chat_suite!(parrot());
+/// lkr_models::chat_suite!(echo_model());
 /// ```
 #[macro_export]
 macro_rules! chat_suite {
     ($make:expr) => {
         $crate::chat_suite!(@each $make;
-            what_is_known_of_it_is_sensible
-            texts_arrive_as_they_are
-            an_answer_ends_after_so_many_tokens
-            parts_make_up_the_whole
-            all_that_was_said_may_be_told
-            a_schema_is_taken
-            what_it_cost_is_told_alike
-            answering_may_run_at_once
-            a_dropped_answer_does_no_harm
+            chat_profile_is_plausible
+            any_text_is_transmitted_unchanged
+            answer_ends_at_max_tokens
+            streamed_and_complete_answers_are_equal
+            conversations_without_system_message_are_accepted
+            schema_leaves_a_valid_answer_unchanged
+            streamed_and_complete_answers_report_equal_usage
+            concurrent_chat_calls_are_independent
+            model_answers_after_dropped_calls
         );
     };
     (@each $make:expr; $($case:ident)*) => { $(
@@ -51,83 +53,86 @@ type Subject = Arc<dyn ChatModel>;
 
 const LONG: &str = "one two three four five six seven eight nine ten";
 
-fn asking(text: &str) -> ChatRequest {
+fn request(text: &str) -> ChatRequest {
     let messages = vec![ChatMessage::system("Repeat it."), ChatMessage::user(text)];
     ChatRequest { messages, max_tokens: 500, temperature: 0.2, schema: None }
 }
 
-async fn whole(model: &Subject, request: &ChatRequest) -> ChatAnswer {
+async fn complete(model: &Subject, request: &ChatRequest) -> ChatAnswer {
     model.complete(request).await.unwrap()
 }
 
-/// The answer that came in parts, whose texts make it up.
-async fn in_parts(model: &Subject, request: &ChatRequest) -> ChatAnswer {
+/// The answer at the end of a stream. Asserts that its text consists of the streamed parts.
+async fn collect_stream(model: &Subject, request: &ChatRequest) -> ChatAnswer {
     let mut parts = model.stream(request).await.unwrap();
     let (mut text, mut end) = (String::new(), None);
     while let Some(part) = parts.next().await {
-        assert!(end.is_none(), "something follows the end: {part:?}");
+        assert!(end.is_none(), "a part follows the end: {part:?}");
         match part.unwrap() {
             ChatPart::Text(more) => {
-                assert!(!more.is_empty(), "an empty part");
+                assert!(!more.is_empty(), "a part is empty");
                 text.push_str(&more);
             }
             ChatPart::End(answer) => end = Some(answer),
         }
     }
     let end = end.unwrap();
-    assert_eq!(end.text, text, "the parts are the text");
+    assert_eq!(end.text, text, "the parts differ from the answer");
     end
 }
 
-/// It has a name and room for something.
-pub async fn what_is_known_of_it_is_sensible(model: Subject) {
+/// The model has a name and a context window.
+pub async fn chat_profile_is_plausible(model: Subject) {
     let profile = model.profile();
     assert!(!profile.name.is_empty() && profile.context_tokens > 0, "{profile:?}");
     assert!(!format!("{model:?}").is_empty());
 }
 
-/// Whatever their script and their signs.
-pub async fn texts_arrive_as_they_are(model: Subject) {
+/// Scripts, control characters and characters that are special in JSON or SSE are transmitted unchanged.
+pub async fn any_text_is_transmitted_unchanged(model: Subject) {
     for text in
         TEXTS.into_iter().chain(["\"{}\\n\" \u{1} \u{7f}", "data: [DONE]\n\n: x", "\u{2028}\u{feff}x"])
     {
-        let answer = whole(&model, &asking(text)).await;
-        assert_eq!((answer.text.as_str(), answer.end), (text, AnswerEnd::Whole));
-        let answer = in_parts(&model, &asking(text)).await;
-        assert_eq!((answer.text.as_str(), answer.end), (text, AnswerEnd::Whole));
+        let answer = complete(&model, &request(text)).await;
+        assert_eq!((answer.text.as_str(), answer.finish_reason), (text, FinishReason::Stop));
+        let answer = collect_stream(&model, &request(text)).await;
+        assert_eq!((answer.text.as_str(), answer.finish_reason), (text, FinishReason::Stop));
     }
 }
 
-/// Of all tokens that it has to say, so many are said.
-pub async fn an_answer_ends_after_so_many_tokens(model: Subject) {
-    for (max_tokens, text, end) in
-        [(1, "one ", AnswerEnd::Cut), (3, "one two three ", AnswerEnd::Cut), (10, LONG, AnswerEnd::Whole)]
-    {
-        let request = ChatRequest { max_tokens, ..asking(LONG) };
-        for answer in [whole(&model, &request).await, in_parts(&model, &request).await] {
-            assert_eq!((answer.text.as_str(), answer.end), (text, end));
+/// An answer that needs more than `max_tokens` tokens has exactly that many.
+pub async fn answer_ends_at_max_tokens(model: Subject) {
+    for (max_tokens, text, end) in [
+        (1, "one ", FinishReason::Length),
+        (3, "one two three ", FinishReason::Length),
+        (10, LONG, FinishReason::Stop),
+    ] {
+        let request = ChatRequest { max_tokens, ..request(LONG) };
+        for answer in [complete(&model, &request).await, collect_stream(&model, &request).await] {
+            assert_eq!((answer.text.as_str(), answer.finish_reason), (text, end));
         }
     }
 }
 
-/// In parts comes what comes as a whole.
-pub async fn parts_make_up_the_whole(model: Subject) {
+/// A streamed answer equals the answer in one piece.
+pub async fn streamed_and_complete_answers_are_equal(model: Subject) {
     for text in TEXTS.into_iter().chain([LONG]) {
-        let (whole, parts) = (whole(&model, &asking(text)).await, in_parts(&model, &asking(text)).await);
-        assert_eq!((whole.text, whole.end), (parts.text, parts.end));
+        let complete = complete(&model, &request(text)).await;
+        let streamed = collect_stream(&model, &request(text)).await;
+        assert_eq!((complete.text, complete.finish_reason), (streamed.text, streamed.finish_reason));
     }
 }
 
-/// What the model said itself too, and with no system message.
-pub async fn all_that_was_said_may_be_told(model: Subject) {
+/// A request may contain earlier answers of the model and have no system message.
+pub async fn conversations_without_system_message_are_accepted(model: Subject) {
     let messages = vec![ChatMessage::user("say a"), ChatMessage::assistant("a"), ChatMessage::user("say b")];
-    let request = ChatRequest { messages, temperature: 2.0, ..asking("") };
-    assert_eq!(whole(&model, &request).await.text, "say b");
-    assert_eq!(in_parts(&model, &request).await.text, "say b");
+    let request = ChatRequest { messages, temperature: 2.0, ..request("") };
+    assert_eq!(complete(&model, &request).await.text, "say b");
+    assert_eq!(collect_stream(&model, &request).await.text, "say b");
 }
 
-/// It changes nothing where what is said fits it.
-pub async fn a_schema_is_taken(model: Subject) {
+/// A schema does not change an answer that is valid under it.
+pub async fn schema_leaves_a_valid_answer_unchanged(model: Subject) {
     let schema = json!({
         "type": "object",
         "properties": { "words": { "type": "array", "items": { "type": "string" } } },
@@ -135,27 +140,28 @@ pub async fn a_schema_is_taken(model: Subject) {
         "additionalProperties": false,
     });
     let schema = Some(AnswerSchema { name: "some_words-1".to_owned(), schema });
-    let said = json!({ "words": ["one", "two"] }).to_string();
-    let request = ChatRequest { schema, ..asking(&said) };
-    assert_eq!(whole(&model, &request).await.text, said);
-    assert_eq!(in_parts(&model, &request).await.text, said);
+    let answer = json!({ "words": ["one", "two"] }).to_string();
+    let request = ChatRequest { schema, ..request(&answer) };
+    assert_eq!(complete(&model, &request).await.text, answer);
+    assert_eq!(collect_stream(&model, &request).await.text, answer);
 }
 
-/// For a whole answer as for one in parts.
-pub async fn what_it_cost_is_told_alike(model: Subject) {
-    let (whole, parts) = (whole(&model, &asking(LONG)).await, in_parts(&model, &asking(LONG)).await);
-    assert_eq!(whole.usage, parts.usage);
-    assert!(whole.usage.answer == 10 || whole.usage.total() == 0, "{:?}", whole.usage);
+/// The reported token usage does not depend on streaming.
+pub async fn streamed_and_complete_answers_report_equal_usage(model: Subject) {
+    let complete = complete(&model, &request(LONG)).await;
+    let streamed = collect_stream(&model, &request(LONG)).await;
+    assert_eq!(complete.usage, streamed.usage);
+    assert!(complete.usage.answer == 10 || complete.usage.total() == 0, "{:?}", complete.usage);
 }
 
-/// Calls at once answer what they answer alone.
-pub async fn answering_may_run_at_once(model: Subject) {
+/// Concurrent calls return the same answers as single calls.
+pub async fn concurrent_chat_calls_are_independent(model: Subject) {
     let mut calls = tokio::task::JoinSet::new();
     for text in TEXTS {
         let model = Arc::clone(&model);
         calls.spawn(async move {
-            assert_eq!(whole(&model, &asking(text)).await.text, text);
-            assert_eq!(in_parts(&model, &asking(text)).await.text, text);
+            assert_eq!(complete(&model, &request(text)).await.text, text);
+            assert_eq!(collect_stream(&model, &request(text)).await.text, text);
         });
     }
     while let Some(done) = calls.join_next().await {
@@ -163,9 +169,9 @@ pub async fn answering_may_run_at_once(model: Subject) {
     }
 }
 
-/// Futures and streams that are dropped, before their first await and at it, leave the model as good as before.
-pub async fn a_dropped_answer_does_no_harm(model: Subject) {
-    let request = asking(LONG);
+/// The model still answers after futures and streams were dropped before their first await point and at it.
+pub async fn model_answers_after_dropped_calls(model: Subject) {
+    let request = request(LONG);
     for n in 0..10 {
         drop(model.complete(&request));
         let _ready = pin!(model.complete(&request)).poll(&mut Context::from_waker(Waker::noop()));
@@ -177,6 +183,6 @@ pub async fn a_dropped_answer_does_no_harm(model: Subject) {
             Err(_) => {}
         }
     }
-    assert_eq!(whole(&model, &request).await.text, LONG);
-    assert_eq!(in_parts(&model, &request).await.text, LONG);
+    assert_eq!(complete(&model, &request).await.text, LONG);
+    assert_eq!(collect_stream(&model, &request).await.text, LONG);
 }

@@ -7,12 +7,12 @@ use std::{
 use super::{TEXTS, texts};
 use crate::{EmbedKind, Embedder};
 
-/// Makes a `#[tokio::test]` of every case of the conformance suite.
+/// Generates a `#[tokio::test]` for every case of the conformance suite of embedders.
 ///
-/// The argument is an expression whose future answers a pair: the embedder as `Arc<dyn Embedder>`, and whatever must
-/// live as long as the test. It is evaluated once for each case.
+/// The argument is an expression whose future returns a pair: the embedder as `Arc<dyn Embedder>`, and a guard that
+/// lives as long as the test. It is evaluated once for each case.
 ///
-/// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
+/// The calling crate needs tokio with the features `macros` and `rt-multi-thread`.
 ///
 /// ```text
 /// async fn embedder() -> (Arc<dyn Embedder>, ()) { … }
@@ -23,17 +23,17 @@ use crate::{EmbedKind, Embedder};
 macro_rules! embedder_suite {
     ($make:expr) => {
         $crate::embedder_suite!(@each $make;
-            the_profile_is_sensible
-            vectors_are_finite_and_of_length_one
+            embedder_profile_is_plausible
+            vectors_are_finite_and_normalized
             vectors_keep_the_order_of_the_texts
             equal_texts_have_equal_vectors
-            an_empty_slice_has_no_vectors
+            no_texts_give_no_vectors
             texts_without_words_have_vectors
-            long_texts_are_cut_at_their_end
-            queries_and_passages_meet
-            calls_may_run_at_once
-            a_dropped_call_does_no_harm
-            letters_per_piece_is_a_number_or_unknown
+            long_texts_are_truncated_at_their_end
+            query_is_nearest_to_the_passage_with_equal_text
+            concurrent_embed_calls_are_independent
+            embedder_answers_after_dropped_calls
+            letters_per_piece_is_finite_or_unknown
         );
     };
     (@each $make:expr; $($case:ident)*) => { $(
@@ -59,7 +59,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Asserts that vectors are equal up to what another order of summation may change.
+/// Asserts that vectors are equal up to rounding, which may differ with the order of summation.
 #[track_caller]
 fn assert_equal(a: &[f32], b: &[f32], about: &str) {
     let cosine = cosine(a, b);
@@ -74,8 +74,8 @@ fn assert_unit(embedder: &Subject, vector: &[f32], about: &str) {
     assert!((length - 1.0).abs() < 1e-3, "{about}: the length is {length}");
 }
 
-/// The id and the name say something, and every number is positive.
-pub async fn the_profile_is_sensible(embedder: Subject) {
+/// The id and the name are not empty, and every number is positive.
+pub async fn embedder_profile_is_plausible(embedder: Subject) {
     let profile = embedder.profile();
     assert!(!profile.id.is_empty() && !profile.name.is_empty(), "{profile:?}");
     assert!(profile.dims > 0 && profile.max_tokens > 0, "{profile:?}");
@@ -84,7 +84,7 @@ pub async fn the_profile_is_sensible(embedder: Subject) {
 }
 
 /// Each vector has the profile's dimensions, finite numbers, and length 1.
-pub async fn vectors_are_finite_and_of_length_one(embedder: Subject) {
+pub async fn vectors_are_finite_and_normalized(embedder: Subject) {
     for kind in KINDS {
         for (text, vector) in TEXTS.iter().zip(embed(&embedder, kind, &TEXTS).await) {
             assert_unit(&embedder, &vector, text);
@@ -92,22 +92,22 @@ pub async fn vectors_are_finite_and_of_length_one(embedder: Subject) {
     }
 }
 
-/// A text's vector stands in its text's place, alone as in company, in whatever order.
+/// Vectors have the order of their texts. A vector depends neither on the other texts nor on their order.
 pub async fn vectors_keep_the_order_of_the_texts(embedder: Subject) {
     let together = embed(&embedder, EmbedKind::Passage, &TEXTS).await;
-    let mut turned = TEXTS;
-    turned.reverse();
-    let mut backwards = embed(&embedder, EmbedKind::Passage, &turned).await;
-    backwards.reverse();
+    let mut reversed_texts = TEXTS;
+    reversed_texts.reverse();
+    let mut reversed = embed(&embedder, EmbedKind::Passage, &reversed_texts).await;
+    reversed.reverse();
     for (n, text) in TEXTS.iter().enumerate() {
         let alone = embed(&embedder, EmbedKind::Passage, &[text]).await;
         assert_equal(&together[n], &alone[0], text);
-        assert_equal(&together[n], &backwards[n], text);
+        assert_equal(&together[n], &reversed[n], text);
     }
-    assert!(cosine(&together[0], &together[1]) < 0.999, "other texts have other vectors");
+    assert!(cosine(&together[0], &together[1]) < 0.999, "different texts have equal vectors");
 }
 
-/// Within one call and between calls.
+/// Equal texts have equal vectors, within one call and between calls.
 pub async fn equal_texts_have_equal_vectors(embedder: Subject) {
     for kind in KINDS {
         let of = ["one text", "another one", "one text", TEXTS[0], "one text"];
@@ -121,14 +121,14 @@ pub async fn equal_texts_have_equal_vectors(embedder: Subject) {
     }
 }
 
-/// Nothing in, nothing out.
-pub async fn an_empty_slice_has_no_vectors(embedder: Subject) {
+/// A call without texts returns no vectors.
+pub async fn no_texts_give_no_vectors(embedder: Subject) {
     for kind in KINDS {
         assert!(embed(&embedder, kind, &[]).await.is_empty());
     }
 }
 
-/// Also what has no words, or nothing at all, has a vector of length 1.
+/// Texts without words, and the empty text, have a vector of length 1.
 pub async fn texts_without_words_have_vectors(embedder: Subject) {
     let of = ["", " ", "\n\t ", "\u{0}", "…!?", "\u{200b}", "🦉🦉", "\u{fffd}"];
     for kind in KINDS {
@@ -140,9 +140,9 @@ pub async fn texts_without_words_have_vectors(embedder: Subject) {
     }
 }
 
-/// What lies far beyond the longest input changes nothing, nor does it take the neighbours along.
-pub async fn long_texts_are_cut_at_their_end(embedder: Subject) {
-    // More words than any model takes tokens, and no word is less than a token.
+/// Text far beyond the longest input is ignored, and a long text does not affect the other texts of the call.
+pub async fn long_texts_are_truncated_at_their_end(embedder: Subject) {
+    // A word is at least one token, so these words exceed the longest input.
     let head = "river stone ".repeat(embedder.profile().max_tokens.min(20_000));
     let one = format!("{head} the end is a fox");
     let two = format!("{head} but here it is a telescope, and more of it");
@@ -152,13 +152,13 @@ pub async fn long_texts_are_cut_at_their_end(embedder: Subject) {
     for (vector, about) in vectors.iter().zip(["one", "short", "two", "unbroken"]) {
         assert_unit(&embedder, vector, about);
     }
-    assert_equal(&vectors[0], &vectors[2], "their ends lie beyond");
+    assert_equal(&vectors[0], &vectors[2], "texts that differ beyond the longest input");
     let alone = embed(&embedder, EmbedKind::Passage, &["short"]).await;
     assert_equal(&vectors[1], &alone[0], "the neighbour of long texts");
 }
 
-/// A query is nearer to the passage that answers it with the same words than to others.
-pub async fn queries_and_passages_meet(embedder: Subject) {
+/// A query is nearest to the passage with the same text.
+pub async fn query_is_nearest_to_the_passage_with_equal_text(embedder: Subject) {
     let passages = embed(&embedder, EmbedKind::Passage, &TEXTS).await;
     for (n, text) in TEXTS.iter().enumerate().take(3) {
         let query = &embed(&embedder, EmbedKind::Query, &[text]).await[0];
@@ -168,10 +168,10 @@ pub async fn queries_and_passages_meet(embedder: Subject) {
     }
 }
 
-/// Calls of both kinds at once answer what they answer alone.
-pub async fn calls_may_run_at_once(embedder: Subject) {
-    let alone = embed(&embedder, EmbedKind::Passage, &TEXTS).await;
-    let asked = embed(&embedder, EmbedKind::Query, &TEXTS).await;
+/// Concurrent calls of both kinds return the same vectors as single calls.
+pub async fn concurrent_embed_calls_are_independent(embedder: Subject) {
+    let passages = embed(&embedder, EmbedKind::Passage, &TEXTS).await;
+    let queries = embed(&embedder, EmbedKind::Query, &TEXTS).await;
     let mut calls = tokio::task::JoinSet::new();
     for n in 0..8 {
         let embedder = Arc::clone(&embedder);
@@ -182,15 +182,15 @@ pub async fn calls_may_run_at_once(embedder: Subject) {
     }
     while let Some(done) = calls.join_next().await {
         let (kind, vectors) = done.unwrap();
-        let expected = if kind == EmbedKind::Query { &asked } else { &alone };
+        let expected = if kind == EmbedKind::Query { &queries } else { &passages };
         for ((vector, expected), text) in vectors.iter().zip(expected).zip(TEXTS) {
             assert_equal(vector, expected, text);
         }
     }
 }
 
-/// Futures that are dropped, before their first await and at it, leave the embedder as good as before.
-pub async fn a_dropped_call_does_no_harm(embedder: Subject) {
+/// The embedder still answers after futures were dropped before their first await point and at it.
+pub async fn embedder_answers_after_dropped_calls(embedder: Subject) {
     let alone = embed(&embedder, EmbedKind::Query, &TEXTS).await;
     let of = texts(&TEXTS);
     for n in 0..20 {
@@ -205,8 +205,8 @@ pub async fn a_dropped_call_does_no_harm(embedder: Subject) {
     }
 }
 
-/// Where the model can tell, it is finite and not negative for any text.
-pub async fn letters_per_piece_is_a_number_or_unknown(embedder: Subject) {
+/// If known, the number is finite and not negative for any text.
+pub async fn letters_per_piece_is_finite_or_unknown(embedder: Subject) {
     for text in TEXTS.into_iter().chain(["", " ", "…"]) {
         if let Some(letters) = embedder.letters_per_piece(text) {
             assert!(letters.is_finite() && letters >= 0.0, "{text:?}: {letters}");

@@ -7,12 +7,12 @@ use std::{
 use super::{TEXTS, texts};
 use crate::Reranker;
 
-/// Makes a `#[tokio::test]` of every case of the conformance suite.
+/// Generates a `#[tokio::test]` for every case of the conformance suite of rerankers.
 ///
-/// The argument is an expression whose future answers a pair: the reranker as `Arc<dyn Reranker>`, and whatever must
-/// live as long as the test. It is evaluated once for each case.
+/// The argument is an expression whose future returns a pair: the reranker as `Arc<dyn Reranker>`, and a guard that
+/// lives as long as the test. It is evaluated once for each case.
 ///
-/// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
+/// The calling crate needs tokio with the features `macros` and `rt-multi-thread`.
 ///
 /// ```text
 /// async fn reranker() -> (Arc<dyn Reranker>, ()) { … }
@@ -23,15 +23,15 @@ use crate::Reranker;
 macro_rules! reranker_suite {
     ($make:expr) => {
         $crate::reranker_suite!(@each $make;
-            its_profile_is_sensible
+            reranker_profile_is_plausible
             every_passage_has_a_finite_score
             scores_keep_the_order_of_the_passages
             equal_passages_have_equal_scores
-            no_passages_have_no_scores
+            no_passages_give_no_scores
             passages_without_words_have_scores
-            long_passages_are_cut_at_their_end
-            reranking_may_run_at_once
-            a_dropped_reranking_does_no_harm
+            long_passages_leave_other_scores_unchanged
+            concurrent_rerank_calls_are_independent
+            reranker_answers_after_dropped_calls
         );
     };
     (@each $make:expr; $($case:ident)*) => { $(
@@ -54,41 +54,41 @@ async fn rerank(reranker: &Subject, query: &str, passages: &[&str]) -> Vec<f32> 
     scores
 }
 
-/// Asserts that scores are equal up to what another order of summation may change.
+/// Asserts that scores are equal up to rounding, which may differ with the order of summation.
 #[track_caller]
 fn assert_equal(a: f32, b: f32, about: &str) {
     assert!((a - b).abs() <= 1e-4 * a.abs().max(1.0), "{about}: {a} {b}");
 }
 
-/// The id and the name say something, and it is shown passages at all.
-pub async fn its_profile_is_sensible(reranker: Subject) {
+/// The id and the name are not empty, and the number of candidates is positive.
+pub async fn reranker_profile_is_plausible(reranker: Subject) {
     let profile = reranker.profile();
     assert!(!profile.id.is_empty() && !profile.name.is_empty(), "{profile:?}");
     assert!(profile.candidates > 0, "{profile:?}");
     assert!(!format!("{reranker:?}").is_empty());
 }
 
-/// Each passage has a score, and they are not all the same.
+/// Each passage has a finite score, and the scores are not all equal.
 pub async fn every_passage_has_a_finite_score(reranker: Subject) {
     let scores = rerank(&reranker, QUERY, &TEXTS).await;
     assert!(scores.iter().any(|score| (score - scores[0]).abs() > 1e-6), "{scores:?}");
 }
 
-/// A passage's score stands in its place, alone as in company, in whatever order.
+/// Scores have the order of their passages. A score depends neither on the other passages nor on their order.
 pub async fn scores_keep_the_order_of_the_passages(reranker: Subject) {
     let together = rerank(&reranker, QUERY, &TEXTS).await;
-    let mut turned = TEXTS;
-    turned.reverse();
-    let mut backwards = rerank(&reranker, QUERY, &turned).await;
-    backwards.reverse();
+    let mut reversed_texts = TEXTS;
+    reversed_texts.reverse();
+    let mut reversed = rerank(&reranker, QUERY, &reversed_texts).await;
+    reversed.reverse();
     for (n, text) in TEXTS.iter().enumerate() {
         let alone = rerank(&reranker, QUERY, &[text]).await;
         assert_equal(together[n], alone[0], text);
-        assert_equal(together[n], backwards[n], text);
+        assert_equal(together[n], reversed[n], text);
     }
 }
 
-/// Within one call and between calls.
+/// Equal passages have equal scores, within one call and between calls.
 pub async fn equal_passages_have_equal_scores(reranker: Subject) {
     let of = ["one text", "another one", "one text", TEXTS[0], "one text"];
     let (first, second) = (rerank(&reranker, QUERY, &of).await, rerank(&reranker, QUERY, &of).await);
@@ -99,12 +99,12 @@ pub async fn equal_passages_have_equal_scores(reranker: Subject) {
     assert_equal(first[0], first[4], "within a call");
 }
 
-/// Nothing in, nothing out.
-pub async fn no_passages_have_no_scores(reranker: Subject) {
+/// A call without passages returns no scores.
+pub async fn no_passages_give_no_scores(reranker: Subject) {
     assert!(rerank(&reranker, QUERY, &[]).await.is_empty());
 }
 
-/// Also what has no words, or nothing at all, has a score, as a passage and as a query.
+/// Texts without words, and the empty text, are accepted as passage and as query.
 pub async fn passages_without_words_have_scores(reranker: Subject) {
     let of = ["", " ", "\n\t ", "\u{0}", "…!?", "\u{200b}", "🦉🦉", "\u{fffd}"];
     for query in of.into_iter().chain([QUERY]) {
@@ -112,16 +112,16 @@ pub async fn passages_without_words_have_scores(reranker: Subject) {
     }
 }
 
-/// Whatever their length, passages and queries have scores, and take no neighbours along.
-pub async fn long_passages_are_cut_at_their_end(reranker: Subject) {
+/// Passages and queries of any length have scores, and a long passage does not affect the other scores of the call.
+pub async fn long_passages_leave_other_scores_unchanged(reranker: Subject) {
     let (long, unbroken) = ("river stone ".repeat(20_000), "x".repeat(100_000));
     let scores = rerank(&reranker, QUERY, &[&long, "short", &unbroken]).await;
     assert_equal(scores[1], rerank(&reranker, QUERY, &["short"]).await[0], "the neighbour of long passages");
     rerank(&reranker, &long, &[&long, "short"]).await;
 }
 
-/// Calls at once answer what they answer alone.
-pub async fn reranking_may_run_at_once(reranker: Subject) {
+/// Concurrent calls return the same scores as single calls.
+pub async fn concurrent_rerank_calls_are_independent(reranker: Subject) {
     let mut calls = tokio::task::JoinSet::new();
     for query in TEXTS {
         let reranker = Arc::clone(&reranker);
@@ -136,8 +136,8 @@ pub async fn reranking_may_run_at_once(reranker: Subject) {
     }
 }
 
-/// Futures that are dropped, before their first await and at it, leave the reranker as good as before.
-pub async fn a_dropped_reranking_does_no_harm(reranker: Subject) {
+/// The reranker still answers after futures were dropped before their first await point and at it.
+pub async fn reranker_answers_after_dropped_calls(reranker: Subject) {
     let alone = rerank(&reranker, QUERY, &TEXTS).await;
     let of = texts(&TEXTS);
     for n in 0..20 {

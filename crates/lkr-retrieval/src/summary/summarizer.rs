@@ -6,7 +6,7 @@ use futures_util::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
 };
-use lkr_models::{AnswerEnd, ChatModel, ChatPart, ChatRequest, ErrorKind};
+use lkr_models::{ChatModel, ChatPart, ChatRequest, ErrorKind, FinishReason};
 use tokio::{
     sync::mpsc::{Sender, channel},
     task::spawn_blocking,
@@ -87,7 +87,7 @@ impl Summarizer {
             Ok(Ok(answer)) => {
                 let mut grounding = Grounding::new(Arc::clone(response), source_count, &profile.name);
                 grounding.push(&answer.text);
-                finish(response, grounding, answer.end == AnswerEnd::Cut, None).await.1
+                finish(response, grounding, answer.finish_reason == FinishReason::Length, None).await.1
             }
             failed => {
                 log_failure(&profile.name, failed.ok().and_then(Result::err).as_ref());
@@ -151,7 +151,7 @@ async fn stream_from_model(
     let mut text_sent = false;
     let deadline = Instant::now() + time_limit;
     let end = read_answer(model, &request, deadline, &mut grounding, sender, &mut text_sent).await;
-    let cut = end.as_ref().map_or(true, |end| *end == AnswerEnd::Cut);
+    let cut = end.as_ref().map_or(true, |end| *end == FinishReason::Length);
     let failure = end.err().map(|error| {
         log_failure(model_name, error.as_ref());
         warning::CHAT_FAILED
@@ -175,13 +175,13 @@ async fn read_answer(
     grounding: &mut Grounding,
     sender: &Sender<SummaryEvent>,
     text_sent: &mut bool,
-) -> Result<AnswerEnd, Option<lkr_models::Error>> {
+) -> Result<FinishReason, Option<lkr_models::Error>> {
     let started = timeout_at(deadline, model.stream(request)).await;
     let mut answer = started.map_err(|_| None)?.map_err(Some)?;
     loop {
         let part = timeout_at(deadline, answer.next()).await;
         match part.ok().flatten().ok_or(None)?.map_err(Some)? {
-            ChatPart::End(answer) => return Ok(answer.end),
+            ChatPart::End(answer) => return Ok(answer.finish_reason),
             ChatPart::Text(text) => {
                 let grounded = grounding.push(&text);
                 if !grounded.is_empty() {

@@ -81,7 +81,7 @@ async fn generated_summary_keeps_grounded_sentences_with_citations_and_is_cached
     let [cited] = summary.citations.as_slice() else { panic!("{summary:?}") };
     let result = response.results.iter().find(|result| result.chunk_id == cited.chunk_id).unwrap();
     assert!(result.text.contains("twenty kilometres thick") && result.doc_id == cited.doc_id);
-    let request = &model.asked()[0];
+    let request = &model.requests()[0];
     assert!(request.messages[1].text.contains("how thick is the ice of Europa") && request.schema.is_none());
 
     let repeated = searcher.search(&summary_request()).await.unwrap();
@@ -89,10 +89,10 @@ async fn generated_summary_keeps_grounded_sentences_with_citations_and_is_cached
     let (cached, cache, texts, complete, warnings) = read_stream(&searcher).await;
     assert_eq!((cache, texts.len(), &complete, warnings.len()), (CacheStatus::Hit, 1, summary, 0));
     assert!(cached.summary.is_none() && cached.results == response.results);
-    assert_eq!(model.asked().len(), 1, "the model was called again for a cached summary");
+    assert_eq!(model.requests().len(), 1, "the model was called again for a cached summary");
     let without = SearchRequest { summarize: false, ..summary_request() };
     assert!(searcher.search(&without).await.unwrap().response.summary.is_none());
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn search_without_results_does_not_call_the_model() {
     let model = partly_grounded_model();
     let response = searcher(&base, model.clone()).search(&summary_request()).await.unwrap().response;
     assert_eq!(response.summary.as_ref().unwrap().text, "");
-    assert!(model.asked().is_empty() && response.results.is_empty());
+    assert!(model.requests().is_empty() && response.results.is_empty());
 }
 
 /// A model that fails in a given way.
@@ -292,7 +292,7 @@ async fn lesson_30_injected_instructions_are_removed_from_summaries() {
             response.results.iter().any(|result| result.text.contains("planted")),
             "the results lack the planted text"
         );
-        let shown = model.asked();
+        let shown = model.requests();
         let [request] = shown.as_slice() else { panic!("{shown:?}") };
         assert!(!request.messages[1].text.contains("ignore all rules"), "{}", request.messages[1].text);
         assert_eq!(

@@ -193,11 +193,11 @@ async fn settings_test_of_a_remote_model_reports_its_answer_or_error_without_the
     assert_eq!((ok, detail.as_str()), (true, "large, 48 dimensions"));
     for name in ["summarize", "embed"] {
         for (entry, expected) in [
-            (entry(&provider, "large", "sk-other"), "refuses the key"),
+            (entry(&provider, "large", "sk-other"), "rejected the key"),
             (entry(&provider, "huge", KEY), "no model \"huge\""),
             (
                 json!({ "provider": "local_llm", "model": "large", "base_url": provider.base_url() }),
-                "wants a key",
+                "requires a key",
             ),
             (
                 json!({ "provider": "local_llm", "model": "x", "base_url": "http://127.0.0.1:1/v1" }),
@@ -209,11 +209,14 @@ async fn settings_test_of_a_remote_model_reports_its_answer_or_error_without_the
             assert!(!ok && detail.contains(expected), "{expected} is not in {detail}");
         }
         for (fault, expected) in [
-            (Fault::redirect("http://169.254.169.254/latest"), "leads elsewhere"),
-            (Fault::InvalidJson, "none of the JSON"),
-            (Fault::status(429), "asked less"),
+            (Fault::redirect("http://169.254.169.254/latest"), "redirects are not followed"),
+            (Fault::InvalidJson, "not the expected JSON"),
+            (Fault::status(429), "limits the rate"),
             (Fault::error(429, "You exceeded your current quota", "insufficient_quota"), "quota is used up"),
-            (Fault::error(500, &format!("no memory for {KEY}"), ""), "it says: no memory for ********"),
+            (
+                Fault::error(500, &format!("no memory for {KEY}"), ""),
+                "provider message: no memory for ********",
+            ),
         ] {
             provider.next([fault]);
             let (ok, detail) = test(name, &entry(&provider, "large", KEY)).await;

@@ -176,6 +176,6 @@ async fn settings_test_of_a_reranker_reports_scores_or_error_without_the_key() {
     provider.set_status(Some("401 Unauthorized"));
     let tested = test(provider.entry()).await;
     assert_eq!(tested["ok"], false);
-    assert!(tested["detail"].as_str().unwrap().contains("refuses the key"), "{tested}");
+    assert!(tested["detail"].as_str().unwrap().contains("rejected the key"), "{tested}");
     assert!(!tested.to_string().contains(KEY));
 }

@@ -84,7 +84,7 @@ async fn add(kb: &KnowledgeBase, document: NewDocument) -> (lkr::DocId, Document
 
 /// The numbers of requests for summaries and for categories.
 fn requests(model: &ScriptedChat) -> (usize, usize) {
-    let requests = model.asked();
+    let requests = model.requests();
     let categories =
         requests.iter().filter(|request| request.schema.as_ref().unwrap().name == "category").count();
     (requests.len() - categories, categories)
@@ -147,9 +147,8 @@ async fn lesson_03_second_attempt_repeats_no_model_request() {
 async fn failing_model_leaves_extractive_summaries_and_a_warning() {
     for kind in [ErrorKind::Unavailable, ErrorKind::Config, ErrorKind::Input, ErrorKind::Internal] {
         let stores = TestStores::default();
-        let model = ScriptedChat::new(move |_| {
-            Err(Error::new(kind, "ask the provider", "the provider is unavailable"))
-        });
+        let model =
+            ScriptedChat::new(move |_| Err(Error::new(kind, "call provider", "the provider is unavailable")));
         let kb = open(&stores, &model, Some(ScriptedEmbedder::unlimited())).await;
         let (doc_id, done) = add(&kb, document(&["basalt", "gneiss", "marble", "slate"])).await;
         let warned = done.warnings.iter().any(|warning| {

@@ -37,7 +37,8 @@ pub(crate) async fn texts(stores: &TestStores) -> usize {
 #[tokio::test]
 async fn lesson_04_provider_refusals_use_no_attempt() {
     let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::unlimited());
-    let options = AdaptiveBatchOptions { pause: Duration::from_millis(1), ..AdaptiveBatchOptions::default() };
+    let options =
+        AdaptiveBatchOptions { initial_backoff: Duration::from_millis(1), ..AdaptiveBatchOptions::default() };
     let adaptive = AdaptiveBatch::new(Arc::clone(&embedder) as Arc<dyn Embedder>, options);
     let kb = stores.open_with(Some(Arc::new(adaptive)), Arc::new(MemoryQueue::default())).await;
     embedder.failures.store(12, Ordering::SeqCst);

@@ -1,37 +1,37 @@
-//! What providers say of what they refuse.
+//! Reads the error bodies of providers.
 
 use lkr_outgoing::StatusCode;
 use lkr_sealing::Secret;
 use serde_json::Value;
 
-/// How much of a message is shown, in characters.
-const SHOWN_CHARS: usize = 200;
-/// So much of a key at one place gives it away.
+/// The longest excerpt of a message, in characters.
+const EXCERPT_CHARS: usize = 200;
+/// A word that contains this many consecutive bytes of the key is masked.
 const KEY_PART: usize = 8;
 
-/// What a provider said of an error.
+/// An error body of a provider.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct ProviderError {
     message: String,
-    /// All of it in lower case, to be searched.
-    all: String,
-    /// The status that stands in the body.
+    /// Message, code, type and parameter in lower case, for searching.
+    searchable: String,
+    /// The status in the body.
     pub(crate) status: Option<StatusCode>,
 }
 
-impl Said {
-    /// Reads what the providers write: `{"error": {"message", "type", "param", "code"}}` (OpenAI and most),
-    /// `{"error": "…"}` (Ollama, TEI), `{"message", "type", "param", "code"}` (vLLM), `{"detail": …}` (FastAPI), the
-    /// first of these in a list (Google), or plain text.
-    pub(crate) fn read(body: &[u8]) -> Self {
+impl ProviderError {
+    /// Parses a response body. Known forms: `{"error": {"message", "type", "param", "code"}}` (OpenAI and most others),
+    /// `{"error": "…"}` (Ollama, TEI), `{"message", "type", "param", "code"}` (vLLM), `{"detail": …}` (FastAPI), a list
+    /// whose first element is one of these (Google), and plain text.
+    pub(crate) fn parse(body: &[u8]) -> Self {
         let value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
         let value = value.get(0).unwrap_or(&value);
-        Self::of(value.get("error").or_else(|| value.get("detail")).unwrap_or(value))
+        Self::from_value(value.get("error").or_else(|| value.get("detail")).unwrap_or(value))
     }
 
-    /// Reads what stands under `error`.
-    pub(crate) fn of(error: &Value) -> Self {
+    /// Reads the value of the field `error`.
+    pub(crate) fn from_value(error: &Value) -> Self {
         let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         let message = match error {
             Value::String(message) => message.clone(),
@@ -41,30 +41,30 @@ impl Said {
         };
         let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         let status = code.filter(|code| (400..600).contains(code));
-        let all = [&message, text("code"), text("type"), text("param")].join("\n").to_lowercase();
-        Self { message, all, status: status.and_then(|code| StatusCode::from_u16(code).ok()) }
+        let searchable = [&message, text("code"), text("type"), text("param")].join("\n").to_lowercase();
+        Self { message, searchable, status: status.and_then(|code| StatusCode::from_u16(code).ok()) }
     }
 
-    /// Whether one of these stands in it; they are in lower case.
-    pub(crate) fn mentions(&self, any: &[&str]) -> bool {
-        any.iter().any(|part| self.all.contains(part))
+    /// Whether the error contains one of `terms`, which are in lower case.
+    pub(crate) fn mentions(&self, terms: &[&str]) -> bool {
+        terms.iter().any(|term| self.searchable.contains(term))
     }
 
-    /// That the key is wrong.
-    pub(crate) fn wrong_key(&self) -> bool {
+    /// Whether the provider rejects the key.
+    pub(crate) fn is_wrong_key(&self) -> bool {
         self.mentions(&["invalid_api_key", "api key not valid", "incorrect api key", "invalid api key"])
     }
 
-    /// That the model is not known.
-    pub(crate) fn no_model(&self) -> bool {
+    /// Whether the provider does not know the model.
+    pub(crate) fn is_unknown_model(&self) -> bool {
         let missing = ["not found", "does not exist", "not exist", "unknown model", "not loaded"];
         self.mentions(&["model_not_found", "model_not_exist"])
             || self.mentions(&["model"]) && self.mentions(&missing)
     }
 
-    /// That a text is longer than the model takes, or that it is too many texts: of OpenAI, vLLM, llama.cpp, Ollama,
-    /// TEI and their like.
-    pub(crate) fn too_much(&self) -> bool {
+    /// Whether a text is too long or the batch too large. The terms are those of OpenAI, vLLM, llama.cpp, Ollama, TEI and
+    /// compatible servers.
+    pub(crate) fn is_too_large(&self) -> bool {
         let tokens = self.mentions(&["must have less than"]) && self.mentions(&["token"]);
         tokens
             || self.mentions(&[
@@ -88,8 +88,8 @@ impl Said {
             ])
     }
 
-    /// That what was paid for is used up.
-    pub(crate) fn no_quota(&self) -> bool {
+    /// Whether the account's quota or credit is used up.
+    pub(crate) fn is_quota_exceeded(&self) -> bool {
         self.mentions(&[
             "insufficient_quota",
             "billing_hard_limit_reached",
@@ -98,29 +98,29 @@ impl Said {
         ])
     }
 
-    /// The beginning of the message in one line, without control characters and without the key.
-    pub(crate) fn shown(&self, key: Option<&Secret>) -> String {
+    /// The beginning of the message in one line, without control characters. Words with a part of the key are masked.
+    pub(crate) fn excerpt(&self, key: Option<&Secret>) -> String {
         let words =
             self.message.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-        let safe = words
-            .map(|word| if key.is_some_and(|key| tells(word, key.expose())) { "********" } else { word });
-        let mut shown = String::new();
-        for word in safe {
-            let space = if shown.is_empty() { "" } else { " " };
-            shown.push_str(space);
-            shown.push_str(word);
-            if let Some((end, _)) = shown.char_indices().nth(SHOWN_CHARS) {
-                shown.truncate(end);
-                shown.push('…');
+        let leaks = |word: &str| key.is_some_and(|key| contains_key_part(word, key.expose()));
+        let masked = words.map(|word| if leaks(word) { "********" } else { word });
+        let mut excerpt = String::new();
+        for word in masked {
+            let space = if excerpt.is_empty() { "" } else { " " };
+            excerpt.push_str(space);
+            excerpt.push_str(word);
+            if let Some((end, _)) = excerpt.char_indices().nth(EXCERPT_CHARS) {
+                excerpt.truncate(end);
+                excerpt.push('…');
                 break;
             }
         }
-        shown
+        excerpt
     }
 }
 
-/// Whether a word tells a part of a key.
-fn tells(word: &str, key: &str) -> bool {
+/// Whether a word contains [`KEY_PART`] consecutive bytes of a key.
+fn contains_key_part(word: &str, key: &str) -> bool {
     let (word, key) = (word.as_bytes(), key.as_bytes());
     let part = KEY_PART.min(key.len()).max(1);
     key.windows(part).any(|part| word.windows(part.len()).any(|window| window == part))
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_providers_write() {
+    fn error_bodies_of_all_known_forms_are_parsed() {
         for (body, message) in [
             (r#"{"error": {"message": "no", "type": "a", "param": null, "code": "b"}}"#, "no"),
             (r#"{"error": "no"}"#, "no"),
@@ -145,15 +145,18 @@ mod tests {
             ("", ""),
             ("null", ""),
         ] {
-            assert_eq!(Said::read(body.as_bytes()).shown(None), message, "{body}");
+            assert_eq!(ProviderError::parse(body.as_bytes()).excerpt(None), message, "{body}");
         }
-        assert_eq!(Said::read(br#"{"error": {"code": 502}}"#).status, Some(StatusCode::BAD_GATEWAY));
-        assert_eq!(Said::read(br#"{"error": {"code": 7}}"#).status, None);
+        assert_eq!(
+            ProviderError::parse(br#"{"error": {"code": 502}}"#).status,
+            Some(StatusCode::BAD_GATEWAY)
+        );
+        assert_eq!(ProviderError::parse(br#"{"error": {"code": 7}}"#).status, None);
     }
 
     #[test]
-    fn what_is_meant() {
-        let said = |text: &str| Said::read(text.as_bytes());
+    fn errors_are_classified_by_their_texts() {
+        let parse = |text: &str| ProviderError::parse(text.as_bytes());
         for text in [
             r#"{"error": {"code": "context_length_exceeded"}}"#,
             r#"{"error": {"type": "exceed_context_size_error", "message": "the request exceeds the available context size"}}"#,
@@ -163,38 +166,41 @@ mod tests {
             "`inputs` must have less than 512 tokens. Given: 600",
             "batch size 64 > maximum allowed batch size 32",
         ] {
-            assert!(said(text).too_much(), "{text}");
+            assert!(parse(text).is_too_large(), "{text}");
         }
         for text in [
             "The model `x` does not exist or you do not have access to it.",
             r#"model "x" not found, try pulling it first"#,
             r#"{"error": {"code": "model_not_found"}}"#,
         ] {
-            assert!(said(text).no_model() && !said(text).too_much(), "{text}");
+            assert!(parse(text).is_unknown_model() && !parse(text).is_too_large(), "{text}");
         }
-        assert!(said(r#"{"error": {"code": "insufficient_quota"}}"#).no_quota());
-        assert!(!said("a name must have less than 64 letters").too_much());
-        assert!(!said("slow down").no_quota() && !said("not found").no_model() && !said("").too_much());
+        assert!(parse(r#"{"error": {"code": "insufficient_quota"}}"#).is_quota_exceeded());
+        assert!(!parse("a name must have less than 64 letters").is_too_large());
+        assert!(
+            !parse("slow down").is_quota_exceeded()
+                && !parse("not found").is_unknown_model()
+                && !parse("").is_too_large()
+        );
     }
 
     proptest! {
-        /// Wherever it stands, whole or in part.
         #[test]
-        fn no_part_of_a_key_is_shown(
+        fn excerpt_contains_no_part_of_the_key(
             before in "\\PC{0,30}", key in "sk-[a-zA-Z0-9]{20,40}", after in "\\PC{0,30}", from in 0_usize..10,
         ) {
             let part = key.split_at(from).1;
             let message = format!("{before}{part}{after}");
-            let shown = Said::read(message.as_bytes()).shown(Some(&Secret::new(key.as_str())));
+            let excerpt = ProviderError::parse(message.as_bytes()).excerpt(Some(&Secret::new(key.as_str())));
             for part in part.as_bytes().windows(KEY_PART) {
-                prop_assert!(!shown.contains(std::str::from_utf8(part).unwrap()), "{}", shown);
+                prop_assert!(!excerpt.contains(std::str::from_utf8(part).unwrap()), "{}", excerpt);
             }
         }
 
         #[test]
-        fn what_is_shown_is_short_and_plain(body: Vec<u8>) {
-            let shown = Said::read(&body).shown(None);
-            prop_assert!(shown.chars().count() <= SHOWN_CHARS + 1 && !shown.contains(char::is_control));
+        fn excerpt_is_short_and_has_no_control_characters(body: Vec<u8>) {
+            let excerpt = ProviderError::parse(&body).excerpt(None);
+            prop_assert!(excerpt.chars().count() <= EXCERPT_CHARS + 1 && !excerpt.contains(char::is_control));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What stands around models changes nothing while all goes well, whatever stands around what.
+//! Runs the conformance suites on a complete stack of decorators, which must not change the answers of a healthy model.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -8,34 +8,34 @@ use crate::{
 };
 
 #[derive(Debug)]
-struct Nobody;
+struct NoopObserver;
 
-impl CallObserver for Nobody {
+impl CallObserver for NoopObserver {
     fn ended(&self, _: &ModelCall) {}
 }
 
-const AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
+const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
-async fn parrot() -> (Arc<dyn ChatModel>, ()) {
+async fn echo_model() -> (Arc<dyn ChatModel>, ()) {
     let model: Arc<dyn ChatModel> =
         Arc::new(ScriptedChat::new(|request| Ok(request.messages.last().unwrap().text.clone())));
-    let model: Arc<dyn ChatModel> = Arc::new(Instrumented::new(model, Arc::new(Nobody)));
-    let model: Arc<dyn ChatModel> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn ChatModel> = Arc::new(Instrumented::new(model, Arc::new(NoopObserver)));
+    let model: Arc<dyn ChatModel> = Arc::new(ConcurrencyLimit::new(model, MAX_CONCURRENT));
     let model: Arc<dyn ChatModel> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
     (Arc::new(Retry::new(model, RetryOptions::default())), ())
 }
 
 async fn embedder() -> (Arc<dyn Embedder>, ()) {
     let model: Arc<dyn Embedder> = Arc::new(MemoryEmbedder::new());
-    let model: Arc<dyn Embedder> = Arc::new(Instrumented::new(model, Arc::new(Nobody)));
-    let model: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(model, AT_ONCE));
+    let model: Arc<dyn Embedder> = Arc::new(Instrumented::new(model, Arc::new(NoopObserver)));
+    let model: Arc<dyn Embedder> = Arc::new(ConcurrencyLimit::new(model, MAX_CONCURRENT));
     let model: Arc<dyn Embedder> = Arc::new(CircuitBreaker::new(model, CircuitBreakerOptions::default()));
     let model: Arc<dyn Embedder> = Arc::new(Retry::new(model, RetryOptions::default()));
     (Arc::new(AdaptiveBatch::new(model, AdaptiveBatchOptions::default())), ())
 }
 
 mod chat {
-    crate::chat_suite!(super::parrot());
+    crate::chat_suite!(super::echo_model());
 }
 
 mod embed {

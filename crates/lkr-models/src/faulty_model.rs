@@ -1,4 +1,4 @@
-//! A model for the tests of what stands around models.
+//! A model with scripted failures, for the tests of the decorators.
 
 use std::{
     sync::{
@@ -17,105 +17,111 @@ use crate::{
     EmbedderProfile, Error, ErrorKind, MemoryEmbedder, Result, ScriptedChat,
 };
 
-/// Answers "one two three" and vectors after a while, or fails as it is told; and remembers when it was asked.
+/// Answers "one two three", or vectors, after a delay; fails with the scripted errors; and records its calls.
 #[derive(Debug)]
-pub(crate) struct Faulty {
+pub(crate) struct FaultyModel {
     chat: ScriptedChat,
     embedder: MemoryEmbedder,
-    takes: Duration,
+    delay: Duration,
     failures: Mutex<Vec<ErrorKind>>,
-    /// Streams fail after so many parts and not before.
-    parts: Option<usize>,
-    asked: Mutex<Vec<Instant>>,
+    /// The number of parts after which a failing stream breaks; `None` if it fails before it begins.
+    parts_before_failure: Option<usize>,
+    call_times: Mutex<Vec<Instant>>,
     kinds: Mutex<Vec<EmbedKind>>,
     running: AtomicUsize,
-    most: AtomicUsize,
+    max_running: AtomicUsize,
 }
 
-struct Running<'a>(&'a AtomicUsize);
+struct RunningGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Running<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Faulty {
-    /// One that fails so, one time after the other, and then no more.
+impl FaultyModel {
+    /// A model whose first calls fail with `failures`, in this order.
     pub(crate) fn failing<const N: usize>(failures: [ErrorKind; N]) -> Arc<Self> {
         Arc::new(Self::with(&failures))
     }
 
-    /// One whose streams fail after so many parts.
+    /// A model whose first streams break with `failures` after `parts` parts.
     pub(crate) fn breaking_after<const N: usize>(parts: usize, failures: [ErrorKind; N]) -> Arc<Self> {
-        Arc::new(Self { parts: Some(parts), ..Self::with(&failures) })
+        Arc::new(Self { parts_before_failure: Some(parts), ..Self::with(&failures) })
     }
 
-    /// One that takes its time.
-    pub(crate) fn taking(takes: Duration) -> Arc<Self> {
-        Arc::new(Self { takes, ..Self::with(&[]) })
+    /// A model that takes `delay` for each call.
+    pub(crate) fn delayed(delay: Duration) -> Arc<Self> {
+        Arc::new(Self { delay, ..Self::with(&[]) })
     }
 
     fn with(failures: &[ErrorKind]) -> Self {
         Self {
             chat: ScriptedChat::new(|_| Ok("one two three".to_owned())),
             embedder: MemoryEmbedder::new(),
-            takes: Duration::ZERO,
+            delay: Duration::ZERO,
             failures: Mutex::new(failures.iter().rev().copied().collect()),
-            parts: None,
-            asked: Mutex::default(),
+            parts_before_failure: None,
+            call_times: Mutex::default(),
             kinds: Mutex::default(),
             running: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
+            max_running: AtomicUsize::new(0),
         }
     }
 
+    /// Makes the next call fail.
     pub(crate) fn fail(&self, kind: ErrorKind) {
         self.failures.lock().unwrap().push(kind);
     }
 
-    /// When it was asked.
-    pub(crate) fn asked(&self) -> Vec<Instant> {
-        self.asked.lock().unwrap().clone()
+    /// When each call began.
+    pub(crate) fn call_times(&self) -> Vec<Instant> {
+        self.call_times.lock().unwrap().clone()
     }
 
-    /// For what it embedded, in that order.
+    /// The number of calls.
+    pub(crate) fn calls(&self) -> usize {
+        self.call_times.lock().unwrap().len()
+    }
+
+    /// The kind of each embedding, oldest first.
     pub(crate) fn kinds(&self) -> Vec<EmbedKind> {
         self.kinds.lock().unwrap().clone()
     }
 
-    /// The most calls that ran at once.
-    pub(crate) fn most(&self) -> usize {
-        self.most.load(Ordering::SeqCst)
+    /// The largest number of calls that ran at once.
+    pub(crate) fn max_running(&self) -> usize {
+        self.max_running.load(Ordering::SeqCst)
     }
 
-    async fn ask(&self) -> Option<Error> {
-        self.asked.lock().unwrap().push(Instant::now());
-        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
-        let _running = Running(&self.running);
-        self.most.fetch_max(now, Ordering::SeqCst);
-        sleep(self.takes).await;
+    async fn record_call(&self) -> Option<Error> {
+        self.call_times.lock().unwrap().push(Instant::now());
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        let _guard = RunningGuard(&self.running);
+        self.max_running.fetch_max(running, Ordering::SeqCst);
+        sleep(self.delay).await;
         let kind = self.failures.lock().unwrap().pop()?;
-        Some(Error::new(kind, "ask", "told to fail"))
+        Some(Error::new(kind, "call", "scripted failure"))
     }
 }
 
 #[async_trait]
-impl ChatModel for Faulty {
+impl ChatModel for FaultyModel {
     fn profile(&self) -> &ChatProfile {
         self.chat.profile()
     }
 
     async fn complete(&self, request: &ChatRequest) -> Result<ChatAnswer> {
-        match self.ask().await {
+        match self.record_call().await {
             Some(error) => Err(error),
             None => self.chat.complete(request).await,
         }
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<ChatStream> {
-        let failure = self.ask().await;
-        match (failure, self.parts) {
+        let failure = self.record_call().await;
+        match (failure, self.parts_before_failure) {
             (None, _) => self.chat.stream(request).await,
             (Some(error), None) => Err(error),
             (Some(error), Some(parts)) => {
@@ -127,13 +133,13 @@ impl ChatModel for Faulty {
 }
 
 #[async_trait]
-impl Embedder for Faulty {
+impl Embedder for FaultyModel {
     fn profile(&self) -> &EmbedderProfile {
         self.embedder.profile()
     }
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        let failure = self.ask().await;
+        let failure = self.record_call().await;
         self.kinds.lock().unwrap().push(kind);
         match failure {
             Some(error) => Err(error),
@@ -150,7 +156,7 @@ pub(crate) fn request() -> ChatRequest {
     ChatRequest { messages: vec![ChatMessage::user("count")], max_tokens: 9, temperature: 0.0, schema: None }
 }
 
-/// What a stream says, where it comes to its end.
+/// The text of a stream, or the error that breaks it.
 pub(crate) async fn text_of(parts: ChatStream) -> Result<String> {
     let parts: Vec<ChatPart> = parts.try_collect().await?;
     let text = parts.iter().map(|part| match part {

@@ -1,5 +1,5 @@
-//! What every implementation of the ports is held to: one function for each case, and macros that make tests of them.
-//! See [`chat_suite!`](crate::chat_suite), [`embedder_suite!`](crate::embedder_suite) and
+//! Conformance suites of the ports: one function a case, and macros that turn the cases into tests. See
+//! [`chat_suite!`](crate::chat_suite), [`embedder_suite!`](crate::embedder_suite) and
 //! [`reranker_suite!`](crate::reranker_suite).
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ pub use chat::*;
 pub use embedder::*;
 pub use reranker::*;
 
-/// Texts of several lengths and scripts, the shortest not first.
+/// Texts of several lengths and scripts, not sorted by length.
 const TEXTS: [&str; 8] = [
     "The heart pumps blood through the arteries, and the veins lead it back.",
     "cat",
