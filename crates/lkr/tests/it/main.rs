@@ -10,14 +10,20 @@
 
 #[cfg(all(feature = "files", feature = "lmdb"))]
 mod backup;
+mod change_failures;
 mod changes;
+mod closed_kb;
 mod common;
 mod describe;
 mod doctor;
+mod duplicates;
 #[cfg(feature = "files")]
 mod files;
 mod ingest;
 mod outbox;
 mod reembed;
+mod reembed_failures;
 mod replace;
 mod rerank;
+mod salted_embedder;
+mod vectors;

@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use crate::common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until};
 use futures_util::StreamExt as _;
 use lkr::{
-    Creator, Dedup, DocId, DocumentChange, DocumentResult, Duplicate, ErrorKind, FailureReason, Idempotency,
-    KnowledgeBase, Layer, ListFilter, NewDocument, SearchRequest, Submission, Task, TaskKind, TaskStatus,
-    Upsert,
+    Creator, DocId, DocumentChange, DocumentResult, ErrorKind, FailureReason, KnowledgeBase, Layer,
+    ListFilter, NewDocument, SearchRequest, Submission, Task, TaskKind, TaskStatus,
 };
 use lkr_vectors::Filter;
 
-fn by(name: &str) -> Submission {
+use crate::common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until};
+
+pub(crate) fn by(name: &str) -> Submission {
     Submission::by(Creator { name: name.to_owned(), id: name.to_owned() })
 }
 
-fn from_source(name: &str, sections: usize, source: &str) -> NewDocument {
+pub(crate) fn from_source(name: &str, sections: usize, source: &str) -> NewDocument {
     NewDocument { source: source.to_owned(), ..document(name, sections) }
 }
 
@@ -26,7 +26,7 @@ fn of_words(words: &[&str]) -> NewDocument {
     NewDocument { text, ..NewDocument::default() }
 }
 
-fn result(task: Task) -> DocumentResult {
+pub(crate) fn result(task: Task) -> DocumentResult {
     assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
     task.result.unwrap().document().unwrap()
 }
@@ -44,7 +44,7 @@ async fn blobs(stores: &TestStores) -> usize {
 }
 
 /// Waits until the only points and texts are those of live documents.
-async fn wait_until_only_live_data_remains(stores: &TestStores, kb: &KnowledgeBase) {
+pub(crate) async fn wait_until_only_live_data_remains(stores: &TestStores, kb: &KnowledgeBase) {
     wait_until("only live data remains", async || {
         let stats = kb.stats().await.unwrap();
         points(stores).await == stats.counts.total() && blobs(stores).await as u64 == stats.counts.l1
@@ -57,7 +57,7 @@ async fn search_texts(kb: &KnowledgeBase, query: &str) -> Vec<String> {
     found.response.results.iter().map(|result| result.text.clone()).collect()
 }
 
-async fn ids(kb: &KnowledgeBase) -> Vec<DocId> {
+pub(crate) async fn ids(kb: &KnowledgeBase) -> Vec<DocId> {
     kb.list(&ListFilter::default(), None, 100).await.unwrap().items.iter().map(|item| item.doc_id).collect()
 }
 
@@ -281,207 +281,6 @@ async fn delete_of_a_running_task_is_refused() {
     assert_eq!(ids(&kb).await.len(), 1, "the document remains");
 }
 
-#[tokio::test]
-async fn equal_texts_become_one_document() {
-    let (stores, embedder) = (TestStores::default(), ScriptedEmbedder::unlimited());
-    let kb = stores.open(Some(Arc::clone(&embedder))).await;
-    let first = kb.add(document("opal", 3)).await.unwrap();
-    embedder.texts.lock().unwrap().clear();
-    let text = document("opal", 3).text.replace('\n', " \r\n ");
-    let again = NewDocument { text, title: "Another title".to_owned(), ..NewDocument::default() };
-    let task = wait_for_task(&kb, kb.submit(again.clone(), by("eva")).await.unwrap().task_id).await;
-    assert_eq!(task.doc_id().unwrap(), first.doc_id);
-    let duplicate = result(task);
-    assert_eq!(duplicate.duplicate_of, Some(Duplicate { doc_id: first.doc_id, distance: 0 }));
-    assert_eq!(
-        (duplicate.embedded, duplicate.title, duplicate.counts),
-        (0, first.title.clone(), first.counts)
-    );
-    assert!(embedder.texts.lock().unwrap().is_empty());
-    assert_eq!(ids(&kb).await, [first.doc_id]);
-    wait_until_only_live_data_remains(&stores, &kb).await;
-    // Without duplicate detection the text is ingested again, and a deleted document is no duplicate.
-    for dedup in [Dedup::None, Dedup::Sha256] {
-        kb.delete(first.doc_id).await.unwrap();
-        let submission = Submission { dedup, ..by("eva") };
-        let task = wait_for_task(&kb, kb.submit(again.clone(), submission).await.unwrap().task_id).await;
-        let is_new = result(task).duplicate_of.is_none();
-        assert_eq!(
-            is_new,
-            dedup == Dedup::None,
-            "the document ingested without detection is the original now"
-        );
-    }
-    assert_eq!(ids(&kb).await.len(), 1);
-    wait_until_only_live_data_remains(&stores, &kb).await;
-}
-
-#[tokio::test]
-async fn lesson_34_near_duplicates_are_reported_with_their_distance() {
-    let kb = TestStores::default().open(None).await;
-    let simhash = |threshold| Submission { dedup: Dedup::Simhash { threshold }, ..by("eva") };
-    let first = kb.add(document("opal", 30)).await.unwrap();
-    let near =
-        NewDocument { text: document("opal", 30).text + "\nAnd one more word.\n", ..NewDocument::default() };
-    let near_result = wait_for_task(&kb, kb.submit(near.clone(), simhash(12)).await.unwrap().task_id).await;
-    let found = result(near_result).duplicate_of.unwrap();
-    assert_eq!(found.doc_id, first.doc_id);
-    assert!((1..=12).contains(&found.distance), "{found:?}");
-    // Below the distance there is no duplicate; within 64 bits every text is one.
-    let strict = simhash(found.distance - 1);
-    let strict_result =
-        wait_for_task(&kb, kb.submit(near.clone(), strict.clone()).await.unwrap().task_id).await;
-    assert!(result(strict_result).duplicate_of.is_none());
-    let any = NewDocument { text: "Cats sleep all day.".to_owned(), ..NewDocument::default() };
-    let near_result = wait_for_task(&kb, kb.submit(any, simhash(64)).await.unwrap().task_id).await;
-    assert!(result(near_result).duplicate_of.is_some());
-    // Deleted documents are not found as duplicates.
-    for doc_id in ids(&kb).await {
-        kb.delete(doc_id).await.unwrap();
-    }
-    let single = wait_for_task(&kb, kb.submit(near, strict).await.unwrap().task_id).await;
-    assert!(result(single).duplicate_of.is_none());
-    assert_eq!(ids(&kb).await.len(), 1);
-}
-
-#[tokio::test]
-async fn equal_texts_submitted_concurrently_become_one_document() {
-    for dedup in [Dedup::Sha256, Dedup::Simhash { threshold: 3 }] {
-        let stores = TestStores::default();
-        let kb = stores.open(Some(ScriptedEmbedder::unlimited())).await;
-        let submissions = (0..24).map(|n| {
-            let submission = Submission { dedup, ..by("eva") };
-            kb.submit(document(if n % 2 == 0 { "opal" } else { "quartzite of the north" }, 3), submission)
-        });
-        let submissions = futures_util::future::try_join_all(submissions).await.unwrap();
-        let mut new_documents = 0;
-        for task in &submissions {
-            new_documents += u32::from(result(wait_for_task(&kb, task.task_id).await).duplicate_of.is_none());
-        }
-        assert_eq!((new_documents, ids(&kb).await.len()), (2, 2), "{dedup:?}");
-        wait_until_only_live_data_remains(&stores, &kb).await;
-    }
-}
-
-#[tokio::test]
-async fn replacement_is_never_a_duplicate() {
-    let kb = TestStores::default().open(None).await;
-    let (replacer, other) =
-        (kb.add(document("opal", 1)).await.unwrap(), kb.add(document("tuff", 1)).await.unwrap());
-    let task = kb.replace(replacer.doc_id, document("tuff", 1), by("eva")).await.unwrap().unwrap();
-    assert!(result(wait_for_task(&kb, task.task_id).await).duplicate_of.is_none());
-    // The replaced document has the new text in the index, and its old text is gone from it.
-    assert_eq!(kb.add(document("tuff", 1)).await.unwrap().doc_id, replacer.doc_id.min(other.doc_id));
-    assert!(![replacer.doc_id, other.doc_id].contains(&kb.add(document("opal", 1)).await.unwrap().doc_id));
-}
-
-#[tokio::test]
-async fn lesson_06_upsert_replaces_the_document_of_its_source() {
-    let stores = TestStores::default();
-    let kb = stores.open(Some(ScriptedEmbedder::unlimited())).await;
-    let upsert = |name: &str, may| Submission { upsert: Some(may), ..by(name) };
-    let first = kb.submit(from_source("opal", 2, "s"), by("eva")).await.unwrap();
-    wait_for_task(&kb, first.task_id).await;
-    for (n, name) in ["tuff", "marble", "marble"].into_iter().enumerate() {
-        let task = kb.submit(from_source(name, 2, "s"), upsert("eva", Upsert::Own)).await.unwrap();
-        assert_eq!((task.kind, task.doc_id().unwrap()), (TaskKind::Replace, first.doc_id().unwrap()));
-        let done = result(wait_for_task(&kb, task.task_id).await);
-        assert_eq!(done.embedded, if n == 2 { 0 } else { 2 }, "unchanged chunks are not embedded again");
-    }
-    // A document of another account is replaced only with `Upsert::Any`.
-    let other_account = kb.submit(from_source("gneiss", 1, "s"), upsert("ann", Upsert::Own)).await.unwrap();
-    assert_eq!(other_account.kind, TaskKind::Ingest);
-    wait_for_task(&kb, other_account.task_id).await;
-    let admin = kb.submit(from_source("schist", 1, "s"), upsert("admin", Upsert::Any)).await.unwrap();
-    assert_eq!(admin.doc_id().unwrap(), other_account.doc_id().unwrap(), "the newest of several is replaced");
-    wait_for_task(&kb, admin.task_id).await;
-    // Without a source, an upsert adds a document.
-    for _ in 0..2 {
-        let task = kb.submit(document("basalt", 1), upsert("eva", Upsert::Own)).await.unwrap();
-        assert_eq!(task.kind, TaskKind::Ingest);
-        wait_for_task(&kb, task.task_id).await;
-    }
-    assert_eq!(ids(&kb).await.len(), 3);
-    wait_until_only_live_data_remains(&stores, &kb).await;
-}
-
-#[tokio::test]
-async fn concurrent_upserts_of_a_new_source_make_one_document() {
-    let stores = TestStores::default();
-    let kb = stores.open(Some(ScriptedEmbedder::unlimited())).await;
-    let submissions = (0..20).map(|n| {
-        let submission = Submission { upsert: Some(Upsert::Own), ..by("eva") };
-        kb.submit(from_source(&format!("stone{n}"), 2, "new"), submission)
-    });
-    let submissions = futures_util::future::try_join_all(submissions).await.unwrap();
-    for task in &submissions {
-        assert_eq!(task.doc_id().unwrap(), submissions[0].doc_id().unwrap());
-        wait_for_task(&kb, task.task_id).await;
-    }
-    assert_eq!(ids(&kb).await, [submissions[0].doc_id().unwrap()]);
-    wait_until_only_live_data_remains(&stores, &kb).await;
-    // After a delete, an upsert adds a new document.
-    kb.delete(submissions[0].doc_id().unwrap()).await.unwrap();
-    let submission = Submission { upsert: Some(Upsert::Own), ..by("eva") };
-    let task = kb.submit(from_source("opal", 1, "new"), submission).await.unwrap();
-    assert_ne!(task.doc_id().unwrap(), submissions[0].doc_id().unwrap());
-    wait_for_task(&kb, task.task_id).await;
-    assert_eq!(ids(&kb).await, [task.doc_id().unwrap()]);
-}
-
-#[tokio::test]
-async fn batch_is_accepted_completely_or_not_at_all() {
-    let stores = TestStores::default();
-    let kb = stores.open(None).await;
-    let upsert = || Submission { upsert: Some(Upsert::Own), ..by("eva") };
-    let documents = vec![
-        (from_source("opal", 1, "a"), upsert()),
-        (document("tuff", 1), by("eva")),
-        (from_source("marble", 1, "a"), upsert()),
-        (from_source("gneiss", 1, "a"), by("eva")),
-    ];
-    let tasks = kb.submit_all(documents, None).await.unwrap();
-    let mut ends = Vec::new();
-    for task in &tasks {
-        ends.push(wait_for_task(&kb, task.task_id).await.status);
-    }
-    assert_eq!(ends, [TaskStatus::Failed, TaskStatus::Done, TaskStatus::Done, TaskStatus::Done]);
-    let blank = vec![(document("schist", 1), by("eva")), (NewDocument::default(), by("eva"))];
-    assert_eq!(kb.submit_all(blank, None).await.unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!(ids(&kb).await.len(), 3);
-    wait_until_only_live_data_remains(&stores, &kb).await;
-}
-
-#[tokio::test]
-async fn repeated_idempotency_key_returns_the_first_tasks() {
-    let stores = TestStores::default();
-    let kb = stores.open(None).await;
-    let key = |account: &str, endpoint, key: &str| Idempotency {
-        account: account.to_owned(),
-        endpoint,
-        key: key.to_owned(),
-    };
-    let keyed = |n: usize| {
-        let submission = Submission { idempotency: Some(key("eva", "documents", "k")), ..by("eva") };
-        kb.submit(document(&format!("stone{n}"), 1), submission)
-    };
-    let tasks = futures_util::future::try_join_all((0..10).map(keyed)).await.unwrap();
-    assert!(tasks.iter().all(|task| task.task_id == tasks[0].task_id));
-    wait_for_task(&kb, tasks[0].task_id).await;
-    let again = keyed(99).await.unwrap();
-    assert_eq!((again.task_id, again.status), (tasks[0].task_id, TaskStatus::Done));
-    for other in [key("ann", "documents", "k"), key("eva", "batch", "k"), key("eva", "documents", "l")] {
-        assert!(kb.tasks_by_idempotency_key(&other).await.unwrap().is_none(), "{other:?}");
-        let documents = vec![(document(&other.account, 1), by("eva")), (document(&other.key, 2), by("eva"))];
-        let tasks = kb.submit_all(documents.clone(), Some(other.clone())).await.unwrap();
-        let again = kb.submit_all(documents, Some(other)).await.unwrap();
-        let ids = |tasks: &[Task]| tasks.iter().map(|task| task.task_id).collect::<Vec<_>>();
-        assert_eq!(ids(&tasks), ids(&again));
-    }
-    wait_until("all ended", async || kb.queued_tasks().await.unwrap() == 0).await;
-    wait_until_only_live_data_remains(&stores, &kb).await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn replacement_concurrent_with_delete_does_not_restore_the_document() {
     let stores = TestStores::default();
@@ -531,23 +330,6 @@ async fn failed_task_keeps_its_owner_until_it_is_deleted() {
     assert_eq!(kb.owner(task.doc_id().unwrap()).await.unwrap().unwrap().id, "eva");
     kb.delete_task(task.task_id).await.unwrap().unwrap();
     assert!(kb.owner(task.doc_id().unwrap()).await.unwrap().is_none());
-}
-
-#[tokio::test]
-async fn idempotency_key_of_a_deleted_task_is_free_again() {
-    let kb = TestStores::default().open(None).await;
-    let key = Idempotency { account: "eva".to_owned(), endpoint: "documents", key: "k".to_owned() };
-    let submit = async |name: &str| {
-        let submission = Submission { idempotency: Some(key.clone()), ..by("eva") };
-        wait_for_task(&kb, kb.submit(document(name, 1), submission).await.unwrap().task_id).await.task_id
-    };
-    let first = submit("opal").await;
-    assert_eq!(submit("tuff").await, first);
-    kb.delete_task(first).await.unwrap().unwrap();
-    let second = submit("tuff").await;
-    assert_ne!(second, first);
-    assert_eq!(submit("marble").await, second);
-    assert_eq!(ids(&kb).await.len(), 2);
 }
 
 #[tokio::test]
