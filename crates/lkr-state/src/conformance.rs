@@ -173,7 +173,7 @@ macro_rules! task_queue_suite {
 mod tests {
     #[test]
     fn every_case_is_in_a_macro() {
-        let listed = include_str!("mod.rs");
+        let listed = include_str!("conformance.rs");
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance");
         let mut cases = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
