@@ -1,9 +1,9 @@
-//! What every [`StateStore`] and [`TaskQueue`] is held to: one function for each case, and macros that make tests
-//! of them. See [`state_store_suite!`](crate::state_store_suite) and [`task_queue_suite!`](crate::task_queue_suite).
+//! The conformance suites for every [`StateStore`] and [`TaskQueue`]: one function per case, and macros that turn the
+//! cases into tests. See [`state_store_suite!`](crate::state_store_suite) and
+//! [`task_queue_suite!`](crate::task_queue_suite).
 //!
-//! The cases of the store work below random prefixes of their own and leave everything else alone, so that the suite
-//! can run on a store that others use. A queue has no parts: each case of the queue needs an empty one that nobody
-//! else claims from.
+//! Each case of the store uses keys with its own random prefix and touches nothing else, so the suite can run on a store
+//! that is in use. A queue has no prefixes: each case of the queue needs an empty queue with no other workers.
 //!
 //! [`StateStore`]: crate::StateStore
 //! [`TaskQueue`]: crate::TaskQueue
@@ -36,13 +36,13 @@ pub mod queue_cases {
     pub use super::{claims::*, queue::*};
 }
 
-/// Makes a `#[tokio::test]` of every case of the conformance suite of state stores.
+/// Turns every case of the conformance suite of state stores into a `#[tokio::test]`.
 ///
-/// The argument is an expression whose future answers a pair: the store as `Arc<dyn StateStore>`, and whatever must
-/// live as long as the test, such as a temporary folder. It is evaluated once for each case. With `copy:` comes an
-/// `async fn(&Path)` that opens a snapshot and answers such a pair; then snapshots are read back as well.
+/// The argument is an expression whose future returns a pair: the store as `Arc<dyn StateStore>`, and a guard that lives
+/// as long as the test, such as a temporary folder. It is evaluated once per case. The optional argument `copy:` is an
+/// `async fn(&Path)` that opens a snapshot and returns such a pair; with it, the suite also reads snapshots back.
 ///
-/// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
+/// The calling crate needs tokio with the features `macros` and `rt-multi-thread`.
 ///
 /// ```text
 /// async fn store() -> (Arc<dyn StateStore>, TempDir) { … }
@@ -55,46 +55,46 @@ macro_rules! state_store_suite {
     ($make:expr, copy: $copy:path) => {
         $crate::state_store_suite!($make);
         $crate::state_store_suite!(@copy $make, $copy;
-            snapshot_holds_everything
-            snapshot_while_writing_is_consistent
+            snapshot_contains_earlier_writes_only
+            snapshot_during_writes_contains_complete_steps
         );
     };
     ($make:expr) => {
         $crate::state_store_suite!(@each $make;
-            records_come_back
-            get_many_keeps_the_order_of_the_keys
-            absent_is_expected_rightly
-            versions_are_expected_rightly
-            a_conflict_changes_nothing
-            checks_change_nothing
-            deletes_remove_records
-            versions_grow_and_never_come_back
-            a_step_over_many_keys_is_one
-            concurrent_claims_of_a_key_have_one_winner
+            get_returns_the_last_value_put
+            get_many_returns_records_in_the_order_of_the_keys
+            expect_absent_holds_only_without_a_record
+            expect_version_holds_only_until_the_next_write
+            conflict_in_one_write_changes_no_key
+            check_guards_other_writes_and_changes_nothing
+            delete_removes_the_record_from_every_read
+            versions_increase_across_deletes_and_expiry
+            apply_of_four_hundred_writes_applies_all
+            concurrent_puts_that_expect_absent_have_one_winner
             concurrent_compare_and_set_loses_no_update
-            steps_are_seen_whole
-            dropped_steps_happen_whole_or_not_at_all
-            counters_count
-            counters_begin_anew_on_other_values
-            concurrent_increments_lose_nothing
-            keys_of_every_length_and_kind
-            wrong_keys_are_invalid
-            values_up_to_a_mebibyte
-            a_key_comes_once_in_a_step
-            empty_requests_do_nothing
-            scan_keeps_to_the_prefix
-            scan_goes_both_ways
-            scan_begins_beyond_after
-            scan_pages_hold_every_record_once
-            scan_of_strange_prefixes
-            scan_of_the_empty_prefix_is_of_everything
-            records_expire
-            expired_records_are_absent
-            ttl_is_of_the_last_put
-            ttl_of_none_and_of_ages
-            counters_keep_their_ttl
-            snapshot_makes_a_new_folder
-            health_is_good
+            concurrent_reads_see_all_writes_of_a_step_or_none
+            dropped_apply_writes_all_keys_or_none
+            increment_starts_at_zero_and_adds_one
+            increment_of_a_value_that_is_no_counter_starts_at_zero
+            concurrent_increments_are_all_counted
+            keys_of_any_characters_up_to_400_bytes_are_distinct
+            empty_or_too_long_keys_are_invalid
+            values_up_to_one_mebibyte_are_stored
+            apply_with_a_key_twice_is_invalid
+            empty_requests_change_nothing
+            scan_returns_only_keys_with_the_prefix
+            scan_returns_keys_in_byte_order_in_both_directions
+            scan_starts_after_the_given_key
+            scan_pages_during_changes_return_unchanged_records_once
+            scan_handles_prefixes_with_extreme_characters
+            scan_with_the_empty_prefix_returns_all_keys
+            expired_record_is_in_no_read
+            expired_record_counts_as_absent_in_expectations
+            put_replaces_the_ttl
+            ttl_of_zero_expires_at_once_and_a_huge_ttl_never
+            increment_keeps_the_ttl
+            snapshot_creates_a_folder_and_refuses_an_existing_one
+            health_of_a_working_store_is_ok
         );
     };
     (@each $make:expr; $($case:ident)*) => { $(
@@ -114,12 +114,12 @@ macro_rules! state_store_suite {
     )* };
 }
 
-/// Makes a `#[tokio::test]` of every case of the conformance suite of task queues.
+/// Turns every case of the conformance suite of task queues into a `#[tokio::test]`.
 ///
-/// The argument is an expression whose future answers a pair: an empty queue as `Arc<dyn TaskQueue>`, and whatever
-/// must live as long as the test. It is evaluated once for each case.
+/// The argument is an expression whose future returns a pair: an empty queue as `Arc<dyn TaskQueue>`, and a guard that
+/// lives as long as the test. It is evaluated once per case.
 ///
-/// The crate that calls it needs tokio with the features `macros` and `rt-multi-thread`.
+/// The calling crate needs tokio with the features `macros` and `rt-multi-thread`.
 ///
 /// ```text
 /// async fn queue() -> (Arc<dyn TaskQueue>, TempDir) { … }
@@ -130,34 +130,34 @@ macro_rules! state_store_suite {
 macro_rules! task_queue_suite {
     ($make:expr) => {
         $crate::task_queue_suite!(@each $make;
-            an_empty_queue_gives_nothing
-            a_task_goes_through
-            push_is_idempotent
-            push_of_a_claimed_task_does_nothing
-            a_finished_task_can_be_pushed_again
-            a_delayed_task_waits
-            claims_come_in_order
-            remove_takes_a_task_from_whoever_holds_it
-            retry_gives_a_task_back
-            retry_waits_out_its_delay
-            given_back_tasks_queue_behind
-            claimed_tasks_are_not_claimed_again
-            a_lost_lease_passes_the_task_on
-            an_expired_lease_holds_until_it_is_taken
-            a_heartbeat_keeps_the_lease
-            a_claim_is_good_once
-            claims_of_what_was_removed_are_lost
-            claim_waits_for_a_push
-            claim_waits_for_a_delay_and_for_a_lease
-            every_waiter_gets_a_task
-            claim_waits_its_time_and_gives_up
-            no_two_workers_get_the_same_task
-            no_task_is_lost_between_workers
-            concurrent_pushes_of_one_task_make_one
-            dropped_claims_lose_nothing
-            dropped_writes_happen_whole_or_not_at_all
-            times_without_end
-            queue_health_is_good
+            empty_queue_has_no_task_to_claim
+            task_counts_until_it_is_finished
+            push_of_a_queued_task_changes_nothing
+            push_of_a_claimed_task_changes_nothing
+            finished_or_removed_task_can_be_pushed_again
+            delayed_task_is_claimable_only_after_its_delay
+            claim_returns_the_task_claimable_for_longest
+            remove_takes_queued_delayed_and_claimed_tasks
+            retry_makes_the_task_claimable_again
+            retry_with_a_delay_is_claimable_only_after_it
+            retried_task_queues_behind_earlier_tasks
+            task_under_lease_is_not_claimed_again
+            expired_lease_lets_another_worker_claim_the_task
+            expired_lease_is_valid_until_another_claim
+            heartbeat_extends_or_shortens_the_lease
+            finished_or_forged_claim_is_refused
+            claim_of_a_removed_task_is_lost
+            waiting_claim_gets_a_pushed_or_retried_task
+            waiting_claim_gets_a_task_whose_delay_or_lease_ends
+            each_waiting_claim_gets_a_task
+            claim_without_a_task_returns_after_its_wait
+            concurrent_workers_claim_each_task_once
+            concurrent_workers_finish_every_task_once
+            concurrent_pushes_of_one_task_queue_it_once
+            dropped_claims_lose_no_task
+            dropped_queue_writes_apply_or_do_nothing
+            durations_beyond_the_clock_never_end
+            health_of_a_working_queue_is_ok
         );
     };
     (@each $make:expr; $($case:ident)*) => { $(
@@ -172,7 +172,7 @@ macro_rules! task_queue_suite {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn every_case_is_in_a_macro() {
+    fn macros_list_every_case() {
         let listed = include_str!("conformance.rs");
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance");
         let mut cases = 0;
@@ -184,10 +184,13 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             for line in text.lines().filter_map(|line| line.strip_prefix("pub async fn ")) {
                 let name: String = line.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                assert!(listed.lines().any(|line| line.trim() == name), "{name} is in no test");
+                assert!(
+                    listed.lines().any(|line| line.trim() == name),
+                    "case {name} is missing in the macros"
+                );
                 cases += 1;
             }
         }
-        assert!(cases > 50, "{cases}");
+        assert!(cases > 50, "found only {cases} cases");
     }
 }
