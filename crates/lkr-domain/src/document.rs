@@ -5,41 +5,41 @@ use time::OffsetDateTime;
 
 use crate::{DocId, Layer};
 
-/// Free metadata: string keys to string values.
+/// Free-form metadata: string keys and string values.
 pub type Metadata = BTreeMap<String, String>;
 
-/// The space that documents and points belong to until spaces can be chosen.
+/// The space of all documents and points; other spaces are not supported yet.
 pub const SPACE_DEFAULT: &str = "default";
 
-/// Metadata keys that only lkr itself sets: they name the stored original.
+/// Metadata keys that only lkr sets; they describe the stored original.
 pub const RESERVED_METADATA: [&str; 3] = ["raw_file_path", "original_filename", "original_size_bytes"];
 
-/// The longest title and the longest source, in code points.
+/// The maximum length of a title and of a source, in code points.
 pub const MAX_LINE_CHARS: usize = 4_096;
 
-/// How many keys the metadata of a document may have, those that are reserved not counted.
+/// The maximum number of metadata keys of a document, without reserved keys.
 pub const MAX_METADATA_KEYS: usize = 64;
 
-/// The most that title, source and metadata may come to together, in bytes of JSON: that is how records are stored.
+/// The maximum size of title, source and metadata together, in bytes of JSON, because records are stored as JSON.
 pub const MAX_PROPERTIES_BYTES: usize = 256 * 1024;
 
-/// The longest text of a [`NewDocument`], in bytes of UTF-8.
+/// The maximum length of the text of a [`NewDocument`], in bytes of UTF-8.
 pub const MAX_NEW_TEXT_BYTES: usize = 16 * 1024 * 1024;
 
 /// A document to be ingested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewDocument {
-    /// The text; at least one character is not white space.
+    /// The text, with at least one character that is not white space.
     pub text: String,
-    /// The title; when blank, the first heading or line takes its place.
+    /// The title. If it is blank, the first heading or the first line is used.
     pub title: String,
-    /// Where the document comes from, in the caller's own terms.
+    /// Where the document comes from, as described by the caller.
     pub source: String,
-    /// Free metadata.
+    /// Free-form metadata.
     pub metadata: Metadata,
 }
 
-/// How many points a document has in each layer.
+/// The number of points of a document in each layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// L1 records: 1 for a live document.
@@ -53,7 +53,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many points the layer has.
+    /// The number of points in a layer.
     #[must_use]
     pub const fn of(self, layer: Layer) -> u64 {
         match layer {
@@ -80,77 +80,77 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// A live document as its L1 record tells it.
+/// A live document, as described by its L1 record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its id.
+    /// The id.
     pub doc_id: DocId,
-    /// Its space: [`SPACE_DEFAULT`] for now.
+    /// The space: always [`SPACE_DEFAULT`] for now.
     pub space: String,
     /// The revision whose points and text are live.
     pub revision: u64,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Where it comes from.
+    /// Where the document comes from.
     pub source: String,
     /// The summary.
     pub summary: String,
-    /// The keywords, the strongest first.
+    /// The keywords, strongest first.
     pub keywords: Vec<String>,
-    /// The category's name; empty for none.
+    /// The name of the category; empty if there is none.
     pub category: String,
-    /// The ISO 639-1 code of its language; empty where it cannot be told.
+    /// The ISO 639-1 code of the language; empty if it is unknown.
     pub language: String,
-    /// Free metadata.
+    /// Free-form metadata.
     pub metadata: Metadata,
-    /// Its points by layer.
+    /// The number of points by layer.
     pub counts: Counts,
     /// The length of the extracted text in code points.
     pub char_count: u32,
     /// The SHA-256 of the extracted text as UTF-8, in lower-case hexadecimal.
     pub content_sha256: String,
-    /// When it was first published.
+    /// The time of the first publication.
     pub created_at: OffsetDateTime,
-    /// When it last changed.
+    /// The time of the last change.
     pub updated_at: OffsetDateTime,
-    /// The account that brought it in.
+    /// The account that added the document.
     pub created_by: Creator,
-    /// Whether a person chose the category: then it stays when documents are classified again.
+    /// Whether a person chose the category. Such a category is never reclassified.
     pub category_by_hand: bool,
-    /// The stored original, where it came as a file that could be stored.
+    /// The stored original, if the document was uploaded as a file and the file was stored.
     pub original: Option<Original>,
-    /// What its text is told by from others; none where an earlier version of lkr brought it in.
+    /// The fingerprint of the text; `None` if an earlier version of lkr added the document.
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// What a text is told by from others, whatever its layout.
+/// Identifies a text regardless of its layout, to find equal and near-duplicate texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The SHA-256 of the text in its normal form (NFC, runs of white space as one space, none at its ends), in
     /// lower-case hexadecimal.
     pub sha256: String,
-    /// 64 bits, few of which differ between texts that have most of their words in common.
+    /// The 64-bit SimHash: texts that share most of their words differ in few bits.
     pub simhash: u64,
 }
 
-/// When a document is a duplicate of one that is there.
+/// The rule by which a new document is a duplicate of an existing one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dedup {
     /// Never.
     None,
-    /// Where the texts are equal in their normal form.
+    /// If the normal forms of the texts are equal.
     #[default]
     Sha256,
-    /// Where the fingerprints of the texts are near.
+    /// If the SimHash fingerprints of the texts differ in few bits.
     Simhash {
-        /// In how many of 64 bits they may differ.
+        /// The maximum number of differing bits, of 64.
         threshold: u32,
     },
 }
 
 impl Document {
-    /// The metadata with what names the stored original, which wins over all else.
+    /// The metadata, plus the reserved keys of the stored original. Reserved keys take precedence.
     #[must_use]
     pub fn all_metadata(&self) -> Metadata {
         let mut metadata = self.metadata.clone();
@@ -159,48 +159,49 @@ impl Document {
     }
 }
 
-/// A file as it was sent, stored for whoever wants it back.
+/// An uploaded file, stored byte for byte so that it can be downloaded again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
-    /// Where it is stored, relative to the store of originals.
+    /// The path of the file, relative to the store of originals.
     pub path: String,
-    /// The name under which it was sent.
+    /// The file name given by the client.
     pub file_name: String,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size_bytes: u64,
-    /// Its SHA-256 in lower-case hexadecimal; none where an earlier version of lkr stored it.
+    /// The SHA-256 in lower-case hexadecimal; `None` if an earlier version of lkr stored the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
 impl Original {
-    /// What it adds to the metadata of its document, under [`RESERVED_METADATA`].
+    /// The [`RESERVED_METADATA`] that the original adds to its document's metadata.
     pub fn metadata(&self) -> impl Iterator<Item = (String, String)> + use<> {
         let values = [self.path.clone(), self.file_name.clone(), self.size_bytes.to_string()];
         RESERVED_METADATA.into_iter().map(str::to_owned).zip(values)
     }
 }
 
-/// The account that made something. Names come back when an account is deleted and made again, ids do not.
+/// The account that created an object. If an account is deleted and created again, its name is the same but its id is
+/// new.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Creator {
-    /// Its name, for people.
+    /// The name, for display.
     #[serde(rename = "created_by")]
     pub name: String,
-    /// Its id; empty where there are no accounts, or it was not noted.
+    /// The id; empty if there are no accounts or if it was not recorded.
     #[serde(rename = "creator_id", default)]
     pub id: String,
 }
 
 impl From<&str> for Creator {
-    /// One that is known by its name alone.
+    /// A creator with a name and no id.
     fn from(name: &str) -> Self {
         Self { name: name.to_owned(), id: String::new() }
     }
 }
 
 impl Creator {
-    /// Whether the account of this id made it. What was made by nobody is nobody's.
+    /// Whether the creator is the account with this id. A creator without an id is no account.
     #[must_use]
     pub fn is(&self, account_id: &str) -> bool {
         !self.id.is_empty() && self.id == account_id

@@ -1,7 +1,7 @@
-/// Declares the `Error` of a library, beside whose own `ErrorKind` it stands: the kind of failure, the operation that
-/// failed, and the source, which is part of the message.
+/// Declares the `Error` type of a library. It contains the kind of failure, the operation that failed, and the source,
+/// which is part of the message. The calling module must define an enum named `ErrorKind`.
 ///
-/// After `retryable:` come the kinds after which the same call may succeed later; without it none is.
+/// `retryable:` lists the kinds after which the same call may succeed later. Without it, no error is retryable.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -17,8 +17,8 @@
 ///     retryable: ErrorKind::Busy
 /// }
 ///
-/// let error = Error::new(ErrorKind::Busy, "turn the wheel", "somebody else turns it");
-/// assert_eq!(error.to_string(), "turn the wheel: somebody else turns it");
+/// let error = Error::new(ErrorKind::Busy, "turn the wheel", "the wheel is in use");
+/// assert_eq!(error.to_string(), "turn the wheel: the wheel is in use");
 /// assert_eq!((error.kind(), error.operation()), (ErrorKind::Busy, "turn the wheel"));
 /// assert!(error.is_retryable() && error.source().is_some());
 /// ```

@@ -1,4 +1,4 @@
-/// The last component of a file's name, whichever system wrote it: what follows the last slash or backslash.
+/// The last component of a file path of any operating system: the part after the last slash or backslash.
 ///
 /// ```
 /// use lkr_domain::last_component;
@@ -11,8 +11,8 @@ pub fn last_component(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
-/// The last component of a file's name, parted before its last dot: its stem, and its suffix with the dot. A name that
-/// begins or ends with its only dot has no suffix.
+/// Splits the last component of a file path at its last dot, into the stem and the suffix with the dot. A name has no
+/// suffix if its last dot is its first or last character.
 ///
 /// ```
 /// use lkr_domain::stem_and_suffix;
@@ -23,8 +23,8 @@ pub fn last_component(name: &str) -> &str {
 #[must_use]
 pub fn stem_and_suffix(name: &str) -> (&str, &str) {
     let last = last_component(name);
-    let dot = last.rfind('.').filter(|&at| at > 0 && at + 1 < last.len());
-    dot.and_then(|at| last.split_at_checked(at)).unwrap_or((last, ""))
+    let dot = last.rfind('.').filter(|&index| index > 0 && index + 1 < last.len());
+    dot.and_then(|index| last.split_at_checked(index)).unwrap_or((last, ""))
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parted() {
+    fn stem_and_suffix_splits_the_last_component_at_its_last_dot() {
         for (name, stem, suffix) in [
             ("report.pdf", "report", ".pdf"),
             ("archive.tar.gz", "archive.tar", ".gz"),

@@ -1,4 +1,4 @@
-/// Bytes as lower-case hexadecimal text.
+/// Encodes bytes as lower-case hexadecimal text.
 ///
 /// ```
 /// assert_eq!(lkr_domain::hex(&[0, 171, 255]), "00abff");

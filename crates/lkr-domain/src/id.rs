@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Layer;
 
-/// A text that is not 32 lower-case hexadecimal characters.
+/// The text is not 32 lower-case hexadecimal characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseIdError;
 
@@ -26,7 +26,7 @@ macro_rules! id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// The id of these 16 bytes.
+            /// The id with these 16 bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
@@ -75,27 +75,27 @@ macro_rules! id {
 }
 
 id! {
-    /// A document. Ids made by [`DocId::new`] sort by the time of their making.
+    /// A document. Ids made by [`DocId::new`] sort by creation time.
     DocId
 }
 id! {
-    /// An ingestion task. Ids made by [`TaskId::new`] sort by the time of their making.
+    /// An ingestion task. Ids made by [`TaskId::new`] sort by creation time.
     TaskId
 }
 id! {
-    /// An API key; it is no secret. Ids made by [`KeyId::new`] sort by the time of their making.
+    /// The id of an API key; it is not secret. Ids made by [`KeyId::new`] sort by creation time.
     KeyId
 }
 id! {
-    /// An entry of an audit log. Ids made by [`AuditId::new`] sort by the time of their making.
+    /// An entry of an audit log. Ids made by [`AuditId::new`] sort by creation time.
     AuditId
 }
 id! {
-    /// A webhook. Ids made by [`WebhookId::new`] sort by the time of their making.
+    /// A webhook. Ids made by [`WebhookId::new`] sort by creation time.
     WebhookId
 }
 id! {
-    /// Something that happened and is told. Ids made by [`EventId::new`] sort by the time of their making.
+    /// An event that webhooks are notified of. Ids made by [`EventId::new`] sort by creation time.
     EventId
 }
 id! {
@@ -103,12 +103,12 @@ id! {
     PointId
 }
 
-macro_rules! sorted_by_making {
+macro_rules! time_ordered_ids {
     ($($name:ident),*) => {$(
         impl $name {
-            /// A new id: a version 7 UUID, behind all that this process made before.
+            /// A new id: a version 7 UUID, greater than all that this process created before.
             #[must_use]
-            #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+            #[expect(clippy::new_without_default, reason = "each call returns another id")]
             pub fn new() -> Self {
                 Self(uuid::Uuid::now_v7().into_bytes())
             }
@@ -116,11 +116,11 @@ macro_rules! sorted_by_making {
     )*};
 }
 
-sorted_by_making!(DocId, TaskId, KeyId, AuditId, WebhookId, EventId);
+time_ordered_ids!(DocId, TaskId, KeyId, AuditId, WebhookId, EventId);
 
 impl PointId {
-    /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the
-    /// SHA-256 of the four. A step that is done twice therefore writes the same points twice.
+    /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the SHA-256 of
+    /// the four values. Repeating a write is therefore idempotent: it stores the same points again.
     #[must_use]
     pub fn derive(doc: DocId, revision: u64, layer: Layer, ordinal: u32) -> Self {
         let digest = Sha256::new()
@@ -130,7 +130,7 @@ impl PointId {
             .chain_update(ordinal.to_be_bytes())
             .finalize();
         let mut bytes = [0; 16];
-        bytes.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        bytes.iter_mut().zip(digest).for_each(|(target, byte)| *target = byte);
         Self(bytes)
     }
 }
@@ -147,10 +147,10 @@ fn parse_hex(text: &str) -> Result<[u8; 16], ParseIdError> {
     Ok(bytes)
 }
 
-fn nibble(character: u8) -> Result<u8, ParseIdError> {
-    match character {
-        b'0'..=b'9' => Ok(character - b'0'),
-        b'a'..=b'f' => Ok(character - b'a' + 10),
+fn nibble(digit: u8) -> Result<u8, ParseIdError> {
+    match digit {
+        b'0'..=b'9' => Ok(digit - b'0'),
+        b'a'..=b'f' => Ok(digit - b'a' + 10),
         _ => Err(ParseIdError),
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_back() {
+    fn id_survives_text_and_json() {
         let id = DocId::new();
         assert_eq!(id.to_string().len(), 32);
         assert_eq!(id.to_string().parse(), Ok(id));
@@ -168,35 +168,35 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_id() {
+    fn parse_of_malformed_text_is_refused() {
         for text in ["", "0", &"0".repeat(33), &"A".repeat(32), &"g".repeat(32), &"é".repeat(16)] {
             assert_eq!(text.parse::<DocId>(), Err(ParseIdError), "{text}");
         }
     }
 
     #[test]
-    fn ids_are_written_in_one_way_and_sort_by_their_making() {
+    fn new_ids_sort_by_creation_and_have_one_spelling() {
         let ids: Vec<_> = (0..1000).map(|_| KeyId::new().to_string()).collect();
         assert!(ids.is_sorted() && ids.iter().all(|id| id.len() == 32));
         for id in &ids {
             assert_eq!(id.parse::<KeyId>().unwrap().to_string(), *id);
         }
-        let good = "0123456789abcdef0123456789abcdef";
-        assert!(good.parse::<AuditId>().is_ok());
-        let upper = good.to_uppercase();
-        for bad in [
+        let valid = "0123456789abcdef0123456789abcdef";
+        assert!(valid.parse::<AuditId>().is_ok());
+        let upper = valid.to_uppercase();
+        for invalid in [
             "",
             "0123456789abcdef0123456789abcde",
             &upper,
             "01234567-89ab-cdef-0123-456789abcdef",
             "g123456789abcdef0123456789abcdef",
         ] {
-            assert!(bad.parse::<AuditId>().is_err(), "{bad}");
+            assert!(invalid.parse::<AuditId>().is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn points_of_other_revisions_have_other_ids() {
+    fn point_id_differs_by_revision_layer_and_ordinal() {
         let doc = DocId::new();
         let point = PointId::derive(doc, 1, Layer::Chunks, 0);
         assert_eq!(point, PointId::derive(doc, 1, Layer::Chunks, 0));

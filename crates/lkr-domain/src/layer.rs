@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A layer of the knowledge base, and the collection that holds its points.
+/// A layer of the knowledge base. Each layer has its own collection of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
@@ -17,10 +17,10 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// All layers, from the document down.
+    /// All layers, from documents down to chunks.
     pub const ALL: [Self; 4] = [Self::L1, Self::L2, Self::L3, Self::Chunks];
 
-    /// The layer's name in answers, and its collection's: `l1`, `l2`, `l3`, `chunks`.
+    /// The name of the layer in responses and of its collection: `l1`, `l2`, `l3` or `chunks`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,15 +1,15 @@
-//! What a parser finds in a text, and what the layers make of it.
+//! The result of a parser, and the layers that are built from it.
 
 use std::{borrow::Cow, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-/// A range of a text in Unicode code points: `start` is the first, `end` the one after the last.
+/// A half-open range of a text in Unicode code points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CharSpan {
     /// The first code point.
     pub start: u32,
-    /// The code point after the last.
+    /// The end of the range, exclusive.
     pub end: u32,
 }
 
@@ -26,14 +26,14 @@ impl CharSpan {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether the span holds nothing.
+    /// Whether the span is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end <= self.start
     }
 }
 
-/// The pages, counted from 1, on which a span begins and ends.
+/// The first and the last page of a span, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageSpan {
     /// The page of the first code point.
@@ -42,14 +42,14 @@ pub struct PageSpan {
     pub end: u32,
 }
 
-/// A parsed source: one extracted text, and blocks that are ranges of it.
+/// The result of parsing a source: one extracted text, and blocks that are ranges of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parsed {
     /// The extracted text.
     pub text: String,
-    /// Blocks in the order of the text, without overlap. Text between blocks is white space or mark-up.
+    /// The blocks in text order, without overlaps. The text between blocks is white space or mark-up.
     pub blocks: Vec<Block>,
-    /// What was left out or guessed, for the person who sent the source.
+    /// Warnings for the client about content that was skipped or guessed.
     pub warnings: Vec<String>,
 }
 
@@ -57,14 +57,14 @@ impl Parsed {
     /// The text without its furniture.
     #[must_use]
     pub fn body(&self) -> Cow<'_, str> {
-        let cut = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        let slice = |range: Range<usize>| self.text.get(range).unwrap_or_default();
         let mut body = Cow::Borrowed("");
         let mut start = 0;
         for block in self.blocks.iter().filter(|block| block.furniture) {
-            body += cut(start..block.range.start);
+            body += slice(start..block.range.start);
             start = block.range.end.max(start);
         }
-        body += cut(start..self.text.len());
+        body += slice(start..self.text.len());
         body
     }
 }
@@ -72,29 +72,29 @@ impl Parsed {
 /// A range of the extracted text with a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What the block is.
+    /// The kind of block.
     pub kind: BlockKind,
-    /// Its range in bytes of the extracted text, on character boundaries.
+    /// The range in bytes of the extracted text, on character boundaries.
     pub range: Range<usize>,
-    /// The page it begins on, counted from 1, where the source has pages.
+    /// The page on which the block begins, counted from 1; `None` if the source has no pages.
     pub page: Option<u32>,
-    /// Furniture, such as a running header: part of the text, but of no node, chunk or vector.
+    /// Whether the block is furniture, such as a page header: part of the text, but not of nodes, chunks or vectors.
     pub furniture: bool,
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
-    /// A heading. The block's range holds the whole heading with its mark-up.
+    /// A heading. The range of the block contains the heading with its mark-up.
     Heading {
         /// 1 for the highest level.
         level: u8,
-        /// The heading's words, without mark-up.
+        /// The text of the heading, without mark-up.
         title: String,
     },
     /// A paragraph.
     Paragraph,
-    /// A list with its items.
+    /// A list with all of its items.
     List,
     /// A table.
     Table,
@@ -107,47 +107,47 @@ pub enum BlockKind {
 pub struct Node {
     /// The position within the layer of the document, from 0.
     pub ordinal: u32,
-    /// The ordinal of the L2 node that an L3 node lies in; none for L2.
+    /// The ordinal of the L2 node that contains an L3 node; `None` for L2 nodes.
     pub parent: Option<u32>,
-    /// The heading, or the first words where there is none.
+    /// The heading, or the first words if there is no heading.
     pub title: String,
     /// An extractive summary.
     pub summary: String,
-    /// The headings that lead here, below the document's title, the node's own included.
+    /// The heading path below the document's title, including the node's own heading.
     pub path: Vec<String>,
-    /// Its range in the extracted text.
+    /// The range in the extracted text.
     pub span: CharSpan,
-    /// Its pages, where the source has pages.
+    /// The pages; `None` if the source has no pages.
     pub pages: Option<PageSpan>,
 }
 
-/// A passage of some 200 tokens, the unit of citation.
+/// A passage of about 200 tokens; the unit of citation. See docs/studies.md#chunk-size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// The position within the document, from 0.
     pub ordinal: u32,
-    /// The ordinal of the L3 node that it lies in.
+    /// The ordinal of the L3 node that contains the chunk.
     pub parent: u32,
-    /// The headings that lead here, below the document's title, deeper ones than L3 included.
+    /// The heading path below the document's title, including headings deeper than L3.
     pub path: Vec<String>,
-    /// Its range in the extracted text.
+    /// The range in the extracted text.
     pub span: CharSpan,
-    /// Its pages, where the source has pages.
+    /// The pages; `None` if the source has no pages.
     pub pages: Option<PageSpan>,
     /// The extracted text cut at `span`.
     pub text: String,
 }
 
-/// The top of the layers: what L1 says of a document.
+/// The L1 record of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
-    /// The title given, else the first heading, else the first line, of at most 120 characters.
+    /// The given title, or the first heading, or the first line. At most 120 characters.
     pub title: String,
     /// An extractive summary.
     pub summary: String,
-    /// The words that tell the document apart, the strongest first.
+    /// The most characteristic words of the document, strongest first.
     pub keywords: Vec<String>,
-    /// The ISO 639-1 code of the language; empty where it cannot be told.
+    /// The ISO 639-1 code of the language; empty if it is unknown.
     pub language: String,
     /// The length of the extracted text in code points.
     pub char_count: u32,
@@ -155,17 +155,17 @@ pub struct Root {
 
 /// A document in its four layers.
 ///
-/// Every document has at least one L2 node, one L3 node and one chunk. Nodes of a layer follow the text in order
-/// without overlap; an L3 node lies inside its L2 node, a chunk inside its L3 node.
+/// Every document has at least one L2 node, one L3 node and one chunk. The nodes of a layer are in text order and do not
+/// overlap. Each L3 node is contained in its L2 node, and each chunk in its L3 node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layered {
     /// L1.
     pub root: Root,
-    /// L2 nodes in order.
+    /// The L2 nodes in text order.
     pub l2: Vec<Node>,
-    /// L3 nodes in order.
+    /// The L3 nodes in text order.
     pub l3: Vec<Node>,
-    /// Chunks in order.
+    /// The chunks in text order.
     pub chunks: Vec<Chunk>,
 }
 
@@ -174,19 +174,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_body_is_what_is_no_furniture() {
+    fn body_of_a_parsed_text_leaves_out_furniture() {
         let block = |range, furniture| Block { kind: BlockKind::Paragraph, range, page: None, furniture };
         let parsed = |blocks| Parsed { text: "aa\n\nbb\n\ncc".to_owned(), blocks, warnings: Vec::new() };
-        let none = parsed(vec![block(0..2, false), block(4..6, false)]);
-        assert!(matches!(none.body(), Cow::Borrowed("aa\n\nbb\n\ncc")));
-        let behind = parsed(vec![block(0..2, false), block(4..6, true), block(8..10, true)]);
-        assert_eq!(behind.body(), "aa\n\n\n\n");
-        let between = parsed(vec![block(0..2, true), block(4..6, false), block(8..10, true)]);
-        assert_eq!(between.body(), "\n\nbb\n\n");
+        let without_furniture = parsed(vec![block(0..2, false), block(4..6, false)]);
+        assert!(matches!(without_furniture.body(), Cow::Borrowed("aa\n\nbb\n\ncc")));
+        let at_the_end = parsed(vec![block(0..2, false), block(4..6, true), block(8..10, true)]);
+        assert_eq!(at_the_end.body(), "aa\n\n\n\n");
+        let around = parsed(vec![block(0..2, true), block(4..6, false), block(8..10, true)]);
+        assert_eq!(around.body(), "\n\nbb\n\n");
         assert_eq!(
             parsed(vec![block(0..99, true)]).body(),
             "",
-            "blocks that are none of the text do no harm"
+            "a block beyond the end of the text must be tolerated"
         );
     }
 }

@@ -3,21 +3,21 @@ use std::io;
 /// The result of a call to a state store or task queue.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The expected version is not the present one; nothing was written.
+    /// An expectation does not hold; nothing was written.
     Conflict,
-    /// The records changed during every attempt of an operation; the same call may succeed later. The store works.
+    /// The records changed during every attempt of an operation. The store works; the same call may succeed later.
     Contention,
-    /// The lease has passed to another worker, or the task has left the queue.
+    /// Another worker holds the lease now, or the task has left the queue.
     LeaseLost,
-    /// The request is wrong: an empty or too long key, a value that is too large.
+    /// The request is invalid: an empty or too long key, a value that is too large.
     Invalid,
-    /// The store is away, busy or full; the same call may succeed later.
+    /// The store is unreachable, busy or full; the same call may succeed later.
     Unavailable,
-    /// What is stored is damaged.
+    /// Stored data is damaged.
     Corrupt,
     /// Anything else.
     Internal,
@@ -29,7 +29,7 @@ lkr_domain::declare_error! {
 }
 
 impl Error {
-    /// The error of a copy that could not be written.
+    /// Maps an I/O error of reading or writing a snapshot.
     pub(crate) fn io(operation: &'static str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::AlreadyExists => ErrorKind::Invalid,

@@ -5,55 +5,55 @@ use lkr_domain::TaskId;
 
 use crate::{Claim, Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, TaskQueue, Write};
 
-/// Asked before each operation, by its name; answers the kind of error to fail with.
+/// Called with the name of each operation before it runs; returns the kind of error to fail with.
 type Fault = Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>;
 
-/// What comes before an operation, and the kind of error to fail with.
-pub type Before = Pin<Box<dyn Future<Output = Option<ErrorKind>> + Send>>;
+/// Runs before an operation, and returns the kind of error to fail with.
+pub type FaultFuture = Pin<Box<dyn Future<Output = Option<ErrorKind>> + Send>>;
 
-/// Called before each operation, with its name.
-type Hook = Box<dyn Fn(&'static str) -> Before + Send + Sync>;
+/// Called with the name of each operation before it runs.
+type AsyncFault = Box<dyn Fn(&'static str) -> FaultFuture + Send + Sync>;
 
-/// A store that fails on demand: for tests of what becomes of a failure.
+/// A decorator of a store that injects faults, for tests of error handling.
 ///
-/// A closure is asked before each operation, by the operation's name, and answers the kind of error to fail with, or
-/// `None` to let it through. An operation that fails does nothing.
+/// Before each operation it calls a closure with the operation's name. The closure returns the kind of error to fail
+/// with, or `None` to let the operation through. An operation that fails has no effect.
 pub struct FailingState {
     inner: Arc<dyn StateStore>,
-    hook: Hook,
+    fault: AsyncFault,
 }
 
-/// A queue that fails on demand, as [`FailingState`] does.
+/// A decorator of a queue that injects faults, like [`FailingState`].
 pub struct FailingQueue {
     inner: Arc<dyn TaskQueue>,
     fault: Fault,
 }
 
 impl FailingState {
-    /// The store `inner`, except where `fault` says otherwise.
+    /// Wraps `inner` so that operations fail as `fault` decides.
     pub fn new(
         inner: Arc<dyn StateStore>,
         fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
     ) -> Self {
-        Self::hooked(inner, move |operation| Box::pin(std::future::ready(fault(operation))))
+        Self::with_async_fault(inner, move |operation| Box::pin(std::future::ready(fault(operation))))
     }
 
-    /// The store `inner`, with each operation after what `hook` does before it: it may take its time, let others go
-    /// first, and answer the kind of error to fail with.
-    pub fn hooked(
+    /// Wraps `inner` with an asynchronous `fault`, which can also delay an operation or run other operations before
+    /// it.
+    pub fn with_async_fault(
         inner: Arc<dyn StateStore>,
-        hook: impl Fn(&'static str) -> Before + Send + Sync + 'static,
+        fault: impl Fn(&'static str) -> FaultFuture + Send + Sync + 'static,
     ) -> Self {
-        Self { inner, hook: Box::new(hook) }
+        Self { inner, fault: Box::new(fault) }
     }
 
-    async fn pass(&self, operation: &'static str) -> Result<()> {
-        fail((self.hook)(operation).await, operation)
+    async fn inject_fault(&self, operation: &'static str) -> Result<()> {
+        fail_if((self.fault)(operation).await, operation)
     }
 }
 
 impl FailingQueue {
-    /// The queue `inner`, except where `fault` says otherwise.
+    /// Wraps `inner` so that operations fail as `fault` decides.
     pub fn new(
         inner: Arc<dyn TaskQueue>,
         fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
@@ -66,12 +66,12 @@ impl FailingQueue {
 #[deny(clippy::missing_trait_methods)]
 impl StateStore for FailingState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
-        self.pass("get_many").await?;
+        self.inject_fault("get_many").await?;
         self.inner.get_many(keys).await
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
-        self.pass("apply").await?;
+        self.inject_fault("apply").await?;
         self.inner.apply(writes).await
     }
 
@@ -82,17 +82,17 @@ impl StateStore for FailingState {
         order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        self.pass("scan").await?;
+        self.inject_fault("scan").await?;
         self.inner.scan(prefix, after, order, limit).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        self.pass("snapshot").await?;
+        self.inject_fault("snapshot").await?;
         self.inner.snapshot(to).await
     }
 
     async fn health(&self) -> Result<()> {
-        self.pass("health").await?;
+        self.inject_fault("health").await?;
         self.inner.health().await
     }
 
@@ -105,42 +105,42 @@ impl StateStore for FailingState {
 #[deny(clippy::missing_trait_methods)]
 impl TaskQueue for FailingQueue {
     async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
-        pass(&self.fault, "push")?;
+        inject_fault(&self.fault, "push")?;
         self.inner.push(task, delay).await
     }
 
     async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
-        pass(&self.fault, "claim")?;
+        inject_fault(&self.fault, "claim")?;
         self.inner.claim(lease, wait).await
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()> {
-        pass(&self.fault, "heartbeat")?;
+        inject_fault(&self.fault, "heartbeat")?;
         self.inner.heartbeat(claim, lease).await
     }
 
     async fn finish(&self, claim: &Claim) -> Result<()> {
-        pass(&self.fault, "finish")?;
+        inject_fault(&self.fault, "finish")?;
         self.inner.finish(claim).await
     }
 
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()> {
-        pass(&self.fault, "retry")?;
+        inject_fault(&self.fault, "retry")?;
         self.inner.retry(claim, delay).await
     }
 
     async fn remove(&self, task: TaskId) -> Result<bool> {
-        pass(&self.fault, "remove")?;
+        inject_fault(&self.fault, "remove")?;
         self.inner.remove(task).await
     }
 
     async fn len(&self) -> Result<u64> {
-        pass(&self.fault, "len")?;
+        inject_fault(&self.fault, "len")?;
         self.inner.len().await
     }
 
     async fn health(&self) -> Result<()> {
-        pass(&self.fault, "health")?;
+        inject_fault(&self.fault, "health")?;
         self.inner.health().await
     }
 }
@@ -157,12 +157,12 @@ impl fmt::Debug for FailingQueue {
     }
 }
 
-fn pass(fault: &Fault, operation: &'static str) -> Result<()> {
-    fail(fault(operation), operation)
+fn inject_fault(fault: &Fault, operation: &'static str) -> Result<()> {
+    fail_if(fault(operation), operation)
 }
 
-fn fail(kind: Option<ErrorKind>, operation: &'static str) -> Result<()> {
-    kind.map_or(Ok(()), |kind| Err(Error::new(kind, operation, "made to fail")))
+fn fail_if(kind: Option<ErrorKind>, operation: &'static str) -> Result<()> {
+    kind.map_or(Ok(()), |kind| Err(Error::new(kind, operation, "injected fault")))
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_state_operation_fails_by_its_name() {
+    async fn fault_in_any_state_operation_names_it() {
         let store = FailingState::new(Arc::new(MemoryState::new()), |_| Some(ErrorKind::Unavailable));
         let errors = [
             store.get_many(&[]).await.unwrap_err(),
@@ -202,23 +202,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_queue_operation_fails_by_its_name() {
+    async fn fault_in_any_queue_operation_names_it_and_has_no_effect() {
         let inner = Arc::new(MemoryQueue::new());
-        let store = FailingQueue::new(Arc::clone(&inner) as _, |_| Some(ErrorKind::Internal));
+        let queue = FailingQueue::new(Arc::clone(&inner) as _, |_| Some(ErrorKind::Internal));
         let claim = Claim { task: TaskId::new(), token: 1 };
         let errors = [
-            store.push(claim.task, Duration::ZERO).await.unwrap_err(),
-            store.claim(Duration::ZERO, Duration::ZERO).await.unwrap_err(),
-            store.heartbeat(&claim, Duration::ZERO).await.unwrap_err(),
-            store.finish(&claim).await.unwrap_err(),
-            store.retry(&claim, Duration::ZERO).await.unwrap_err(),
-            store.remove(claim.task).await.unwrap_err(),
-            store.len().await.unwrap_err(),
-            store.health().await.unwrap_err(),
+            queue.push(claim.task, Duration::ZERO).await.unwrap_err(),
+            queue.claim(Duration::ZERO, Duration::ZERO).await.unwrap_err(),
+            queue.heartbeat(&claim, Duration::ZERO).await.unwrap_err(),
+            queue.finish(&claim).await.unwrap_err(),
+            queue.retry(&claim, Duration::ZERO).await.unwrap_err(),
+            queue.remove(claim.task).await.unwrap_err(),
+            queue.len().await.unwrap_err(),
+            queue.health().await.unwrap_err(),
         ];
         let names = errors.each_ref().map(Error::operation).join(" ");
         assert_eq!(names, "push claim heartbeat finish retry remove len health");
         assert!(errors.iter().all(|error| error.kind() == ErrorKind::Internal));
-        assert_eq!(inner.len().await.unwrap(), 0, "nothing was pushed");
+        assert_eq!(inner.len().await.unwrap(), 0, "the failed push must not queue the task");
     }
 }

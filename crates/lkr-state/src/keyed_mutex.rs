@@ -5,31 +5,33 @@ use std::{
 
 use tokio::sync::{Mutex, MutexGuard};
 
-/// How many locks there are.
+/// The number of locks.
 const STRIPES: usize = 1024;
 
-/// Lets those of one process that change the same thing go one after another, where a compare-and-set alone would make
-/// most of them try in vain. Two things may share a lock, and then wait for each other; whoever holds a turn must not
-/// ask for another. Cheap to clone; all clones are one.
+/// A set of locks, one of which is picked by the hash of a key (striped locking).
+///
+/// It serialises changes of the same records within a process; without it, most of their compare-and-sets would conflict.
+/// Two keys may share a lock, so a task that holds a guard must not lock another key: it could wait for itself. Clones
+/// share the same locks and are cheap.
 #[derive(Debug, Clone)]
 pub struct KeyedMutex {
     stripes: Arc<[Mutex<()>]>,
-    /// Nobody can choose a thing that shares the lock of another.
-    random: RandomState,
+    /// Random hash keys, so that a client cannot choose keys that share a lock.
+    hash_keys: RandomState,
 }
 
 impl Default for KeyedMutex {
     fn default() -> Self {
         let stripes = std::iter::repeat_with(Mutex::default).take(STRIPES).collect();
-        Self { stripes, random: RandomState::new() }
+        Self { stripes, hash_keys: RandomState::new() }
     }
 }
 
 impl KeyedMutex {
-    /// Waits until nobody else is at `thing`; the turn ends when the guard is dropped.
-    pub async fn lock(&self, thing: impl Hash) -> Option<MutexGuard<'_, ()>> {
-        let stripe = usize::try_from(self.random.hash_one(thing) % STRIPES as u64).unwrap_or_default();
-        // There always is one.
+    /// Locks `key`; dropping the guard unlocks it.
+    pub async fn lock(&self, key: impl Hash) -> Option<MutexGuard<'_, ()>> {
+        let stripe = usize::try_from(self.hash_keys.hash_one(key) % STRIPES as u64).unwrap_or_default();
+        // The index is below the number of stripes, so this is never `None`.
         Some(self.stripes.get(stripe)?.lock().await)
     }
 }
@@ -41,12 +43,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_waits_for_the_other() {
-        let turns = KeyedMutex::default();
-        let first = turns.lock("a").await;
+    async fn second_lock_of_a_key_waits_for_the_first() {
+        let mutex = KeyedMutex::default();
+        let first = mutex.lock("a").await;
         assert!(first.is_some());
-        let same = turns.clone();
-        let mut second = pin!(same.lock("a"));
+        let clone = mutex.clone();
+        let mut second = pin!(clone.lock("a"));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(second.as_mut().poll(&mut cx).is_pending());
         drop(first);

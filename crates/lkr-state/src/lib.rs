@@ -13,7 +13,7 @@ mod store;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
-pub use failing::{Before, FailingQueue, FailingState};
+pub use failing::{FailingQueue, FailingState, FaultFuture};
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
 pub use queue::{Claim, TaskQueue};

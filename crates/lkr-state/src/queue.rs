@@ -5,45 +5,48 @@ use lkr_domain::TaskId;
 
 use crate::Result;
 
-/// A durable queue of tasks, handed out under leases.
+/// A durable queue of tasks that are handed out under leases.
 ///
-/// A task is claimed by one worker at a time. A worker that neither finishes nor keeps its lease loses the task to
-/// the next one; an embedded queue gives up all leases when it is opened, because no other process can hold one.
-/// Every future may be dropped at any await: the operation then happens whole or not at all, and what a dropped
-/// `claim` took is claimable again when its lease ends.
+/// One worker at a time holds the claim of a task. If it neither finishes the task nor renews its lease, another worker
+/// can claim the task. An embedded queue ends all leases when it is opened, because no other process can hold one.
+///
+/// Operations are cancellation-safe: if a future is dropped at an await, its operation takes effect completely or not at
+/// all. A task that a dropped `claim` took is claimable again when the lease ends.
 #[async_trait]
 #[expect(
     clippy::len_without_is_empty,
-    reason = "the length is for the statistics; nobody asks for an empty queue"
+    reason = "the length is used in statistics only; no caller needs `is_empty`"
 )]
 pub trait TaskQueue: Debug + Send + Sync + 'static {
-    /// Queues a task, claimable after `delay`; nothing where it is queued or claimed already.
+    /// Queues a task that is claimable after `delay`. Does nothing if the task is queued or claimed already.
     async fn push(&self, task: TaskId, delay: Duration) -> Result<()>;
 
-    /// Claims the task that has been claimable for the longest, and waits up to `wait` for one.
+    /// Claims the task that has been claimable for the longest time; waits up to `wait` for one.
     ///
-    /// A task is claimable from the end of its delay, or of its lease where its worker let it pass.
+    /// A task becomes claimable when its delay ends or its lease expires.
     async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>>;
 
-    /// Keeps a claim for another `lease` from now, also where the lease has ended and nobody else took the task.
+    /// Renews the lease: it now ends after `lease` from now. An expired lease can be renewed until another worker claims
+    /// the task.
     ///
     /// # Errors
-    /// `LeaseLost` where the task was claimed anew, given back, or has left the queue since; so with the two below.
+    /// `LeaseLost` if the task was claimed again, was returned to the queue, or has left it. The same applies to
+    /// [`finish`](Self::finish) and [`retry`](Self::retry).
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()>;
 
     /// Removes a claimed task from the queue.
     async fn finish(&self, claim: &Claim) -> Result<()>;
 
-    /// Gives a claimed task back, claimable after `delay`.
+    /// Returns a claimed task to the queue; it is claimable after `delay`.
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()>;
 
-    /// Removes a task whoever holds it; `false` where it is not in the queue.
+    /// Removes a task even if a worker holds it; `false` if it is not in the queue.
     async fn remove(&self, task: TaskId) -> Result<bool>;
 
-    /// How many tasks are queued or claimed.
+    /// The number of tasks that are queued or claimed.
     async fn len(&self) -> Result<u64>;
 
-    /// Whether the queue answers.
+    /// Whether the queue is reachable.
     async fn health(&self) -> Result<()>;
 }
 
@@ -52,6 +55,6 @@ pub trait TaskQueue: Debug + Send + Sync + 'static {
 pub struct Claim {
     /// The task.
     pub task: TaskId,
-    /// Tells this claim from any other of the same task.
+    /// Distinguishes this claim from every other claim of the task.
     pub token: u64,
 }

@@ -10,22 +10,24 @@ use async_trait::async_trait;
 
 use crate::{Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, Write};
 
-/// The most attempts of [`retry_on_conflict`]. Judgement: with the pauses between them, sixteen writers of one record all
-/// succeed, and a write that never can ends after about a tenth of a second. See docs/studies.md#contention.
+/// The maximum number of attempts of [`retry_on_conflict`]. Judgement: with the pauses between attempts, sixteen concurrent
+/// writers of one record all succeed, and a write that can never succeed fails after about 0.1 s. See
+/// docs/studies.md#contention.
 pub const MAX_ATTEMPTS: u32 = 16;
 
-/// The attempts that follow each other without a pause: most conflicts are over by the next read.
+/// The number of attempts without a pause in between, because most conflicts are over by the next read. See
+/// docs/studies.md#contention.
 const IMMEDIATE_ATTEMPTS: u32 = 3;
 
-/// The longest pause between two attempts.
+/// The maximum pause between two attempts. See docs/studies.md#contention.
 const MAX_PAUSE: Duration = Duration::from_millis(16);
 
-/// An error that tells a lost compare-and-set from other failures.
+/// An error type that distinguishes a lost compare-and-set from other failures.
 pub trait ConflictError: Sized {
-    /// Whether the records changed between the read and the write, so that reading again may help.
+    /// Whether the records changed between the read and the write, so that a new attempt may succeed.
     fn is_conflict(&self) -> bool;
 
-    /// The error of an operation whose attempts all lost.
+    /// The error of an operation that lost the compare-and-set in every attempt.
     fn contention(operation: &'static str, attempts: u32) -> Self;
 }
 
@@ -39,17 +41,17 @@ impl ConflictError for Error {
     }
 }
 
-/// The reason of an error of contention, the same in every crate.
+/// The message of a contention error, the same in every crate.
 #[must_use]
 pub fn contention_reason(attempts: u32) -> String {
     format!("the record changed during each of {attempts} attempts")
 }
 
-/// Repeats `attempt`, which reads records and writes them back with expectations, while it loses its compare-and-set.
+/// Repeats `attempt` while it loses its compare-and-set. `attempt` reads records and writes them with expectations.
 ///
-/// Pauses between attempts double up to 16 ms and are jittered, so that writers of one record do not stay in step. After
-/// [`MAX_ATTEMPTS`] it reports the contention to `store` ([`StateStore::report_contention`]) and ends with
-/// [`ConflictError::contention`]. That is not an outage: the store answers, and a later call may succeed.
+/// Pauses between attempts double up to 16 ms and have jitter, so that concurrent writers do not retry in lockstep. After
+/// [`MAX_ATTEMPTS`] attempts it reports the contention to `store` ([`StateStore::report_contention`]) and returns
+/// [`ConflictError::contention`]. Contention is not an outage: the store works, and a later call may succeed.
 ///
 /// # Errors
 /// The first error that is not a conflict; contention after the last attempt.
@@ -65,7 +67,7 @@ where
     for attempts in 1..=MAX_ATTEMPTS {
         match attempt().await {
             Err(error) if error.is_conflict() => {}
-            ended => return ended,
+            result => return result,
         }
         if let Some(pause) = pause_after(attempts) {
             tokio::time::sleep(pause).await;
@@ -75,15 +77,15 @@ where
     Err(E::contention(operation, MAX_ATTEMPTS))
 }
 
-/// The pause after this attempt: between half of its length and its length; `None` after the first attempts.
+/// The pause after an attempt, with jitter: between half of the maximum and the maximum. `None` after the first attempts.
 fn pause_after(attempts: u32) -> Option<Duration> {
     let doublings = attempts.checked_sub(IMMEDIATE_ATTEMPTS)?;
-    let longest = Duration::from_millis(1).saturating_mul(1 << doublings.min(5)).min(MAX_PAUSE);
+    let max = Duration::from_millis(1).saturating_mul(1 << doublings.min(5)).min(MAX_PAUSE);
     let jitter = RandomState::new().hash_one(attempts) % 1024;
-    Some(longest / 2 + longest.mul_f64(jitter as f64 / 2048.0))
+    Some(max / 2 + max.mul_f64(jitter as f64 / 2048.0))
 }
 
-/// Is told of each operation that gave up because of contention, such as a counter of metrics.
+/// A callback for each operation that gave up because of contention, for example to increment a metric.
 #[derive(Clone)]
 pub struct ContentionObserver(Arc<dyn Fn(&'static str) + Send + Sync>);
 
@@ -100,7 +102,7 @@ impl Debug for ContentionObserver {
     }
 }
 
-/// A store that tells an observer of contention.
+/// A decorator of a store that reports contention to an observer.
 #[derive(Debug)]
 pub struct ObservedState {
     inner: Arc<dyn StateStore>,
@@ -108,7 +110,7 @@ pub struct ObservedState {
 }
 
 impl ObservedState {
-    /// Tells `observer` the operation whenever [`retry_on_conflict`] gives up on `inner`.
+    /// Calls `observer` with the operation whenever [`retry_on_conflict`] gives up on `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn StateStore>, observer: ContentionObserver) -> Self {
         Self { inner, observer }
@@ -189,10 +191,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn conflict_that_ends_is_retried_without_a_report() {
-        let left = AtomicU32::new(15);
+        let conflicts_left = AtomicU32::new(15);
         let inner = FailingState::new(Arc::new(MemoryState::new()), move |operation| {
             let fails = operation == "apply"
-                && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
+                && conflicts_left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                    .is_ok();
             fails.then_some(ErrorKind::Conflict)
         });
         let (store, reports) = observed(Arc::new(inner));
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_bound() {
+    fn pause_after_any_attempt_is_bounded() {
         assert_eq!(pause_after(1), None);
         for attempts in IMMEDIATE_ATTEMPTS..=MAX_ATTEMPTS {
             let pause = pause_after(attempts).unwrap();

@@ -5,32 +5,33 @@ use bytes::Bytes;
 
 use crate::Result;
 
-/// A key: 1 to 400 bytes of UTF-8, ordered by its bytes. Parts are set apart by `/`.
+/// A key: 1 to 400 bytes of UTF-8, ordered by its bytes. `/` separates its parts.
 pub type Key = String;
 
 /// A store of small records, with compare-and-set over several keys at once.
 ///
-/// Every future may be dropped at any await: the operation then happens whole or not at all. A write is durable,
-/// and seen by every later read, when its future answers.
+/// Operations are cancellation-safe: if a future is dropped at an await, its operation takes effect completely or not at
+/// all. When the future of a write returns, the write is durable and visible to every later read.
 #[async_trait]
 pub trait StateStore: Debug + Send + Sync + 'static {
-    /// The records of these keys, in their order; `None` for those that are not there or have expired. A key that
-    /// comes twice is answered twice.
+    /// The records of these keys, in the same order; `None` for records that do not exist or have expired. A key that
+    /// occurs twice is returned twice.
     ///
     /// # Errors
-    /// `Invalid` where a key is empty or too long.
+    /// `Invalid` if a key is empty or too long.
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>>;
 
-    /// Does all writes in one step, or none. A record that has expired is absent.
+    /// Applies all writes atomically, or none of them. An expired record counts as absent.
     ///
     /// # Errors
-    /// `Conflict` where an expectation does not hold. `Invalid` where a key is empty, too long or comes twice, or a
+    /// `Conflict` if an expectation does not hold. `Invalid` if a key is empty, is too long or occurs twice, or if a
     /// value is too large.
     async fn apply(&self, writes: Vec<Write>) -> Result<()>;
 
-    /// Up to `limit` records whose key begins with `prefix`, in the order of their keys, beyond `after`.
-    /// `after` need not be there, nor begin with `prefix`; in descending order, beyond it are the smaller keys. The
-    /// empty prefix is every key's.
+    /// Up to `limit` records whose keys begin with `prefix`, in key order, starting after the key `after`.
+    ///
+    /// `after` need not exist nor begin with `prefix`. In descending order, the keys after it are the smaller ones. Every
+    /// key begins with the empty prefix.
     async fn scan(
         &self,
         prefix: &str,
@@ -39,23 +40,24 @@ pub trait StateStore: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>>;
 
-    /// Writes a consistent copy of everything into the folder `to`, which must not exist. Reads and writes go on.
+    /// Writes a consistent copy of the whole store into the folder `to`, which must not exist. Reads and writes continue
+    /// meanwhile.
     ///
     /// # Errors
-    /// `Invalid` where `to` exists; it is left as it is.
+    /// `Invalid` if `to` exists; it is not changed.
     async fn snapshot(&self, to: &Path) -> Result<()>;
 
-    /// Whether the store answers.
+    /// Whether the store is reachable.
     async fn health(&self) -> Result<()>;
 
-    /// Is called by [`retry_on_conflict`](crate::retry_on_conflict) when `operation` gave up because of contention. Stores
+    /// [`retry_on_conflict`](crate::retry_on_conflict) calls this when `operation` gives up because of contention. Stores
     /// ignore it; [`ObservedState`](crate::ObservedState) passes it to an observer.
     fn report_contention(&self, operation: &'static str) {
         let _ = operation;
     }
 }
 
-/// Shorthands over [`StateStore`].
+/// Convenience methods of every [`StateStore`].
 #[async_trait]
 pub trait StateStoreExt: StateStore {
     /// The record of one key.
@@ -63,7 +65,7 @@ pub trait StateStoreExt: StateStore {
         Ok(self.get_many(&[key.to_owned()]).await?.pop().flatten())
     }
 
-    /// The value of a counter that [`Op::Increment`] counts; 0 where it is not there.
+    /// The value of a counter of [`Op::Increment`]; 0 if it does not exist.
     async fn counter(&self, key: &str) -> Result<u64> {
         Ok(self.get(key).await?.map_or(0, |record| record.as_counter()))
     }
@@ -76,65 +78,65 @@ impl<S: StateStore + ?Sized> StateStoreExt for S {}
 pub struct Record {
     /// The value.
     pub value: Bytes,
-    /// Grows with each write of the key and is never used for it again, also after a delete.
+    /// Grows with each write of the key. It is never reused for the key, even after a delete.
     pub version: u64,
 }
 
 impl Record {
-    /// The value as a counter: decimal digits; 0 where it is none.
+    /// The value as a counter, which is stored as decimal digits; 0 if the value is not a counter.
     #[must_use]
     pub fn as_counter(&self) -> u64 {
         std::str::from_utf8(&self.value).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
 }
 
-/// One write of a step.
+/// One write of an atomic step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// The key; each key at most once in a step.
+    /// The key. A step may contain each key once.
     pub key: Key,
-    /// What must hold for the step to be done.
+    /// The condition under which the step is applied.
     pub expect: Expect,
-    /// What is done.
+    /// The operation.
     pub op: Op,
 }
 
-/// What must hold of a key.
+/// The expected state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// Nothing.
+    /// Any state.
     Any,
-    /// There is no record.
+    /// No record exists.
     Absent,
     /// The record has this version.
     Version(u64),
 }
 
-/// What is done to a key.
+/// The operation on a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// The value is put there; after `ttl` it is gone.
+    /// Stores the value; the record expires after `ttl`.
     Put {
         /// The value, of at most 1 MiB.
         value: Bytes,
-        /// How long it is kept; for ever when `None` or beyond what a clock can tell.
+        /// The time to live. The record never expires if it is `None` or too large for the clock.
         ttl: Option<Duration>,
     },
-    /// The record is removed; nothing where there is none.
+    /// Removes the record if it exists.
     Delete,
-    /// The counter grows by one; it begins at 0, also where the value is no counter. It expires when it would have.
+    /// Adds one to a counter. A missing record, or a value that is not a counter, counts as 0. The expiry stays unchanged.
     Increment,
-    /// Nothing: the expectation alone counts.
+    /// Changes nothing; only the expectation is checked.
     Check,
 }
 
 impl Write {
-    /// Puts a value that is kept for ever.
+    /// Stores a value that never expires.
     pub fn put(key: impl Into<Key>, expect: Expect, value: impl Into<Bytes>) -> Self {
         Self { key: key.into(), expect, op: Op::Put { value: value.into(), ttl: None } }
     }
 
-    /// Puts a value that is gone after `ttl`.
+    /// Stores a value that expires after `ttl`.
     pub fn put_for(key: impl Into<Key>, expect: Expect, value: impl Into<Bytes>, ttl: Duration) -> Self {
         Self { key: key.into(), expect, op: Op::Put { value: value.into(), ttl: Some(ttl) } }
     }
@@ -144,12 +146,12 @@ impl Write {
         Self { key: key.into(), expect, op: Op::Delete }
     }
 
-    /// Counts one more.
+    /// Adds one to a counter.
     pub fn increment(key: impl Into<Key>) -> Self {
         Self { key: key.into(), expect: Expect::Any, op: Op::Increment }
     }
 
-    /// Only checks.
+    /// Checks an expectation and changes nothing.
     pub fn check(key: impl Into<Key>, expect: Expect) -> Self {
         Self { key: key.into(), expect, op: Op::Check }
     }
@@ -158,8 +160,8 @@ impl Write {
 /// The order of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanOrder {
-    /// From the smallest key on.
+    /// From the smallest key to the largest.
     Ascending,
-    /// From the largest key on.
+    /// From the largest key to the smallest.
     Descending,
 }

@@ -3,19 +3,19 @@ use std::io;
 /// The result of a call to a vector store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The collection or alias does not exist.
     NotFound,
-    /// The collection exists with another specification.
+    /// The collection exists with another specification, or its name is taken by an alias.
     Conflict,
-    /// The request is wrong: dimensions, a non-finite number, a cursor that is none.
+    /// The request is invalid: wrong dimensions, a number that is not finite, a malformed cursor.
     Invalid,
-    /// The store is away, busy or full; the same call may succeed later.
+    /// The store is unreachable, busy or full; the same call may succeed later.
     Unavailable,
-    /// What is stored is damaged.
+    /// Stored data is damaged.
     Corrupt,
     /// Anything else.
     Internal,
@@ -27,7 +27,7 @@ lkr_domain::declare_error! {
 }
 
 impl Error {
-    /// The error of a copy that could not be written.
+    /// Maps an I/O error of reading or writing a snapshot.
     pub(crate) fn io(operation: &'static str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::AlreadyExists => ErrorKind::Invalid,

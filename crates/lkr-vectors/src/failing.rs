@@ -8,17 +8,17 @@ use crate::{
     ScrollCursor, Tags, VectorStore,
 };
 
-/// A store that fails on demand: for tests of what becomes of a failure.
+/// A decorator that injects faults, for tests of error handling.
 ///
-/// A closure is asked before each operation, by the operation's name, and answers the kind of error to fail with, or
-/// `None` to let it through. An operation that fails does nothing.
+/// Before each operation it calls a closure with the operation's name. The closure returns the kind of error to fail
+/// with, or `None` to let the operation through. An operation that fails has no effect.
 pub struct FailingVectors {
     inner: Arc<dyn VectorStore>,
     fault: Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>,
 }
 
 impl FailingVectors {
-    /// The store `inner`, except where `fault` says otherwise.
+    /// Wraps `inner` so that operations fail as `fault` decides.
     pub fn new(
         inner: Arc<dyn VectorStore>,
         fault: impl Fn(&'static str) -> Option<ErrorKind> + Send + Sync + 'static,
@@ -26,8 +26,8 @@ impl FailingVectors {
         Self { inner, fault: Box::new(fault) }
     }
 
-    fn pass(&self, operation: &'static str) -> Result<()> {
-        (self.fault)(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "made to fail")))
+    fn inject_fault(&self, operation: &'static str) -> Result<()> {
+        (self.fault)(operation).map_or(Ok(()), |kind| Err(Error::new(kind, operation, "injected fault")))
     }
 }
 
@@ -35,47 +35,47 @@ impl FailingVectors {
 #[deny(clippy::missing_trait_methods)]
 impl VectorStore for FailingVectors {
     async fn ensure(&self, spec: &CollectionSpec) -> Result<()> {
-        self.pass("ensure")?;
+        self.inject_fault("ensure")?;
         self.inner.ensure(spec).await
     }
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
-        self.pass("describe")?;
+        self.inject_fault("describe")?;
         self.inner.describe(collection).await
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {
-        self.pass("collections")?;
+        self.inject_fault("collections")?;
         self.inner.collections().await
     }
 
     async fn switch(&self, aliases: &[(Collection, Collection)]) -> Result<()> {
-        self.pass("switch")?;
+        self.inject_fault("switch")?;
         self.inner.switch(aliases).await
     }
 
     async fn drop_collection(&self, collection: &Collection) -> Result<()> {
-        self.pass("drop_collection")?;
+        self.inject_fault("drop_collection")?;
         self.inner.drop_collection(collection).await
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
-        self.pass("upsert")?;
+        self.inject_fault("upsert")?;
         self.inner.upsert(collection, points).await
     }
 
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
-        self.pass("delete")?;
+        self.inject_fault("delete")?;
         self.inner.delete(collection, filter).await
     }
 
     async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64> {
-        self.pass("set_tags")?;
+        self.inject_fault("set_tags")?;
         self.inner.set_tags(collection, filter, tags).await
     }
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
-        self.pass("query_batch")?;
+        self.inject_fault("query_batch")?;
         self.inner.query_batch(queries).await
     }
 
@@ -85,7 +85,7 @@ impl VectorStore for FailingVectors {
         ids: &[PointId],
         with: Include,
     ) -> Result<Vec<Option<Point>>> {
-        self.pass("get")?;
+        self.inject_fault("get")?;
         self.inner.get(collection, ids, with).await
     }
 
@@ -97,22 +97,22 @@ impl VectorStore for FailingVectors {
         limit: usize,
         with: Include,
     ) -> Result<Page> {
-        self.pass("scroll")?;
+        self.inject_fault("scroll")?;
         self.inner.scroll(collection, filter, after, limit, with).await
     }
 
     async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
-        self.pass("count")?;
+        self.inject_fault("count")?;
         self.inner.count(collection, filter).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        self.pass("snapshot")?;
+        self.inject_fault("snapshot")?;
         self.inner.snapshot(to).await
     }
 
     async fn health(&self) -> Result<()> {
-        self.pass("health")?;
+        self.inject_fault("health")?;
         self.inner.health().await
     }
 }
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
     use crate::MemoryVectors;
 
-    async fn letting_all_through() -> (Arc<dyn VectorStore>, ()) {
+    async fn store_without_faults() -> (Arc<dyn VectorStore>, ()) {
         (Arc::new(FailingVectors::new(Arc::new(MemoryVectors::new()), |_| None)), ())
     }
 
-    crate::vector_store_suite!(letting_all_through());
+    crate::vector_store_suite!(store_without_faults());
 
     #[tokio::test]
-    async fn every_operation_fails_by_its_name() {
+    async fn fault_in_any_operation_names_it_and_has_no_effect() {
         let inner: Arc<dyn VectorStore> = Arc::new(MemoryVectors::new());
         let store = FailingVectors::new(Arc::clone(&inner), |_| Some(ErrorKind::Unavailable));
         let name = Collection::new("name").unwrap();
@@ -164,12 +164,12 @@ mod tests {
                      count snapshot health";
         assert_eq!(errors.each_ref().map(Error::operation).join(" "), names);
         assert!(errors.iter().all(Error::is_retryable));
-        assert_eq!(inner.describe(&name).await.unwrap(), Some(spec), "it was not dropped");
+        assert_eq!(inner.describe(&name).await.unwrap(), Some(spec), "the collection must not be dropped");
         assert!(inner.describe(&alias[0].0).await.unwrap().is_none() && !copy.exists());
     }
 
     #[tokio::test]
-    async fn chosen_operations_fail() {
+    async fn fault_in_one_operation_leaves_the_others_working() {
         let fault = |operation| (operation == "count").then_some(ErrorKind::Internal);
         let store = FailingVectors::new(Arc::new(MemoryVectors::new()), fault);
         store.health().await.unwrap();

@@ -2,12 +2,12 @@ use lkr_domain::{DocId, PointId};
 
 use crate::{PointOrigin, Tags};
 
-/// Which points count: those that meet every condition of `must` and none of `must_not`.
+/// Selects the points that meet every condition of `must` and none of `must_not`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// All of these hold.
+    /// A matching point meets all of these.
     pub must: Vec<Condition>,
-    /// None of these holds.
+    /// A matching point meets none of these.
     pub must_not: Vec<Condition>,
 }
 
@@ -24,39 +24,39 @@ pub enum Condition {
     Tag {
         /// The tag's key.
         key: String,
-        /// The values, any of which will do.
+        /// The accepted values.
         any: Vec<String>,
     },
 }
 
 impl Filter {
-    /// The filter that every point passes.
+    /// The filter that every point matches.
     #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The points that meet one condition.
+    /// The filter with a single required condition.
     #[must_use]
     pub fn only(condition: Condition) -> Self {
         Self { must: vec![condition], must_not: Vec::new() }
     }
 
-    /// The same filter with one more condition to meet.
+    /// Adds a required condition.
     #[must_use]
     pub fn and(mut self, condition: Condition) -> Self {
         self.must.push(condition);
         self
     }
 
-    /// The same filter with one more condition not to meet.
+    /// Adds an excluded condition.
     #[must_use]
     pub fn and_not(mut self, condition: Condition) -> Self {
         self.must_not.push(condition);
         self
     }
 
-    /// Whether a point passes.
+    /// Whether a point matches.
     #[must_use]
     pub fn matches(&self, id: PointId, origin: &PointOrigin, tags: &Tags) -> bool {
         self.must.iter().all(|c| c.matches(id, origin, tags))

@@ -3,19 +3,19 @@ use std::{collections::BTreeMap, fmt};
 use lkr_domain::{DocId, PointId, SparseVector};
 use serde::{Deserialize, Serialize};
 
-/// The name of a collection, or of an alias of one: 1 to 64 of `a-z 0-9 - _ .`.
+/// The name of a collection or of an alias: 1 to 64 characters of `a-z 0-9 - _ .`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Collection(String);
 
 impl Collection {
-    /// The collection of that name; `None` where the name is none.
+    /// Validates a name; `None` if it is invalid.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Option<Self> {
         let name = name.into();
-        let fits = (1..=64).contains(&name.len())
+        let is_valid = (1..=64).contains(&name.len())
             && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.'));
-        fits.then_some(Self(name))
+        is_valid.then_some(Self(name))
     }
 
     /// The name.
@@ -38,29 +38,29 @@ impl fmt::Display for Collection {
     }
 }
 
-/// What a collection holds.
+/// What the points of a collection look like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionSpec {
-    /// The collection's own name, never an alias.
+    /// The name of the collection, never an alias.
     pub collection: Collection,
-    /// The dense vectors, compared by cosine; `None` for a collection without.
+    /// The dense vectors, compared by cosine; `None` if the collection has none.
     pub dense: Option<DenseSpec>,
 }
 
 /// The dense vectors of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenseSpec {
-    /// The id of the model that made them: vectors of two models never meet.
+    /// The id of the model that computed them. Vectors of different models are never compared.
     pub model: String,
     /// The number of dimensions.
     pub dims: usize,
 }
 
-/// Filterable values of a point by key, such as `category`, `source`, `language`, `metadata.kind`. Every key can be
-/// filtered by; the values are compared whole.
+/// Filterable values of a point by key, such as `category`, `source`, `language`, `metadata.kind`. Points can be
+/// filtered by any key; values match only if they are equal.
 pub type Tags = BTreeMap<String, String>;
 
-/// Where a point comes from. It travels with every hit.
+/// Where a point comes from. Every hit carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PointOrigin {
     /// The document.
@@ -69,30 +69,30 @@ pub struct PointOrigin {
     pub revision: u64,
     /// The position within the layer of the document.
     pub ordinal: u32,
-    /// The section that an L3 node or a chunk lies in.
+    /// The section that contains an L3 node or a chunk.
     pub l2: Option<PointId>,
-    /// The passage that a chunk lies in.
+    /// The passage that contains a chunk.
     pub l3: Option<PointId>,
 }
 
 /// A point to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Its id; an existing point of that id is replaced.
+    /// The id; an existing point with the same id is replaced.
     pub id: PointId,
     /// Where it comes from.
     pub origin: PointOrigin,
-    /// What it can be filtered by.
+    /// The values to filter by.
     pub tags: Tags,
-    /// The dense vector: of the collection's dimensions, finite and of length 1. `None` where there is none.
+    /// The dense vector: finite, of length 1, with the collection's number of dimensions. `None` if the point has none.
     pub dense: Option<Vec<f32>>,
-    /// The sparse vector, without IDF: the store multiplies that in when it is asked.
+    /// The sparse vector without IDF; the store applies IDF at query time.
     pub sparse: SparseVector,
-    /// What the caller keeps with it. The store does not look inside.
+    /// Data of the caller. The store does not interpret it.
     pub payload: serde_json::Value,
 }
 
-/// A cosine or a sparse score, and whose it is.
+/// A point that a query found, with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The point.
@@ -110,7 +110,7 @@ mod tests {
     use super::Collection;
 
     #[test]
-    fn names_are_checked() {
+    fn collection_name_outside_the_allowed_characters_or_length_is_refused() {
         for name in ["a", "l1", "chunks-2026.01_b", &"z".repeat(64)] {
             assert_eq!(Collection::new(name).unwrap().name(), name);
         }

@@ -7,61 +7,61 @@ use crate::{Collection, CollectionSpec, Filter, Hit, Point, Result, Tags};
 
 /// A store of points with dense and sparse vectors.
 ///
-/// Every method that takes a [`Collection`] takes an alias as well. Every future may be dropped at any await: the
-/// operation then happens whole or not at all. A write is durable, and seen by every later read, when its future
-/// answers.
+/// Every method that takes a [`Collection`] also accepts an alias. Operations are cancellation-safe: if a future is
+/// dropped at an await, its operation takes effect completely or not at all. When the future of a write returns, the
+/// write is durable and visible to every later read.
 ///
 /// # Errors
-/// `NotFound` where a collection or alias is not there, except where a method says otherwise. A wrong request is
-/// refused whole, before anything of it is done.
+/// `NotFound` if a collection or alias does not exist, unless a method says otherwise. An invalid request has no
+/// effect.
 #[async_trait]
 pub trait VectorStore: Debug + Send + Sync + 'static {
-    /// Makes a collection unless it is there.
+    /// Creates a collection if it does not exist.
     ///
     /// # Errors
-    /// `Conflict` where it is there with another specification or the name is an alias.
+    /// `Conflict` if it exists with another specification, or if an alias has its name.
     async fn ensure(&self, spec: &CollectionSpec) -> Result<()>;
 
-    /// The specification of the collection that a name or alias stands for; `None` where there is none.
+    /// The specification of the collection with this name or alias; `None` if there is none.
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>>;
 
-    /// The specifications of all collections, by name.
+    /// The specifications of all collections, sorted by name.
     async fn collections(&self) -> Result<Vec<CollectionSpec>>;
 
-    /// Points each alias at its collection, all in one step; an alias that is not there is made. Pairs are alias and
-    /// collection; an alias in place of the collection stands for what it pointed at before the step. Where an alias
-    /// comes twice, the last counts.
+    /// Points each alias to its collection atomically, and creates aliases that do not exist. Each pair is an alias and
+    /// its target. The target may be an alias, too; it means the collection to which that alias pointed before. If an
+    /// alias occurs twice, the last pair counts.
     ///
     /// # Errors
-    /// `NotFound` where a collection is not there, `Conflict` where an alias is a collection's name; none is
-    /// switched then.
+    /// `NotFound` if a target does not exist, `Conflict` if an alias has the name of a collection. No alias changes
+    /// in either case.
     async fn switch(&self, aliases: &[(Collection, Collection)]) -> Result<()>;
 
-    /// Removes a collection, its points and the aliases that point at it; nothing where it is not there. An alias
-    /// stands for its collection here too.
+    /// Removes a collection, its points and all aliases that point to it. Does nothing if it does not exist. If an
+    /// alias is given, its collection is removed.
     async fn drop_collection(&self, collection: &Collection) -> Result<()>;
 
-    /// Stores points, all of them or none. Points of the same id are replaced; within one call the last counts.
+    /// Stores all of the points or none. Points with the same id are replaced; within one call the last counts.
     ///
     /// # Errors
-    /// `Invalid` where a dense vector has other dimensions than the collection, or the collection has none, or a
-    /// number is not finite.
+    /// `Invalid` if the number of dimensions of a dense vector differs from the collection's, if the collection has no
+    /// dense vectors, or if a number is not finite.
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()>;
 
-    /// Removes the points that pass, and answers how many there were.
+    /// Removes the points that match, and returns their number.
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64>;
 
-    /// Replaces the tags of the points that pass, and answers how many there were.
+    /// Replaces all tags of the points that match, and returns the number of those points.
     async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64>;
 
-    /// Answers several queries at once, in their order. Hits are sorted by score, highest first, ties by id.
+    /// Runs several queries and returns their hits in the same order. Hits are sorted by descending score, then by id.
     ///
     /// # Errors
-    /// `NotFound` and `Invalid`, the latter as in [`upsert`](Self::upsert), where any of the queries is wrong.
+    /// `NotFound` or `Invalid` (as in [`upsert`](Self::upsert)) if any of the queries is invalid.
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>>;
 
-    /// The stored points of these ids, in the order of the ids; `None` for those that are not there. An id that
-    /// comes twice is answered twice.
+    /// The points with these ids, in the order of the ids; `None` for ids that do not exist. An id that occurs twice
+    /// is returned twice.
     async fn get(
         &self,
         collection: &Collection,
@@ -69,13 +69,13 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
         with: Include,
     ) -> Result<Vec<Option<Point>>>;
 
-    /// The points that pass, by pages in a stable order. A page follows `after`, which an earlier page gave.
+    /// The points that match, in pages and in a stable order. `after` is the cursor of the previous page.
     ///
-    /// A point that is there throughout is on exactly one page, whatever comes and goes between the pages. A page of
-    /// `limit` 0 is empty and the last.
+    /// A point that exists during the whole scroll is on exactly one page, even if other points are added or removed
+    /// between pages. With `limit` 0 the page is empty and is the last one.
     ///
     /// # Errors
-    /// `Invalid` where `after` is no cursor of this store.
+    /// `Invalid` if `after` is not a cursor of this store.
     async fn scroll(
         &self,
         collection: &Collection,
@@ -85,54 +85,56 @@ pub trait VectorStore: Debug + Send + Sync + 'static {
         with: Include,
     ) -> Result<Page>;
 
-    /// How many points pass.
+    /// The number of points that match.
     async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64>;
 
-    /// Writes a consistent copy of everything into the folder `to`, which must not exist. Reads and writes go on.
+    /// Writes a consistent copy of the whole store into the folder `to`, which must not exist. Reads and writes continue
+    /// meanwhile.
     ///
     /// # Errors
-    /// `Invalid` where `to` exists; it is left as it is.
+    /// `Invalid` if `to` exists; it is not changed.
     async fn snapshot(&self, to: &Path) -> Result<()>;
 
-    /// Whether the store answers.
+    /// Whether the store is reachable.
     async fn health(&self) -> Result<()>;
 }
 
 /// One leg of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Where to look.
+    /// The collection to search.
     pub collection: Collection,
-    /// What to look for.
+    /// The vector to search for.
     pub vector: QueryVector,
-    /// Which points count.
+    /// The points to search in.
     pub filter: Filter,
-    /// How many hits at the most.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
-/// What a query looks for.
+/// The vector of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueryVector {
-    /// The points of the highest cosine; of length 1, like those stored. Points without a dense vector are no hits.
-    /// Approximate in large collections; exact in those of up to a thousand points.
+    /// Finds the points with the highest cosine. The vector has length 1, like the stored ones. Points without a dense
+    /// vector are never hits. The search may be approximate in collections of more than a thousand points.
     Dense(Vec<f32>),
-    /// The points of the highest `Σ idf(t) · q(t) · w(t)` over shared terms, with
-    /// `idf(t) = ln(1 + (N − n + ½) / (n + ½))`, where `N` is the number of points in the collection and `n` the
-    /// number of those that hold the term, whatever the filter. Exact, to the accuracy of `f32`. Points that share no term are no hits.
+    /// Finds the points with the highest `Σ idf(t) · q(t) · w(t)` over shared terms, with
+    /// `idf(t) = ln(1 + (N − n + ½) / (n + ½))`. `N` is the number of points in the collection and `n` the number of
+    /// points with the term; the filter does not affect them. The search is exact, to the accuracy of `f32`. Points
+    /// without a shared term are never hits.
     Sparse(SparseVector),
 }
 
-/// What of a point is wanted besides id and origin.
+/// Which parts of a point to return besides id and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
-    /// The payload and the tags; vectors are left empty.
+    /// The payload and the tags; the vectors are empty.
     Payload,
     /// Everything.
     All,
 }
 
-/// A place in a scroll; opaque outside the store.
+/// The position of a scroll; opaque outside the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScrollCursor(pub Vec<u8>);
 
@@ -141,6 +143,6 @@ pub struct ScrollCursor(pub Vec<u8>);
 pub struct Page {
     /// The points.
     pub points: Vec<Point>,
-    /// Where the next page begins; `None` after the last. The last page may be empty.
+    /// The cursor for the next page; `None` on the last page. The last page may be empty.
     pub next: Option<ScrollCursor>,
 }

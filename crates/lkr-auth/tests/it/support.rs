@@ -10,7 +10,9 @@ use lkr_auth::{
     Account, AccountChange, Actor, AuditAction, AuditEntry, AuditFilter, Auth, AuthOptions, Error, ErrorKind,
     Login, LoginAttempt, NewAccount, Result, Role,
 };
-use lkr_state::{Before, Expect, FailingState, MemoryState, ScanOrder, StateStore, StateStoreExt, Write};
+use lkr_state::{
+    Expect, FailingState, FaultFuture, MemoryState, ScanOrder, StateStore, StateStoreExt, Write,
+};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) const OTHER: &str = "another long password";
@@ -94,7 +96,7 @@ pub(crate) async fn all_records(state: &dyn StateStore) -> Vec<(String, String)>
 /// A store that yields a pseudo-random number of times before each operation, so that concurrent calls interleave.
 pub(crate) fn interleaving_state(seed: u64) -> Arc<FailingState> {
     let random = AtomicU64::new(seed);
-    let yields = move |_: &'static str| -> Before {
+    let yields = move |_: &'static str| -> FaultFuture {
         let step = random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let bits = (step ^ (step >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         Box::pin(async move {
@@ -104,22 +106,22 @@ pub(crate) fn interleaving_state(seed: u64) -> Arc<FailingState> {
             None
         })
     };
-    Arc::new(FailingState::hooked(Arc::new(MemoryState::default()), yields))
+    Arc::new(FailingState::with_async_fault(Arc::new(MemoryState::default()), yields))
 }
 
 /// Runs a given future right before the next step of a store.
 #[derive(Clone, Default)]
-pub(crate) struct RaceInjector(Arc<Mutex<Option<Before>>>);
+pub(crate) struct RaceInjector(Arc<Mutex<Option<FaultFuture>>>);
 
 impl RaceInjector {
     /// The store `inner` with injected races.
     pub(crate) fn store(&self, inner: Arc<dyn StateStore>) -> Arc<FailingState> {
         let injector = Self::clone(self);
-        let hook = move |operation: &'static str| -> Before {
+        let hook = move |operation: &'static str| -> FaultFuture {
             let rival = (operation == "apply").then(|| injector.0.lock().unwrap().take()).flatten();
             rival.unwrap_or_else(|| Box::pin(std::future::ready(None)))
         };
-        Arc::new(FailingState::hooked(inner, hook))
+        Arc::new(FailingState::with_async_fault(inner, hook))
     }
 
     /// Runs `rival` before the next step.

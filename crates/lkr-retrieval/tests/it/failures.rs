@@ -133,7 +133,7 @@ async fn failed_vector_store_operation_is_an_error_of_its_kind() {
         let vectors = FailingVectors::new(vectors, move |operation| (operation == failing).then_some(kind));
         let error = base.searcher_over(Arc::new(vectors)).search(&request()).await.unwrap_err();
         assert_eq!(error.kind(), expected, "{failing}");
-        assert!(error.to_string().contains("made to fail"), "{error}");
+        assert!(error.to_string().contains("injected fault"), "{error}");
     }
 }
 

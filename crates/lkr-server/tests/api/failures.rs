@@ -74,7 +74,7 @@ async fn request_whose_store_fails_is_answered_2000_with_the_reason() {
             api.faults.clear();
             let message = response.expect_error(2000, 500);
             assert!(message.contains(": "), "{} {}: the reason is missing: {message}", case.0, case.1);
-            assert!(message.contains("made to fail"), "{} {}: {message}", case.0, case.1);
+            assert!(message.contains("injected fault"), "{} {}: {message}", case.0, case.1);
         }
     }
     let detail = api.get(&format!("/api/v1/documents/{doc_id}")).await;

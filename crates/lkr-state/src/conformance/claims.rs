@@ -10,45 +10,45 @@ use tokio::{task::JoinSet, time::Instant};
 use super::support::*;
 use crate::{Claim, ErrorKind};
 
-async fn pushed(queue: &Queue) -> TaskId {
+async fn push_new_task(queue: &Queue) -> TaskId {
     let task = TaskId::new();
-    queue.push(task, NONE).await.unwrap();
+    queue.push(task, ZERO).await.unwrap();
     task
 }
 
 async fn claim(queue: &Queue, lease: Duration) -> Claim {
-    queue.claim(lease, LONG).await.unwrap().expect("a task is claimable")
+    queue.claim(lease, LONG).await.unwrap().expect("a task must be claimable")
 }
 
-/// A claim that no longer holds is refused by all three operations, and they change nothing.
+/// All three operations refuse an invalid claim and change nothing.
 async fn assert_lost(queue: &Queue, claim: &Claim) {
     assert_kind(queue.heartbeat(claim, LONG).await, ErrorKind::LeaseLost);
-    assert_kind(queue.retry(claim, NONE).await, ErrorKind::LeaseLost);
+    assert_kind(queue.retry(claim, ZERO).await, ErrorKind::LeaseLost);
     assert_kind(queue.finish(claim).await, ErrorKind::LeaseLost);
 }
 
-/// A claimed task is claimable again after its delay, and no sooner lost.
-pub async fn retry_gives_a_task_back(queue: Queue) {
-    let task = pushed(&queue).await;
+/// A retried task is claimable again, and its old claim is invalid.
+pub async fn retry_makes_the_task_claimable_again(queue: Queue) {
+    let task = push_new_task(&queue).await;
     for _ in 0..3 {
-        let held = claim(&queue, LONG).await;
-        assert_eq!(held.task, task);
-        queue.retry(&held, NONE).await.unwrap();
+        let claimed = claim(&queue, LONG).await;
+        assert_eq!(claimed.task, task);
+        queue.retry(&claimed, ZERO).await.unwrap();
         assert_eq!(queue.len().await.unwrap(), 1);
-        assert_lost(&queue, &held).await;
+        assert_lost(&queue, &claimed).await;
         assert_eq!(queue.len().await.unwrap(), 1);
     }
     queue.finish(&claim(&queue, LONG).await).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 0);
 }
 
-/// A task that is given back with a delay is not claimable before it is over.
-pub async fn retry_waits_out_its_delay(queue: Queue) {
-    let task = pushed(&queue).await;
-    let held = claim(&queue, LONG).await;
+/// A task that is retried with a delay is not claimable before the delay ends.
+pub async fn retry_with_a_delay_is_claimable_only_after_it(queue: Queue) {
+    let task = push_new_task(&queue).await;
+    let claimed = claim(&queue, LONG).await;
     let begin = Instant::now();
-    queue.retry(&held, ms(150)).await.unwrap();
-    let early = queue.claim(LONG, NONE).await.unwrap();
+    queue.retry(&claimed, ms(150)).await.unwrap();
+    let early = queue.claim(LONG, ZERO).await.unwrap();
     assert!(early.is_none() || begin.elapsed() >= ms(150), "claimed too early");
     if early.is_none() {
         assert_eq!(claim(&queue, LONG).await.task, task);
@@ -56,113 +56,117 @@ pub async fn retry_waits_out_its_delay(queue: Queue) {
     }
 }
 
-/// A task that comes back stands behind those that were claimable before.
-pub async fn given_back_tasks_queue_behind(queue: Queue) {
-    let first = pushed(&queue).await;
+/// A retried task is claimed after tasks that were claimable earlier.
+pub async fn retried_task_queues_behind_earlier_tasks(queue: Queue) {
+    let first = push_new_task(&queue).await;
     tokio::time::sleep(ms(3)).await;
-    let second = pushed(&queue).await;
-    let held = claim(&queue, LONG).await;
-    assert_eq!(held.task, first);
+    let second = push_new_task(&queue).await;
+    let claimed = claim(&queue, LONG).await;
+    assert_eq!(claimed.task, first);
     tokio::time::sleep(ms(3)).await;
-    queue.retry(&held, NONE).await.unwrap();
+    queue.retry(&claimed, ZERO).await.unwrap();
     assert_eq!(claim(&queue, LONG).await.task, second);
     assert_eq!(claim(&queue, LONG).await.task, first);
 }
 
-/// While its lease runs, a task is nobody else's.
-pub async fn claimed_tasks_are_not_claimed_again(queue: Queue) {
-    let tasks: BTreeSet<TaskId> = [pushed(&queue).await, pushed(&queue).await].into();
-    let held = [claim(&queue, LONG).await, claim(&queue, LONG).await];
-    assert_eq!(held.iter().map(|claim| claim.task).collect::<BTreeSet<_>>(), tasks);
+/// While its lease runs, no other worker can claim a task.
+pub async fn task_under_lease_is_not_claimed_again(queue: Queue) {
+    let tasks: BTreeSet<TaskId> = [push_new_task(&queue).await, push_new_task(&queue).await].into();
+    let claimed = [claim(&queue, LONG).await, claim(&queue, LONG).await];
+    assert_eq!(claimed.iter().map(|claim| claim.task).collect::<BTreeSet<_>>(), tasks);
     assert_eq!(queue.claim(LONG, ms(30)).await.unwrap(), None);
-    for claim in &held {
+    for claim in &claimed {
         queue.finish(claim).await.unwrap();
     }
 }
 
-/// When a lease ends, the next worker gets the task, and the first one's claim is worth nothing.
-pub async fn a_lost_lease_passes_the_task_on(queue: Queue) {
-    let task = pushed(&queue).await;
+/// When a lease has expired and another worker claims the task, the first claim is invalid.
+pub async fn expired_lease_lets_another_worker_claim_the_task(queue: Queue) {
+    let task = push_new_task(&queue).await;
     let begin = Instant::now();
     let lost = claim(&queue, ms(100)).await;
-    let taken = claim(&queue, LONG).await;
-    assert!(begin.elapsed() >= ms(99), "taken over after {:?}", begin.elapsed());
-    assert_eq!((lost.task, taken.task), (task, task));
-    assert_ne!(lost.token, taken.token);
+    let new = claim(&queue, LONG).await;
+    assert!(begin.elapsed() >= ms(99), "claimed after {:?}", begin.elapsed());
+    assert_eq!((lost.task, new.task), (task, task));
+    assert_ne!(lost.token, new.token);
     assert_lost(&queue, &lost).await;
-    queue.heartbeat(&taken, LONG).await.unwrap();
-    queue.finish(&taken).await.unwrap();
-    assert_lost(&queue, &taken).await;
+    queue.heartbeat(&new, LONG).await.unwrap();
+    queue.finish(&new).await.unwrap();
+    assert_lost(&queue, &new).await;
 }
 
-/// A worker that comes too late, but before anybody else, still has the task.
-pub async fn an_expired_lease_holds_until_it_is_taken(queue: Queue) {
+/// A worker whose lease has expired keeps the task until another worker claims it.
+pub async fn expired_lease_is_valid_until_another_claim(queue: Queue) {
     for round in 0..3 {
-        pushed(&queue).await;
-        let held = claim(&queue, ms(1)).await;
+        push_new_task(&queue).await;
+        let claimed = claim(&queue, ms(1)).await;
         tokio::time::sleep(ms(30)).await;
         match round {
             0 => {
-                queue.heartbeat(&held, LONG).await.unwrap();
-                assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None, "the lease runs again");
-                queue.finish(&held).await.unwrap();
+                queue.heartbeat(&claimed, LONG).await.unwrap();
+                assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None, "the renewed lease must hold");
+                queue.finish(&claimed).await.unwrap();
             }
-            1 => queue.finish(&held).await.unwrap(),
-            _ => queue.retry(&held, LONG).await.unwrap(),
+            1 => queue.finish(&claimed).await.unwrap(),
+            _ => queue.retry(&claimed, LONG).await.unwrap(),
         }
-        assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+        assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
     }
     assert_eq!(queue.len().await.unwrap(), 1);
 }
 
-/// A lease that is kept outlasts its first end, and may be cut short as well.
-pub async fn a_heartbeat_keeps_the_lease(queue: Queue) {
-    let task = pushed(&queue).await;
-    let held = claim(&queue, ms(100)).await;
-    queue.heartbeat(&held, LONG).await.unwrap();
-    assert_eq!(queue.claim(LONG, ms(200)).await.unwrap(), None, "the first lease is over");
-    queue.heartbeat(&held, ms(10)).await.unwrap();
-    let taken = claim(&queue, LONG).await;
-    assert_eq!(taken.task, task);
-    assert_lost(&queue, &held).await;
+/// A heartbeat can move the end of a lease later or earlier.
+pub async fn heartbeat_extends_or_shortens_the_lease(queue: Queue) {
+    let task = push_new_task(&queue).await;
+    let claimed = claim(&queue, ms(100)).await;
+    queue.heartbeat(&claimed, LONG).await.unwrap();
+    assert_eq!(
+        queue.claim(LONG, ms(200)).await.unwrap(),
+        None,
+        "the renewed lease must outlast the first one"
+    );
+    queue.heartbeat(&claimed, ms(10)).await.unwrap();
+    let new = claim(&queue, LONG).await;
+    assert_eq!(new.task, task);
+    assert_lost(&queue, &claimed).await;
 }
 
 /// What was finished or given back cannot be finished or given back again.
-pub async fn a_claim_is_good_once(queue: Queue) {
-    pushed(&queue).await;
-    let held = claim(&queue, LONG).await;
-    queue.finish(&held).await.unwrap();
-    assert_lost(&queue, &held).await;
+pub async fn finished_or_forged_claim_is_refused(queue: Queue) {
+    push_new_task(&queue).await;
+    let claimed = claim(&queue, LONG).await;
+    queue.finish(&claimed).await.unwrap();
+    assert_lost(&queue, &claimed).await;
     assert_eq!(queue.len().await.unwrap(), 0);
-    pushed(&queue).await;
-    let held = claim(&queue, LONG).await;
-    let forged = Claim { token: held.token.wrapping_add(1), ..held.clone() };
+    push_new_task(&queue).await;
+    let claimed = claim(&queue, LONG).await;
+    let forged = Claim { token: claimed.token.wrapping_add(1), ..claimed.clone() };
     assert_lost(&queue, &forged).await;
-    let other = Claim { task: TaskId::new(), ..held.clone() };
+    let other = Claim { task: TaskId::new(), ..claimed.clone() };
     assert_lost(&queue, &other).await;
-    queue.finish(&held).await.unwrap();
+    queue.finish(&claimed).await.unwrap();
 }
 
-/// A task that was removed under its worker is lost to it, also when it is pushed anew.
-pub async fn claims_of_what_was_removed_are_lost(queue: Queue) {
-    let task = pushed(&queue).await;
-    let held = claim(&queue, LONG).await;
+/// The claim of a removed task is invalid, even after the task is pushed and claimed again.
+pub async fn claim_of_a_removed_task_is_lost(queue: Queue) {
+    let task = push_new_task(&queue).await;
+    let claimed = claim(&queue, LONG).await;
     assert!(queue.remove(task).await.unwrap());
-    assert_lost(&queue, &held).await;
-    queue.push(task, NONE).await.unwrap();
-    assert_lost(&queue, &held).await;
+    assert_lost(&queue, &claimed).await;
+    queue.push(task, ZERO).await.unwrap();
+    assert_lost(&queue, &claimed).await;
     assert_eq!(queue.len().await.unwrap(), 1);
     let again = claim(&queue, LONG).await;
-    assert_lost(&queue, &held).await;
+    assert_lost(&queue, &claimed).await;
     queue.finish(&again).await.unwrap();
 }
 
-/// A worker that waits gets a task that another pushes or gives back.
-pub async fn claim_waits_for_a_push(queue: Queue) {
-    for give_back in [false, true] {
+/// A waiting claim gets a task that is pushed or retried meanwhile.
+pub async fn waiting_claim_gets_a_pushed_or_retried_task(queue: Queue) {
+    for by_retry in [false, true] {
         let task = TaskId::new();
-        let held = if give_back {
-            queue.push(task, NONE).await.unwrap();
+        let claimed = if by_retry {
+            queue.push(task, ZERO).await.unwrap();
             Some(claim(&queue, LONG).await)
         } else {
             None
@@ -172,21 +176,21 @@ pub async fn claim_waits_for_a_push(queue: Queue) {
             tokio::spawn(async move { queue.claim(LONG, LONG).await.unwrap() })
         };
         tokio::time::sleep(ms(50)).await;
-        assert!(!waiter.is_finished(), "there is nothing to claim");
+        assert!(!waiter.is_finished(), "there must be nothing to claim");
         let begin = Instant::now();
-        match held {
-            Some(held) => queue.retry(&held, NONE).await.unwrap(),
-            None => queue.push(task, NONE).await.unwrap(),
+        match claimed {
+            Some(claimed) => queue.retry(&claimed, ZERO).await.unwrap(),
+            None => queue.push(task, ZERO).await.unwrap(),
         }
-        let claim = waiter.await.unwrap().expect("the wait was long enough");
+        let claim = waiter.await.unwrap().expect("the claim must get a task within its wait");
         assert_eq!(claim.task, task);
-        assert!(begin.elapsed() < WOKEN, "it was not woken");
+        assert!(begin.elapsed() < WAKE_UP_LIMIT, "the waiting claim must be woken");
         queue.finish(&claim).await.unwrap();
     }
 }
 
-/// A worker that waits gets a task whose delay or lease ends meanwhile, also where that was told while it waited.
-pub async fn claim_waits_for_a_delay_and_for_a_lease(queue: Queue) {
+/// A waiting claim gets a task whose delay or lease ends meanwhile, even if the task was pushed during the wait.
+pub async fn waiting_claim_gets_a_task_whose_delay_or_lease_ends(queue: Queue) {
     let begin = Instant::now();
     let far = TaskId::new();
     queue.push(far, LONG * 100).await.unwrap();
@@ -197,16 +201,16 @@ pub async fn claim_waits_for_a_delay_and_for_a_lease(queue: Queue) {
     tokio::time::sleep(ms(30)).await;
     let soon = TaskId::new();
     queue.push(soon, ms(60)).await.unwrap();
-    let first = waiter.await.unwrap().expect("the wait was long enough");
+    let first = waiter.await.unwrap().expect("the claim must get a task within its wait");
     assert_eq!(first.task, soon);
-    assert!(begin.elapsed() < WOKEN, "it slept through the end of the delay");
+    assert!(begin.elapsed() < WAKE_UP_LIMIT, "the claim must return when the delay ends");
     let second = claim(&queue, LONG).await;
-    assert_eq!(second.task, soon, "its lease has ended");
+    assert_eq!(second.task, soon, "the lease of the task has ended");
     queue.finish(&second).await.unwrap();
 }
 
-/// Eight waiters and eight pushes: each waiter gets one of the tasks.
-pub async fn every_waiter_gets_a_task(queue: Queue) {
+/// Each of eight waiting claims gets one of eight pushed tasks.
+pub async fn each_waiting_claim_gets_a_task(queue: Queue) {
     let mut waiters = JoinSet::new();
     for _ in 0..8 {
         let queue = Arc::clone(&queue);
@@ -215,75 +219,75 @@ pub async fn every_waiter_gets_a_task(queue: Queue) {
     tokio::time::sleep(ms(30)).await;
     let mut expected = BTreeSet::new();
     for _ in 0..8 {
-        expected.insert(pushed(&queue).await);
+        expected.insert(push_new_task(&queue).await);
     }
     let mut found = BTreeSet::new();
-    while let Some(done) = waiters.join_next().await {
-        found.insert(done.unwrap().expect("there is a task for each"));
+    while let Some(result) = waiters.join_next().await {
+        found.insert(result.unwrap().expect("each claim must get a task"));
     }
     assert_eq!(found, expected);
 }
 
-/// With nothing to claim, the whole wait passes, and no more than that is lost.
-pub async fn claim_waits_its_time_and_gives_up(queue: Queue) {
+/// Without a claimable task, a claim returns `None` after its wait.
+pub async fn claim_without_a_task_returns_after_its_wait(queue: Queue) {
     queue.push(TaskId::new(), LONG).await.unwrap();
     for wait in [0, 20, 80] {
         let begin = Instant::now();
         assert_eq!(queue.claim(LONG, ms(wait)).await.unwrap(), None);
-        assert!(begin.elapsed() + ms(1) >= ms(wait), "gave up after {:?}", begin.elapsed());
+        assert!(begin.elapsed() + ms(1) >= ms(wait), "returned after {:?}", begin.elapsed());
     }
 }
 
-/// Workers in parallel share the tasks out between them: each is claimed once.
-pub async fn no_two_workers_get_the_same_task(queue: Queue) {
+/// Each task is claimed by exactly one of eight concurrent workers.
+pub async fn concurrent_workers_claim_each_task_once(queue: Queue) {
     let tasks: BTreeSet<TaskId> = (0..120).map(|_| TaskId::new()).collect();
     let mut workers = JoinSet::new();
     for _ in 0..8 {
         let queue = Arc::clone(&queue);
         workers.spawn(async move {
-            let mut mine = Vec::new();
+            let mut tasks = Vec::new();
             while let Some(claim) = queue.claim(LONG, ms(300)).await.unwrap() {
-                mine.push(claim.task);
+                tasks.push(claim.task);
                 tokio::task::yield_now().await;
-                if mine.len() % 2 == 0 {
+                if tasks.len() % 2 == 0 {
                     queue.finish(&claim).await.unwrap();
                 }
             }
-            mine
+            tasks
         });
     }
     for task in &tasks {
-        queue.push(*task, NONE).await.unwrap();
+        queue.push(*task, ZERO).await.unwrap();
     }
     let mut claimed = Vec::new();
-    while let Some(done) = workers.join_next().await {
-        claimed.extend(done.unwrap());
+    while let Some(result) = workers.join_next().await {
+        claimed.extend(result.unwrap());
     }
-    assert_eq!(claimed.len(), tasks.len(), "no task came twice");
+    assert_eq!(claimed.len(), tasks.len(), "each task must be claimed once");
     assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), tasks);
 }
 
-/// Workers that finish, give back and walk away: in the end every task was finished, each by one worker.
-pub async fn no_task_is_lost_between_workers(queue: Queue) {
+/// Workers finish, retry and abandon tasks; in the end each task is finished once.
+pub async fn concurrent_workers_finish_every_task_once(queue: Queue) {
     let tasks: Vec<TaskId> = (0..40).map(|_| TaskId::new()).collect();
     for task in &tasks {
-        queue.push(*task, NONE).await.unwrap();
+        queue.push(*task, ZERO).await.unwrap();
     }
     let mut workers = JoinSet::new();
     for worker in 0..4_u32 {
         let queue = Arc::clone(&queue);
         workers.spawn(async move {
             let mut finished = Vec::new();
-            let mut turn = worker;
+            let mut round = worker;
             while queue.len().await.unwrap() > 0 {
                 let Some(claim) = queue.claim(ms(150), ms(50)).await.unwrap() else { continue };
-                turn += 1;
-                let done = match turn % 4 {
+                round += 1;
+                let result = match round % 4 {
                     0 => queue.retry(&claim, ms(1)).await.map(|()| false),
-                    1 if turn < 20 => Ok(false), // Walks away: the lease ends by itself.
+                    1 if round < 20 => Ok(false), // Abandons the task until its lease expires.
                     _ => queue.finish(&claim).await.map(|()| true),
                 };
-                match done {
+                match result {
                     Ok(true) => finished.push(claim.task),
                     Ok(false) => {}
                     Err(error) => assert_eq!(error.kind(), ErrorKind::LeaseLost, "{error}"),
@@ -292,28 +296,29 @@ pub async fn no_task_is_lost_between_workers(queue: Queue) {
             finished
         });
     }
-    let mut times = BTreeMap::<TaskId, u32>::new();
-    while let Some(done) = workers.join_next().await {
-        for task in done.unwrap() {
-            *times.entry(task).or_default() += 1;
+    let mut finish_counts = BTreeMap::<TaskId, u32>::new();
+    while let Some(result) = workers.join_next().await {
+        for task in result.unwrap() {
+            *finish_counts.entry(task).or_default() += 1;
         }
     }
-    assert_eq!(times.len(), tasks.len(), "every task was finished");
-    assert!(times.values().all(|times| *times == 1), "each by one worker");
+    assert_eq!(finish_counts.len(), tasks.len(), "every task must be finished");
+    assert!(finish_counts.values().all(|count| *count == 1), "each task must be finished once");
 }
 
-/// A claim whose future is dropped takes nothing for good: what it took is claimable when its lease ends.
-pub async fn dropped_claims_lose_nothing(queue: Queue) {
+/// If the future of a claim is dropped, a task that it took is claimable again when its lease ends.
+pub async fn dropped_claims_lose_no_task(queue: Queue) {
     for _ in 0..5 {
         poll_once(queue.claim(ms(20), LONG));
         drop_after(ms(2), queue.claim(ms(20), LONG)).await;
     }
-    let tasks: BTreeSet<TaskId> = [pushed(&queue).await, pushed(&queue).await, pushed(&queue).await].into();
+    let tasks: BTreeSet<TaskId> =
+        [push_new_task(&queue).await, push_new_task(&queue).await, push_new_task(&queue).await].into();
     for n in 0..10 {
         poll_once(queue.claim(ms(20), LONG));
         drop_after(Duration::from_micros(n * 200), queue.claim(ms(20), LONG)).await;
     }
-    // Leases that dropped claims hold end by and by; then all three tasks are there.
+    // The leases of dropped claims expire; then all three tasks are claimable.
     let mut found = BTreeSet::new();
     while found.len() < 3 {
         let claim = claim(&queue, LONG).await;
@@ -322,6 +327,6 @@ pub async fn dropped_claims_lose_nothing(queue: Queue) {
     }
     assert_eq!(found, tasks);
     assert_eq!(queue.len().await.unwrap(), 0);
-    let late = pushed(&queue).await;
-    assert_eq!(claim(&queue, LONG).await.task, late, "dropped waiters do not swallow a wake-up");
+    let late = push_new_task(&queue).await;
+    assert_eq!(claim(&queue, LONG).await.task, late, "dropped claims must not consume the wake-up");
 }

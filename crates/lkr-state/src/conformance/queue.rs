@@ -6,57 +6,57 @@ use tokio::{task::JoinSet, time::Instant};
 use super::support::*;
 use crate::ErrorKind;
 
-/// A queue that holds nothing gives nothing, and knows no task.
-pub async fn an_empty_queue_gives_nothing(queue: Queue) {
+/// An empty queue has no task to count, claim or remove.
+pub async fn empty_queue_has_no_task_to_claim(queue: Queue) {
     assert_eq!(queue.len().await.unwrap(), 0);
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
     assert!(!queue.remove(TaskId::new()).await.unwrap());
 }
 
-/// Pushed, claimed, finished: the task is counted until the end, and then gone.
-pub async fn a_task_goes_through(queue: Queue) {
+/// A task is counted from its push until it is finished.
+pub async fn task_counts_until_it_is_finished(queue: Queue) {
     let task = TaskId::new();
-    queue.push(task, NONE).await.unwrap();
+    queue.push(task, ZERO).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 1);
     let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
     assert_eq!(claim.task, task);
-    assert_eq!(queue.len().await.unwrap(), 1, "a claimed task counts");
+    assert_eq!(queue.len().await.unwrap(), 1, "a claimed task must be counted");
     queue.finish(&claim).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 0);
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
 }
 
-/// A task that is queued is not queued again, and its delay stays what it was.
-pub async fn push_is_idempotent(queue: Queue) {
+/// Pushing a queued task again neither adds an entry nor changes its delay.
+pub async fn push_of_a_queued_task_changes_nothing(queue: Queue) {
     let (now, later) = (TaskId::new(), TaskId::new());
-    queue.push(now, NONE).await.unwrap();
+    queue.push(now, ZERO).await.unwrap();
     queue.push(now, LONG).await.unwrap();
     queue.push(later, LONG).await.unwrap();
-    queue.push(later, NONE).await.unwrap();
+    queue.push(later, ZERO).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 2);
     assert_eq!(queue.claim(LONG, LONG).await.unwrap().unwrap().task, now);
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None, "the delay was not cut short");
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None, "the delay must not change");
 }
 
-/// A task that is claimed is not queued again: the claim stays good, and nobody else gets the task.
-pub async fn push_of_a_claimed_task_does_nothing(queue: Queue) {
+/// Pushing a claimed task adds no entry, and its claim stays valid.
+pub async fn push_of_a_claimed_task_changes_nothing(queue: Queue) {
     let task = TaskId::new();
-    queue.push(task, NONE).await.unwrap();
+    queue.push(task, ZERO).await.unwrap();
     let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
-    queue.push(task, NONE).await.unwrap();
+    queue.push(task, ZERO).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 1);
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
     queue.heartbeat(&claim, LONG).await.unwrap();
     queue.finish(&claim).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 0);
 }
 
-/// A finished or removed task may come again, and old claims do not hold it.
-pub async fn a_finished_task_can_be_pushed_again(queue: Queue) {
+/// A finished or removed task can be pushed again, and its old claims stay invalid.
+pub async fn finished_or_removed_task_can_be_pushed_again(queue: Queue) {
     let task = TaskId::new();
     let mut old = Vec::new();
     for round in 0..3 {
-        queue.push(task, NONE).await.unwrap();
+        queue.push(task, ZERO).await.unwrap();
         let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
         for lost in &old {
             assert_kind(queue.finish(lost).await, ErrorKind::LeaseLost);
@@ -72,88 +72,88 @@ pub async fn a_finished_task_can_be_pushed_again(queue: Queue) {
     assert_eq!(queue.len().await.unwrap(), 0);
 }
 
-/// A task is not claimable before its delay is over, and then it is.
-pub async fn a_delayed_task_waits(queue: Queue) {
+/// A delayed task is not claimable before its delay ends.
+pub async fn delayed_task_is_claimable_only_after_its_delay(queue: Queue) {
     let (soon, never) = (TaskId::new(), TaskId::new());
     let begin = Instant::now();
     queue.push(soon, ms(150)).await.unwrap();
     queue.push(never, LONG * 100).await.unwrap();
-    let early = queue.claim(LONG, NONE).await.unwrap();
+    let early = queue.claim(LONG, ZERO).await.unwrap();
     assert!(early.is_none() || begin.elapsed() >= ms(150), "claimed too early");
     if early.is_none() {
         let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
         assert_eq!(claim.task, soon);
         assert!(begin.elapsed() >= ms(149), "claimed after {:?}", begin.elapsed());
     }
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
     assert_eq!(queue.len().await.unwrap(), 2);
 }
 
-/// The task that has been claimable for the longest comes first: by the ends of their delays, then as they came.
-pub async fn claims_come_in_order(queue: Queue) {
+/// Tasks are claimed in the order in which their delays end, then in the order of their pushes.
+pub async fn claim_returns_the_task_claimable_for_longest(queue: Queue) {
     let tasks: Vec<TaskId> = (0..6).map(|_| TaskId::new()).collect();
-    // The delays leave a slow store the time to take the others first.
+    // The delays are long enough for a slow store to queue the other tasks first.
     queue.push(tasks[4], ms(2_400)).await.unwrap();
     queue.push(tasks[3], ms(1_200)).await.unwrap();
-    // Not in the order of their ids.
+    // The order differs from that of the ids.
     for n in [2, 0, 1] {
-        queue.push(tasks[n], NONE).await.unwrap();
+        queue.push(tasks[n], ZERO).await.unwrap();
         tokio::time::sleep(ms(3)).await;
     }
     tokio::time::sleep(ms(2_600)).await;
-    queue.push(tasks[5], NONE).await.unwrap();
+    queue.push(tasks[5], ZERO).await.unwrap();
     for n in [2, 0, 1, 3, 4, 5] {
         let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
         assert_eq!(Some(n), tasks.iter().position(|task| *task == claim.task));
     }
 }
 
-/// Queued, delayed or claimed, the task is gone, and the claim with it.
-pub async fn remove_takes_a_task_from_whoever_holds_it(queue: Queue) {
+/// A queued, delayed or claimed task can be removed; removal invalidates the claim.
+pub async fn remove_takes_queued_delayed_and_claimed_tasks(queue: Queue) {
     let (queued, delayed, claimed) = (TaskId::new(), TaskId::new(), TaskId::new());
-    queue.push(claimed, NONE).await.unwrap();
+    queue.push(claimed, ZERO).await.unwrap();
     let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
-    queue.push(queued, NONE).await.unwrap();
+    queue.push(queued, ZERO).await.unwrap();
     queue.push(delayed, LONG).await.unwrap();
     assert_eq!(queue.len().await.unwrap(), 3);
     for task in [queued, delayed, claimed] {
         assert!(queue.remove(task).await.unwrap());
-        assert!(!queue.remove(task).await.unwrap(), "it is gone");
+        assert!(!queue.remove(task).await.unwrap(), "the task must be removed");
     }
     assert_eq!(queue.len().await.unwrap(), 0);
     assert_kind(queue.finish(&claim).await, ErrorKind::LeaseLost);
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
 }
 
-/// Twenty tasks that push one task at once make one entry.
-pub async fn concurrent_pushes_of_one_task_make_one(queue: Queue) {
+/// Twenty concurrent pushes of one task create one entry.
+pub async fn concurrent_pushes_of_one_task_queue_it_once(queue: Queue) {
     let task = TaskId::new();
-    let mut tasks = JoinSet::new();
+    let mut pushes = JoinSet::new();
     for _ in 0..20 {
         let queue = Arc::clone(&queue);
-        tasks.spawn(async move { queue.push(task, NONE).await.unwrap() });
+        pushes.spawn(async move { queue.push(task, ZERO).await.unwrap() });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
+    while let Some(result) = pushes.join_next().await {
+        result.unwrap();
     }
     assert_eq!(queue.len().await.unwrap(), 1);
     assert!(queue.claim(LONG, LONG).await.unwrap().is_some());
-    assert_eq!(queue.claim(LONG, NONE).await.unwrap(), None);
+    assert_eq!(queue.claim(LONG, ZERO).await.unwrap(), None);
 }
 
-/// A write whose future is dropped is done or not: the queue counts right, and each task can still go through.
-pub async fn dropped_writes_happen_whole_or_not_at_all(queue: Queue) {
+/// If the future of a write is dropped, the write is applied or not; counts stay right and each task can be finished.
+pub async fn dropped_queue_writes_apply_or_do_nothing(queue: Queue) {
     let tasks: Vec<TaskId> = (0..30).map(|_| TaskId::new()).collect();
     for (n, task) in tasks.iter().enumerate() {
-        poll_once(queue.push(*task, NONE));
-        drop_after(Duration::from_micros(n as u64 * 100), queue.push(*task, NONE)).await;
-        queue.push(*task, NONE).await.unwrap();
+        poll_once(queue.push(*task, ZERO));
+        drop_after(Duration::from_micros(n as u64 * 100), queue.push(*task, ZERO)).await;
+        queue.push(*task, ZERO).await.unwrap();
     }
     assert_eq!(queue.len().await.unwrap(), 30);
     let mut seen = BTreeSet::new();
     for n in 0..30 {
         let claim = queue.claim(LONG, LONG).await.unwrap().unwrap();
-        assert!(seen.insert(claim.task), "{claim:?} came twice");
+        assert!(seen.insert(claim.task), "{claim:?} was claimed twice");
         match n % 3 {
             0 => drop(poll_once(queue.finish(&claim))),
             1 => drop_after(Duration::from_micros(n * 50), queue.finish(&claim)).await,
@@ -166,11 +166,11 @@ pub async fn dropped_writes_happen_whole_or_not_at_all(queue: Queue) {
     assert_eq!(queue.len().await.unwrap(), 0);
 }
 
-/// Delays, leases and waits beyond what a clock can tell are for ever.
-pub async fn times_without_end(queue: Queue) {
+/// Delays, leases and waits that are too large for the clock never end.
+pub async fn durations_beyond_the_clock_never_end(queue: Queue) {
     let (task, never) = (TaskId::new(), TaskId::new());
     queue.push(never, Duration::MAX).await.unwrap();
-    queue.push(task, NONE).await.unwrap();
+    queue.push(task, ZERO).await.unwrap();
     let claim = queue.claim(Duration::MAX, Duration::MAX).await.unwrap().unwrap();
     assert_eq!(claim.task, task);
     queue.heartbeat(&claim, Duration::MAX).await.unwrap();
@@ -181,8 +181,8 @@ pub async fn times_without_end(queue: Queue) {
     assert!(queue.remove(never).await.unwrap() && queue.remove(task).await.unwrap());
 }
 
-/// A queue that works says so.
-pub async fn queue_health_is_good(queue: Queue) {
+/// A working queue reports that it is healthy.
+pub async fn health_of_a_working_queue_is_ok(queue: Queue) {
     queue.health().await.unwrap();
     assert!(!format!("{queue:?}").is_empty());
 }

@@ -1,17 +1,17 @@
 use super::support::*;
 use crate::{Expect, ScanOrder, Write};
 
-async fn filled(store: &Store, keys: &[&str]) -> String {
-    let base = fresh();
+async fn store_keys(store: &Store, keys: &[&str]) -> String {
+    let base = unique_prefix();
     let step = keys.iter().map(|key| Write::put(format!("{base}{key}"), Expect::Absent, (*key).to_owned()));
     store.apply(step.collect()).await.unwrap();
     base
 }
 
-/// Only keys that begin with the prefix, also where another prefix begins with it.
-pub async fn scan_keeps_to_the_prefix(store: Store) {
+/// A scan returns exactly the keys that begin with the prefix, in both orders.
+pub async fn scan_returns_only_keys_with_the_prefix(store: Store) {
     let all = ["doc", "doc/", "doc/1", "doc/2", "doc-x/1", "docs/1", "dod", "do", "Doc/1"];
-    let base = filled(&store, &all).await;
+    let base = store_keys(&store, &all).await;
     for order in [ScanOrder::Ascending, ScanOrder::Descending] {
         for prefix in ["", "d", "do", "doc", "doc/", "doc/1", "doc/12", "docs", "z", "Doc"] {
             let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
@@ -27,9 +27,9 @@ pub async fn scan_keeps_to_the_prefix(store: Store) {
     assert_eq!(found[0].1.version, version(&store, &format!("{base}doc/1")).await);
 }
 
-/// By the bytes of the keys, from either end; the limit cuts what comes last.
-pub async fn scan_goes_both_ways(store: Store) {
-    let base = filled(&store, &["b", "a", "é", "z", "Z", "10", "9", "a/", "日"]).await;
+/// Keys are sorted by their bytes in either direction; the limit drops the last ones.
+pub async fn scan_returns_keys_in_byte_order_in_both_directions(store: Store) {
+    let base = store_keys(&store, &["b", "a", "é", "z", "Z", "10", "9", "a/", "日"]).await;
     let ascending = ["10", "9", "Z", "a", "a/", "b", "z", "é", "日"];
     let mut descending = ascending;
     descending.reverse();
@@ -42,9 +42,9 @@ pub async fn scan_goes_both_ways(store: Store) {
     }
 }
 
-/// `after` is left out, need not be there, and may lie outside the prefix on either side.
-pub async fn scan_begins_beyond_after(store: Store) {
-    let base = filled(&store, &["a", "p/1", "p/3", "p/5", "q"]).await;
+/// `after` itself is not returned; it need not exist, and may lie on either side of the keys with the prefix.
+pub async fn scan_starts_after_the_given_key(store: Store) {
+    let base = store_keys(&store, &["a", "p/1", "p/3", "p/5", "q"]).await;
     for (after, ascending, descending) in [
         ("p/3", vec!["p/5"], vec!["p/1"]),
         ("p/2", vec!["p/3", "p/5"], vec!["p/1"]),
@@ -64,16 +64,16 @@ pub async fn scan_begins_beyond_after(store: Store) {
             "{after}"
         );
     }
-    let far = "\u{10ffff}".repeat(200);
-    assert!(store.scan(&base, Some(&far), ScanOrder::Ascending, 10).await.unwrap().is_empty());
-    assert_eq!(store.scan(&base, Some(&far), ScanOrder::Descending, 10).await.unwrap().len(), 5);
+    let largest = "\u{10ffff}".repeat(200);
+    assert!(store.scan(&base, Some(&largest), ScanOrder::Ascending, 10).await.unwrap().is_empty());
+    assert_eq!(store.scan(&base, Some(&largest), ScanOrder::Descending, 10).await.unwrap().len(), 5);
     assert_eq!(store.scan(&base, Some(""), ScanOrder::Ascending, 10).await.unwrap().len(), 5);
 }
 
-/// Page after page, with deletes and puts between them, every record that stays comes once.
-pub async fn scan_pages_hold_every_record_once(store: Store) {
+/// While records are deleted and added between pages, each unchanged record is returned once.
+pub async fn scan_pages_during_changes_return_unchanged_records_once(store: Store) {
     for order in [ScanOrder::Ascending, ScanOrder::Descending] {
-        let base = fresh();
+        let base = unique_prefix();
         let key = |n: usize| format!("{base}{n:04}");
         store.apply((0..100).map(|n| Write::put(key(n), Expect::Any, "v")).collect()).await.unwrap();
         let (mut seen, mut after) = (Vec::new(), None::<String>);
@@ -82,7 +82,7 @@ pub async fn scan_pages_hold_every_record_once(store: Store) {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             seen.extend(page.iter().map(|(key, _)| key.clone()));
-            // The last one seen goes, unless it is one of those that stay.
+            // Deletes the last record seen unless it must stay.
             let number = last.strip_prefix(&base).and_then(|number| number.parse::<usize>().ok());
             if number.is_none_or(|number| !number.is_multiple_of(3)) {
                 store.apply(vec![Write::delete(last, Expect::Any)]).await.unwrap();
@@ -90,17 +90,17 @@ pub async fn scan_pages_hold_every_record_once(store: Store) {
             let new = Write::put(format!("{}+", key(round * 13 % 100)), Expect::Any, "new");
             store.apply(vec![new]).await.unwrap();
         }
-        let mut stayed: Vec<String> = (0..100).step_by(3).map(key).collect();
+        let mut unchanged: Vec<String> = (0..100).step_by(3).map(key).collect();
         if order == ScanOrder::Descending {
-            stayed.reverse();
+            unchanged.reverse();
         }
-        seen.retain(|key| stayed.contains(key));
-        assert_eq!(seen, stayed, "{order:?}");
+        seen.retain(|key| unchanged.contains(key));
+        assert_eq!(seen, unchanged, "{order:?}");
     }
 }
 
-/// Prefixes that end in the last character of all, that hold a zero, or that are longer than any key.
-pub async fn scan_of_strange_prefixes(store: Store) {
+/// Prefixes may end in the largest character, contain a zero byte, or be longer than any key.
+pub async fn scan_handles_prefixes_with_extreme_characters(store: Store) {
     let all = [
         "a",
         "a\u{0}",
@@ -112,7 +112,7 @@ pub async fn scan_of_strange_prefixes(store: Store) {
         "n",
         "\u{10ffff}",
     ];
-    let base = filled(&store, &all).await;
+    let base = store_keys(&store, &all).await;
     for prefix in ["a\u{0}", "m\u{10ffff}", "m\u{d7ff}", "\u{10ffff}", "m"] {
         let mut expected: Vec<&str> = all.into_iter().filter(|key| key.starts_with(prefix)).collect();
         expected.sort_unstable();
@@ -126,9 +126,9 @@ pub async fn scan_of_strange_prefixes(store: Store) {
     }
 }
 
-/// The empty prefix is every key's: a scan that begins just before a key finds it, from both sides.
-pub async fn scan_of_the_empty_prefix_is_of_everything(store: Store) {
-    let base = filled(&store, &["1", "2", "3"]).await;
+/// A scan with the empty prefix and an `after` next to a key finds that key, in both orders.
+pub async fn scan_with_the_empty_prefix_returns_all_keys(store: Store) {
+    let base = store_keys(&store, &["1", "2", "3"]).await;
     for (after, order, first) in [("", ScanOrder::Ascending, "1"), ("4", ScanOrder::Descending, "3")] {
         let after = format!("{base}{after}");
         let found = store.scan("", Some(&after), order, 3).await.unwrap();

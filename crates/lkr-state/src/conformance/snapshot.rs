@@ -10,30 +10,30 @@ use std::{
 use super::support::*;
 use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
 
-/// The folder is made with something in it; one that exists is left alone.
-pub async fn snapshot_makes_a_new_folder(store: Store) {
-    let key = fresh() + "key";
+/// A snapshot creates its folder; an existing folder is refused and not changed.
+pub async fn snapshot_creates_a_folder_and_refuses_an_existing_one(store: Store) {
+    let key = unique_prefix() + "key";
     put(&store, &key, "v").await;
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("copy");
     store.snapshot(&to).await.unwrap();
-    assert!(std::fs::read_dir(&to).unwrap().next().is_some(), "the folder is not empty");
+    assert!(std::fs::read_dir(&to).unwrap().next().is_some(), "the folder must not be empty");
 
     assert_kind(store.snapshot(&to).await, ErrorKind::Invalid);
-    let mine = folder.path().join("mine");
-    std::fs::create_dir(&mine).unwrap();
-    std::fs::write(mine.join("file"), "kept").unwrap();
-    assert_kind(store.snapshot(&mine).await, ErrorKind::Invalid);
-    assert_eq!(std::fs::read_dir(&mine).unwrap().count(), 1);
-    assert_eq!(std::fs::read_to_string(mine.join("file")).unwrap(), "kept");
+    let existing = folder.path().join("existing");
+    std::fs::create_dir(&existing).unwrap();
+    std::fs::write(existing.join("file"), "kept").unwrap();
+    assert_kind(store.snapshot(&existing).await, ErrorKind::Invalid);
+    assert_eq!(std::fs::read_dir(&existing).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(existing.join("file")).unwrap(), "kept");
     store.snapshot(&folder.path().join("second")).await.unwrap();
     poll_once(store.snapshot(&folder.path().join("dropped")));
     assert_eq!(text(&store, &key).await.unwrap(), "v");
 }
 
-/// A copy holds the records as they were, with versions and times, and nothing that came later.
-pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
-    let base = fresh();
+/// A copy contains the records as they were, with versions and expiry, and no later write.
+pub async fn snapshot_contains_earlier_writes_only<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
+    let base = unique_prefix();
     let key = |name: &str| format!("{base}{name}");
     let step = vec![
         Write::put(key("a"), Expect::Any, &b"\0\xff"[..]),
@@ -58,12 +58,15 @@ pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path
     let old = version(&copy, &key("d")).await;
     copy.apply(vec![Write::increment(key("d"))]).await.unwrap();
     assert!(version(&copy, &key("d")).await > old);
-    assert_eq!(store.counter(&key("d")).await.unwrap(), 1, "the copy stands alone");
+    assert_eq!(store.counter(&key("d")).await.unwrap(), 1, "writes to the copy must not reach the store");
 }
 
-/// A copy that is made under writes holds whole steps, and all of those that were answered before.
-pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
-    let base = fresh();
+/// A copy made during writes contains complete steps, including all that returned before the snapshot began.
+pub async fn snapshot_during_writes_contains_complete_steps<G>(
+    store: Store,
+    open: impl AsyncFn(&Path) -> (Store, G),
+) {
+    let base = unique_prefix();
     let stop = Arc::new(AtomicBool::new(false));
     let pair = [format!("{base}a"), format!("{base}b")];
     let writer = {
@@ -85,10 +88,10 @@ pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl As
         store.snapshot(&to).await.unwrap();
         let (copy, _guard) = open(&to).await;
         let copied = copy.counter(&pair[0]).await.unwrap();
-        assert_eq!(copied, copy.counter(&pair[1]).await.unwrap(), "whole steps");
-        assert!(copied >= before, "{copied} of at least {before}");
+        assert_eq!(copied, copy.counter(&pair[1]).await.unwrap(), "the copy must contain complete steps");
+        assert!(copied >= before, "the copy has {copied} steps, expected at least {before}");
     }
     stop.store(true, Ordering::Relaxed);
     let steps = writer.await.unwrap();
-    assert_eq!(store.counter(&pair[0]).await.unwrap(), steps, "writes went on");
+    assert_eq!(store.counter(&pair[0]).await.unwrap(), steps, "writes must continue during a snapshot");
 }

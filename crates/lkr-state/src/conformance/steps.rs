@@ -5,9 +5,9 @@ use tokio::task::JoinSet;
 use super::support::*;
 use crate::{ErrorKind, Expect, Op, ScanOrder, StateStoreExt as _, Write};
 
-/// A value is answered as it was put, until another is put.
-pub async fn records_come_back(store: Store) {
-    let key = fresh() + "key";
+/// A read returns the value of the last put.
+pub async fn get_returns_the_last_value_put(store: Store) {
+    let key = unique_prefix() + "key";
     assert_eq!(get(&store, &key).await, None);
     for value in [&b"first"[..], b"", b"\0\xff\xfe bytes that are no text", "ünï".as_bytes()] {
         store.apply(vec![Write::put(&key, Expect::Any, value)]).await.unwrap();
@@ -15,45 +15,45 @@ pub async fn records_come_back(store: Store) {
     }
 }
 
-/// Answers stand where their keys stood, with gaps for those that are not there.
-pub async fn get_many_keeps_the_order_of_the_keys(store: Store) {
-    let base = fresh();
+/// The result for each key is at the position of the key, `None` if it does not exist.
+pub async fn get_many_returns_records_in_the_order_of_the_keys(store: Store) {
+    let base = unique_prefix();
     for n in 0..5 {
         store.apply(vec![Write::put(format!("{base}{n}"), Expect::Any, n.to_string())]).await.unwrap();
     }
-    let wanted: Vec<String> = ["4", "x", "0", "4", "1/"].map(|n| format!("{base}{n}")).to_vec();
-    let found = store.get_many(&wanted).await.unwrap();
+    let requested: Vec<String> = ["4", "x", "0", "4", "1/"].map(|n| format!("{base}{n}")).to_vec();
+    let found = store.get_many(&requested).await.unwrap();
     let values: Vec<_> = found.iter().map(|record| record.as_ref().map(|r| &r.value[..])).collect();
     assert_eq!(values, [Some(&b"4"[..]), None, Some(b"0"), Some(b"4"), None]);
 }
 
-/// `Absent` holds where there is no record, before the first put and after a delete, for every kind of write.
-pub async fn absent_is_expected_rightly(store: Store) {
-    let key = fresh() + "key";
+/// `Absent` holds before the first put and after a delete, for every kind of write.
+pub async fn expect_absent_holds_only_without_a_record(store: Store) {
+    let key = unique_prefix() + "key";
     for round in 0..3 {
         store.apply(vec![Write::check(&key, Expect::Absent)]).await.unwrap();
         store.apply(vec![Write::delete(&key, Expect::Absent)]).await.unwrap();
         store.apply(vec![Write::put(&key, Expect::Absent, "here")]).await.unwrap();
-        let puts = store.apply(vec![Write::put(&key, Expect::Absent, "again")]).await;
-        assert_kind(puts, ErrorKind::Conflict);
+        let second_put = store.apply(vec![Write::put(&key, Expect::Absent, "again")]).await;
+        assert_kind(second_put, ErrorKind::Conflict);
         assert_kind(store.apply(vec![Write::delete(&key, Expect::Absent)]).await, ErrorKind::Conflict);
         assert_kind(store.apply(vec![Write::check(&key, Expect::Absent)]).await, ErrorKind::Conflict);
-        let counts = Write { key: key.clone(), expect: Expect::Absent, op: Op::Increment };
-        assert_kind(store.apply(vec![counts]).await, ErrorKind::Conflict);
+        let increment = Write { key: key.clone(), expect: Expect::Absent, op: Op::Increment };
+        assert_kind(store.apply(vec![increment]).await, ErrorKind::Conflict);
         assert_eq!(text(&store, &key).await.unwrap(), "here", "round {round}");
         store.apply(vec![Write::delete(&key, Expect::Any)]).await.unwrap();
     }
 }
 
-/// A version is good until the next write of its key, and for its key alone.
-pub async fn versions_are_expected_rightly(store: Store) {
-    let base = fresh();
+/// A version matches its own key only, and only until the next write of that key.
+pub async fn expect_version_holds_only_until_the_next_write(store: Store) {
+    let base = unique_prefix();
     let (key, other) = (format!("{base}a"), format!("{base}b"));
     let old = put(&store, &key, "1").await;
     store.apply(vec![Write::put(&key, Expect::Version(old), "2")]).await.unwrap();
     let new = version(&store, &key).await;
-    for wrong in [old, new + 1, 0, u64::MAX] {
-        let expect = Expect::Version(wrong);
+    for other_version in [old, new + 1, 0, u64::MAX] {
+        let expect = Expect::Version(other_version);
         assert_kind(store.apply(vec![Write::put(&key, expect, "3")]).await, ErrorKind::Conflict);
         assert_kind(store.apply(vec![Write::delete(&key, expect)]).await, ErrorKind::Conflict);
         assert_kind(store.apply(vec![Write::check(&key, expect)]).await, ErrorKind::Conflict);
@@ -61,40 +61,40 @@ pub async fn versions_are_expected_rightly(store: Store) {
     }
     assert_eq!(text(&store, &key).await.unwrap(), "2");
     store.apply(vec![Write::check(&key, Expect::Version(new))]).await.unwrap();
-    let counts = Write { key: key.clone(), expect: Expect::Version(new), op: Op::Increment };
-    store.apply(vec![counts]).await.unwrap();
+    let increment = Write { key: key.clone(), expect: Expect::Version(new), op: Op::Increment };
+    store.apply(vec![increment]).await.unwrap();
     let counted = version(&store, &key).await;
     assert_kind(store.apply(vec![Write::delete(&key, Expect::Version(new))]).await, ErrorKind::Conflict);
     store.apply(vec![Write::delete(&key, Expect::Version(counted))]).await.unwrap();
     assert_kind(store.apply(vec![Write::check(&key, Expect::Version(counted))]).await, ErrorKind::Conflict);
 }
 
-/// One expectation that does not hold, wherever it stands, and no key of the step is touched.
-pub async fn a_conflict_changes_nothing(store: Store) {
-    let base = fresh();
+/// If one expectation does not hold, at any position, no key of the step changes.
+pub async fn conflict_in_one_write_changes_no_key(store: Store) {
+    let base = unique_prefix();
     let key = |n: usize| format!("{base}{n}");
-    let there = put(&store, &key(0), "kept").await;
+    let kept = put(&store, &key(0), "kept").await;
     store.apply(vec![Write::increment(key(1))]).await.unwrap();
     let counter = version(&store, &key(1)).await;
     let good = [
-        Write::put(key(0), Expect::Version(there), "lost"),
+        Write::put(key(0), Expect::Version(kept), "lost"),
         Write::increment(key(1)),
         Write::put(key(2), Expect::Absent, "lost"),
         Write::delete(key(3), Expect::Any),
     ];
     let bad = [
         Write::check(key(9), Expect::Version(1)),
-        Write::put(key(9), Expect::Version(there), "lost"),
-        Write::delete(key(9), Expect::Version(there)),
+        Write::put(key(9), Expect::Version(kept), "lost"),
+        Write::delete(key(9), Expect::Version(kept)),
     ];
     for bad in bad {
-        for at in 0..=good.len() {
+        for position in 0..=good.len() {
             let mut step = good.to_vec();
-            step.insert(at, bad.clone());
+            step.insert(position, bad.clone());
             assert_kind(store.apply(step).await, ErrorKind::Conflict);
         }
     }
-    assert_eq!(version(&store, &key(0)).await, there);
+    assert_eq!(version(&store, &key(0)).await, kept);
     assert_eq!(version(&store, &key(1)).await, counter);
     assert_eq!(store.counter(&key(1)).await.unwrap(), 1);
     assert_eq!(keys(&store, &base, "", None, ScanOrder::Ascending).await, ["0", "1"]);
@@ -102,24 +102,24 @@ pub async fn a_conflict_changes_nothing(store: Store) {
     assert_eq!(keys(&store, &base, "", None, ScanOrder::Ascending).await, ["0", "1", "2"]);
 }
 
-/// A check neither makes a record nor gives it a new version, and guards the other writes of its step.
-pub async fn checks_change_nothing(store: Store) {
-    let base = fresh();
+/// A check creates no record and changes no version, but its failure fails the whole step.
+pub async fn check_guards_other_writes_and_changes_nothing(store: Store) {
+    let base = unique_prefix();
     let (guard, key) = (format!("{base}guard"), format!("{base}key"));
     store.apply(vec![Write::check(&guard, Expect::Any), Write::check(&key, Expect::Absent)]).await.unwrap();
     assert_eq!(get(&store, &guard).await, None);
-    let held = put(&store, &guard, "v").await;
+    let guard_version = put(&store, &guard, "v").await;
     let step = |expect| vec![Write::check(&guard, expect), Write::put(&key, Expect::Any, "done")];
     assert_kind(store.apply(step(Expect::Absent)).await, ErrorKind::Conflict);
     assert_eq!(get(&store, &key).await, None);
-    store.apply(step(Expect::Version(held))).await.unwrap();
-    assert_eq!(version(&store, &guard).await, held);
+    store.apply(step(Expect::Version(guard_version))).await.unwrap();
+    assert_eq!(version(&store, &guard).await, guard_version);
     assert_eq!(text(&store, &key).await.unwrap(), "done");
 }
 
-/// A deleted record is gone from every read; to delete what is not there does nothing.
-pub async fn deletes_remove_records(store: Store) {
-    let base = fresh();
+/// No read returns a deleted record, and deleting a missing record does nothing.
+pub async fn delete_removes_the_record_from_every_read(store: Store) {
+    let base = unique_prefix();
     let key = format!("{base}key");
     store.apply(vec![Write::delete(&key, Expect::Any)]).await.unwrap();
     put(&store, &key, "v").await;
@@ -129,9 +129,9 @@ pub async fn deletes_remove_records(store: Store) {
     store.apply(vec![Write::delete(&key, Expect::Any)]).await.unwrap();
 }
 
-/// Every write of a key has a greater version than all before it, over deletes and expiry.
-pub async fn versions_grow_and_never_come_back(store: Store) {
-    let key = fresh() + "key";
+/// Each write of a key gets a greater version than all earlier ones, even after deletes and expiry.
+pub async fn versions_increase_across_deletes_and_expiry(store: Store) {
+    let key = unique_prefix() + "key";
     let mut last = 0;
     for round in 0..20 {
         match round % 5 {
@@ -153,9 +153,9 @@ pub async fn versions_grow_and_never_come_back(store: Store) {
     }
 }
 
-/// A step of some hundred writes of every kind is done as one.
-pub async fn a_step_over_many_keys_is_one(store: Store) {
-    let base = fresh();
+/// A step may consist of 400 writes of every kind.
+pub async fn apply_of_four_hundred_writes_applies_all(store: Store) {
+    let base = unique_prefix();
     let key = |n: usize| format!("{base}{n:04}");
     store.apply((0..400).map(|n| Write::put(key(n), Expect::Absent, "old")).collect()).await.unwrap();
     let step = |n: usize| match n % 4 {
@@ -173,9 +173,9 @@ pub async fn a_step_over_many_keys_is_one(store: Store) {
     }
 }
 
-/// Of many that expect the key to be absent, exactly one is served.
-pub async fn concurrent_claims_of_a_key_have_one_winner(store: Store) {
-    let base = fresh();
+/// Of twenty concurrent steps that expect a key to be absent, exactly one succeeds.
+pub async fn concurrent_puts_that_expect_absent_have_one_winner(store: Store) {
+    let base = unique_prefix();
     for round in 0..5 {
         let mut tasks = JoinSet::new();
         for n in 0..20 {
@@ -190,8 +190,8 @@ pub async fn concurrent_claims_of_a_key_have_one_winner(store: Store) {
             });
         }
         let mut winners = Vec::new();
-        while let Some(done) = tasks.join_next().await {
-            match done.unwrap() {
+        while let Some(result) = tasks.join_next().await {
+            match result.unwrap() {
                 Ok(n) => winners.push(n),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
             }
@@ -200,13 +200,13 @@ pub async fn concurrent_claims_of_a_key_have_one_winner(store: Store) {
         let value = text(&store, &format!("{base}{round}")).await.unwrap();
         assert_eq!(value, winners[0].to_string());
         let marks = keys(&store, &base, &format!("mark/{round}/"), None, ScanOrder::Ascending).await;
-        assert_eq!(marks, [format!("mark/{round}/{value}")], "losers wrote nothing");
+        assert_eq!(marks, [format!("mark/{round}/{value}")], "refused steps must write nothing");
     }
 }
 
-/// Tasks that read, add one and write back, and begin anew on a conflict, lose no addition.
+/// Concurrent tasks that read, add one and write back, and retry on a conflict, lose no addition.
 pub async fn concurrent_compare_and_set_loses_no_update(store: Store) {
-    let key = fresh() + "sum";
+    let key = unique_prefix() + "sum";
     store.apply(vec![Write::put(&key, Expect::Absent, "0")]).await.unwrap();
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
@@ -224,15 +224,15 @@ pub async fn concurrent_compare_and_set_loses_no_update(store: Store) {
             }
         });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
+    while let Some(result) = tasks.join_next().await {
+        result.unwrap();
     }
     assert_eq!(store.counter(&key).await.unwrap(), 40);
 }
 
-/// Whoever reads several keys at once, or scans them, sees all writes of a step or none.
-pub async fn steps_are_seen_whole(store: Store) {
-    let base = fresh();
+/// A read of several keys or a scan sees all writes of a step or none.
+pub async fn concurrent_reads_see_all_writes_of_a_step_or_none(store: Store) {
+    let base = unique_prefix();
     let keys: Vec<String> = (0..8).map(|n| format!("{base}{n}")).collect();
     let step = |value: u32| {
         keys.iter().map(|key| Write::put(key, Expect::Any, value.to_string())).collect::<Vec<_>>()
@@ -247,14 +247,14 @@ pub async fn steps_are_seen_whole(store: Store) {
         })
     };
     loop {
-        let ended = writer.is_finished();
+        let writer_finished = writer.is_finished();
         let records = store.get_many(&keys).await.unwrap();
         let values: BTreeSet<_> = records.into_iter().map(|record| record.unwrap().value).collect();
         assert_eq!(values.len(), 1, "get_many: {values:?}");
         let records = store.scan(&base, None, ScanOrder::Ascending, 100).await.unwrap();
         let values: BTreeSet<_> = records.into_iter().map(|(_, record)| record.value).collect();
         assert_eq!(values.len(), 1, "scan: {values:?}");
-        if ended {
+        if writer_finished {
             break;
         }
         tokio::task::yield_now().await;
@@ -263,9 +263,9 @@ pub async fn steps_are_seen_whole(store: Store) {
     assert_eq!(text(&store, &keys[0]).await.unwrap(), "59");
 }
 
-/// A step whose future is dropped has written all of its keys or none, and its counter counts with it.
-pub async fn dropped_steps_happen_whole_or_not_at_all(store: Store) {
-    let base = fresh();
+/// If the future of a step is dropped, all of its keys and its counter are written or none.
+pub async fn dropped_apply_writes_all_keys_or_none(store: Store) {
+    let base = unique_prefix();
     let counter = format!("{base}steps");
     let key = |round: u64, n: u64| format!("{base}{round:02}/{n}");
     let step = |round: u64| {
@@ -283,7 +283,7 @@ pub async fn dropped_steps_happen_whole_or_not_at_all(store: Store) {
         poll_once(store.scan(&base, None, ScanOrder::Ascending, 10));
     }
     store.apply(step(40)).await.unwrap();
-    // What a dropped future began may still be under way: it is waited for by trying the same step again.
+    // The work of a dropped future may still be running. Applying the same step again waits for it.
     for round in 0..40 {
         match store.apply(step(round)).await {
             Ok(()) => {}
@@ -292,5 +292,5 @@ pub async fn dropped_steps_happen_whole_or_not_at_all(store: Store) {
         let found = keys(&store, &base, &format!("{round:02}/"), None, ScanOrder::Ascending).await;
         assert_eq!(found.len(), 10, "round {round}");
     }
-    assert_eq!(store.counter(&counter).await.unwrap(), 41, "each step was done once");
+    assert_eq!(store.counter(&counter).await.unwrap(), 41, "each step must be applied once");
 }

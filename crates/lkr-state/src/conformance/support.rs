@@ -1,4 +1,4 @@
-//! What the cases share.
+//! Helpers shared by the cases.
 
 use std::{
     pin::pin,
@@ -17,21 +17,21 @@ pub(super) type Store = Arc<dyn StateStore>;
 /// The queue under test.
 pub(super) type Queue = Arc<dyn TaskQueue>;
 
-/// No time at all.
-pub(super) const NONE: Duration = Duration::ZERO;
+/// No delay or wait.
+pub(super) const ZERO: Duration = Duration::ZERO;
 
-/// A wait that is never used up unless the store fails.
+/// A wait that only elapses if the store is faulty.
 pub(super) const LONG: Duration = Duration::from_secs(30);
 
-/// Far longer than a waiter sleeps on when it has been woken, and far shorter than [`LONG`].
-pub(super) const WOKEN: Duration = Duration::from_secs(15);
+/// Much longer than a waiter needs after its wake-up, and much shorter than [`LONG`].
+pub(super) const WAKE_UP_LIMIT: Duration = Duration::from_secs(15);
 
 pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A prefix that no key has yet; it ends in a slash.
-pub(super) fn fresh() -> String {
+/// A random key prefix that ends in a slash.
+pub(super) fn unique_prefix() -> String {
     format!("case-{}/", DocId::new())
 }
 
@@ -44,17 +44,17 @@ pub(super) async fn put(store: &Store, key: &str, value: &'static str) -> u64 {
     version(store, key).await
 }
 
-/// The version of a record that is there.
+/// The version of an existing record.
 pub(super) async fn version(store: &Store, key: &str) -> u64 {
-    get(store, key).await.unwrap_or_else(|| panic!("{key} is not there")).version
+    get(store, key).await.unwrap_or_else(|| panic!("the record {key} does not exist")).version
 }
 
-/// The value of a record, if it is there, as text.
+/// The value of a record as text; `None` if the record does not exist.
 pub(super) async fn text(store: &Store, key: &str) -> Option<String> {
     get(store, key).await.map(|record| String::from_utf8(record.value.to_vec()).unwrap())
 }
 
-/// The keys of a scan, without the prefix `base` of the case.
+/// Scans, and returns the keys without the case's prefix `base`.
 pub(super) async fn keys(
     store: &Store,
     base: &str,
@@ -70,17 +70,17 @@ pub(super) async fn keys(
 #[track_caller]
 pub(super) fn assert_kind<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind) {
     match result {
-        Ok(value) => panic!("{kind:?} was expected, not {value:?}"),
+        Ok(value) => panic!("expected the error {kind:?}, got {value:?}"),
         Err(error) => assert_eq!(error.kind(), kind, "{error}"),
     }
 }
 
-/// Polls a future once and drops it; answers whether it was done by then.
+/// Polls a future once and drops it; returns whether it was ready.
 pub(super) fn poll_once(future: impl Future) -> bool {
     pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// Starts a future, and drops it after `pause` unless it is done by then.
-pub(super) async fn drop_after(pause: Duration, future: impl Future) {
-    let _dropped_or_done = tokio::time::timeout(pause, future).await;
+/// Starts a future and drops it after `delay` unless it is ready earlier.
+pub(super) async fn drop_after(delay: Duration, future: impl Future) {
+    let _ready_or_elapsed = tokio::time::timeout(delay, future).await;
 }

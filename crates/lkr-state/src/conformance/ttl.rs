@@ -3,47 +3,47 @@ use std::time::Duration;
 use super::support::*;
 use crate::{ErrorKind, Expect, ScanOrder, StateStoreExt as _, Write};
 
-/// Long enough to be still there when it is looked at on a busy machine.
+/// Long enough that a record has not expired when it is read on a busy machine.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Waits until a record is gone.
-async fn gone(store: &Store, key: &str) {
+/// Waits until a record has expired.
+async fn wait_for_expiry(store: &Store, key: &str) {
     for _ in 0..400 {
         if get(store, key).await.is_none() {
             return;
         }
         tokio::time::sleep(ms(20)).await;
     }
-    panic!("{key} does not expire");
+    panic!("the record {key} does not expire");
 }
 
-/// A record is there before its time is over, and in no read afterwards.
-pub async fn records_expire(store: Store) {
-    let base = fresh();
-    let (short, long, ever) = (format!("{base}a"), format!("{base}b"), format!("{base}c"));
+/// Reads return a record until it expires, and never afterwards.
+pub async fn expired_record_is_in_no_read(store: Store) {
+    let base = unique_prefix();
+    let (short, long, permanent) = (format!("{base}a"), format!("{base}b"), format!("{base}c"));
     let step = vec![
         Write::put_for(&short, Expect::Any, "v", ms(50)),
         Write::put_for(&long, Expect::Any, "v", MINUTE),
-        Write::put(&ever, Expect::Any, "v"),
+        Write::put(&permanent, Expect::Any, "v"),
     ];
     store.apply(step).await.unwrap();
     assert!(get(&store, &long).await.is_some());
-    gone(&store, &short).await;
+    wait_for_expiry(&store, &short).await;
     for (order, expected) in [(ScanOrder::Ascending, ["b", "c"]), (ScanOrder::Descending, ["c", "b"])] {
         assert_eq!(keys(&store, &base, "", None, order).await, expected);
         let first = store.scan(&base, None, order, 1).await.unwrap();
-        assert_eq!(first.len(), 1, "what has expired takes no place on a page");
+        assert_eq!(first.len(), 1, "an expired record must not count towards the limit");
     }
-    let found = store.get_many(&[short, long, ever]).await.unwrap();
+    let found = store.get_many(&[short, long, permanent]).await.unwrap();
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
 }
 
-/// What has expired is absent to every expectation, and its version is not used again.
-pub async fn expired_records_are_absent(store: Store) {
-    let key = fresh() + "key";
+/// Expectations treat an expired record as absent, and its version is not reused.
+pub async fn expired_record_counts_as_absent_in_expectations(store: Store) {
+    let key = unique_prefix() + "key";
     store.apply(vec![Write::put_for(&key, Expect::Any, "v", ms(300))]).await.unwrap();
     let old = get(&store, &key).await.map_or(0, |record| record.version);
-    gone(&store, &key).await;
+    wait_for_expiry(&store, &key).await;
     assert_kind(store.apply(vec![Write::check(&key, Expect::Version(old))]).await, ErrorKind::Conflict);
     assert_kind(store.apply(vec![Write::put(&key, Expect::Version(old), "v")]).await, ErrorKind::Conflict);
     store.apply(vec![Write::check(&key, Expect::Absent)]).await.unwrap();
@@ -53,48 +53,48 @@ pub async fn expired_records_are_absent(store: Store) {
     assert_eq!(text(&store, &key).await.unwrap(), "new");
 }
 
-/// Each put sets the time anew, or takes it away.
-pub async fn ttl_is_of_the_last_put(store: Store) {
-    let base = fresh();
-    let (longer, ever, shorter) = (format!("{base}a"), format!("{base}b"), format!("{base}c"));
-    for key in [&longer, &ever] {
+/// Each put sets a new expiry or removes it.
+pub async fn put_replaces_the_ttl(store: Store) {
+    let base = unique_prefix();
+    let (longer, permanent, shorter) = (format!("{base}a"), format!("{base}b"), format!("{base}c"));
+    for key in [&longer, &permanent] {
         store.apply(vec![Write::put_for(key, Expect::Any, "old", ms(30))]).await.unwrap();
     }
     store.apply(vec![Write::put_for(&longer, Expect::Any, "new", MINUTE)]).await.unwrap();
-    store.apply(vec![Write::put(&ever, Expect::Any, "new")]).await.unwrap();
+    store.apply(vec![Write::put(&permanent, Expect::Any, "new")]).await.unwrap();
     store.apply(vec![Write::put(&shorter, Expect::Any, "old")]).await.unwrap();
     store.apply(vec![Write::put_for(&shorter, Expect::Any, "new", ms(30))]).await.unwrap();
     tokio::time::sleep(ms(60)).await;
-    gone(&store, &shorter).await;
+    wait_for_expiry(&store, &shorter).await;
     assert_eq!(text(&store, &longer).await.unwrap(), "new");
-    assert_eq!(text(&store, &ever).await.unwrap(), "new");
+    assert_eq!(text(&store, &permanent).await.unwrap(), "new");
 }
 
-/// No time at all is over at once; more than a clock can tell is for ever.
-pub async fn ttl_of_none_and_of_ages(store: Store) {
-    let base = fresh();
-    let (none, ages) = (format!("{base}a"), format!("{base}b"));
-    put(&store, &none, "old").await;
-    store.apply(vec![Write::put_for(&none, Expect::Any, "v", NONE)]).await.unwrap();
-    gone(&store, &none).await;
+/// A TTL of zero expires at once; a TTL that is too large for the clock never expires.
+pub async fn ttl_of_zero_expires_at_once_and_a_huge_ttl_never(store: Store) {
+    let base = unique_prefix();
+    let (zero, huge) = (format!("{base}a"), format!("{base}b"));
+    put(&store, &zero, "old").await;
+    store.apply(vec![Write::put_for(&zero, Expect::Any, "v", ZERO)]).await.unwrap();
+    wait_for_expiry(&store, &zero).await;
     for ttl in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(u64::from(u32::MAX))] {
-        store.apply(vec![Write::put_for(&ages, Expect::Any, "v", ttl)]).await.unwrap();
-        assert_eq!(text(&store, &ages).await.unwrap(), "v", "{ttl:?}");
+        store.apply(vec![Write::put_for(&huge, Expect::Any, "v", ttl)]).await.unwrap();
+        assert_eq!(text(&store, &huge).await.unwrap(), "v", "{ttl:?}");
     }
 }
 
-/// A counter expires when its put said, however often it has counted since, and then begins at 0.
-pub async fn counters_keep_their_ttl(store: Store) {
-    let key = fresh() + "count";
+/// Increments do not change the expiry of a counter; after it the counter starts at 0.
+pub async fn increment_keeps_the_ttl(store: Store) {
+    let key = unique_prefix() + "count";
     store.apply(vec![Write::put_for(&key, Expect::Any, "5", ms(200))]).await.unwrap();
     let first = std::time::Instant::now();
     while first.elapsed() < ms(120) {
         store.apply(vec![Write::increment(&key)]).await.unwrap();
         tokio::time::sleep(ms(30)).await;
     }
-    gone(&store, &key).await;
+    wait_for_expiry(&store, &key).await;
     store.apply(vec![Write::increment(&key)]).await.unwrap();
     assert_eq!(store.counter(&key).await.unwrap(), 1);
     tokio::time::sleep(ms(20)).await;
-    assert_eq!(store.counter(&key).await.unwrap(), 1, "it has no time of its own now");
+    assert_eq!(store.counter(&key).await.unwrap(), 1, "the new counter must not expire");
 }

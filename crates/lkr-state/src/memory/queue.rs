@@ -11,27 +11,27 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{Claim, Error, ErrorKind, Result, TaskQueue};
 
-/// A [`TaskQueue`] in memory. It keeps what it is given for as long as it lives.
+/// A [`TaskQueue`] in memory. Tasks are lost when the value is dropped.
 #[derive(Default)]
 pub struct MemoryQueue {
-    inner: Mutex<Inner>,
-    /// Wakes all who wait when a task has come or come back.
+    state: Mutex<MemoryQueueState>,
+    /// Wakes all waiting claims when a task is pushed or returned, or a lease changes.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Inner {
+struct MemoryQueueState {
     entries: HashMap<TaskId, Entry>,
-    /// The last token or place given: one count for both, never used again.
-    count: u64,
+    /// The last token or sequence number issued. Both share one counter and are never reused.
+    last_number: u64,
 }
 
 struct Entry {
-    /// When it can be claimed: the end of its delay or lease; never when `None`.
+    /// When the task becomes claimable: the end of its delay or lease. `None` means never.
     claimable: Option<Instant>,
-    /// Its place among those that became claimable at the same instant.
-    place: u64,
-    /// The token of the claim that holds good.
+    /// Orders tasks that become claimable at the same instant.
+    sequence: u64,
+    /// The token of the valid claim.
     token: Option<u64>,
 }
 
@@ -42,9 +42,9 @@ impl MemoryQueue {
         Self::default()
     }
 
-    // A panic elsewhere does not make the entries wrong: each change is a single insert, removal or assignment.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    // A poisoned lock is safe to use: each change is a single insert, removal or assignment.
+    fn lock(&self) -> MutexGuard<'_, MemoryQueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,11 +52,11 @@ impl MemoryQueue {
 #[deny(clippy::missing_trait_methods)]
 impl TaskQueue for MemoryQueue {
     async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
-        let mut inner = self.lock();
-        let place = inner.next();
-        let entry = Entry { claimable: Instant::now().checked_add(delay), place, token: None };
-        inner.entries.entry(task).or_insert(entry);
-        drop(inner);
+        let mut state = self.lock();
+        let sequence = state.next_number();
+        let entry = Entry { claimable: Instant::now().checked_add(delay), sequence, token: None };
+        state.entries.entry(task).or_insert(entry);
+        drop(state);
         self.changed.notify_waiters();
         Ok(())
     }
@@ -64,44 +64,44 @@ impl TaskQueue for MemoryQueue {
     async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
         let deadline = Instant::now().checked_add(wait);
         loop {
-            // The waiter is enrolled before the look, so that a task that comes in between wakes it.
+            // Registers the waiter before the lookup, so that a task pushed in between wakes it.
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             let now = Instant::now();
-            let next = match self.lock().claim(now, lease) {
+            let next_claimable = match self.lock().claim(now, lease) {
                 Ok(claim) => return Ok(Some(claim)),
-                Err(next) => next,
+                Err(next_claimable) => next_claimable,
             };
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return Ok(None);
             }
             tokio::select! {
                 () = changed => {}
-                () = sleep_until([next, deadline].into_iter().flatten().min()) => {}
+                () = sleep_until([next_claimable, deadline].into_iter().flatten().min()) => {}
             }
         }
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()> {
-        self.lock().held("heartbeat", claim)?.claimable = Instant::now().checked_add(lease);
-        // A lease can also be cut short, and then those who wait must look again.
+        self.lock().claimed_entry("heartbeat", claim)?.claimable = Instant::now().checked_add(lease);
+        // A heartbeat can also shorten a lease, so waiting claims must check again.
         self.changed.notify_waiters();
         Ok(())
     }
 
     async fn finish(&self, claim: &Claim) -> Result<()> {
-        let mut inner = self.lock();
-        inner.held("finish", claim)?;
-        inner.entries.remove(&claim.task);
+        let mut state = self.lock();
+        state.claimed_entry("finish", claim)?;
+        state.entries.remove(&claim.task);
         Ok(())
     }
 
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()> {
-        let mut inner = self.lock();
-        let place = inner.next();
-        let entry = inner.held("retry", claim)?;
-        *entry = Entry { claimable: Instant::now().checked_add(delay), place, token: None };
-        drop(inner);
+        let mut state = self.lock();
+        let sequence = state.next_number();
+        let entry = state.claimed_entry("retry", claim)?;
+        *entry = Entry { claimable: Instant::now().checked_add(delay), sequence, token: None };
+        drop(state);
         self.changed.notify_waiters();
         Ok(())
     }
@@ -119,17 +119,20 @@ impl TaskQueue for MemoryQueue {
     }
 }
 
-impl Inner {
-    const fn next(&mut self) -> u64 {
-        self.count += 1;
-        self.count
+impl MemoryQueueState {
+    const fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
     }
 
-    /// Claims what has been claimable for the longest, or tells when the next task will be.
+    /// Claims the task that has been claimable for the longest time. Otherwise returns when the next task becomes
+    /// claimable.
     fn claim(&mut self, now: Instant, lease: Duration) -> Result<Claim, Option<Instant>> {
-        let token = self.next();
-        let timed = self.entries.iter_mut().filter_map(|(task, entry)| Some((entry.claimable?, task, entry)));
-        let Some((claimable, task, entry)) = timed.min_by_key(|(at, _, entry)| (*at, entry.place)) else {
+        let token = self.next_number();
+        let timed_entries =
+            self.entries.iter_mut().filter_map(|(task, entry)| Some((entry.claimable?, task, entry)));
+        let Some((claimable, task, entry)) = timed_entries.min_by_key(|(at, _, entry)| (*at, entry.sequence))
+        else {
             return Err(None);
         };
         if claimable > now {
@@ -140,11 +143,11 @@ impl Inner {
         Ok(Claim { task: *task, token })
     }
 
-    /// The entry that a claim holds.
-    fn held(&mut self, operation: &'static str, claim: &Claim) -> Result<&mut Entry> {
+    /// The entry of a valid claim.
+    fn claimed_entry(&mut self, operation: &'static str, claim: &Claim) -> Result<&mut Entry> {
         let entry = self.entries.get_mut(&claim.task).filter(|entry| entry.token == Some(claim.token));
         entry.ok_or_else(|| {
-            Error::new(ErrorKind::LeaseLost, operation, format!("the lease of {} is lost", claim.task))
+            Error::new(ErrorKind::LeaseLost, operation, format!("lease of task {} was lost", claim.task))
         })
     }
 }
@@ -155,10 +158,10 @@ impl fmt::Debug for MemoryQueue {
     }
 }
 
-/// Sleeps until then; for ever when there is no such instant.
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+/// Sleeps until an instant; forever if there is none.
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
     }
 }

@@ -13,28 +13,31 @@ use bytes::Bytes;
 use super::dump;
 use crate::{Error, ErrorKind, Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
 
-const KEY_BYTES: usize = 400;
-const VALUE_BYTES: usize = 1 << 20;
-const SWEEP_EVERY: u64 = 1024;
+/// The maximum length of a key.
+const MAX_KEY_BYTES: usize = 400;
+/// The maximum length of a value: 1 MiB.
+const MAX_VALUE_BYTES: usize = 1 << 20;
+/// Expired records are removed after this many writes.
+const SWEEP_INTERVAL: u64 = 1024;
 
-/// A [`StateStore`] in memory. It keeps what it is given for as long as it lives.
+/// A [`StateStore`] in memory. Records are lost when the value is dropped.
 #[derive(Default)]
 pub struct MemoryState {
-    inner: RwLock<Inner>,
+    state: RwLock<MemoryStateRecords>,
 }
 
-/// Everything under the one lock, so that each operation is one step.
+/// The whole state is behind one lock, so each operation is atomic.
 #[derive(Default, Clone)]
-pub(super) struct Inner {
-    pub(super) records: BTreeMap<Key, Stored>,
-    /// The last version given to any key: one count for all, so that no key sees a version twice.
+pub(super) struct MemoryStateRecords {
+    pub(super) records: BTreeMap<Key, MemoryRecord>,
+    /// The last version of any key. All keys share one counter, so no version of a key is reused.
     pub(super) version: u64,
 }
 
 #[derive(Clone)]
-pub(super) struct Stored {
+pub(super) struct MemoryRecord {
     pub(super) record: Record,
-    /// When it is gone; never when `None`.
+    /// The time of expiry; `None` means never.
     pub(super) expires: Option<Instant>,
 }
 
@@ -45,22 +48,22 @@ impl MemoryState {
         Self::default()
     }
 
-    /// The store of which `folder` holds a [`snapshot`](StateStore::snapshot).
+    /// Loads the [`snapshot`](StateStore::snapshot) in `folder`.
     ///
     /// # Errors
-    /// `Corrupt` where the folder holds something else, `Internal` where it cannot be read.
+    /// `Corrupt` if the file in the folder is not a snapshot, `Internal` if it cannot be read.
     pub fn open_snapshot(folder: &Path) -> Result<Self> {
-        let inner = dump::read(folder).map_err(|error| Error::io("open_snapshot", error))?;
-        Ok(Self { inner: RwLock::new(inner) })
+        let state = dump::read(folder).map_err(|error| Error::io("open_snapshot", error))?;
+        Ok(Self { state: RwLock::new(state) })
     }
 
-    // A panic elsewhere does not make the records wrong: every step is checked before it is begun.
-    fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    // A poisoned lock is safe to use: every step is validated before it begins.
+    fn read(&self) -> RwLockReadGuard<'_, MemoryStateRecords> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryStateRecords> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,15 +71,15 @@ impl MemoryState {
 impl StateStore for MemoryState {
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
         keys.iter().try_for_each(|key| check_key("get_many", key))?;
-        let (inner, now) = (self.read(), Instant::now());
-        Ok(keys.iter().map(|key| inner.live(key, now).map(|stored| stored.record.clone())).collect())
+        let (state, now) = (self.read(), Instant::now());
+        Ok(keys.iter().map(|key| state.live(key, now).map(|stored| stored.record.clone())).collect())
     }
 
     async fn apply(&self, writes: Vec<Write>) -> Result<()> {
         check_writes(&writes)?;
-        let (mut inner, now) = (self.write(), Instant::now());
-        writes.iter().try_for_each(|write| inner.expect(write, now))?;
-        writes.into_iter().for_each(|write| inner.do_write(write, now));
+        let (mut state, now) = (self.write(), Instant::now());
+        writes.iter().try_for_each(|write| state.check_expectation(write, now))?;
+        writes.into_iter().for_each(|write| state.apply_write(write, now));
         Ok(())
     }
 
@@ -87,18 +90,18 @@ impl StateStore for MemoryState {
         order: ScanOrder,
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
-        let (inner, now) = (self.read(), Instant::now());
+        let (state, now) = (self.read(), Instant::now());
         Ok(match order {
-            ScanOrder::Ascending => inner.ascending(prefix, after, now).take(limit).collect(),
-            ScanOrder::Descending => inner.descending(prefix, after, now).take(limit).collect(),
+            ScanOrder::Ascending => state.ascending(prefix, after, now).take(limit).collect(),
+            ScanOrder::Descending => state.descending(prefix, after, now).take(limit).collect(),
         })
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        let inner = self.read().clone();
+        let state = self.read().clone();
         let to = to.to_owned();
-        // The blocking task runs to its end also where this future is dropped, so that a copy is whole.
-        tokio::task::spawn_blocking(move || dump::write(&inner, &to))
+        // The blocking task runs to its end even if this future is dropped, so the copy is complete.
+        tokio::task::spawn_blocking(move || dump::write(&state, &to))
             .await
             .map_err(|error| Error::new(ErrorKind::Internal, "snapshot", error))?
             .map_err(|error| Error::io("snapshot", error))
@@ -109,26 +112,26 @@ impl StateStore for MemoryState {
     }
 }
 
-impl Inner {
-    fn live(&self, key: &str, now: Instant) -> Option<&Stored> {
+impl MemoryStateRecords {
+    fn live(&self, key: &str, now: Instant) -> Option<&MemoryRecord> {
         self.records.get(key).filter(|stored| stored.is_live(now))
     }
 
-    fn expect(&self, write: &Write, now: Instant) -> Result<()> {
-        let present = self.live(&write.key, now).map(|stored| stored.record.version);
+    fn check_expectation(&self, write: &Write, now: Instant) -> Result<()> {
+        let current = self.live(&write.key, now).map(|stored| stored.record.version);
         let holds = match write.expect {
             Expect::Any => true,
-            Expect::Absent => present.is_none(),
-            Expect::Version(version) => present == Some(version),
+            Expect::Absent => current.is_none(),
+            Expect::Version(version) => current == Some(version),
         };
         let conflict = || {
-            let message = format!("{}: {:?} was expected, not {present:?}", write.key, write.expect);
+            let message = format!("{}: expected {:?}, found version {current:?}", write.key, write.expect);
             Error::new(ErrorKind::Conflict, "apply", message)
         };
         if holds { Ok(()) } else { Err(conflict()) }
     }
 
-    fn do_write(&mut self, write: Write, now: Instant) {
+    fn apply_write(&mut self, write: Write, now: Instant) {
         match write.op {
             Op::Put { value, ttl } => {
                 self.sweep(now);
@@ -137,18 +140,18 @@ impl Inner {
             }
             Op::Delete => drop(self.records.remove(&write.key)),
             Op::Increment => {
-                let present = self.live(&write.key, now);
-                let count = present.map_or(0, |stored| stored.record.as_counter()).saturating_add(1);
-                let expires = present.and_then(|stored| stored.expires);
+                let current = self.live(&write.key, now);
+                let count = current.map_or(0, |stored| stored.record.as_counter()).saturating_add(1);
+                let expires = current.and_then(|stored| stored.expires);
                 self.put(write.key, Bytes::from(count.to_string()), expires);
             }
             Op::Check => {}
         }
     }
 
-    /// Now and then frees what has expired, so that records that nobody asks for again do not pile up.
+    /// Removes expired records from time to time, so that they do not accumulate.
     fn sweep(&mut self, now: Instant) {
-        if self.version.is_multiple_of(SWEEP_EVERY) {
+        if self.version.is_multiple_of(SWEEP_INTERVAL) {
             self.records.retain(|_, stored| stored.is_live(now));
         }
     }
@@ -156,7 +159,7 @@ impl Inner {
     fn put(&mut self, key: Key, value: Bytes, expires: Option<Instant>) {
         self.version += 1;
         let record = Record { value, version: self.version };
-        self.records.insert(key, Stored { record, expires });
+        self.records.insert(key, MemoryRecord { record, expires });
     }
 
     fn ascending(
@@ -170,7 +173,9 @@ impl Inner {
             _ => Bound::Included(prefix),
         };
         let range = self.records.range::<str, _>((start, Bound::Unbounded));
-        range.take_while(move |(key, _)| key.starts_with(prefix)).filter_map(move |entry| found(entry, now))
+        range
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .filter_map(move |entry| live_entry(entry, now))
     }
 
     fn descending(
@@ -179,20 +184,22 @@ impl Inner {
         after: Option<&str>,
         now: Instant,
     ) -> impl Iterator<Item = (Key, Record)> {
-        let behind = successor(prefix);
-        let end = match (after, &behind) {
+        let prefix_end = successor(prefix);
+        let end = match (after, &prefix_end) {
             (Some(after), _) if after < prefix => Bound::Excluded(prefix),
             (Some(after), _) if after.starts_with(prefix) => Bound::Excluded(after),
-            // `after` lies behind all keys of the prefix.
-            (_, Some(behind)) => Bound::Excluded(behind.as_str()),
+            // `after` is greater than all keys with the prefix.
+            (_, Some(prefix_end)) => Bound::Excluded(prefix_end.as_str()),
             (_, None) => Bound::Unbounded,
         };
         let range = self.records.range::<str, _>((Bound::Unbounded, end)).rev();
-        range.take_while(move |(key, _)| key.starts_with(prefix)).filter_map(move |entry| found(entry, now))
+        range
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .filter_map(move |entry| live_entry(entry, now))
     }
 }
 
-impl Stored {
+impl MemoryRecord {
     fn is_live(&self, now: Instant) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
@@ -204,9 +211,9 @@ impl fmt::Debug for MemoryState {
     }
 }
 
-/// The smallest text behind all that begin with `prefix`; `None` where there is none.
+/// The smallest string greater than all strings that begin with `prefix`; `None` if there is none.
 ///
-/// UTF-8 sorts by code points, so that the last character that has a next one is raised to it.
+/// UTF-8 sorts by code point, so the last character that is not the largest one is replaced by its successor.
 fn successor(prefix: &str) -> Option<String> {
     let mut head = prefix.to_owned();
     while let Some(last) = head.pop() {
@@ -218,7 +225,7 @@ fn successor(prefix: &str) -> Option<String> {
     None
 }
 
-fn found((key, stored): (&Key, &Stored), now: Instant) -> Option<(Key, Record)> {
+fn live_entry((key, stored): (&Key, &MemoryRecord), now: Instant) -> Option<(Key, Record)> {
     stored.is_live(now).then(|| (key.clone(), stored.record.clone()))
 }
 
@@ -227,12 +234,20 @@ fn check_writes(writes: &[Write]) -> Result<()> {
     for write in writes {
         check_key("apply", &write.key)?;
         if !keys.insert(write.key.as_str()) {
-            return Err(Error::new(ErrorKind::Invalid, "apply", format!("{} comes twice", write.key)));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "apply",
+                format!("the step contains the key {} twice", write.key),
+            ));
         }
         if let Op::Put { value, .. } = &write.op
-            && value.len() > VALUE_BYTES
+            && value.len() > MAX_VALUE_BYTES
         {
-            let message = format!("a value of {} bytes for {}", value.len(), write.key);
+            let message = format!(
+                "the value of {} has {} bytes; at most {MAX_VALUE_BYTES} are allowed",
+                write.key,
+                value.len()
+            );
             return Err(Error::new(ErrorKind::Invalid, "apply", message));
         }
     }
@@ -240,8 +255,12 @@ fn check_writes(writes: &[Write]) -> Result<()> {
 }
 
 fn check_key(operation: &'static str, key: &str) -> Result<()> {
-    if (1..=KEY_BYTES).contains(&key.len()) {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Invalid, operation, format!("a key of {} bytes", key.len())))
+    Err(Error::new(
+        ErrorKind::Invalid,
+        operation,
+        format!("the key has {} bytes; 1 to {MAX_KEY_BYTES} are allowed", key.len()),
+    ))
 }

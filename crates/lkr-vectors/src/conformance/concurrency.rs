@@ -5,9 +5,9 @@ use tokio::task::JoinSet;
 use super::support::*;
 use crate::{Condition, Filter, Include, Point};
 
-/// Many tasks store and delete at once; every point ends as its own task left it, and the counts are right.
-pub async fn concurrent_writers_lose_nothing(store: Store) {
-    let name = made(&store).await;
+/// Sixteen tasks store and delete their own points concurrently; afterwards points and counts are as each task left them.
+pub async fn concurrent_writers_lose_no_update(store: Store) {
+    let name = create_collection(&store).await;
     let mut tasks = JoinSet::new();
     for task in 0..16_u32 {
         let (store, name) = (Arc::clone(&store), name.clone());
@@ -22,22 +22,22 @@ pub async fn concurrent_writers_lose_nothing(store: Store) {
             }
         });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
+    while let Some(result) = tasks.join_next().await {
+        result.unwrap();
     }
     assert_eq!(count(&store, &name).await, 16 * 50);
-    let mut left = scrolled(&store, &name, &Filter::all(), 64).await;
-    left.sort_unstable();
-    assert_eq!(left, (0..1600).filter(|n| n % 2 == 0).collect::<Vec<_>>());
-    let hits = ask_sparse(&store, &name, &[(1, 1.0)]).await;
+    let mut remaining = scroll_all(&store, &name, &Filter::all(), 64).await;
+    remaining.sort_unstable();
+    assert_eq!(remaining, (0..1600).filter(|n| n % 2 == 0).collect::<Vec<_>>());
+    let hits = search_sparse(&store, &name, &[(1, 1.0)]).await;
     assert_eq!(hits.len(), 800);
     assert_score(&hits[0], idf(800, 800));
-    assert_score(&ask_sparse(&store, &name, &[(5, 1.0)]).await[0], idf(800, 50));
+    assert_score(&search_sparse(&store, &name, &[(5, 1.0)]).await[0], idf(800, 50));
 }
 
-/// Of many versions of one point exactly one stays, with all that belongs to it.
-pub async fn concurrent_writers_of_one_point_leave_one_whole(store: Store) {
-    let name = made(&store).await;
+/// After forty concurrent upserts of one id, one version remains, and every index agrees with it.
+pub async fn concurrent_upserts_of_one_id_leave_one_complete_version(store: Store) {
+    let name = create_collection(&store).await;
     let version = |n: u32| Point {
         tags: tags(&[("version", &n.to_string())]),
         dense: Some(unit(vec![1.0, n as f32, 0.0, 0.0])),
@@ -50,18 +50,18 @@ pub async fn concurrent_writers_of_one_point_leave_one_whole(store: Store) {
         let (store, name) = (Arc::clone(&store), name.clone());
         tasks.spawn(async move { store.upsert(&name, vec![version(n)]).await.unwrap() });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
+    while let Some(result) = tasks.join_next().await {
+        result.unwrap();
     }
     let found = store.get(&name, &[id(1)], Include::All).await.unwrap().remove(0).unwrap();
     let winner = found.payload.as_u64().unwrap() as u32;
-    assert_same(&found, &version(winner));
+    assert_points_equal(&found, &version(winner));
     assert_eq!(count(&store, &name).await, 1);
-    let hits = ask_sparse(&store, &name, &[(1000, 1.0)]).await;
+    let hits = search_sparse(&store, &name, &[(1000, 1.0)]).await;
     assert_eq!(hits.len(), 1);
     assert_score(&hits[0], idf(1, 1));
     for n in 0..40 {
-        let found = !ask_sparse(&store, &name, &[(n, 1.0)]).await.is_empty();
+        let found = !search_sparse(&store, &name, &[(n, 1.0)]).await.is_empty();
         assert_eq!(found, n == winner, "term of version {n}");
         let tag = Condition::Tag { key: "version".to_owned(), any: vec![n.to_string()] };
         let tagged = store.count(&name, &Filter::only(tag)).await.unwrap();
@@ -69,9 +69,9 @@ pub async fn concurrent_writers_of_one_point_leave_one_whole(store: Store) {
     }
 }
 
-/// Deletes that race for the same points count each point once between them.
+/// Concurrent deletes of overlapping ranges report each point once in total.
 pub async fn concurrent_deletes_count_each_point_once(store: Store) {
-    let name = made(&store).await;
+    let name = create_collection(&store).await;
     store.upsert(&name, (0..200).map(point).collect()).await.unwrap();
     let mut tasks = JoinSet::new();
     for task in 0..20_u32 {
@@ -82,16 +82,16 @@ pub async fn concurrent_deletes_count_each_point_once(store: Store) {
         });
     }
     let mut deleted = 0;
-    while let Some(done) = tasks.join_next().await {
-        deleted += done.unwrap();
+    while let Some(result) = tasks.join_next().await {
+        deleted += result.unwrap();
     }
     assert_eq!(deleted, 200);
     assert_eq!(count(&store, &name).await, 0);
 }
 
-/// Tasks that make the same collection at once all succeed.
-pub async fn concurrent_ensure_makes_one_collection(store: Store) {
-    let name = fresh();
+/// Concurrent `ensure` calls for the same collection all succeed.
+pub async fn concurrent_ensure_creates_one_collection(store: Store) {
+    let name = unique_name();
     let mut tasks = JoinSet::new();
     for n in 0..16 {
         let (store, name) = (Arc::clone(&store), name.clone());
@@ -100,8 +100,8 @@ pub async fn concurrent_ensure_makes_one_collection(store: Store) {
             store.upsert(&name, vec![point(n)]).await.unwrap();
         });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
+    while let Some(result) = tasks.join_next().await {
+        result.unwrap();
     }
     assert_eq!(count(&store, &name).await, 16);
     let listed = store.collections().await.unwrap();

@@ -3,8 +3,8 @@ use lkr_domain::DocId;
 use super::support::*;
 use crate::{Collection, Condition, Filter, Point, PointOrigin, QueryVector};
 
-/// Twelve points of three documents, the first with two revisions; each can be found both ways.
-fn library() -> Vec<Point> {
+/// Twelve points of three documents; the first document has two revisions. Dense and sparse queries find each point.
+fn test_points() -> Vec<Point> {
     (0..12)
         .map(|n| {
             let revision = if n < 2 { 1 } else { 2 };
@@ -31,12 +31,12 @@ fn tag(key: &str, any: &[&str]) -> Condition {
     Condition::Tag { key: key.to_owned(), any: any.iter().map(|value| (*value).to_owned()).collect() }
 }
 
-fn ids(numbers: &[u32]) -> Condition {
-    Condition::Ids(numbers.iter().copied().map(id).collect())
+fn ids(point_numbers: &[u32]) -> Condition {
+    Condition::Ids(point_numbers.iter().copied().map(id).collect())
 }
 
-fn docs(numbers: &[u32]) -> Condition {
-    Condition::Docs(numbers.iter().copied().map(doc).collect())
+fn docs(point_numbers: &[u32]) -> Condition {
+    Condition::Docs(point_numbers.iter().copied().map(doc).collect())
 }
 
 fn expectations() -> Vec<(Filter, Vec<u32>)> {
@@ -85,41 +85,41 @@ fn single_conditions() -> Vec<(Filter, Vec<u32>)> {
     ]
 }
 
-/// Every kind of condition, in `must` and in `must_not`, means the same to every operation that takes a filter.
-pub async fn filters_of_every_kind(store: Store) {
-    let name = made(&store).await;
-    store.upsert(&name, library()).await.unwrap();
+/// Every operation interprets each kind of condition in the same way, in `must` and in `must_not`.
+pub async fn filters_select_the_same_points_in_every_operation(store: Store) {
+    let name = create_collection(&store).await;
+    store.upsert(&name, test_points()).await.unwrap();
     for (filter, expected) in expectations() {
-        check(&store, &name, &filter, &expected).await;
-        let by_matches: Vec<u32> = library()
+        assert_filter_selects(&store, &name, &filter, &expected).await;
+        let by_matches: Vec<u32> = test_points()
             .iter()
             .filter(|point| filter.matches(point.id, &point.origin, &point.tags))
-            .map(|point| number(point.id))
+            .map(|point| point_number(point.id))
             .collect();
-        assert_eq!(by_matches, expected, "matches with {filter:?}");
+        assert_eq!(by_matches, expected, "Filter::matches with {filter:?}");
     }
     for (filter, expected) in expectations() {
         let deleted = store.delete(&name, &filter).await.unwrap();
         assert_eq!(deleted, expected.len() as u64, "delete with {filter:?}");
         assert_eq!(count(&store, &name).await, 12 - deleted, "delete with {filter:?}");
-        store.upsert(&name, library()).await.unwrap();
+        store.upsert(&name, test_points()).await.unwrap();
         let new = tags(&[("colour", "new")]);
         let tagged = store.set_tags(&name, &filter, &new).await.unwrap();
         assert_eq!(tagged, expected.len() as u64, "set_tags with {filter:?}");
-        check(&store, &name, &Filter::only(tag("colour", &["new"])), &expected).await;
-        store.upsert(&name, library()).await.unwrap();
+        assert_filter_selects(&store, &name, &Filter::only(tag("colour", &["new"])), &expected).await;
+        store.upsert(&name, test_points()).await.unwrap();
     }
 }
 
-async fn check(store: &Store, name: &Collection, filter: &Filter, expected: &[u32]) {
+async fn assert_filter_selects(store: &Store, name: &Collection, filter: &Filter, expected: &[u32]) {
     assert_eq!(store.count(name, filter).await.unwrap(), expected.len() as u64, "count with {filter:?}");
-    let mut all = scrolled(store, name, filter, 2).await;
+    let mut all = scroll_all(store, name, filter, 2).await;
     all.sort_unstable();
     assert_eq!(all, expected, "scroll with {filter:?}");
     let dense = QueryVector::Dense(vec![1.0, 0.0, 0.0, 0.0]);
     let sparse = QueryVector::Sparse(sparse(&[(1, 1.0)]));
     for vector in [dense, sparse] {
-        let hits = ask(store, name, vector, filter, 100).await.unwrap();
-        assert_eq!(numbers(&hits), expected, "query with {filter:?}");
+        let hits = search(store, name, vector, filter, 100).await.unwrap();
+        assert_eq!(point_numbers(&hits), expected, "query with {filter:?}");
     }
 }

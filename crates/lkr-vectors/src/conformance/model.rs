@@ -9,23 +9,29 @@ const IDS: u64 = 80;
 const DOCS: u64 = 8;
 const TERMS: u64 = 25;
 
-/// Seeded sequences of changes and questions: every answer equals that of [`MemoryVectors`].
-pub async fn answers_equal_the_reference(store: Store) {
+/// Seeded random sequences of writes and reads: every result equals that of [`MemoryVectors`].
+pub async fn random_operations_match_the_reference(store: Store) {
     for seed in 1..=6 {
         let reference: Store = Arc::new(MemoryVectors::new());
-        let name = made(&store).await;
+        let name = create_collection(&store).await;
         reference.ensure(&spec(&name, DIMS)).await.unwrap();
         let mut rng = Rng::new(seed);
         for step in 0..60 {
             let context = format!("seed {seed}, step {step}");
-            change(&store, &reference, &name, &mut rng, &context).await;
-            compare(&store, &reference, &name, &mut rng, &context).await;
+            apply_random_change(&store, &reference, &name, &mut rng, &context).await;
+            compare_random_reads(&store, &reference, &name, &mut rng, &context).await;
         }
         store.drop_collection(&name).await.unwrap();
     }
 }
 
-async fn change(store: &Store, reference: &Store, name: &Collection, rng: &mut Rng, context: &str) {
+async fn apply_random_change(
+    store: &Store,
+    reference: &Store,
+    name: &Collection,
+    rng: &mut Rng,
+    context: &str,
+) {
     match rng.below(10) {
         0..6 => {
             let points: Vec<Point> = (0..rng.below(15)).map(|_| random_point(rng)).collect();
@@ -45,24 +51,30 @@ async fn change(store: &Store, reference: &Store, name: &Collection, rng: &mut R
     }
 }
 
-async fn compare(store: &Store, reference: &Store, name: &Collection, rng: &mut Rng, context: &str) {
+async fn compare_random_reads(
+    store: &Store,
+    reference: &Store,
+    name: &Collection,
+    rng: &mut Rng,
+    context: &str,
+) {
     let filter = random_filter(rng);
     let expected = reference.count(name, &filter).await.unwrap();
     assert_eq!(store.count(name, &filter).await.unwrap(), expected, "{context}: {filter:?}");
-    let mut expected = scrolled(reference, name, &filter, 50).await;
-    let mut answer = scrolled(store, name, &filter, 1 + rng.below(20) as usize).await;
+    let mut expected = scroll_all(reference, name, &filter, 50).await;
+    let mut actual = scroll_all(store, name, &filter, 1 + rng.below(20) as usize).await;
     expected.sort_unstable();
-    answer.sort_unstable();
-    assert_eq!(answer, expected, "{context}: {filter:?}");
+    actual.sort_unstable();
+    assert_eq!(actual, expected, "{context}: {filter:?}");
 
     let ids: Vec<PointId> = (0..5).map(|_| id(rng.below(IDS) as u32)).collect();
     let expected = reference.get(name, &ids, Include::All).await.unwrap();
-    let answer = store.get(name, &ids, Include::All).await.unwrap();
-    assert_eq!(answer.len(), expected.len(), "{context}");
-    for pair in answer.iter().zip(&expected) {
+    let actual = store.get(name, &ids, Include::All).await.unwrap();
+    assert_eq!(actual.len(), expected.len(), "{context}");
+    for pair in actual.iter().zip(&expected) {
         match pair {
-            (Some(answer), Some(expected)) => assert_same(answer, expected),
-            (answer, expected) => assert_eq!(answer, expected, "{context}"),
+            (Some(actual), Some(expected)) => assert_points_equal(actual, expected),
+            (actual, expected) => assert_eq!(actual, expected, "{context}"),
         }
     }
     let mut batch = Vec::new();
@@ -72,28 +84,28 @@ async fn compare(store: &Store, reference: &Store, name: &Collection, rng: &mut 
         batch.push(query(name, QueryVector::Sparse(rng.sparse(2, TERMS)), &Filter::all(), limit));
     }
     let expected = reference.query_batch(&batch).await.unwrap();
-    let answers = store.query_batch(&batch).await.unwrap();
-    assert_eq!(answers.len(), expected.len(), "{context}");
-    for ((answer, expected), query) in answers.iter().zip(&expected).zip(&batch) {
-        same_hits(answer, expected, query.limit, &format!("{context}: {query:?}"));
+    let results = store.query_batch(&batch).await.unwrap();
+    assert_eq!(results.len(), expected.len(), "{context}");
+    for ((actual, expected), query) in results.iter().zip(&expected).zip(&batch) {
+        assert_hits_equal(actual, expected, query.limit, &format!("{context}: {query:?}"));
     }
 }
 
-/// Equal scores in every place; equal points wherever the scores leave no doubt about the order.
-fn same_hits(answer: &[Hit], expected: &[Hit], limit: usize, context: &str) {
-    assert_eq!(answer.len(), expected.len(), "{context}");
+/// Scores must be equal at every position. Points must be equal where rounding cannot change the order.
+fn assert_hits_equal(actual: &[Hit], expected: &[Hit], limit: usize, context: &str) {
+    assert_eq!(actual.len(), expected.len(), "{context}");
     let ordered = |a: &Hit, b: &Hit| a.score > b.score || (a.score == b.score && a.id < b.id);
-    assert!(answer.is_sorted_by(ordered), "{context}: {answer:?}");
-    for (a, b) in answer.iter().zip(expected) {
+    assert!(actual.is_sorted_by(ordered), "{context}: {actual:?}");
+    for (a, b) in actual.iter().zip(expected) {
         assert!((a.score - b.score).abs() <= 1e-4, "{context}: {a:?}, expected {b:?}");
     }
     if expected.len() < limit {
         let origins = |hits: &[Hit]| hits.iter().map(|hit| (hit.id, hit.origin)).collect::<BTreeMap<_, _>>();
-        assert_eq!(origins(answer), origins(expected), "{context}");
+        assert_eq!(origins(actual), origins(expected), "{context}");
     }
     let scores: BTreeMap<PointId, f32> = expected.iter().map(|hit| (hit.id, hit.score)).collect();
-    let least = expected.last().map_or(0.0, |hit| hit.score);
-    for hit in answer.iter().filter(|hit| hit.score > least + 1e-4) {
+    let lowest = expected.last().map_or(0.0, |hit| hit.score);
+    for hit in actual.iter().filter(|hit| hit.score > lowest + 1e-4) {
         let score = scores.get(&hit.id).copied();
         assert!(
             score.is_some_and(|score| (score - hit.score).abs() <= 1e-4),

@@ -2,7 +2,7 @@ use lkr_domain::SparseVector;
 
 use super::support::unit;
 
-/// A small generator of pseudo-random numbers (SplitMix64): the cases run alike everywhere.
+/// A pseudo-random number generator (SplitMix64), so that the cases are the same on every machine.
 #[derive(Debug)]
 pub(super) struct Rng(u64);
 
@@ -29,12 +29,12 @@ impl Rng {
         (self.next() >> 40) as f32 / (1 << 24) as f32
     }
 
-    /// A unit vector of any direction.
+    /// A unit vector with a random direction.
     pub(super) fn dense(&mut self, dims: usize) -> Vec<f32> {
         unit((0..dims).map(|_| self.unit_interval() - 0.5).collect())
     }
 
-    /// A sparse vector of up to `terms` of the first `vocabulary` terms, with weights from 0.1 to 2.1.
+    /// A sparse vector of at most `terms` terms below `vocabulary`, with weights from 0.1 to 2.1.
     pub(super) fn sparse(&mut self, terms: u64, vocabulary: u64) -> SparseVector {
         let mut weights = std::collections::BTreeMap::new();
         for _ in 0..terms {

@@ -10,36 +10,36 @@ use std::{
 use super::support::*;
 use crate::{ErrorKind, Filter, Include, Point};
 
-/// The folder is made with something in it; one that exists is left alone.
-pub async fn snapshot_makes_a_new_folder(store: Store) {
-    let name = made(&store).await;
+/// A snapshot creates its folder; an existing folder is refused and not changed.
+pub async fn snapshot_creates_a_folder_and_refuses_an_existing_one(store: Store) {
+    let name = create_collection(&store).await;
     store.upsert(&name, (0..100).map(point).collect()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("copy");
     store.snapshot(&to).await.unwrap();
-    assert!(std::fs::read_dir(&to).unwrap().next().is_some(), "the folder is not empty");
+    assert!(std::fs::read_dir(&to).unwrap().next().is_some(), "the folder must not be empty");
 
     assert_kind(store.snapshot(&to).await, ErrorKind::Invalid);
-    let mine = folder.path().join("mine");
-    std::fs::create_dir(&mine).unwrap();
-    std::fs::write(mine.join("file"), "kept").unwrap();
-    assert_kind(store.snapshot(&mine).await, ErrorKind::Invalid);
-    assert_eq!(std::fs::read_dir(&mine).unwrap().count(), 1);
-    assert_eq!(std::fs::read_to_string(mine.join("file")).unwrap(), "kept");
+    let existing = folder.path().join("existing");
+    std::fs::create_dir(&existing).unwrap();
+    std::fs::write(existing.join("file"), "kept").unwrap();
+    assert_kind(store.snapshot(&existing).await, ErrorKind::Invalid);
+    assert_eq!(std::fs::read_dir(&existing).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(existing.join("file")).unwrap(), "kept");
     store.snapshot(&folder.path().join("second")).await.unwrap();
     assert_eq!(count(&store, &name).await, 100);
 }
 
-/// A copy holds collections, aliases and points as they were, and nothing that came later.
-pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
-    let (name, alias) = (made(&store).await, fresh());
+/// A copy contains collections, aliases and points as they were, and no later write.
+pub async fn snapshot_contains_earlier_writes_only<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
+    let (name, alias) = (create_collection(&store).await, unique_name());
     store.switch(&[(alias.clone(), name.clone())]).await.unwrap();
-    let full = |n: u32| Point {
+    let complete_point = |n: u32| Point {
         tags: tags(&[("größe", "groß")]),
         sparse: sparse(&[(1, 1.0 + n as f32), (n, 0.1)]),
         ..with_dense(n, &[1.0, n as f32, 0.3, 0.7])
     };
-    store.upsert(&name, (0..50).map(full).collect()).await.unwrap();
+    store.upsert(&name, (0..50).map(complete_point).collect()).await.unwrap();
     store.delete(&name, &Filter::only(crate::Condition::Ids(vec![id(7)]))).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("copy");
@@ -50,24 +50,27 @@ pub async fn snapshot_holds_everything<G>(store: Store, open: impl AsyncFn(&Path
     assert_eq!(copy.describe(&alias).await.unwrap(), Some(spec(&name, DIMS)));
     assert_eq!(count(&copy, &name).await, 49);
     let found = copy.get(&alias, &[id(3), id(7), id(100)], Include::All).await.unwrap();
-    assert_same(found[0].as_ref().unwrap(), &full(3));
+    assert_points_equal(found[0].as_ref().unwrap(), &complete_point(3));
     assert_eq!(found[1..], [None, None]);
-    let hits = ask_sparse(&copy, &name, &[(1, 1.0)]).await;
+    let hits = search_sparse(&copy, &name, &[(1, 1.0)]).await;
     assert_eq!(hits.len(), 49);
     assert_score(&hits[0], 50.0 * idf(49, 49));
-    assert_eq!(ask_dense(&copy, &name, &[1.0, 3.0, 0.3, 0.7]).await[0].id, id(3));
+    assert_eq!(search_dense(&copy, &name, &[1.0, 3.0, 0.3, 0.7]).await[0].id, id(3));
     copy.upsert(&name, vec![point(200)]).await.unwrap();
     assert_eq!(
         store.get(&name, &[id(200)], Include::Payload).await.unwrap(),
         [None],
-        "the copy stands alone"
+        "writes to the copy must not reach the store"
     );
 }
 
-/// A copy that is made under writes holds whole upserts, and all of those that were answered before.
-pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl AsyncFn(&Path) -> (Store, G)) {
+/// A copy made during writes contains complete upserts, including all that returned before the snapshot began.
+pub async fn snapshot_during_writes_contains_complete_upserts<G>(
+    store: Store,
+    open: impl AsyncFn(&Path) -> (Store, G),
+) {
     const BATCH: u32 = 10;
-    let name = made(&store).await;
+    let name = create_collection(&store).await;
     let stop = Arc::new(AtomicBool::new(false));
     let writer = {
         let (store, name, stop) = (Arc::clone(&store), name.clone(), Arc::clone(&stop));
@@ -89,19 +92,23 @@ pub async fn snapshot_while_writing_is_consistent<G>(store: Store, open: impl As
         store.snapshot(&to).await.unwrap();
         let (copy, _guard) = open(&to).await;
         let copied = count(&copy, &name).await;
-        assert!(copied >= before, "{copied} of at least {before}");
-        assert_eq!(copied % u64::from(BATCH), 0, "whole upserts");
-        let mut all = scrolled(&copy, &name, &Filter::all(), 1000).await;
+        assert!(copied >= before, "the copy has {copied} points, expected at least {before}");
+        assert_eq!(copied % u64::from(BATCH), 0, "the copy must contain complete upserts");
+        let mut all = scroll_all(&copy, &name, &Filter::all(), 1000).await;
         all.sort_unstable();
         assert_eq!(all, (0..copied as u32).collect::<Vec<_>>());
     }
     stop.store(true, Ordering::Relaxed);
     let batches = writer.await.unwrap();
-    assert_eq!(count(&store, &name).await, u64::from(batches * BATCH), "writes went on");
+    assert_eq!(
+        count(&store, &name).await,
+        u64::from(batches * BATCH),
+        "writes must continue during a snapshot"
+    );
 }
 
-/// A store that works says so.
-pub async fn health_is_good(store: Store) {
+/// A working store reports that it is healthy.
+pub async fn health_of_a_working_store_is_ok(store: Store) {
     store.health().await.unwrap();
     assert!(!format!("{store:?}").is_empty());
 }

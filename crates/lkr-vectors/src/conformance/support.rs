@@ -1,4 +1,4 @@
-//! What the cases share.
+//! Helpers shared by the cases.
 
 use std::{
     pin::pin,
@@ -18,26 +18,26 @@ use crate::{
 /// The store under test.
 pub(super) type Store = Arc<dyn VectorStore>;
 
-/// The dimensions of most cases.
+/// The number of dimensions in most cases.
 pub(super) const DIMS: usize = 4;
 
-/// A name that nothing has yet.
-pub(super) fn fresh() -> Collection {
+/// A random collection name.
+pub(super) fn unique_name() -> Collection {
     Collection::new(format!("case-{}", DocId::new())).unwrap()
 }
 
 pub(super) fn spec(name: &Collection, dims: usize) -> CollectionSpec {
-    let dense = DenseSpec { model: "model-of-the-suite".to_owned(), dims };
+    let dense = DenseSpec { model: "conformance-model".to_owned(), dims };
     CollectionSpec { collection: name.clone(), dense: Some(dense) }
 }
 
-/// A new collection with dense vectors of [`DIMS`] dimensions.
-pub(super) async fn made(store: &Store) -> Collection {
-    made_with(store, DIMS).await
+/// Creates a collection with dense vectors of [`DIMS`] dimensions.
+pub(super) async fn create_collection(store: &Store) -> Collection {
+    create_collection_with_dims(store, DIMS).await
 }
 
-pub(super) async fn made_with(store: &Store, dims: usize) -> Collection {
-    let name = fresh();
+pub(super) async fn create_collection_with_dims(store: &Store, dims: usize) -> Collection {
+    let name = unique_name();
     store.ensure(&spec(&name, dims)).await.unwrap();
     name
 }
@@ -48,7 +48,7 @@ pub(super) fn id(n: u32) -> PointId {
 }
 
 /// The number of a point.
-pub(super) fn number(id: PointId) -> u32 {
+pub(super) fn point_number(id: PointId) -> u32 {
     u128::from_be_bytes(*id.as_bytes()) as u32
 }
 
@@ -57,7 +57,7 @@ pub(super) fn doc(n: u32) -> DocId {
     DocId::from_bytes((u128::from(n) | 1 << 120).to_be_bytes())
 }
 
-/// A point with a payload that tells its number, without vectors and tags.
+/// A point without vectors and tags; its payload contains its number.
 pub(super) fn point(n: u32) -> Point {
     let origin = PointOrigin { doc_id: doc(n / 10), revision: 1, ordinal: n, l2: None, l3: None };
     Point {
@@ -100,37 +100,37 @@ pub(super) fn query(collection: &Collection, vector: QueryVector, filter: &Filte
     Query { collection: collection.clone(), vector, filter: filter.clone(), limit }
 }
 
-pub(super) async fn ask(
+pub(super) async fn search(
     store: &Store,
     collection: &Collection,
     vector: QueryVector,
     filter: &Filter,
     limit: usize,
 ) -> Result<Vec<Hit>> {
-    let mut answers = store.query_batch(&[query(collection, vector, filter, limit)]).await?;
-    assert_eq!(answers.len(), 1, "one answer for one query");
-    Ok(answers.remove(0))
+    let mut results = store.query_batch(&[query(collection, vector, filter, limit)]).await?;
+    assert_eq!(results.len(), 1, "one query must have one result");
+    Ok(results.remove(0))
 }
 
-/// The best points for a dense query, all of them.
-pub(super) async fn ask_dense(store: &Store, collection: &Collection, vector: &[f32]) -> Vec<Hit> {
-    ask(store, collection, QueryVector::Dense(unit(vector.to_vec())), &Filter::all(), 100).await.unwrap()
+/// Runs a dense query without a filter, with a limit of 100.
+pub(super) async fn search_dense(store: &Store, collection: &Collection, vector: &[f32]) -> Vec<Hit> {
+    search(store, collection, QueryVector::Dense(unit(vector.to_vec())), &Filter::all(), 100).await.unwrap()
 }
 
-/// The best points for a sparse query, all of them.
-pub(super) async fn ask_sparse(store: &Store, collection: &Collection, terms: &[(u32, f32)]) -> Vec<Hit> {
-    ask(store, collection, QueryVector::Sparse(sparse(terms)), &Filter::all(), 1000).await.unwrap()
+/// Runs a sparse query without a filter, with a limit of 1000.
+pub(super) async fn search_sparse(store: &Store, collection: &Collection, terms: &[(u32, f32)]) -> Vec<Hit> {
+    search(store, collection, QueryVector::Sparse(sparse(terms)), &Filter::all(), 1000).await.unwrap()
 }
 
-/// The numbers of the points that were hit, in order.
-pub(super) fn numbers(hits: &[Hit]) -> Vec<u32> {
-    hits.iter().map(|hit| number(hit.id)).collect()
+/// The numbers of the points of the hits, in order.
+pub(super) fn point_numbers(hits: &[Hit]) -> Vec<u32> {
+    hits.iter().map(|hit| point_number(hit.id)).collect()
 }
 
-/// `idf(t)` where `holders` of `points` hold the term, as the port defines it.
-pub(super) fn idf(points: u32, holders: u32) -> f64 {
-    let (points, holders) = (f64::from(points), f64::from(holders));
-    (1.0 + (points - holders + 0.5) / (holders + 0.5)).ln()
+/// `idf(t)` as the port defines it, for a term that occurs in `frequency` of `points` points.
+pub(super) fn idf(points: u32, frequency: u32) -> f64 {
+    let (points, frequency) = (f64::from(points), f64::from(frequency));
+    (1.0 + (points - frequency + 0.5) / (frequency + 0.5)).ln()
 }
 
 #[track_caller]
@@ -140,17 +140,17 @@ pub(super) fn assert_score(hit: &Hit, expected: f64) {
 }
 
 #[track_caller]
-pub(super) fn assert_near(left: &[f32], right: &[f32]) {
+pub(super) fn assert_vectors_close(left: &[f32], right: &[f32]) {
     assert_eq!(left.len(), right.len());
     let near = left.iter().zip(right).all(|(a, b)| (a - b).abs() <= 1e-5);
-    assert!(near, "{left:?} is not {right:?}");
+    assert!(near, "{left:?} differs from {right:?}");
 }
 
-/// Compares two points; dense vectors to the accuracy that a store may lose by normalising them.
+/// Compares two points. Dense vectors may differ by the rounding of a store that normalises them.
 #[track_caller]
-pub(super) fn assert_same(left: &Point, right: &Point) {
+pub(super) fn assert_points_equal(left: &Point, right: &Point) {
     match (&left.dense, &right.dense) {
-        (Some(a), Some(b)) => assert_near(a, b),
+        (Some(a), Some(b)) => assert_vectors_close(a, b),
         (a, b) => assert_eq!(a, b, "dense vectors"),
     }
     let bare = |point: &Point| Point { dense: None, ..point.clone() };
@@ -160,7 +160,7 @@ pub(super) fn assert_same(left: &Point, right: &Point) {
 #[track_caller]
 pub(super) fn assert_kind<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind) {
     match result {
-        Ok(value) => panic!("{kind:?} was expected, not {value:?}"),
+        Ok(value) => panic!("expected the error {kind:?}, got {value:?}"),
         Err(error) => assert_eq!(error.kind(), kind, "{error}"),
     }
 }
@@ -169,38 +169,43 @@ pub(super) async fn count(store: &Store, collection: &Collection) -> u64 {
     store.count(collection, &Filter::all()).await.unwrap()
 }
 
-/// The numbers of all points that pass, by pages of `limit`, in the order in which they came.
-pub(super) async fn scrolled(
+/// Scrolls through all matching points in pages of `limit`, and returns their numbers in order.
+pub(super) async fn scroll_all(
     store: &Store,
     collection: &Collection,
     filter: &Filter,
     limit: usize,
 ) -> Vec<u32> {
-    let mut numbers = Vec::new();
+    let mut point_numbers = Vec::new();
     let mut after: Option<ScrollCursor> = None;
     loop {
         let page = store.scroll(collection, filter, after.as_ref(), limit, Include::Payload).await.unwrap();
-        assert!(page.points.len() <= limit, "a page of more than {limit}");
-        numbers.extend(page.points.iter().map(|point| number(point.id)));
+        assert!(page.points.len() <= limit, "a page has more than {limit} points");
+        point_numbers.extend(page.points.iter().map(|point| point_number(point.id)));
         match page.next {
             Some(next) => after = Some(next),
-            None => return numbers,
+            None => return point_numbers,
         }
     }
 }
 
-/// Polls a future once and drops it; answers whether it was done by then.
+/// Polls a future once and drops it; returns whether it was ready.
 pub(super) fn poll_once(future: impl Future) -> bool {
     pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// Starts a future, and drops it after `pause` unless it is done by then.
-pub(super) async fn drop_after(pause: Duration, future: impl Future) {
-    let _dropped_or_done = tokio::time::timeout(pause, future).await;
+/// Starts a future and drops it after `delay` unless it is ready earlier.
+pub(super) async fn drop_after(delay: Duration, future: impl Future) {
+    let _ready_or_elapsed = tokio::time::timeout(delay, future).await;
 }
 
-/// Waits until what a dropped future began has come to its end: until `count` is one of `allowed`.
-pub(super) async fn settle(store: &Store, collection: &Collection, filter: &Filter, allowed: &[u64]) -> u64 {
+/// Waits until the work of a dropped future has ended, that is, until `count` is one of `allowed`.
+pub(super) async fn wait_for_count(
+    store: &Store,
+    collection: &Collection,
+    filter: &Filter,
+    allowed: &[u64],
+) -> u64 {
     let mut last = 0;
     for _ in 0..200 {
         last = store.count(collection, filter).await.unwrap();
@@ -209,5 +214,5 @@ pub(super) async fn settle(store: &Store, collection: &Collection, filter: &Filt
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
-    panic!("the count stays at {last}, which is none of {allowed:?}");
+    panic!("the count stays at {last}; expected one of {allowed:?}");
 }

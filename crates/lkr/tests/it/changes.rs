@@ -180,7 +180,7 @@ async fn change_without_effect_writes_nothing() {
 #[tokio::test]
 async fn concurrent_changes_are_all_applied() {
     // Slow steps conflict with each other.
-    let state = FailingState::hooked(Arc::new(MemoryState::default()), |operation| {
+    let state = FailingState::with_async_fault(Arc::new(MemoryState::default()), |operation| {
         let takes = Duration::from_millis(u64::from(operation == "apply"));
         Box::pin(async move {
             tokio::time::sleep(takes).await;

@@ -24,7 +24,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_snapshot_is_not_opened() {
+    fn open_snapshot_without_a_valid_file_fails() {
         let folder = tempfile::tempdir().unwrap();
         let kind = || MemoryState::open_snapshot(folder.path()).unwrap_err().kind();
         assert_eq!(kind(), ErrorKind::Internal);

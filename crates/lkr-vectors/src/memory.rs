@@ -11,25 +11,25 @@ use std::{
 use async_trait::async_trait;
 use lkr_domain::PointId;
 
-use self::collection::Stored;
+use self::collection::MemoryCollection;
 use crate::{
     Collection, CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, Result,
     ScrollCursor, Tags, VectorStore,
 };
 
-/// A [`VectorStore`] in memory, exact in everything: each query looks at every point.
+/// A [`VectorStore`] in memory. All of its results are exact, because each query scans every point.
 ///
-/// It keeps what it is given for as long as it lives. Meant for tests, examples, small collections, and as the
-/// reference that other stores are compared with.
+/// Data is lost when the value is dropped. It is meant for tests, examples and small collections, and is the reference
+/// for the conformance tests of other stores.
 #[derive(Default)]
 pub struct MemoryVectors {
-    inner: RwLock<Inner>,
+    state: RwLock<MemoryVectorsState>,
 }
 
-/// Everything under the one lock, so that each operation is one step.
+/// The whole state is behind one lock, so each operation is atomic.
 #[derive(Default, Clone)]
-struct Inner {
-    collections: BTreeMap<Collection, Stored>,
+struct MemoryVectorsState {
+    collections: BTreeMap<Collection, MemoryCollection>,
     aliases: BTreeMap<Collection, Collection>,
 }
 
@@ -40,37 +40,43 @@ impl MemoryVectors {
         Self::default()
     }
 
-    /// The store of which `folder` holds a [`snapshot`](VectorStore::snapshot).
+    /// Loads the [`snapshot`](VectorStore::snapshot) in `folder`.
     ///
     /// # Errors
-    /// `Corrupt` where the folder holds something else, `Internal` where it cannot be read.
+    /// `Corrupt` if the file in the folder is not a snapshot, `Internal` if it cannot be read.
     pub fn open_snapshot(folder: &Path) -> Result<Self> {
-        let inner = dump::read(folder).map_err(|error| Error::io("open_snapshot", error))?;
-        Ok(Self { inner: RwLock::new(inner) })
+        let state = dump::read(folder).map_err(|error| Error::io("open_snapshot", error))?;
+        Ok(Self { state: RwLock::new(state) })
     }
 
-    // A panic elsewhere does not make the points wrong: every change is checked before it is begun.
-    fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    // A poisoned lock is safe to use: every change is validated before it begins.
+    fn read(&self) -> RwLockReadGuard<'_, MemoryVectorsState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryVectorsState> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl MemoryVectorsState {
     fn resolve(&self, name: &Collection) -> Option<&Collection> {
-        self.collections.get_key_value(name).map(|(own, _)| own).or_else(|| self.aliases.get(name))
+        self.collections.get_key_value(name).map(|(name, _)| name).or_else(|| self.aliases.get(name))
     }
 
-    fn stored(&self, operation: &'static str, name: &Collection) -> Result<&Stored> {
-        self.resolve(name).and_then(|own| self.collections.get(own)).ok_or_else(|| not_found(operation, name))
+    fn collection(&self, operation: &'static str, name: &Collection) -> Result<&MemoryCollection> {
+        self.resolve(name)
+            .and_then(|name| self.collections.get(name))
+            .ok_or_else(|| not_found(operation, name))
     }
 
-    fn stored_mut(&mut self, operation: &'static str, name: &Collection) -> Result<&mut Stored> {
-        let own = self.resolve(name).cloned();
-        own.and_then(|own| self.collections.get_mut(&own)).ok_or_else(|| not_found(operation, name))
+    fn collection_mut(
+        &mut self,
+        operation: &'static str,
+        name: &Collection,
+    ) -> Result<&mut MemoryCollection> {
+        let resolved = self.resolve(name).cloned();
+        resolved.and_then(|name| self.collections.get_mut(&name)).ok_or_else(|| not_found(operation, name))
     }
 }
 
@@ -78,78 +84,78 @@ impl Inner {
 #[deny(clippy::missing_trait_methods)]
 impl VectorStore for MemoryVectors {
     async fn ensure(&self, spec: &CollectionSpec) -> Result<()> {
-        let mut inner = self.write();
+        let mut state = self.write();
         let name = &spec.collection;
-        if inner.aliases.contains_key(name) {
-            return Err(Error::new(ErrorKind::Conflict, "ensure", format!("{name} is an alias")));
+        if state.aliases.contains_key(name) {
+            return Err(Error::new(ErrorKind::Conflict, "ensure", format!("an alias is named {name}")));
         }
-        match inner.collections.get(name) {
-            Some(stored) if stored.spec() == spec => {}
+        match state.collections.get(name) {
+            Some(existing) if existing.spec() == spec => {}
             Some(_) => {
-                let message = format!("{name} is there with another specification");
+                let message = format!("collection {name} exists with another specification");
                 return Err(Error::new(ErrorKind::Conflict, "ensure", message));
             }
             None => {
-                inner.collections.insert(name.clone(), Stored::new(spec.clone()));
+                state.collections.insert(name.clone(), MemoryCollection::new(spec.clone()));
             }
         }
         Ok(())
     }
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
-        Ok(self.read().stored("describe", collection).ok().map(|stored| stored.spec().clone()))
+        Ok(self.read().collection("describe", collection).ok().map(|existing| existing.spec().clone()))
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {
-        Ok(self.read().collections.values().map(|stored| stored.spec().clone()).collect())
+        Ok(self.read().collections.values().map(|existing| existing.spec().clone()).collect())
     }
 
     async fn switch(&self, aliases: &[(Collection, Collection)]) -> Result<()> {
-        let mut inner = self.write();
+        let mut state = self.write();
         let mut resolved = Vec::with_capacity(aliases.len());
         for (alias, target) in aliases {
-            if inner.collections.contains_key(alias) {
-                let message = format!("{alias} is a collection");
+            if state.collections.contains_key(alias) {
+                let message = format!("a collection is named {alias}");
                 return Err(Error::new(ErrorKind::Conflict, "switch", message));
             }
-            let own = inner.resolve(target).ok_or_else(|| not_found("switch", target))?;
-            resolved.push((alias.clone(), own.clone()));
+            let resolved_target = state.resolve(target).ok_or_else(|| not_found("switch", target))?;
+            resolved.push((alias.clone(), resolved_target.clone()));
         }
-        inner.aliases.extend(resolved);
+        state.aliases.extend(resolved);
         Ok(())
     }
 
     async fn drop_collection(&self, collection: &Collection) -> Result<()> {
-        let mut inner = self.write();
-        if let Some(own) = inner.resolve(collection).cloned() {
-            inner.collections.remove(&own);
-            inner.aliases.retain(|_, target| *target != own);
+        let mut state = self.write();
+        if let Some(name) = state.resolve(collection).cloned() {
+            state.collections.remove(&name);
+            state.aliases.retain(|_, target| *target != name);
         }
         Ok(())
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
-        let mut inner = self.write();
-        let stored = inner.stored_mut("upsert", collection)?;
+        let mut state = self.write();
+        let target = state.collection_mut("upsert", collection)?;
         points
             .iter()
             .filter_map(|point| point.dense.as_deref())
-            .try_for_each(|v| stored.check(v, "upsert"))?;
-        points.into_iter().for_each(|point| stored.put(point));
+            .try_for_each(|v| target.check_dense(v, "upsert"))?;
+        points.into_iter().for_each(|point| target.put(point));
         Ok(())
     }
 
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
-        Ok(self.write().stored_mut("delete", collection)?.delete(filter))
+        Ok(self.write().collection_mut("delete", collection)?.delete(filter))
     }
 
     async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64> {
-        Ok(self.write().stored_mut("set_tags", collection)?.set_tags(filter, tags))
+        Ok(self.write().collection_mut("set_tags", collection)?.set_tags(filter, tags))
     }
 
     async fn query_batch(&self, queries: &[Query]) -> Result<Vec<Vec<Hit>>> {
-        let inner = self.read();
-        queries.iter().map(|query| inner.stored("query_batch", &query.collection)?.query(query)).collect()
+        let state = self.read();
+        queries.iter().map(|query| state.collection("query_batch", &query.collection)?.query(query)).collect()
     }
 
     async fn get(
@@ -158,9 +164,9 @@ impl VectorStore for MemoryVectors {
         ids: &[PointId],
         with: Include,
     ) -> Result<Vec<Option<Point>>> {
-        let inner = self.read();
-        let stored = inner.stored("get", collection)?;
-        Ok(ids.iter().map(|id| stored.get(*id, with)).collect())
+        let state = self.read();
+        let source = state.collection("get", collection)?;
+        Ok(ids.iter().map(|id| source.get(*id, with)).collect())
     }
 
     async fn scroll(
@@ -171,19 +177,19 @@ impl VectorStore for MemoryVectors {
         limit: usize,
         with: Include,
     ) -> Result<Page> {
-        let inner = self.read();
-        inner.stored("scroll", collection)?.scroll(filter, after, limit, with)
+        let state = self.read();
+        state.collection("scroll", collection)?.scroll(filter, after, limit, with)
     }
 
     async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
-        Ok(self.read().stored("count", collection)?.count(filter))
+        Ok(self.read().collection("count", collection)?.count(filter))
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        let inner = self.read().clone();
+        let state = self.read().clone();
         let to = to.to_owned();
-        // The blocking task runs to its end also where this future is dropped, so that a copy is whole.
-        tokio::task::spawn_blocking(move || dump::write(&inner, &to))
+        // The blocking task runs to its end even if this future is dropped, so the copy is complete.
+        tokio::task::spawn_blocking(move || dump::write(&state, &to))
             .await
             .map_err(|error| Error::new(ErrorKind::Internal, "snapshot", error))?
             .map_err(|error| Error::io("snapshot", error))
@@ -196,10 +202,10 @@ impl VectorStore for MemoryVectors {
 
 impl fmt::Debug for MemoryVectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = self.read();
+        let state = self.read();
         f.debug_struct("MemoryVectors")
-            .field("collections", &inner.collections.keys().map(Collection::name).collect::<Vec<_>>())
-            .field("aliases", &inner.aliases.len())
+            .field("collections", &state.collections.keys().map(Collection::name).collect::<Vec<_>>())
+            .field("aliases", &state.aliases.len())
             .finish()
     }
 }
@@ -226,22 +232,22 @@ mod tests {
     crate::vector_store_suite!(store(), copy: copy);
 
     #[test]
-    fn a_poisoned_lock_is_taken_over() {
+    fn store_after_a_panic_under_its_lock_is_usable() {
         let store = MemoryVectors::new();
         let poisoned = std::thread::scope(|scope| {
             scope
                 .spawn(|| {
                     let _guard = store.write();
-                    panic!("while the lock is held");
+                    panic!("panic while the lock is held");
                 })
                 .join()
         });
-        assert!(poisoned.is_err() && store.inner.is_poisoned());
+        assert!(poisoned.is_err() && store.state.is_poisoned());
         assert!(store.read().collections.is_empty() && store.write().aliases.is_empty());
     }
 
     #[test]
-    fn what_is_no_snapshot_is_not_opened() {
+    fn open_snapshot_without_a_valid_file_fails() {
         let folder = tempfile::tempdir().unwrap();
         let kind = || MemoryVectors::open_snapshot(folder.path()).unwrap_err().kind();
         assert_eq!(kind(), ErrorKind::Internal);
