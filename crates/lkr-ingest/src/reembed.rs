@@ -29,10 +29,11 @@ const PAGE: usize = 100;
 /// The documents that are embedded at once, so that small ones share a batch of the model.
 const CONCURRENCY: usize = 4;
 
-/// One in so many documents may be left out because the model cannot embed it.
+/// One in so many documents may be left out because the model cannot embed it. See docs/studies.md#refused-documents.
 const LEFT_OUT_SHARE: u64 = 100;
 
-/// The documents that may be left out of a small knowledge base, up to half of it.
+/// The documents that may be left out of a small knowledge base, up to half of it. See
+/// docs/studies.md#refused-documents.
 const MIN_LEFT_OUT: u64 = 10;
 
 /// The pause before looking again for a model that is not configured.

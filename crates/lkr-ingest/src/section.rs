@@ -5,11 +5,12 @@ use lkr_text::{estimate_tokens, is_supported, sentences, without_foreign_links};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A text below this many tokens is its own best summary.
+/// A text below this many tokens is its own best summary. See docs/studies.md#grounding.
 const MIN_TOKENS: usize = 60;
-/// The share of a sentence's words that must occur in the described text: summaries paraphrase, but not entirely.
+/// The share of a sentence's words that must occur in the described text: summaries paraphrase, but not entirely. See
+/// docs/studies.md#grounding.
 const MIN_SUPPORT: f64 = 0.3;
-/// The share of a keyword's words that must occur in the described text.
+/// The share of a keyword's words that must occur in the described text. See docs/studies.md#grounding.
 const MIN_KEYWORD_SUPPORT: f64 = 0.5;
 /// The longest summary of a node, in code points.
 const MAX_NODE_CHARS: usize = 600;

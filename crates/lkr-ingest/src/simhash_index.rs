@@ -23,7 +23,8 @@ pub struct SimhashIndex {
     words: Option<WordIndex>,
 }
 
-/// The number of fingerprints from which they are indexed by their words: scanning fewer costs next to nothing.
+/// The number of fingerprints from which they are indexed by their words: scanning fewer costs next to nothing. See
+/// docs/studies.md#near-duplicates.
 const MANY: usize = if cfg!(test) { 12 } else { 50_000 };
 
 /// The fingerprints that are scanned together.

@@ -7,10 +7,10 @@ use crate::{
     style_sheet::StyleSheet,
 };
 
-/// Rules that leave less than one part in this many of a page visible are not trusted.
+/// Rules that leave less than one part in this many of a page visible are not trusted. See docs/studies.md#hidden-text.
 const MIN_VISIBLE_PART: usize = 10;
 
-/// Rules that hide fewer characters than this are always trusted.
+/// Rules that hide fewer characters than this are always trusted. See docs/studies.md#hidden-text.
 const MIN_HIDDEN_CHARS: usize = 2_000;
 
 const NEVER_SHOWN: [&str; 11] = [

@@ -13,16 +13,18 @@ const MAX_PIECES: usize = 4000;
 /// Most positions of a gutter that are tried.
 const MAX_EDGES: usize = 500;
 
-/// A split line across the page has at least this many letters; shorter ones may be formulas.
+/// A split line across the page has at least this many letters; shorter ones may be formulas. See
+/// docs/studies.md#pdf-layout.
 const MIN_LETTERS: usize = 10;
 
-/// A column has at least this many lines in a band.
+/// A column has at least this many lines in a band. See docs/studies.md#pdf-layout.
 const MIN_LINES: usize = 3;
 
-/// A line of a column has at least this many letters on average; table cells have fewer.
+/// A line of a column has at least this many letters on average; table cells have fewer. See
+/// docs/studies.md#pdf-layout.
 const LINE_LETTERS: usize = 12;
 
-/// Adjacent text in bands without columns counts this many times against a gutter.
+/// Adjacent text in bands without columns counts this many times against a gutter. See docs/studies.md#pdf-layout.
 const MIXED: usize = 3;
 
 /// Deeper nested cells are left unchanged.

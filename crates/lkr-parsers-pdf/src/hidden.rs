@@ -6,10 +6,10 @@ use crate::{
     render::{PageBitmap, contrast},
 };
 
-/// Pixels of a page that is rendered to check pale text.
+/// Pixels of a page that is rendered to check pale text. See docs/studies.md#hidden-text.
 const CHECK_PIXELS: u32 = 300_000;
 
-/// The least difference of grey between visible text and its background.
+/// The least difference of grey between visible text and its background. See docs/studies.md#hidden-text.
 const MIN_CONTRAST: u8 = 12;
 
 /// Most pages of a file that are rendered to check pale text.

@@ -18,13 +18,13 @@ pub(crate) struct Run<'a> {
     pub(crate) is_horizontal: bool,
 }
 
-/// A gap wider than this part of the font size separates words.
+/// A gap wider than this part of the font size separates words. See docs/studies.md#pdf-layout.
 const WORD_GAP: f32 = 0.15;
 
-/// A step back by more than this part of the font size separates words too.
+/// A step back by more than this part of the font size separates words too. See docs/studies.md#pdf-layout.
 const BACK_GAP: f32 = -2.0;
 
-/// A gap wider than this many times the font size separates cells.
+/// A gap wider than this many times the font size separates cells. See docs/studies.md#pdf-layout.
 pub(crate) const CELL_GAP: f32 = 1.8;
 
 /// Builds lines from runs, in their order.

@@ -6,9 +6,9 @@ use lkr_vectors::{Collection, Include, Point, Result, VectorStore};
 
 use crate::{LegKind, encoded_query::DenseQuery, legs::Legs, rank::Ranked};
 
-/// How many of the best chunks of the first round give feedback.
+/// How many of the best chunks of the first round give feedback. See docs/studies.md#second-round.
 const FEEDBACK_CHUNKS: usize = 3;
-/// The weight of the mean of their vectors beside the query's own vector.
+/// The weight of the mean of their vectors beside the query's own vector. See docs/studies.md#second-round.
 const FEEDBACK_WEIGHT: f32 = 0.4;
 
 /// The query's vector for the second round, `norm(q + 0.4 · mean of the vectors of the best chunks)`; `None` if the

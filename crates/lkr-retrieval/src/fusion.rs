@@ -12,7 +12,7 @@ use lkr_text::Overlap;
 use crate::LegKind;
 
 /// The constant of reciprocal-rank fusion, as in Cormack, Clarke and Büttcher 2009. The larger it is, the less the
-/// first ranks stand out.
+/// first ranks stand out. See docs/studies.md#graded-fusion.
 const K: f64 = 60.0;
 /// The graded rank distance between the best sparse score and score 0: 61 × 0.2. See docs/studies.md#graded-fusion.
 const SPARSE_SCALE: f64 = 12.2;
@@ -25,7 +25,7 @@ const SEPARATION_RANK: usize = 10;
 const MIN_SPARSE_SEPARATION: f64 = 0.05;
 /// The largest ratio between the weights of the two legs. See docs/studies.md#leg-weights.
 const MAX_WEIGHT_RATIO: f64 = 4.0;
-/// The sum of the weights of a layer's two legs, as in plain fusion.
+/// The sum of the weights of a layer's two legs, as in plain fusion. See docs/studies.md#leg-weights.
 const TOTAL_WEIGHT: f64 = 2.0;
 
 /// The share of the upper layers' evidence that is dropped if all of the best chunks are below headings. Headings are

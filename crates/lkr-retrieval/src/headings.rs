@@ -8,9 +8,10 @@ use lkr_text::{Language, QueryTerm, overlap};
 
 use crate::{GroupBy, candidate::Candidate, fusion, page::page};
 
-/// How many of the best candidates get the evidence of their headings, whatever the requested number of results.
+/// How many of the best candidates get the evidence of their headings, whatever the requested number of results. See
+/// docs/studies.md#headings-as-evidence.
 pub(crate) const DEPTH: usize = 30;
-/// How many of the best candidates decide how much the upper layers count.
+/// How many of the best candidates decide how much the upper layers count. See docs/studies.md#headings-as-evidence.
 const HEADED_DEPTH: usize = 10;
 
 /// The share of the query in the heading right above a chunk in `language`, from 0 to 1; `None` without a heading.

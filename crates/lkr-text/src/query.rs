@@ -7,10 +7,11 @@ use crate::{
     stop::{self, LanguageMask},
 };
 
-/// The weight of a word's form in documents of another language than the query's.
+/// The weight of a word's form in documents of another language than the query's. See docs/studies.md#query-languages.
 const OTHER_LANGUAGE_WEIGHT: f32 = 0.5;
 
-/// The weight of a stem in a language that the query may be in, if its language is unknown.
+/// The weight of a stem in a language that the query may be in, if its language is unknown. See
+/// docs/studies.md#query-languages.
 const GUESSED_LANGUAGE_WEIGHT: f32 = 0.25;
 
 /// A query term and the range of the query it was made from.

@@ -7,11 +7,12 @@ use pulp::Arch;
 
 /// The words of a fingerprint.
 const WORDS: usize = 4;
-/// The fingerprints that a linear scan compares in the time of one bucket lookup.
+/// The fingerprints that a linear scan compares in the time of one bucket lookup. See docs/studies.md#near-duplicates.
 const SCANNED: usize = if cfg!(test) { 0 } else { 32 };
 /// The values of a word.
 const BUCKETS: usize = 1 << u16::BITS;
-/// The changes after which the buckets are rebuilt: this many, or one in `FEW_OF` of all fingerprints.
+/// The changes after which the buckets are rebuilt: this many, or one in `FEW_OF` of all fingerprints. See
+/// docs/studies.md#near-duplicates.
 const FEW: usize = if cfg!(test) { 5 } else { 2_048 };
 const FEW_OF: usize = 64;
 /// The most bits in which a word may differ from the looked-up one.

@@ -1,9 +1,9 @@
 use cssparser::color::{parse_hash_color, parse_named_color};
 
-/// Colours whose components differ by at most this much look the same. Judgement.
+/// Colours whose components differ by at most this much look the same. See docs/studies.md#hidden-text.
 const TOLERANCE: u8 = 5;
 
-/// Opacity up to this is invisible. Judgement.
+/// Opacity up to this is invisible. See docs/studies.md#hidden-text.
 pub(super) const MIN_OPACITY: f64 = 0.05;
 
 /// The colour of text or of its background.

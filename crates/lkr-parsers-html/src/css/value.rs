@@ -2,10 +2,11 @@
 
 use super::color::{Color, MIN_OPACITY};
 
-/// Text this many pixels to the left or above is off screen: `-999px` and `-9999px` are the usual idioms. Judgement.
+/// Text this many pixels to the left or above is off screen: `-999px` and `-9999px` are the usual idioms. See
+/// docs/studies.md#hidden-text.
 const OFF_SCREEN: f64 = -999.0;
 
-/// Boxes and letters of at most this many pixels are invisible. Judgement.
+/// Boxes and letters of at most this many pixels are invisible. See docs/studies.md#hidden-text.
 const INVISIBLE_SIZE: f64 = 1.0;
 
 /// The properties that matter here. Several CSS properties can map to one.

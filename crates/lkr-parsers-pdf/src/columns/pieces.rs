@@ -3,13 +3,13 @@
 use super::{MIN_LETTERS, Piece};
 use crate::runs::Run;
 
-/// A gap up to this many times the font size is a gap between words.
+/// A gap up to this many times the font size is a gap between words. See docs/studies.md#pdf-layout.
 const MAX_WORD_GAP: f32 = 0.5;
 
-/// This many pieces with the same left edge show the edge of a column.
+/// This many pieces with the same left edge show the edge of a column. See docs/studies.md#pdf-layout.
 const EDGE_LINES: usize = 4;
 
-/// A gap beyond this many times the font size ends a piece.
+/// A gap beyond this many times the font size ends a piece. See docs/studies.md#pdf-layout.
 const MAX_PIECE_GAP: f32 = 1.0;
 
 /// Most candidates for the continuation of a piece.

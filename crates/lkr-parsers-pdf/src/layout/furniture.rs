@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use crate::page::{Line, Page};
 
-/// Furniture occurs on at least this many pages.
+/// Furniture occurs on at least this many pages. See docs/studies.md#pdf-layout.
 const MIN_PAGES: usize = 3;
 
-/// Furniture is within this part of the page height from an edge.
+/// Furniture is within this part of the page height from an edge. See docs/studies.md#pdf-layout.
 const MARGIN: f32 = 0.13;
 
 /// Most lines of furniture at one edge.
 const EDGE_LINES: usize = 4;
 
-/// How far furniture may move between pages, in points.
+/// How far furniture may move between pages, in points. See docs/studies.md#pdf-layout.
 const MAX_SHIFT: f32 = 14.0;
 
 /// The edge of the page at which a line is.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{Heading, LayoutPage, blocks, heading_words, words};
 use crate::page::Line;
 
-/// A line is a heading from this many times the size of the text on.
+/// A line is a heading from this many times the size of the text on. See docs/studies.md#pdf-layout.
 const LARGER: f32 = 1.12;
 
 /// The deepest level.
@@ -20,10 +20,10 @@ const MAX_BOLD_CHARS: usize = 80;
 /// Most lines of a heading.
 const MAX_LINES: usize = 3;
 
-/// Headings are at most one part in this many of the text.
+/// Headings are at most one part in this many of the text. See docs/studies.md#pdf-layout.
 const MOST: usize = 3;
 
-/// A line that occurs this often in a document is not a heading.
+/// A line that occurs this often in a document is not a heading. See docs/studies.md#pdf-layout.
 const OFTEN: usize = 4;
 
 /// Finds the headings of all pages.

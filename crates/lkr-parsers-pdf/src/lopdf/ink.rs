@@ -4,13 +4,14 @@ use lopdf::{Dictionary, Document, Object};
 
 use super::{state::numbers, tokens::Operation};
 
-/// Colours with all components above this are nearly invisible on white.
+/// Colours with all components above this are nearly invisible on white. See docs/studies.md#hidden-text.
 pub(crate) const PALE: f32 = 0.93;
 
-/// Alpha up to this is nearly invisible.
+/// Alpha up to this is nearly invisible. See docs/studies.md#hidden-text.
 const CLEAR: f32 = 0.071;
 
-/// Letters of at least this many points can be the background of others, as in signs and initials.
+/// Letters of at least this many points can be the background of others, as in signs and initials. See
+/// docs/studies.md#hidden-text.
 pub(super) const LETTERS_ARE_GROUND: f32 = 24.0;
 
 /// A colour space.

@@ -4,7 +4,7 @@ use crate::page::Rect;
 /// Further areas are merged into their bounding box.
 const MAX_AREAS: usize = 256;
 
-/// Text is visible on painted areas if they cover at least this part of it.
+/// Text is visible on painted areas if they cover at least this part of it. See docs/studies.md#hidden-text.
 const COVERED: f32 = 0.25;
 
 /// The painted areas of a page besides its text, as bounding rectangles.

@@ -17,14 +17,15 @@ use crate::{
 const MAX_SENTENCES: usize = 12;
 /// The most bytes of an answer that are read.
 const MAX_BYTES: usize = 8_000;
-/// The least share of a sentence's words that the cited results must contain.
+/// The least share of a sentence's words that the cited results must contain. See docs/studies.md#grounding.
 const MIN_SUPPORT: f64 = 0.5;
 /// The least share of an uncited sentence's words that one result must contain to be cited for it. Small models answer
-/// well and forget to cite.
+/// well and forget to cite. See docs/studies.md#grounding.
 const MIN_ATTRIBUTION_SUPPORT: f64 = 0.7;
-/// The least number of terms of an uncited sentence for it to be attributed to a result.
+/// The least number of terms of an uncited sentence for it to be attributed to a result. See docs/studies.md#grounding.
 const MIN_ATTRIBUTION_TERMS: usize = 3;
-/// The least share of a sentence's words that a result must contain to stay cited beside other results.
+/// The least share of a sentence's words that a result must contain to stay cited beside other results. See
+/// docs/studies.md#grounding.
 const MIN_CITATION_SUPPORT: f64 = 0.25;
 
 /// A generated summary in the making. It keeps the sentences that the cited results support, each followed by its
