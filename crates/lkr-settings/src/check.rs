@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::{
     Error, KeyChange, MASK, ModelEntryChange, OcrChoice, Plugins, Result, Secret, SettingsChange,
-    change::ParserChange, languages,
+    change::ParserChange, iso_639,
 };
 
 // The limits are published in the schema. They were chosen, not measured.

@@ -7,7 +7,7 @@ use crate::{
     check::{
         API_KEY_CHARS, BASE_URL_CHARS, CONTEXT_TOKENS, LANGUAGES, MODEL_CHARS, SIMHASH_THRESHOLD, TIMEOUT_S,
     },
-    languages,
+    iso_639,
     plugins::ParserKind,
 };
 
