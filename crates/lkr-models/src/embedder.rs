@@ -42,7 +42,7 @@ pub trait Embedder: Debug + Send + Sync + 'static {
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> Result<Vec<Vec<f32>>>;
 
     /// Letters per word piece of `text`, a measure of how well the model's vocabulary covers its language: from about 1
-    /// (each character is a piece) to 4 and more. `None` if the tokenizer is not available.
+    /// (each character is a piece) to 4 and more. `None` if unknown.
     fn letters_per_piece(&self, text: &str) -> Option<f32>;
 }
 
