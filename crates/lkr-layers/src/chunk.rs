@@ -1,4 +1,4 @@
-//! Units into chunks.
+//! Groups units into chunks.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use crate::{
     unit::{Boundary, Unit},
 };
 
-/// What chunks may cost, in hundredths of a token.
+/// The target and maximum cost of a chunk, in hundredths of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
     pub(crate) target: u32,
     pub(crate) most: u32,
 }
 
-/// Parts `range` of the units into chunks: ranges of units, in order, covering all, none across a barrier.
+/// Splits `range` of the units into chunks: ranges of units that are in order, cover all and cross no barrier.
 pub(crate) fn chunks(units: &[Unit], range: &Range<usize>, budget: Budget) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let mut start = range.start;
@@ -26,9 +26,9 @@ pub(crate) fn chunks(units: &[Unit], range: &Range<usize>, budget: Budget) -> Ve
     chunks
 }
 
-/// The cheapest way to part a run.
+/// The cheapest split of a run.
 fn pack(run: &[Unit], budget: Budget) -> Vec<Range<usize>> {
-    // The best way to part the first n units: its price, and where its last part begins.
+    // The best split of the first n units: its price and the start of its last part.
     let mut best: Vec<(u64, usize)> = vec![(0, 0)];
     for (last, _) in run.iter().enumerate() {
         let mut cost = 0;
@@ -40,7 +40,7 @@ fn pack(run: &[Unit], budget: Budget) -> Vec<Range<usize>> {
             }
             let before = best.get(start).map_or(0, |(price, _)| *price);
             let price =
-                before + size_price(cost, budget) + if start == 0 { 0 } else { parting_price(unit.before) };
+                before + size_price(cost, budget) + if start == 0 { 0 } else { boundary_price(unit.before) };
             if price < choice.0 {
                 choice = (price, start);
             }
@@ -50,7 +50,7 @@ fn pack(run: &[Unit], budget: Budget) -> Vec<Range<usize>> {
     trace(&best)
 }
 
-/// The price of a chunk's size: up to 1,000 below the target, up to 250 above.
+/// The price of a chunk's size: up to 1,000 below the target, up to 250 above. See docs/studies.md#chunk-size.
 fn size_price(cost: u32, budget: Budget) -> u64 {
     let square =
         |part: u32, whole: u32, worst: u64| worst * u64::from(part).pow(2) / u64::from(whole.max(1)).pow(2);
@@ -60,8 +60,8 @@ fn size_price(cost: u32, budget: Budget) -> u64 {
     }
 }
 
-/// The price of ending a chunk there.
-const fn parting_price(boundary: Boundary) -> u64 {
+/// The price of a chunk that ends at this boundary. See docs/studies.md#chunk-size.
+const fn boundary_price(boundary: Boundary) -> u64 {
     match boundary {
         Boundary::Barrier | Boundary::Block => 0,
         Boundary::Sentence => 90,

@@ -1,6 +1,6 @@
-//! What the front matter of a document says of it.
+//! Reads the front matter of a document.
 
-/// The value of a key in front matter, without quotes; none where it is not on the key's own line.
+/// The value of a key without quotes; `None` if it is not on the line of the key.
 pub(crate) fn value<'a>(front_matter: &'a str, key: &str) -> Option<&'a str> {
     let values = front_matter.lines().filter_map(|line| {
         let value = line.strip_prefix(key)?.trim_start();
@@ -10,7 +10,7 @@ pub(crate) fn value<'a>(front_matter: &'a str, key: &str) -> Option<&'a str> {
     unquoted.into_iter().find(|value| value.chars().any(char::is_alphanumeric))
 }
 
-/// Whether `text` begins as front matter does.
+/// Whether `text` begins with a front-matter fence.
 pub(crate) fn is_fenced(text: &str) -> bool {
     text.starts_with("---") || text.starts_with("+++")
 }
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values() {
+    fn value_reads_yaml_and_toml() {
         let yaml = "---\ntitle: \"The Handbook\"\ndescription: 'How we work: all of it'\ntags:\n- a\n---";
         assert_eq!(value(yaml, "title"), Some("The Handbook"));
         assert_eq!(value(yaml, "description"), Some("How we work: all of it"));

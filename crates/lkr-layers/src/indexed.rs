@@ -1,8 +1,8 @@
-/// How much of a title stands before every text of its document, in code points.
+/// The most code points of a title that precede a text. See docs/studies.md#indexed-text.
 const TITLE_CHARS: usize = 200;
 
-/// The text of a node or chunk as both legs of a search index it: the first 200 characters of the document's title
-/// and the heading path stand before it, each on its own line. Blank parts are left out.
+/// The text of a node or chunk as the dense and the sparse leg index it: the first 200 characters of the document's
+/// title, the heading path and the text, each on a line of its own. Blank parts are omitted.
 #[must_use]
 pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
     let path = path.join(" > ");
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joins_what_is_there() {
+    fn indexed_text_omits_blank_parts_and_cuts_the_title() {
         let path = ["Io".to_owned(), "Tidal heating".to_owned()];
         assert_eq!(indexed_text("Moons", &path, "It melts."), "Moons\nIo > Tidal heating\nIt melts.");
         assert_eq!(indexed_text(" ", &[], "It melts."), "It melts.");

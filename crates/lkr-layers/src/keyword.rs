@@ -1,4 +1,4 @@
-//! Keywords: the words and phrases that a text repeats.
+//! Keywords: words and phrases that a text repeats.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use lkr_text::{Analyzer, Language, is_stop_word, words};
 
 use crate::{outline::Outline, piece::Body, plain::plain};
 
-/// How many keywords a document has at most.
+/// The most keywords of a document.
 const MAX_KEYWORDS: usize = 10;
 
-/// At most so many units are read, spread over the document.
+/// The most units that are read, spread over the document.
 const MAX_UNITS: usize = 1_500;
 
-/// At most so many headings are read.
+/// The most headings that are read.
 const MAX_HEADINGS: usize = 200;
 
-/// How much a word counts more in a heading than in a sentence.
-const HEADING: f32 = 2.0;
+/// The weight of a word in a heading, relative to a sentence. See docs/studies.md#extractive-summaries.
+const HEADING_WEIGHT: f32 = 2.0;
 
-/// How much a word counts more in the document's title.
-const TITLE: f32 = 4.0;
+/// The weight of a word in the document's title, relative to a sentence. See docs/studies.md#extractive-summaries.
+const TITLE_WEIGHT: f32 = 4.0;
 
-/// English words that are no stop words, and say nothing of a text's subject either.
+/// English words that are no stop words and yet do not indicate a text's subject.
 const VAGUE: [&str; 56] = [
     "also",
     "may",
@@ -81,10 +81,10 @@ const VAGUE: [&str; 56] = [
     "things",
 ];
 
-/// Chinese and Japanese characters that join words rather than make them.
+/// Chinese and Japanese characters that are function words.
 const JOINING: &str = "的了是在和与及为有不这那其一个以中对于上下也都而就到说要会可着没看自之年月日等或被从将但并很更由所们他她它你我您吗呢吧啊";
 
-/// The keywords of a document, the strongest first, each stem once, in the form the text uses most.
+/// The keywords of a document, strongest first, one for each stem, in the most frequent form.
 pub(crate) fn keywords(
     text: &str,
     title: &str,
@@ -92,9 +92,9 @@ pub(crate) fn keywords(
     language: Option<Language>,
 ) -> Vec<String> {
     let mut counts = Counts::new(language);
-    counts.add(title, TITLE);
+    counts.add(title, TITLE_WEIGHT);
     for heading in outline.headings.iter().take(MAX_HEADINGS) {
-        counts.add(heading.title, HEADING);
+        counts.add(heading.title, HEADING_WEIGHT);
     }
     let step = outline.units.len().div_ceil(MAX_UNITS).max(1);
     for unit in
@@ -105,14 +105,14 @@ pub(crate) fn keywords(
     counts.strongest()
 }
 
-/// A word or phrase by its stems.
+/// A word or phrase, as stems.
 #[derive(Debug, Default)]
 struct Entry {
     weight: f32,
     times: u32,
-    /// When it was first met: ties go to the earlier.
+    /// Its order of first occurrence, which breaks ties.
     first: usize,
-    /// How often each form was met.
+    /// The frequency of each form.
     forms: HashMap<String, (u32, usize)>,
 }
 
@@ -129,7 +129,7 @@ impl Counts {
         Self { language, analyzer: Analyzer::new(language), entries: HashMap::new(), met: 0 }
     }
 
-    /// Counts the words of `text`, and pairs of words with one space between them.
+    /// Counts the words of `text`, and pairs of words separated by one space.
     fn add(&mut self, text: &str, weight: f32) {
         let mut before: Option<(std::ops::Range<usize>, Vec<String>)> = None;
         for range in words(text) {
@@ -154,7 +154,7 @@ impl Counts {
         }
     }
 
-    /// Counts the parts of a run of Chinese or Japanese: words of one script in Japanese, else stretches of two to
+    /// Counts parts of a run of Chinese or Japanese: words of one script in Japanese, otherwise sequences of two to
     /// four characters.
     fn add_run(&mut self, run: &str, weight: f32) {
         let katakana = |c: char| matches!(c, '\u{30a1}'..='\u{30ff}');
@@ -176,7 +176,7 @@ impl Counts {
         }
     }
 
-    /// The stem of a word that may be a keyword.
+    /// The stem of a word if it may be a keyword.
     fn stem(&self, word: &str) -> Option<String> {
         let letters = word.chars().filter(|c| c.is_alphabetic()).count();
         let lowered = word.to_lowercase();
@@ -212,7 +212,7 @@ impl Counts {
             if chosen.len() == MAX_KEYWORDS {
                 break;
             }
-            if chosen.iter().all(|(known, other)| tells_apart(&stems, &entry, known, other)) {
+            if chosen.iter().all(|(known, other)| adds_to(&stems, &entry, known, other)) {
                 chosen.push((stems, entry));
             }
         }
@@ -221,7 +221,7 @@ impl Counts {
 }
 
 impl Entry {
-    /// The form met most often, of equals the first.
+    /// The most frequent form; of equals the first.
     fn best_form(self) -> String {
         let best =
             self.forms.into_iter().max_by_key(|(_, (times, first))| (*times, std::cmp::Reverse(*first)));
@@ -229,7 +229,7 @@ impl Entry {
     }
 }
 
-/// Frequency, damped; phrases and longer words say more.
+/// Damped frequency. Phrases and longer words score higher.
 fn score(stems: &[String], entry: &Entry) -> f32 {
     let chars: usize = stems.iter().map(|stem| stem.chars().count()).sum();
     let telling = if stems.iter().any(|stem| is_east_asian(stem)) {
@@ -240,22 +240,22 @@ fn score(stems: &[String], entry: &Entry) -> f32 {
     entry.weight.powf(0.8) * telling
 }
 
-/// Whether a candidate says something that a keyword already chosen does not.
-fn tells_apart(stems: &[String], entry: &Entry, known: &[String], other: &Entry) -> bool {
+/// Whether a candidate adds to a keyword that was chosen already.
+fn adds_to(stems: &[String], entry: &Entry, known: &[String], other: &Entry) -> bool {
     let inside = |part: &[String], whole: &[String]| {
         part.iter().all(|stem| {
             whole.iter().any(|other| stem == other || (is_east_asian(stem) && other.contains(stem.as_str())))
         })
     };
-    // A part of a phrase that mostly occurs in it, and a phrase of a chosen word and little else, add nothing; nor do
-    // phrases that overlap.
+    // A part of a phrase that mostly occurs in that phrase adds nothing, nor does a phrase that consists of a chosen
+    // word and little else, nor an overlapping phrase.
     let part = inside(stems, known) && entry.times < 3 * other.times;
     let whole = inside(known, stems);
     let phrases = stems.len() > 1 && known.len() > 1 && stems.iter().any(|stem| known.contains(stem));
     !part && !whole && !phrases && !overlap(stems, known)
 }
 
-/// Whether two stretches of characters share all but one.
+/// Whether two sequences share all but one character.
 fn overlap(stems: &[String], known: &[String]) -> bool {
     let ([stem], [known]) = (stems, known) else { return false };
     let chars: Vec<char> = stem.chars().collect();

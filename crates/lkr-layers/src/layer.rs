@@ -14,17 +14,18 @@ use crate::{
     title::{document_title, first_words},
 };
 
-/// The summary of a document.
+/// Limits of the summary of a document.
 const ROOT_SUMMARY: Limits = Limits { sentences: 3, chars: 400 };
 
-/// The summary of a node.
+/// Limits of the summary of a node.
 const NODE_SUMMARY: Limits = Limits { sentences: 2, chars: 240 };
 
-/// How documents become layers.
+/// Options of [`layer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerOptions {
-    /// The estimated tokens that a chunk should have: 200 by default, at least 32. No chunk has more than 1.15 times
-    /// as many. Languages other than English that part words by spaces have seven tenths of it.
+    /// The target size of a chunk in estimated tokens: 200 by default, at least 32. No chunk exceeds 1.15 times the
+    /// target. In languages other than English that separate words by spaces, the target is seven tenths of it. See
+    /// docs/studies.md#chunk-size.
     pub chunk_tokens: u32,
 }
 
@@ -34,10 +35,10 @@ impl Default for LayerOptions {
     }
 }
 
-/// The layers of a parsed document whose sender called it `title`, which may be blank.
+/// Builds the layers of a parsed document. `title` is the title that the client gave; it may be blank.
 ///
-/// A pure function, in time linear in the text. Text that is not blank has at least one L2 node, L3 node and chunk;
-/// blank text has none.
+/// A pure function in linear time. Text that is not blank has at least one L2 node, one L3 node and one chunk; blank
+/// text has none.
 #[must_use]
 pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
     let text = parsed.text.as_str();
@@ -60,8 +61,8 @@ pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
     layered
 }
 
-/// What chunks may cost in a language. Vocabularies know fewer whole words of other languages than English, so that
-/// the estimate falls short of what they need; in all-MiniLM-L6-v2's, by half in French and German.
+/// The budget of chunks in a language. Vocabularies contain fewer whole words of other languages than English, so the
+/// estimate is too low for them; for all-MiniLM-L6-v2 by half in French and German.
 fn budget(options: &LayerOptions, language: Option<Language>) -> Budget {
     let target = options.chunk_tokens.clamp(32, 100_000);
     let english = language.is_none_or(|language| language == Language::ENGLISH);
@@ -71,12 +72,12 @@ fn budget(options: &LayerOptions, language: Option<Language>) -> Budget {
     Budget { target, most: target / 100 * 115 }
 }
 
-/// Writes plans out as nodes and chunks.
+/// Converts plans to nodes and chunks.
 struct Writer<'a> {
     text: &'a str,
     outline: &'a Outline<'a>,
     offsets: Offsets<'a>,
-    /// Where pages begin: byte and number, by byte.
+    /// The byte offset and number of each page, ordered by offset.
     pages: Vec<(usize, u32)>,
     summaries: Summaries<'a>,
 }
@@ -122,7 +123,7 @@ impl Writer<'_> {
         }
     }
 
-    /// From the node's heading, or the lower headings right before its first text, to the end of its last text.
+    /// From the node's heading, or from lower headings directly before its first text, to the end of its last text.
     fn node_range(&self, plan: &Plan) -> Range<usize> {
         let units = self.outline.units.get(plan.units.clone()).unwrap_or_default();
         let (first, last) = (units.first().map_or(0, |unit| unit.range.start), units.last());
@@ -135,7 +136,8 @@ impl Writer<'_> {
         start.min(first)..last.map_or(first, |unit| unit.range.end)
     }
 
-    /// Where the first heading that is neither title nor above the plan stands between `after` and its first unit.
+    /// The offset of the first heading between `after` and the first unit of the plan that is neither the title nor
+    /// above the plan.
     fn lower_heading(&self, plan: &Plan, after: usize) -> Option<usize> {
         let headings = &self.outline.headings;
         let level = |at: usize| headings.get(at).map_or(0, |heading| heading.level);
@@ -174,7 +176,7 @@ impl Writer<'_> {
     }
 }
 
-/// Where each page begins, as far as the blocks tell.
+/// The start of each page, as far as the blocks have page numbers.
 fn pages(parsed: &Parsed) -> Vec<(usize, u32)> {
     let mut pages: Vec<(usize, u32)> = Vec::new();
     for block in &parsed.blocks {

@@ -2,14 +2,14 @@ use std::ops::Range;
 
 use lkr_domain::CharSpan;
 
-/// How many bytes lie between two remembered positions.
+/// The distance in bytes between stored positions.
 const STRIDE: usize = 256;
 
-/// Turns byte offsets of a text into offsets of Unicode code points, each in constant time.
+/// Converts byte offsets of a text to offsets in Unicode code points in constant time.
 #[derive(Debug)]
 pub(crate) struct Offsets<'a> {
     text: &'a str,
-    /// The code points that begin before each multiple of [`STRIDE`].
+    /// The number of code points that begin before each multiple of [`STRIDE`].
     counts: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Offsets<'a> {
         Self { text, counts: counts.collect() }
     }
 
-    /// The code points before `byte`, which is on a character boundary.
+    /// The number of code points before `byte`, which must be a character boundary.
     pub(crate) fn char_at(&self, byte: usize) -> u32 {
         let before = self.counts.get(byte / STRIDE).copied();
         let Some(before) = before else {
@@ -43,7 +43,7 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// The code points that begin in `bytes`.
+/// The number of code points that begin in `bytes`.
 fn count(bytes: &[u8]) -> u32 {
     bytes.iter().map(|byte| u32::from(byte & 0xc0 != 0x80)).sum()
 }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agrees_with_counting() {
+    fn char_at_equals_counting() {
         for text in [String::new(), "aé東🏔".repeat(200), "x".repeat(2 * STRIDE), "é".repeat(STRIDE)] {
             let offsets = Offsets::new(&text);
             for (chars, (byte, _)) in text.char_indices().chain([(text.len(), ' ')]).enumerate() {

@@ -1,4 +1,4 @@
-//! Headings and units of a document, and which heading level makes which layer.
+//! The headings and units of a document, and the heading levels of its layers.
 
 use std::ops::Range;
 
@@ -9,32 +9,32 @@ use crate::{
     unit::{Boundary, Unit, push_units},
 };
 
-/// A heading with words.
+/// A heading that is not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heading<'a> {
     pub(crate) level: u8,
     pub(crate) title: &'a str,
     /// Its byte range.
     pub(crate) range: Range<usize>,
-    /// The heading of a higher level that it stands under; the document's title is none.
+    /// Its parent heading, of a higher level; the document's title is none.
     pub(crate) parent: Option<usize>,
-    /// The first unit after it, or the one that it is itself.
+    /// The first unit after it, or its own if it is a unit.
     pub(crate) first_unit: usize,
 }
 
-/// A document taken apart.
+/// A document as headings and units.
 #[derive(Debug)]
 pub(crate) struct Outline<'a> {
     /// The headings in order.
     pub(crate) headings: Vec<Heading<'a>>,
-    /// Which heading is the document's title.
+    /// The index of the heading that is the document's title.
     pub(crate) title: Option<usize>,
     /// The units in order.
     pub(crate) units: Vec<Unit>,
 }
 
 impl<'a> Outline<'a> {
-    /// Takes `parsed` apart into units of at most `max` hundredths of a token.
+    /// Splits `parsed` into units of at most `max` hundredths of a token.
     pub(crate) fn new(parsed: &'a Parsed, max: u32) -> Self {
         let pieces = pieces(parsed);
         let title = title(&pieces);
@@ -50,7 +50,7 @@ impl<'a> Outline<'a> {
                 }
                 PieceKind::Heading { level, title: words } if !words.is_empty() => {
                     outline.push_heading(level, words, piece.range.clone(), &mut stack, title == Some(at));
-                    if leads_nothing(level, pieces.get(at + 1..).unwrap_or_default()) {
+                    if is_empty_section(level, pieces.get(at + 1..).unwrap_or_default()) {
                         let under = stack.last().copied();
                         push_units(
                             &mut outline.units,
@@ -67,14 +67,14 @@ impl<'a> Outline<'a> {
             barrier |= !matches!(piece.kind, PieceKind::Body(_));
             if let Some(unit) = outline.units.get_mut(first) {
                 unit.before = if std::mem::take(&mut barrier) { Boundary::Barrier } else { Boundary::Block };
-                // A heading that is a unit is also a barrier to what follows.
+                // A heading that is a unit is also a barrier before the next unit.
                 barrier = !matches!(piece.kind, PieceKind::Body(_));
             }
         }
-        outline.or_everything(parsed, max)
+        outline.or_whole_text(parsed, max)
     }
 
-    /// The headings that lead to `heading`, itself included, the document's title left out.
+    /// The path of `heading`: its parents and itself, without the document's title.
     pub(crate) fn path(&self, heading: Option<usize>) -> Vec<String> {
         let lead = std::iter::successors(heading.and_then(|at| self.headings.get(at)), |heading| {
             self.headings.get(heading.parent?)
@@ -84,7 +84,7 @@ impl<'a> Outline<'a> {
         path
     }
 
-    /// The headings below the document's title, with their indexes.
+    /// The headings except the document's title, with their indexes.
     pub(crate) fn below_title(&self) -> impl Iterator<Item = (usize, &Heading<'a>)> {
         self.headings.iter().enumerate().filter(|(at, _)| Some(*at) != self.title)
     }
@@ -109,8 +109,8 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// A text of nothing but furniture and marks still has units: itself.
-    fn or_everything(mut self, parsed: &Parsed, max: u32) -> Self {
+    /// A text that consists of furniture and markup alone becomes one range of units.
+    fn or_whole_text(mut self, parsed: &Parsed, max: u32) -> Self {
         if self.units.is_empty() {
             let range = trim(&parsed.text, 0..parsed.text.len());
             push_units(&mut self.units, &parsed.text, range, Body::Prose, None, max);
@@ -119,7 +119,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The piece that is the document's title: the only heading of the highest level, before any text but front matter.
+/// The piece that is the document's title: the only heading of the highest level, before any text except front matter.
 fn title(pieces: &[Piece<'_>]) -> Option<usize> {
     let level = |piece: &Piece<'_>| match piece.kind {
         PieceKind::Heading { level, title } if !title.is_empty() => Some(level),
@@ -137,8 +137,8 @@ fn title(pieces: &[Piece<'_>]) -> Option<usize> {
     (first && tops.next().is_none()).then_some(at)
 }
 
-/// Whether neither text nor a lower heading stands under a heading of `level` that `following` follows.
-fn leads_nothing(level: u8, following: &[Piece<'_>]) -> bool {
+/// Whether a heading of `level` followed by `following` has neither text nor lower headings.
+fn is_empty_section(level: u8, following: &[Piece<'_>]) -> bool {
     let next = following.iter().find_map(|piece| match piece.kind {
         PieceKind::Heading { title: "", .. } | PieceKind::Furniture => None,
         PieceKind::Heading { level: next, .. } => Some(next <= level),

@@ -4,34 +4,34 @@ use lkr_text::{Analyzer, detect, query_terms, sentences};
 
 use crate::plain::{plain, shorten};
 
-/// At most so many passages are read, the best ones first.
+/// The most passages that are read, best first.
 const MAX_PASSAGES: usize = 30;
 
-/// At most so many sentences of a passage are read.
+/// The most sentences of a passage that are read.
 const MAX_SENTENCES: usize = 60;
 
-/// At most so many sentences are chosen.
+/// The most sentences that are chosen.
 const MAX_CHOSEN: usize = 5;
 
-/// How much a word of the query still counts once a chosen sentence has it.
-const SAID: f32 = 0.3;
+/// The factor of a query word that a chosen sentence contains already. See docs/studies.md#extractive-summaries.
+const REPEATED: f32 = 0.3;
 
 /// A sentence of a passage that answers a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummarySentence {
-    /// The position of its passage among those given.
+    /// The index of its passage.
     pub passage: usize,
-    /// Its byte range in that passage.
+    /// Its byte range in the passage.
     pub range: Range<usize>,
-    /// Its words without mark-up.
+    /// Its text without markup.
     pub text: String,
 }
 
-/// The sentences of `passages`, which come best first, that answer `query` best: at most five with at most `max_chars`
-/// Unicode code points in all, in the order of the passages. At least one, where a passage has words.
+/// The sentences of `passages` (best first) that answer `query` best: at most five, with at most `max_chars` Unicode
+/// code points in total, in the order of the passages. At least one if a passage has words.
 ///
-/// Each word of the query weighs as much as it is rare among the sentences (ln(1 + N / n)), less once a chosen
-/// sentence has it; earlier passages are preferred a little.
+/// A query word weighs `ln(1 + N / n)`, where n of the N sentences contain it, and less once a chosen sentence has it.
+/// Earlier passages are slightly preferred.
 #[must_use]
 pub fn summarize_passages(query: &str, passages: &[&str], max_chars: usize) -> Vec<SummarySentence> {
     let candidates = candidates(query, passages);
@@ -49,7 +49,7 @@ pub fn summarize_passages(query: &str, passages: &[&str], max_chars: usize) -> V
         room = room.saturating_sub(candidate.length + 1);
         chosen.push(at);
         for word in &candidate.words {
-            weights.entry(*word).and_modify(|weight| *weight *= SAID);
+            weights.entry(*word).and_modify(|weight| *weight *= REPEATED);
         }
     }
     if chosen.is_empty() {
@@ -59,13 +59,13 @@ pub fn summarize_passages(query: &str, passages: &[&str], max_chars: usize) -> V
     chosen.into_iter().filter_map(|at| Some(candidates.get(at)?.sentence(max_chars))).collect()
 }
 
-/// A sentence that may be chosen.
+/// A candidate sentence.
 struct Candidate {
     passage: usize,
     range: Range<usize>,
     text: String,
     length: usize,
-    /// The words of the query that it has, as their places in the query.
+    /// The indexes of the query words that it contains.
     words: Vec<usize>,
 }
 
@@ -100,7 +100,7 @@ fn candidates(query: &str, passages: &[&str]) -> Vec<Candidate> {
     candidates
 }
 
-/// What each word of the query weighs.
+/// The weight of each query word.
 fn rarity(candidates: &[Candidate]) -> HashMap<usize, f32> {
     let mut weights: HashMap<usize, f32> = HashMap::new();
     for word in candidates.iter().flat_map(|candidate| &candidate.words) {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn picks_what_answers() {
+    fn summarize_passages_picks_sentences_with_query_words() {
         let passages = [
             "Jupiter has ninety-five moons. **Europa** hides a salty ocean under a crust of ice. It is cold.",
             "Io is volcanic. The ice of Europa is some twenty kilometres thick.",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_something_in_any_case() {
+    fn summarize_passages_returns_a_sentence_for_any_query() {
         assert_eq!(summarize_passages("x", &[], 100), []);
         assert_eq!(summarize_passages("x", &["", " "], 100), []);
         assert_eq!(summarize_passages("nothing", &["Some other words."], 100)[0].text, "Some other words.");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese() {
+    fn summarize_passages_reads_chinese() {
         let found = summarize_passages("东京塔有多高", &["东京是日本的首都。东京塔高333米。人口很多。"], 20);
         assert!(found.iter().any(|sentence| sentence.text == "东京塔高333米。"), "{found:?}");
     }

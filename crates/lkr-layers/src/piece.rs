@@ -1,4 +1,4 @@
-//! The blocks of a parsed text made safe to rely on, with the text between them.
+//! The validated blocks of a parsed text, and the text between them.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use lkr_domain::{Block, BlockKind, Parsed};
 
 use crate::front_matter::is_fenced;
 
-/// A stretch of text that is not blank.
+/// A range of text that is not blank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: PieceKind<'a>,
-    /// Its byte range, without white space at its ends.
+    /// Its byte range, trimmed of white space.
     pub(crate) range: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PieceKind<'a> {
-    /// A heading; one without words has an empty title.
+    /// A heading; its title may be empty.
     Heading { level: u8, title: &'a str },
-    /// Text of a block, or between blocks.
+    /// Text of a block or between blocks.
     Body(Body),
-    /// Part of no node.
+    /// Furniture: part of no node.
     Furniture,
 }
 
@@ -31,12 +31,12 @@ pub(crate) enum Body {
     List,
     Table,
     Code,
-    /// Keys and values before the text.
+    /// Front matter: keys and values before the text.
     FrontMatter,
 }
 
-/// The pieces of `parsed` in order, apart, on character boundaries. Blocks that break their contract are left out,
-/// and their text counts as text between blocks.
+/// The pieces of `parsed`, in order, disjoint, on character boundaries. Invalid blocks are dropped, and their text
+/// counts as text between blocks.
 pub(crate) fn pieces(parsed: &Parsed) -> Vec<Piece<'_>> {
     let text = parsed.text.as_str();
     let mut pieces = Vec::with_capacity(parsed.blocks.len());
@@ -54,14 +54,14 @@ pub(crate) fn pieces(parsed: &Parsed) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The range without the white space at its ends.
+/// The range without white space at its ends.
 pub(crate) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let slice = text.get(range.clone()).unwrap_or_default();
     let start = range.start + slice.len() - slice.trim_start().len();
     start..start + slice.trim().len()
 }
 
-/// Tells the front matter from other code: it stands at the very start.
+/// Marks front matter: code at the very start of the text.
 fn mark_front_matter(text: &str, pieces: &mut [Piece<'_>]) {
     let Some(first) = pieces.first_mut() else { return };
     let words = text.get(first.range.clone()).unwrap_or_default();
@@ -74,7 +74,7 @@ fn mark_front_matter(text: &str, pieces: &mut [Piece<'_>]) {
 
 fn push<'a>(pieces: &mut Vec<Piece<'a>>, text: &str, range: Range<usize>, kind: PieceKind<'a>) {
     let range = trim(text, range);
-    // A byte order mark is no text.
+    // A byte order mark is not text.
     let blank = text.get(range.clone()).is_none_or(|text| text.chars().all(|c| c == '\u{feff}'));
     if !blank || (range.start > 0 && !range.is_empty()) {
         pieces.push(Piece { kind, range });

@@ -1,9 +1,9 @@
-//! Text without its mark-up, for people to read.
+//! Removes markup for display.
 
-/// How far a mark may lie from its closing mark, in bytes.
+/// The most bytes between a mark and its closing mark.
 const REACH: usize = 400;
 
-/// `text` on one line, without Markdown and HTML mark-up, images, and the marks that begin lists, quotes and rows.
+/// `text` on one line, without Markdown and HTML markup, images, and the marks of lists, quotes and table rows.
 pub(crate) fn plain(text: &str) -> String {
     let text = strip_leading_marks(text);
     let mut words = String::with_capacity(text.len());
@@ -24,8 +24,8 @@ pub(crate) fn plain(text: &str) -> String {
     words
 }
 
-/// `text` cut to at most `max` code points, at white space where there is some in the second half, with an ellipsis
-/// where something was cut.
+/// Cuts `text` to at most `max` code points, at white space in the second half if there is some, with an ellipsis if
+/// something was cut.
 pub(crate) fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -39,7 +39,7 @@ pub(crate) fn shorten(text: &str, max: usize) -> String {
     format!("{words}…")
 }
 
-/// Appends a character; white space becomes one space, or none between East Asian characters.
+/// Appends a character. White space becomes one space, or nothing between East Asian characters.
 fn push(words: &mut String, c: char, rest: &str) {
     if !c.is_whitespace() {
         words.push(c);
@@ -56,7 +56,7 @@ fn push(words: &mut String, c: char, rest: &str) {
     }
 }
 
-/// The length of the mark-up at the beginning of `rest`, whose first character is `c`.
+/// The length of the markup at the start of `rest`, whose first character is `c`.
 fn mark_length(rest: &str, c: char, words: &str, open_links: &mut usize) -> Option<usize> {
     let inside = |close: &str| find_near(rest, close).map(|at| at + close.len());
     let follows_word = words.chars().next_back().is_some_and(char::is_alphanumeric);
@@ -87,7 +87,7 @@ fn mark_length(rest: &str, c: char, words: &str, open_links: &mut usize) -> Opti
     }
 }
 
-/// Whether `[` opens a link whose words end near.
+/// Whether `[` opens a link that is closed nearby.
 fn link_follows(rest: &str) -> bool {
     find_near(rest, "](").is_some()
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn strips_mark_up() {
+    fn plain_removes_markup() {
         check(
             "See **the** [guide](https://example.com/a_b) and `code_here`.",
             "See the guide and code_here.",
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_stays_linear() {
+    fn plain_is_linear_for_unclosed_marks() {
         for unit in ["[", "](", "![", "<a", "{{", "*_", "<!--"] {
             assert!(plain(&unit.repeat(100_000)).len() <= 400_000);
         }
     }
 
     #[test]
-    fn shortens_at_words() {
+    fn shorten_cuts_between_words() {
         assert_eq!(shorten("one two three", 20), "one two three");
         assert_eq!(shorten("one two three", 10), "one two…");
         assert_eq!(shorten("東京タワーは高い", 5), "東京タワ…");

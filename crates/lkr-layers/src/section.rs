@@ -1,4 +1,4 @@
-//! Which units make which L2 and L3 node.
+//! Groups units into L2 and L3 nodes.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use crate::{
     unit::Unit,
 };
 
-/// Passages, when a text is parted by topic.
+/// Sizes of passages of a text that is split by topic. See docs/studies.md#chunk-size.
 const L3_SIZES: Sizes = Sizes { least: 250, best: 420, most: 650 };
 
-/// Sections, when a text is parted by topic.
+/// Sizes of sections of a text that is split by topic. See docs/studies.md#chunk-size.
 const L2_SIZES: Sizes = Sizes { least: 700, best: 1_100, most: 1_700 };
 
-/// A node before it is written out.
+/// A planned node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Its units; never none.
+    /// Its units, at least one.
     pub(crate) units: Range<usize>,
-    /// The heading that begins it.
+    /// The heading at its start.
     pub(crate) heading: Option<usize>,
-    /// The heading that its path ends with.
+    /// The last heading of its path.
     pub(crate) under: Option<usize>,
 }
 
-/// An L2 node with its L3 nodes, of which there is at least one.
+/// An L2 node with its L3 nodes, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) node: Plan,
@@ -48,7 +48,7 @@ pub(crate) fn sections(outline: &Outline<'_>, terms: &Terms) -> Vec<Section> {
     plans.into_iter().map(with_passages).collect()
 }
 
-/// Parts `units` before every heading of `level`; what stands before the first one is led by `under`.
+/// Splits `units` before every heading of `level`. Units before the first one belong to `under`.
 fn by_headings(outline: &Outline<'_>, units: &Range<usize>, level: u8, under: Option<usize>) -> Vec<Plan> {
     let from = outline.headings.partition_point(|heading| heading.first_unit < units.start);
     let starts: Vec<(usize, usize)> = outline
@@ -73,7 +73,7 @@ fn by_headings(outline: &Outline<'_>, units: &Range<usize>, level: u8, under: Op
         .collect()
 }
 
-/// The L3 nodes of an L2 node: by headings where it has some, else by topic where it is long, else itself.
+/// The L3 nodes of an L2 node: by headings if it has any, by topic if it is long, otherwise itself.
 fn passages(outline: &Outline<'_>, terms: &Terms, node: &Plan, l3: Option<u8>) -> Vec<Plan> {
     let by_heading = l3.map(|level| by_headings(outline, &node.units, level, node.under)).unwrap_or_default();
     if by_heading.iter().any(|plan| plan.heading.is_some()) {
@@ -93,7 +93,7 @@ fn passages(outline: &Outline<'_>, terms: &Terms, node: &Plan, l3: Option<u8>) -
     parts(&costs, &depths, L3_SIZES).into_iter().map(plan).collect()
 }
 
-/// A text without headings: passages by topic, and sections of passages by topic.
+/// Splits a text without headings by topic, into passages and sections of passages.
 fn by_topic(outline: &Outline<'_>, terms: &Terms) -> Vec<Section> {
     let all = Plan { units: 0..outline.units.len(), heading: None, under: None };
     if all.units.is_empty() {

@@ -1,4 +1,4 @@
-//! Extractive summaries: the sentences whose words the text dwells on.
+//! Extractive summaries: the sentences with the most frequent terms of the text.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -11,13 +11,13 @@ use crate::{
     unit::Unit,
 };
 
-/// At most so many sentences are weighed, half of them the first ones, half spread over the rest.
+/// The most candidate sentences: half are the first ones, half are spread over the rest.
 const MAX_CANDIDATES: usize = 120;
 
-/// How much a term still counts once a chosen sentence has it.
-const SAID: f32 = 0.25;
+/// The factor of a term that a chosen sentence contains already. See docs/studies.md#extractive-summaries.
+const REPEATED: f32 = 0.25;
 
-/// How long a summary may be.
+/// The limits of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) sentences: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Limits {
     pub(crate) chars: usize,
 }
 
-/// What summaries are made from.
+/// The input of summaries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Summaries<'a> {
     pub(crate) text: &'a str,
@@ -33,23 +33,23 @@ pub(crate) struct Summaries<'a> {
     pub(crate) terms: &'a Terms,
 }
 
-/// A sentence that may be chosen.
+/// A candidate sentence.
 struct Candidate {
     words: String,
     length: usize,
     terms: Vec<u32>,
-    /// What its place and form are worth: a factor.
+    /// A factor for its position and form.
     prior: f32,
 }
 
 impl Summaries<'_> {
-    /// The summary of a range of units, not empty where there is a unit.
+    /// The summary of a range of units; not empty if there is a unit.
     pub(crate) fn of(&self, units: &Range<usize>, limits: Limits) -> String {
         let chosen = self.choose(&self.candidates(units, limits.chars), limits);
         if chosen.is_empty() { self.beginning(units, limits.chars) } else { chosen }
     }
 
-    /// The sentences of `units` that read as sentences and fit.
+    /// The sentences of `units` that are well-formed and fit.
     fn candidates(&self, units: &Range<usize>, max_chars: usize) -> Vec<Candidate> {
         let place = |at: usize| 1.0 + 0.8 / (1.0 + at as f32 / 2.0);
         sample(units)
@@ -68,7 +68,7 @@ impl Summaries<'_> {
         }
         let words = plain(raw);
         let length = words.chars().count();
-        if length > max_chars || !reads_well(&words) {
+        if length > max_chars || !is_sentence_like(&words) {
             return None;
         }
         let mut terms = self.terms.of(at).to_vec();
@@ -79,7 +79,7 @@ impl Summaries<'_> {
         Some(Candidate { prior: if ends { form } else { form * 0.6 }, words, length, terms })
     }
 
-    /// Chooses greedily by the weight of what a sentence adds, and answers the chosen in the order of the text.
+    /// Chooses greedily by the weight that a sentence adds, and returns the chosen ones in text order.
     fn choose(&self, candidates: &[Candidate], limits: Limits) -> String {
         let mut weights: HashMap<u32, f32> = HashMap::new();
         for term in candidates.iter().flat_map(|candidate| &candidate.terms) {
@@ -102,7 +102,7 @@ impl Summaries<'_> {
             room = room.saturating_sub(candidate.length + 1);
             chosen.push(at);
             for term in &candidate.terms {
-                weights.entry(*term).and_modify(|weight| *weight *= SAID);
+                weights.entry(*term).and_modify(|weight| *weight *= REPEATED);
             }
         }
         chosen.sort_unstable();
@@ -110,7 +110,7 @@ impl Summaries<'_> {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The description that front matter gives, else the first words, where no sentence will do.
+    /// The fallback if no sentence is suitable: the description in the front matter, otherwise the first words.
     fn beginning(&self, units: &Range<usize>, max_chars: usize) -> String {
         let units = self.outline.units.get(units.clone()).unwrap_or_default();
         let raw = |unit: &Unit| self.text.get(unit.range.clone()).unwrap_or_default();
@@ -132,14 +132,15 @@ impl Summaries<'_> {
     }
 }
 
-/// The weight of a sentence's terms over the root of their number, which neither favours long sentences nor short.
+/// The weight of a sentence's terms divided by the square root of their number, which favours neither long nor short
+/// sentences.
 fn score(candidate: &Candidate, weights: &HashMap<u32, f32>) -> f32 {
     let sum: f32 = candidate.terms.iter().filter_map(|term| weights.get(term)).sum();
     candidate.prior * sum / (candidate.terms.len() as f32 + 4.0).sqrt()
 }
 
-/// Whether words look like a sentence: long enough, and letters for the most part.
-fn reads_well(words: &str) -> bool {
+/// Whether the text looks like a sentence: long enough and mostly letters.
+fn is_sentence_like(words: &str) -> bool {
     let letters = words.chars().filter(|c| c.is_alphabetic()).count();
     let wide =
         words.chars().filter(|c| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')).count();

@@ -6,11 +6,11 @@ use lkr_text::{Analyzer, Language};
 
 use crate::unit::Unit;
 
-/// The terms of a document's units, numbered in the order of their first occurrence.
+/// The terms of a document's units, numbered by first occurrence.
 #[derive(Debug)]
 pub(crate) struct Terms {
     ids: Vec<u32>,
-    /// Where each unit's terms end in `ids`.
+    /// The end of each unit's terms in `ids`.
     ends: Vec<usize>,
 }
 

@@ -14,7 +14,7 @@ const MAX_TITLE: usize = 120;
 /// The longest title of a node without a heading, in Unicode code points.
 const MAX_NODE_TITLE: usize = 80;
 
-/// The title given, else the first heading, else the first line after the front matter.
+/// The given title, otherwise the first heading, otherwise the first line after the front matter.
 pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> String {
     if !given.trim().is_empty() {
         return given.trim().to_owned();
@@ -25,7 +25,7 @@ pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> 
     cut.trim().to_owned()
 }
 
-/// The first line with words; of a document that is front matter alone, the title that this gives.
+/// The first line with words; of a document with front matter alone, the title in it.
 fn first_line(text: &str, outline: &Outline<'_>) -> String {
     let first = outline.units.iter().find(|unit| unit.body != Body::FrontMatter);
     if let Some(unit) = first {
@@ -37,12 +37,12 @@ fn first_line(text: &str, outline: &Outline<'_>) -> String {
     value(text, "title").or_else(line).unwrap_or_else(|| text.trim()).to_owned()
 }
 
-/// A line as it stands; of links in Markdown their words, and of images nothing.
+/// A line with the text of its Markdown links and without images.
 fn without_links(line: &str) -> String {
     if line.contains("](") { plain(line) } else { line.to_owned() }
 }
 
-/// The first words of a node that has no heading, from the first of its units that has any.
+/// The first words of a node without a heading, from its first unit that has any.
 pub(crate) fn first_words(text: &str, outline: &Outline<'_>, units: &Range<usize>) -> String {
     let units = outline.units.get(units.clone()).unwrap_or_default();
     let raw = |unit: &Unit| text.get(unit.range.clone()).unwrap_or_default();

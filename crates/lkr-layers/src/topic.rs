@@ -1,5 +1,5 @@
-//! Where the subject of a text changes, after Hearst, "TextTiling" (1997): the similarity of the words on both sides
-//! of each gap between units, and the depth of its valleys.
+//! Topic boundaries after Hearst, "TextTiling" (1997): the similarity of the words on both sides of each gap between
+//! units, and the depth of its valleys.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -8,13 +8,13 @@ use crate::{
     unit::{Boundary, Unit},
 };
 
-/// How much text is compared on each side of a gap, in hundredths of a token.
+/// The amount of text that is compared on each side of a gap, in hundredths of a token.
 const WINDOW: u32 = 12_000;
 
-/// How many gaps on each side the rim of a valley is looked for.
+/// The most gaps on each side in which the rim of a valley is searched.
 const RIM: usize = 24;
 
-/// How large the parts of a text should be, in tokens.
+/// The sizes of parts, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) least: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Sizes {
     pub(crate) most: u32,
 }
 
-/// How strongly the text parts before each unit of `range`, the first one included: 0 for not at all.
+/// The depth of the topic boundary before each unit of `range`, including the first; 0 for none.
 pub(crate) fn depths(units: &[Unit], terms: &Terms, range: &Range<usize>) -> Vec<f32> {
     let similarities = similarities(units, terms, range);
     let valleys = (0..similarities.len()).map(|gap| depth(&similarities, gap));
@@ -35,10 +35,10 @@ pub(crate) fn depths(units: &[Unit], terms: &Terms, range: &Range<usize>) -> Vec
     valleys.zip(units.iter().skip(range.start)).map(|(depth, unit)| depth + bonus(unit)).collect()
 }
 
-/// The cheapest parts of consecutive items of these costs (hundredths of a token), where `depths` tells how strongly
-/// the text parts before each: as ranges of items, in order, covering all.
+/// The cheapest split of consecutive items with these costs (hundredths of a token) and `depths` of the boundaries
+/// before them: ranges of items that are in order and cover all.
 pub(crate) fn parts(costs: &[u32], depths: &[f32], sizes: Sizes) -> Vec<Range<usize>> {
-    // The best way to part the first n items: its price, and where its last part begins.
+    // The best split of the first n items: its price and the start of its last part.
     let mut best: Vec<(f32, usize)> = vec![(0.0, 0)];
     for (last, _) in costs.iter().enumerate() {
         let end = last + 1;
@@ -52,7 +52,7 @@ pub(crate) fn parts(costs: &[u32], depths: &[f32], sizes: Sizes) -> Vec<Range<us
             let (before, depth) =
                 (best.get(start).map_or(0.0, |(price, _)| *price), depths.get(start).copied());
             let parting = if start == 0 { 0.0 } else { 1.0 - depth.unwrap_or_default() };
-            let price = before + parting + misfit(cost / 100, sizes);
+            let price = before + parting + size_price(cost / 100, sizes);
             if price < choice.0 {
                 choice = (price, start);
             }
@@ -62,14 +62,15 @@ pub(crate) fn parts(costs: &[u32], depths: &[f32], sizes: Sizes) -> Vec<Range<us
     trace(&best)
 }
 
-/// The price of a part of `tokens`: 0 at the best size, rising with the square of the distance, steeply outside.
-fn misfit(tokens: u32, sizes: Sizes) -> f32 {
+/// The price of a part of `tokens`: 0 at the best size, growing with the square of the distance, and steeply outside
+/// the limits.
+fn size_price(tokens: u32, sizes: Sizes) -> f32 {
     let off = (tokens as f32 - sizes.best as f32) / sizes.best as f32;
     let outside = if tokens < sizes.least { 1.0 - tokens as f32 / sizes.least as f32 } else { 0.0 };
     off * off + 2.0 * outside
 }
 
-/// The parts that a table of choices leads back to.
+/// The parts of the solution in a table of choices.
 pub(crate) fn trace<P>(best: &[(P, usize)]) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut end = best.len().saturating_sub(1);
@@ -82,7 +83,7 @@ pub(crate) fn trace<P>(best: &[(P, usize)]) -> Vec<Range<usize>> {
     parts
 }
 
-/// How far a gap lies below the rims on its two sides.
+/// The depth of a gap below the rims on its two sides.
 fn depth(similarities: &[f32], gap: usize) -> f32 {
     let here = similarities.get(gap).copied().unwrap_or_default();
     let climb = |values: &mut dyn Iterator<Item = &f32>| {
@@ -98,7 +99,8 @@ fn depth(similarities: &[f32], gap: usize) -> f32 {
     climb(&mut similarities.iter().skip(gap)) + climb(&mut similarities.iter().take(gap).rev())
 }
 
-/// The cosine of the words before and after each unit of `range`. The first unit has nothing before it: 1.
+/// The cosine of the words before and after each unit of `range`. It is 1 for the first unit, which has nothing before
+/// it.
 fn similarities(units: &[Unit], terms: &Terms, range: &Range<usize>) -> Vec<f32> {
     let cost = |unit: usize| units.get(unit).map_or(0, |unit| unit.cost);
     let mut sides = Sides::default();
@@ -126,7 +128,7 @@ fn similarities(units: &[Unit], terms: &Terms, range: &Range<usize>) -> Vec<f32>
     similarities
 }
 
-/// Counts of terms on both sides of a gap, with what a cosine needs kept up to date.
+/// Term counts on both sides of a gap, with the sums of a cosine kept up to date.
 #[derive(Debug, Default)]
 struct Sides {
     counts: HashMap<u32, (i64, i64)>,
@@ -136,7 +138,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// Adds to the counts of a term on the left and on the right.
+    /// Changes the counts of a term on the left and on the right.
     fn shift(&mut self, term: u32, left: i64, right: i64) {
         let entry = self.counts.entry(term).or_default();
         let old = *entry;

@@ -1,4 +1,4 @@
-//! The smallest parts that chunks are made of: sentences, list items, rows, lines.
+//! Units, of which chunks consist: sentences, list items, table rows, lines.
 
 use std::ops::Range;
 
@@ -6,38 +6,38 @@ use lkr_text::{sentences, token_costs};
 
 use crate::piece::{Body, trim};
 
-/// Shorter neighbours in one block are one unit, in hundredths of a token.
+/// Neighbours in one block that are shorter than this are joined, in hundredths of a token.
 const TINY: u32 = 800;
 
 /// A unit of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Its byte range, without white space at its ends.
+    /// Its byte range, trimmed of white space.
     pub(crate) range: Range<usize>,
     /// The estimated cost in hundredths of a token.
     pub(crate) cost: u32,
-    /// What it is part of.
+    /// The kind of text that it is part of.
     pub(crate) body: Body,
-    /// What parts it from the unit before.
+    /// The boundary before it.
     pub(crate) before: Boundary,
-    /// The heading that it stands under: an index of the outline's headings.
+    /// Its heading, as an index of the outline's headings.
     pub(crate) heading: Option<usize>,
 }
 
-/// What parts two units, the weakest first.
+/// The kinds of boundaries between units, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Boundary {
-    /// They are parts of one sentence.
+    /// Inside a sentence.
     Words,
-    /// A sentence, an item, a row or a line ends.
+    /// The end of a sentence, item, row or line.
     Sentence,
-    /// A block ends.
+    /// The end of a block.
     Block,
-    /// A heading or furniture stands between them.
+    /// A heading or furniture between the units.
     Barrier,
 }
 
-/// Appends the units of a piece of text, none of which costs more than `max`.
+/// Appends the units of a piece of text; none costs more than `max`.
 pub(crate) fn push_units(
     units: &mut Vec<Unit>,
     text: &str,
@@ -66,7 +66,7 @@ pub(crate) fn push_units(
     }
 }
 
-/// The estimated cost of a range in hundredths of a token.
+/// The estimated cost of a range, in hundredths of a token.
 fn cost(text: &str, range: &Range<usize>) -> u32 {
     token_costs(text.get(range.clone()).unwrap_or_default()).map(|(_, cost)| cost).sum()
 }
@@ -80,7 +80,7 @@ fn parts(text: &str, range: &Range<usize>, body: Body) -> Vec<Range<usize>> {
     }
 }
 
-/// The lines of `text` that are not blank, without white space at their ends.
+/// The lines of `text` that are not blank, trimmed of white space.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = 0;
     text.split_inclusive(['\n', '\r']).filter_map(move |line| {
@@ -90,7 +90,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// Joins the last unit to the one before where either is tiny.
+/// Joins the last unit to the one before if either is tiny.
 fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
     if units.len() < first + 2 {
         return;
@@ -105,7 +105,7 @@ fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
     }
 }
 
-/// Cuts a range into parts of at most `max`, between words where that is possible.
+/// Cuts a range into parts of at most `max`, between words if possible.
 fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(Range<usize>, u32)) {
     let slice = text.get(range.clone()).unwrap_or_default();
     let mut open: Option<(Range<usize>, u32)> = None;
@@ -133,7 +133,7 @@ fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(R
     }
 }
 
-/// Cuts a word that is too long into slices of so many characters that each fits, whatever its letters are.
+/// Cuts a long word into slices with so few characters that each fits, whatever its letters are.
 fn slices<'a>(text: &'a str, word: &Range<usize>, max: u32) -> impl Iterator<Item = Range<usize>> + 'a {
     let chars = (max / 80).max(1) as usize;
     let Range { mut start, end } = *word;

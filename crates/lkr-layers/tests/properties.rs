@@ -11,12 +11,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn arbitrary_unicode(text in "\\PC{0,400}|(\\PC|[\n\r\t ]){0,200}") {
+    fn layers_of_arbitrary_text_are_consistent(text in "\\PC{0,400}|(\\PC|[\n\r\t ]){0,200}") {
         layered(&text);
     }
 
     #[test]
-    fn arbitrary_mark_up(
+    fn layers_of_arbitrary_markup_are_consistent(
         lines in prop::collection::vec(
             prop_oneof![
                 "#{1,6} [a-zäß ]{0,12}", "#{1,3}", "={3}", "-{3}", "[a-zA-Z ,.]{0,300}", "- [a-z ]{1,40}", "\\| [a-z]{1,5} \\| b \\|",
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_blocks(
+    fn layers_of_arbitrary_blocks_are_consistent(
         text in "[a-c \n.é東]{0,120}",
         blocks in prop::collection::vec((0_usize..130, 0_usize..40, 0_u8..5, any::<bool>(), 1_u32..4), 0..8),
     ) {
@@ -56,13 +56,13 @@ proptest! {
     }
 
     #[test]
-    fn equal_input_equal_output(text in "([a-zA-Z]{1,8}[ .\n#]{1,2}){0,200}") {
+    fn equal_input_gives_equal_layers(text in "([a-zA-Z]{1,8}[ .\n#]{1,2}){0,200}") {
         prop_assert_eq!(layered(&text), layered(&text));
     }
 }
 
 #[test]
-fn real_documents() {
+fn layers_of_real_documents_are_consistent() {
     for (name, key) in [
         ("gitlab_handbook/docs.jsonl", "text"),
         ("chroma_chunking/docs.jsonl", "text"),
@@ -78,7 +78,7 @@ fn real_documents() {
 }
 
 #[test]
-fn large_texts() {
+fn large_texts_take_linear_time() {
     let prose: String = (0..60_000)
         .map(|n| format!("Sentence {n} tells of thing {} and its {}. ", n % 977, n % 31))
         .collect();

@@ -45,7 +45,7 @@ Europa hides a salty ocean under a crust of ice that is some twenty kilometres t
 ";
 
 #[test]
-fn title_sections_and_subsections() {
+fn headings_make_title_sections_and_subsections() {
     let layered = layered(MOONS);
     let titles = |nodes: &[lkr_domain::Node]| nodes.iter().map(|node| node.title.clone()).collect::<Vec<_>>();
     assert_eq!(layered.root.title, "Moons of Jupiter");
@@ -62,7 +62,7 @@ fn title_sections_and_subsections() {
 }
 
 #[test]
-fn a_title_alone_has_no_path() {
+fn text_below_the_title_has_an_empty_path() {
     check("# A\n\ntext\n", "A", &["text []", "  text []", "    text []"]);
     check(
         "---\ntitle: X\n---\n# A\n## B\nb",
@@ -72,12 +72,12 @@ fn a_title_alone_has_no_path() {
 }
 
 #[test]
-fn setext_headings() {
+fn setext_headings_make_sections() {
     check("A\n===\n\nB\n---\nb", "A", &["B [\"B\"]", "  B [\"B\"]", "    b [\"B\"]"]);
 }
 
 #[test]
-fn headings_in_code_are_code() {
+fn headings_in_code_make_no_section() {
     check("# A\n## B\n```\n# c\n```", "A", &["B [\"B\"]", "  B [\"B\"]", "    ```\n# c\n``` [\"B\"]"]);
 }
 
@@ -98,7 +98,7 @@ fn several_top_headings_are_sections() {
 }
 
 #[test]
-fn a_late_top_heading_is_a_section() {
+fn top_heading_after_text_is_a_section() {
     check(
         "lead\n\n# A\na\n## B\nb",
         "A",
@@ -121,7 +121,7 @@ fn a_late_top_heading_is_a_section() {
 }
 
 #[test]
-fn skipped_levels() {
+fn skipped_levels_make_adjacent_layers() {
     check(
         "# A\n### B\nb\n#### C\nc\n##### D\nd",
         "A",
@@ -137,7 +137,7 @@ fn skipped_levels() {
 }
 
 #[test]
-fn headings_alone() {
+fn headings_without_text_become_text() {
     check("# A", "A", &["A []", "  A []", "    # A []"]);
     check(
         "# A\n## B\n## C",
@@ -149,7 +149,7 @@ fn headings_alone() {
 }
 
 #[test]
-fn small_texts() {
+fn small_texts_have_one_node_for_each_layer() {
     check("x", "x", &["x []", "  x []", "    x []"]);
     check(" 🏔🌋 \n", "🏔🌋", &["🏔🌋 []", "  🏔🌋 []", "    🏔🌋 []"]);
     check(
@@ -163,7 +163,7 @@ fn small_texts() {
 }
 
 #[test]
-fn chinese_and_japanese() {
+fn chinese_and_japanese_are_split_into_sentences() {
     let text = "木星有九十五颗卫星，其中最大的四颗由伽利略发现。木卫二的冰层下有海洋。".repeat(30);
     let chinese = layered(&format!("# 木星的卫星\n\n{text}"));
     assert_eq!(chinese.root.language, "zh");
@@ -177,7 +177,7 @@ fn chinese_and_japanese() {
 }
 
 #[test]
-fn titles_given_and_derived() {
+fn title_is_given_or_derived() {
     let parsed = |text: &str| Parsed { text: text.to_owned(), ..Parsed::default() };
     assert_eq!(checked(&parsed("First line\nsecond"), " Given ").root.title, "Given");
     assert_eq!(checked(&parsed("\n  First line \r\nsecond"), " ").root.title, "First line");
@@ -189,7 +189,7 @@ fn titles_given_and_derived() {
 }
 
 #[test]
-fn front_matter_alone() {
+fn front_matter_alone_gives_title_and_text() {
     let layered = layered("---\ntitle: \"The entity\"\ndescription: A list of what it has.\n---\n");
     assert_eq!(
         (layered.root.title.as_str(), layered.root.summary.as_str()),
@@ -218,7 +218,7 @@ fn furniture_is_in_no_chunk() {
 }
 
 #[test]
-fn long_text_without_headings_is_parted_by_topic() {
+fn long_text_without_headings_is_split_by_topic() {
     let sentence = |words: [&str; 4], n: usize| {
         format!(
             "The {} of the {} shows how a {} becomes a {} in case {n}. ",

@@ -1,8 +1,8 @@
-//! Which addresses nobody may be called at, in whatever form they come.
+//! Addresses that are never called, in every notation.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where clouds tell whoever asks from within who they are, keys included. Most are link-local besides.
+/// Metadata addresses of clouds, which serve credentials to any process inside. Most are link-local as well.
 const METADATA_V4: [Ipv4Addr; 4] = [
     Ipv4Addr::new(169, 254, 169, 254),
     // Alibaba
@@ -13,7 +13,7 @@ const METADATA_V4: [Ipv4Addr; 4] = [
     Ipv4Addr::new(168, 63, 129, 16),
 ];
 
-/// The same in IPv6: an address, and how many bits of it count.
+/// IPv6 metadata addresses with the number of significant bits.
 const METADATA_V6: [(Ipv6Addr, u32); 6] = [
     // Amazon: metadata, and the keys of pods
     (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
@@ -29,12 +29,12 @@ const METADATA_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::new(0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200), 128),
 ];
 
-/// What an address is that nobody may be called at; `None` for all others, loopback and private networks among them.
+/// Why an address is never called; `None` for all others, including loopback and private networks.
 pub(crate) fn forbidden(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => forbidden_v4(v4),
         IpAddr::V6(v6) => {
-            let mut hidden = within(v6).into_iter().chain(within_nat64(v6)).flatten();
+            let mut hidden = embedded_v4(v6).into_iter().chain(embedded_nat64(v6)).flatten();
             forbidden_v6(v6).or_else(|| hidden.find_map(forbidden_v4))
         }
     }
@@ -67,13 +67,13 @@ fn forbidden_v6(address: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 addresses that an IPv6 address may stand for, by way of some router or of the operating system.
-fn within(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
+/// The IPv4 addresses that an IPv6 address may be translated to by a router or the operating system.
+fn embedded_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
     let [s0, s1, s2, s3, s4, s5, s6, s7] = address.segments();
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     let last = v4(s6, s7);
     let by_form = match [s0, s1, s2, s3, s4, s5] {
-        // The loopback address is not 0.0.0.1.
+        // The loopback address `::1` is not 0.0.0.1.
         [0, 0, 0, 0, 0, 0] if (s6, s7) == (0, 1) => None,
         // IPv4-compatible, -mapped and -translated
         [0, 0, 0, 0, 0, 0 | 0xffff] | [0, 0, 0, 0, 0xffff, 0] => last,
@@ -81,7 +81,7 @@ fn within(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
         [0x64, 0xff9b, ..] => last,
         // 6to4
         [0x2002, high, low, ..] => v4(high, low),
-        // Teredo hides its client's
+        // Teredo stores the client address inverted.
         [0x2001, 0, ..] => v4(!s6, !s7),
         // ISATAP
         [.., 0 | 0x200, 0x5efe] => last,
@@ -91,9 +91,9 @@ fn within(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
     [by_form, server_of_teredo, address.to_ipv4_mapped()]
 }
 
-/// The IPv4 addresses that an address of NAT64's local prefix 64:ff9b:1::/48 may stand for: its user chooses a prefix
-/// of 48, 56, 64 or 96 bits in it, and all but the last put the address around the bits 64 to 71 (RFC 6052, 2.2).
-fn within_nat64(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
+/// The IPv4 addresses that an address of NAT64's local prefix 64:ff9b:1::/48 may be translated to. Operators choose a
+/// prefix of 48, 56, 64 or 96 bits in it; all but the last place the address around the bits 64 to 71 (RFC 6052, 2.2).
+fn embedded_nat64(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
     match address.octets() {
         [0, 0x64, 0xff, 0x9b, 0, 1, o6, o7, _, o9, o10, o11, o12, ..] => [
             Some(Ipv4Addr::new(o6, o7, o9, o10)),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lesson_26_addresses_that_nobody_is_called_at() {
+    fn lesson_26_special_addresses_are_forbidden() {
         for text in [
             "169.254.169.254",
             "169.254.0.1",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn models_run_on_this_machine_and_in_this_network() {
+    fn loopback_and_private_addresses_are_allowed() {
         for text in [
             "127.0.0.1",
             "127.1.2.3",
@@ -187,9 +187,9 @@ mod tests {
     }
 
     proptest! {
-        /// However an IPv4 address is dressed up in IPv6, it is as forbidden as it is without.
+        /// A forbidden IPv4 address is forbidden in every IPv6 notation.
         #[test]
-        fn lesson_26_no_disguise_helps(address in v4(), noise in any::<[u16; 4]>()) {
+        fn lesson_26_embedded_forbidden_v4_address_is_forbidden(address in v4(), noise in any::<[u16; 4]>()) {
             let [high, low] = [(address.to_bits() >> 16) as u16, address.to_bits() as u16];
             let [a, b, c, d] = noise;
             let last = |s: [u16; 6]| Ipv6Addr::new(s[0], s[1], s[2], s[3], s[4], s[5], high, low);

@@ -17,15 +17,15 @@ use crate::{
     policy::Target,
 };
 
-/// The most that the head of an answer may take, in bytes.
+/// The most bytes of a response head.
 const HEAD_BYTES: usize = 64 * 1024;
 
 const USER_AGENT: &str = concat!("lkr/", env!("CARGO_PKG_VERSION"));
 
-/// The client of all outgoing requests. Cheap to clone.
+/// The HTTP client of all outgoing requests. Cheap to clone.
 ///
-/// Every request goes through the policy, and its connection to an address that passed. Redirects are not followed,
-/// proxies not used, and nothing is read from the environment.
+/// Every request passes the policy, and its connection goes to an address that passed. Redirects are not followed,
+/// proxies are not used, and the environment is not read.
 #[derive(Clone)]
 pub struct Outgoing {
     policy: Policy,
@@ -34,29 +34,29 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A client that calls whom `policy` lets it. It reads the system's certificates, and may block on that.
+    /// A client with this policy. Reads the system's certificates, which may block.
     pub fn new(policy: Policy) -> Result<Self> {
         Self::with(policy, Arc::new(SystemResolver), &Roots::System)
     }
 
-    /// A client that asks `resolver` for addresses and believes `roots`.
+    /// A client with its own resolver and trusted certificates.
     ///
     /// # Errors
-    /// `Invalid` where the certificates cannot be read.
+    /// `Invalid` if the certificates cannot be read.
     pub fn with(policy: Policy, resolver: Arc<dyn Resolve>, roots: &Roots) -> Result<Self> {
         Ok(Self { policy, resolver, tls: tls(roots)? })
     }
 
-    /// Who may be called.
+    /// The policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Sends a request and answers when the head of its answer is there.
+    /// Sends a request and returns when the head of the response has arrived.
     ///
     /// # Errors
-    /// `Refused` where its address may not be called; nothing was sent then.
+    /// `Refused` if the policy forbids the address; nothing was sent.
     pub async fn send(&self, request: Request) -> Result<Response> {
         let deadline = Instant::now() + request.limits.whole;
         let target = self.policy.target(&request.address)?;
@@ -85,17 +85,17 @@ async fn exchange(
     let handshake = builder.max_buf_size(HEAD_BYTES).handshake(TokioIo::new(stream));
     let (mut sender, connection) = handshake.await?;
     let connection = AbortOnDropHandle::new(tokio::spawn(async move {
-        // What goes wrong with it, whoever waits for the answer is told.
+        // The caller that waits for the response gets the error.
         let _ = connection.await;
     }));
-    let answer = sender.send_request(framed(target, request)?).await?;
+    let answer = sender.send_request(to_wire(target, request)?).await?;
     let (head, body) = answer.into_parts();
     let (status, headers) = (head.status, head.headers);
     Ok(Response { status, headers, body, left, deadline, idle, _connection: connection })
 }
 
-/// The request as it stands on the wire.
-fn framed(target: &Target, request: Request) -> Result<hyper::Request<Full<bytes::Bytes>>> {
+/// The request as it is sent.
+fn to_wire(target: &Target, request: Request) -> Result<hyper::Request<Full<bytes::Bytes>>> {
     let url = &target.url;
     let invalid = |error: &dyn fmt::Display| Error::refused(format!("cannot be sent: {error}"));
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();

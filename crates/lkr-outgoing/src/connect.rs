@@ -1,4 +1,4 @@
-//! Connections to addresses that were looked at, and to no others.
+//! Connections to checked addresses only.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     policy::{Target, check_ip, literal},
 };
 
-/// How many addresses of a host are tried.
+/// The most addresses of a host that are tried.
 const ADDRESSES: usize = 4;
 
 /// A connection, encrypted or not.
@@ -27,7 +27,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 pub(crate) fn tls(roots: &Roots) -> Result<TlsConnector> {
-    let invalid = |error| Error::new(ErrorKind::Invalid, "set TLS up", error);
+    let invalid = |error| Error::new(ErrorKind::Invalid, "set up TLS", error);
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(invalid)?
@@ -41,10 +41,10 @@ pub(crate) async fn connect(
     target: &Target,
     resolver: &dyn Resolve,
     tls: &TlsConnector,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Box<dyn Stream>> {
     let addresses = addresses(&target.host, resolver).await?;
-    let tcp = reach(&addresses, target.port, patience).await?;
+    let tcp = reach(&addresses, target.port, timeout).await?;
     if target.url.scheme() == "http" {
         return Ok(Box::new(tcp));
     }
@@ -52,8 +52,8 @@ pub(crate) async fn connect(
     Ok(Box::new(encrypted.map_err(Error::unreachable)?))
 }
 
-/// The addresses of a host that may be called. They are looked at here, and connected to as they are: nobody is asked
-/// a second time, who might then say something else.
+/// The allowed addresses of a host. They are resolved and checked once and connected to directly, because a second
+/// resolution might return others.
 async fn addresses(host: &Host, resolver: &dyn Resolve) -> Result<Vec<IpAddr>> {
     if let Some(address) = literal(host) {
         check_ip(address)?;
@@ -69,9 +69,9 @@ async fn addresses(host: &Host, resolver: &dyn Resolve) -> Result<Vec<IpAddr>> {
     }
 }
 
-async fn reach(addresses: &[IpAddr], port: u16, patience: Duration) -> Result<TcpStream> {
+async fn reach(addresses: &[IpAddr], port: u16, max_time: Duration) -> Result<TcpStream> {
     let tried = addresses.iter().take(ADDRESSES);
-    let each = patience / u32::try_from(tried.len().max(1)).unwrap_or(1);
+    let each = max_time / u32::try_from(tried.len().max(1)).unwrap_or(1);
     let mut failure = Error::timed_out("connect");
     for &address in tried {
         match timeout(each, TcpStream::connect((address, port))).await {
@@ -90,7 +90,7 @@ fn server_name(host: &Host) -> Result<ServerName<'static>> {
     match literal(host) {
         Some(address) => Ok(ServerName::from(address)),
         None => ServerName::try_from(host.to_string())
-            .map_err(|_| Error::refused("has a host that no certificate could name")),
+            .map_err(|_| Error::refused("has a host that cannot be in a certificate")),
     }
 }
 
@@ -125,9 +125,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a name server says, only what may be called is left, all of it, in its order.
+        /// Of the addresses that a name server returns, exactly the allowed ones remain, in order.
         #[test]
-        fn lesson_26_only_what_may_be_called_is_connected_to(said in prop::collection::vec(address(), 0..6)) {
+        fn lesson_26_only_allowed_addresses_are_connected_to(said in prop::collection::vec(address(), 0..6)) {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let host = Host::Domain("a.example".to_owned());
             let allowed: Vec<_> = said.iter().copied().filter(|&ip| forbidden(ip).is_none()).collect();

@@ -3,26 +3,26 @@ use std::error::Error as StdError;
 /// The result of a call to this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The address is none, or may not be called; nothing was sent.
+    /// The address is invalid or forbidden; nothing was sent.
     Refused,
-    /// The request cannot be sent as it is, or the certificates cannot be read.
+    /// The request cannot be sent, or the certificates cannot be read.
     Invalid,
-    /// The host is not known, or nobody answers there.
+    /// The host is unknown or does not accept connections.
     Unreachable,
-    /// It took too long.
+    /// A time limit was exceeded.
     TimedOut,
-    /// The answer is larger than the caller takes.
+    /// The response exceeds the size limit.
     TooLarge,
-    /// The answer broke off, or is none of HTTP.
+    /// The response was cut off or is not valid HTTP.
     Broken,
 }
 
 lkr_domain::declare_error! {
-    /// A failure: its kind, the operation, and the source. No message repeats what may be secret in an address.
+    /// A failure: its kind, the operation, and the source. No message repeats parts of an address that may be secret.
     retryable: ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Broken
 }
 

@@ -4,10 +4,10 @@ use url::{Host, Url};
 
 use crate::{Error, Result, address::forbidden};
 
-/// How much of a host a message repeats.
+/// The most characters of a host in a message.
 const SHOWN_CHARS: usize = 80;
 
-/// The names that clouds give to their metadata addresses.
+/// The names of metadata services.
 const METADATA_NAMES: [&str; 7] = [
     "instance-data",
     "instance-data.ec2.internal",
@@ -18,47 +18,46 @@ const METADATA_NAMES: [&str; 7] = [
     "metadata.tencentyun.com",
 ];
 
-/// Who may be called. Cheap to clone.
+/// The policy of which hosts may be called. Cheap to clone.
 ///
-/// Link-local and metadata addresses are never called, by whichever name and in whichever form; hosts may be listed,
-/// and then no others are called.
+/// Link-local and metadata addresses are never called, by any name and in any notation. If hosts are listed, only they
+/// may be called.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// `None` for all.
+    /// `None` allows all hosts.
     hosts: Option<Arc<BTreeSet<Host>>>,
 }
 
-/// An address that passed, as it is called.
+/// An address that passed the policy.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) url: Url,
-    /// In its plain form: a name in lower case and without a dot at its end.
+    /// Normalised: a name in lower case without a trailing dot.
     pub(crate) host: Host,
     pub(crate) port: u16,
 }
 
 impl Policy {
-    /// Any host may be called.
+    /// Allows all hosts.
     #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// These hosts may be called and no others: names, compared whole and without case, or addresses.
+    /// Allows only these hosts: names, compared as a whole and without case, or IP addresses.
     ///
     /// # Errors
-    /// `Refused` where one of them is neither.
+    /// `Refused` if an entry is neither.
     pub fn only<S: AsRef<str>>(hosts: impl IntoIterator<Item = S>) -> Result<Self> {
         let hosts: BTreeSet<_> =
-            hosts.into_iter().map(|host| host_named(host.as_ref())).collect::<Result<_>>()?;
+            hosts.into_iter().map(|host| parse_host(host.as_ref())).collect::<Result<_>>()?;
         Ok(Self { hosts: Some(Arc::new(hosts)) })
     }
 
-    /// Refuses an address that its form alone tells may not be called. Where its host is a name, what that stands for
-    /// is looked at when it is called.
+    /// Refuses an address that is forbidden by its form. Names are resolved and checked when they are called.
     ///
     /// # Errors
-    /// `Refused`; the reason reads on after the name of what holds the address.
+    /// `Refused`; the reason continues a sentence that begins with the name of the field.
     pub fn check(&self, address: &str) -> Result<()> {
         self.target(address).map(drop)
     }
@@ -75,7 +74,8 @@ impl Policy {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Error::refused("has a user or a password before its host"));
         }
-        let host = url.host().and_then(|host| plain(&host)).ok_or_else(|| Error::refused("has no host"))?;
+        let host =
+            url.host().and_then(|host| normalized(&host)).ok_or_else(|| Error::refused("has no host"))?;
         let port = url.port_or_known_default().ok_or_else(|| Error::refused("has no port"))?;
         self.check_host(&host)?;
         Ok(Target { url, host, port })
@@ -108,7 +108,7 @@ pub(crate) fn check_ip(address: IpAddr) -> Result<()> {
     }
 }
 
-/// The address that a host is, where it is no name.
+/// The IP address of a host that is not a name.
 pub(crate) fn literal(host: &Host) -> Option<IpAddr> {
     match host {
         Host::Domain(_) => None,
@@ -117,21 +117,25 @@ pub(crate) fn literal(host: &Host) -> Option<IpAddr> {
     }
 }
 
-/// A host of a list.
-fn host_named(text: &str) -> Result<Host> {
+/// Parses an entry of the list.
+fn parse_host(text: &str) -> Result<Host> {
     let wrong = || {
-        Error::refused(format!("{text:?} is no name of a host: expected such as models.example or 10.0.0.5"))
+        Error::refused(format!(
+            "{text:?} is not a host: expected a name or an IP address, such as models.example or 10.0.0.5"
+        ))
     };
     let bare = text.trim();
     let host = match bare.parse::<std::net::Ipv6Addr>() {
         Ok(v6) => Host::Ipv6(v6),
         Err(_) => Host::parse(bare).map_err(|_| wrong())?,
     };
-    plain(&host).filter(|host| !matches!(host, Host::Domain(name) if name.contains('*'))).ok_or_else(wrong)
+    normalized(&host)
+        .filter(|host| !matches!(host, Host::Domain(name) if name.contains('*')))
+        .ok_or_else(wrong)
 }
 
-/// A host in its plain form; `None` where nothing is left of it.
-fn plain<S: AsRef<str>>(host: &Host<S>) -> Option<Host> {
+/// Normalises a host; `None` if nothing remains.
+fn normalized<S: AsRef<str>>(host: &Host<S>) -> Option<Host> {
     match host {
         Host::Domain(name) => {
             let name = name.as_ref().trim_end_matches('.').to_ascii_lowercase();
@@ -142,7 +146,7 @@ fn plain<S: AsRef<str>>(host: &Host<S>) -> Option<Host> {
     }
 }
 
-/// The beginning of a host.
+/// The beginning of a host, for messages.
 fn shown(host: &Host) -> String {
     let host = host.to_string();
     match host.char_indices().nth(SHOWN_CHARS) {

@@ -3,31 +3,31 @@ use std::{fmt, time::Duration};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
 
-/// What is sent, and how much of an answer is taken.
+/// A request, and the limits of its response.
 #[derive(Clone)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// The whole address; its fragment is not sent.
+    /// The address (URL); its fragment is not sent.
     pub address: String,
-    /// Headers. `Host` is set from the address, whatever stands here.
+    /// The headers. `Host` is always set from the address.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// How long it may take, and how large the answer may be.
+    /// The time and size limits.
     pub limits: Limits,
 }
 
-/// How long a request may take, and how large its answer may be.
+/// Time and size limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until somebody answers: finding the host's addresses, connecting, agreeing upon keys.
+    /// The time to resolve the host, to connect and for the TLS handshake.
     pub connect: Duration,
-    /// All of it, to the last byte of the answer.
+    /// The total time, to the last byte of the response.
     pub whole: Duration,
-    /// From one part of the answer's body to the next.
+    /// The longest time between two parts of the response body.
     pub idle: Duration,
-    /// The body of the answer, in bytes.
+    /// The most bytes of the response body.
     pub body: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Request {
-    /// A request without headers of its own and without a body.
+    /// A request without headers and body.
     pub fn new(method: Method, address: impl Into<String>) -> Self {
         let (headers, body, limits) = (HeaderMap::new(), Bytes::new(), Limits::default());
         Self { method, address: address.into(), headers, body, limits }
@@ -47,7 +47,7 @@ impl Request {
 }
 
 impl fmt::Debug for Request {
-    /// Addresses, headers and bodies may hold what is secret.
+    /// Addresses, headers and bodies may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("method", &self.method).finish_non_exhaustive()
     }

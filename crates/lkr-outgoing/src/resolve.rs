@@ -2,14 +2,14 @@ use std::{fmt::Debug, io, net::IpAddr};
 
 use async_trait::async_trait;
 
-/// What tells the addresses of a host.
+/// Resolves host names.
 #[async_trait]
 pub trait Resolve: Debug + Send + Sync + 'static {
-    /// The addresses of the host of this name.
+    /// The addresses of the host with this name.
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The operating system's own resolver.
+/// The operating system's resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

@@ -8,47 +8,47 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Error, ErrorKind, Result};
 
-/// An answer, whose body comes part by part. The connection ends with it.
+/// A response whose body is read part by part. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Response {
-    /// The status. One that leads elsewhere is answered like any other: nobody follows it.
+    /// The status. Redirects are returned like other responses.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
     pub(crate) body: Incoming,
-    /// How many more bytes the caller takes.
+    /// The remaining size limit in bytes.
     pub(crate) left: usize,
     pub(crate) deadline: Instant,
-    /// How long the next part may take.
+    /// The time limit for the next part.
     pub(crate) idle: Duration,
     pub(crate) _connection: AbortOnDropHandle<()>,
 }
 
 impl Response {
-    /// The next part of the body as it comes; `None` after the last.
+    /// The next part of the body; `None` after the last.
     ///
     /// # Errors
-    /// `TooLarge` where it is longer than was asked for, `TimedOut`, and `Broken` where it breaks off.
+    /// `TooLarge` if the body exceeds the limit, `TimedOut`, and `Broken` if it is cut off.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
         let deadline =
             Instant::now().checked_add(self.idle).map_or(self.deadline, |idle| idle.min(self.deadline));
         loop {
             let frame = timeout_at(deadline, self.body.frame()).await;
-            let Some(frame) = frame.map_err(|_| Error::timed_out("read answer"))? else { return Ok(None) };
-            // What stands behind a body is of no interest.
+            let Some(frame) = frame.map_err(|_| Error::timed_out("read response"))? else { return Ok(None) };
+            // Trailers are ignored.
             let Ok(data) = frame?.into_data() else { continue };
             let left = self.left.checked_sub(data.len());
             let too_large =
-                || Error::new(ErrorKind::TooLarge, "read answer", "it is longer than what is taken");
+                || Error::new(ErrorKind::TooLarge, "read response", "the response exceeds the size limit");
             self.left = left.ok_or_else(too_large)?;
             return Ok(Some(data));
         }
     }
 
-    /// The whole body.
+    /// The complete body.
     ///
     /// # Errors
-    /// As [`chunk`](Self::chunk).
+    /// Those of [`chunk`](Self::chunk).
     pub async fn bytes(mut self) -> Result<Bytes> {
         let mut whole = BytesMut::new();
         while let Some(part) = self.chunk().await? {

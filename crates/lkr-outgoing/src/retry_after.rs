@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use hyper::{HeaderMap, header::RETRY_AFTER};
 
-/// How long an answer asks to be left alone: its `Retry-After`, in seconds or as a date. At least a second.
+/// The pause that a response requests with `Retry-After`, in seconds or as a date. At least one second.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_answers_ask_for() {
+    fn retry_after_reads_seconds_and_dates() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
         for (text, seconds) in [
             ("120", Some(120)),

@@ -1,4 +1,4 @@
-//! Whose certificates are believed.
+//! Trusted root certificates.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// Where systems keep the certificates that they believe.
+/// The certificate bundles of common systems.
 const BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -18,21 +18,21 @@ const BUNDLES: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// Whose certificates are believed.
+/// Trusted root certificates.
 #[derive(Debug, Clone, Default)]
 pub enum Roots {
-    /// Those of the operating system; where it has none, those that browsers believe, as of when this was built.
+    /// The operating system's; if it has none, Mozilla's as of the build.
     #[default]
     System,
-    /// These alone, in PEM.
+    /// Only these, in PEM.
     Pem(Vec<u8>),
 }
 
 impl Roots {
-    /// Reads the certificates. It may block on files.
+    /// Reads the certificates. May block on files.
     ///
     /// # Errors
-    /// `Invalid` where those that are given cannot be read.
+    /// `Invalid` if the given ones cannot be read.
     pub(crate) fn load(&self) -> Result<RootCertStore> {
         match self {
             Self::System => {
@@ -43,10 +43,10 @@ impl Roots {
     }
 }
 
-/// The certificates in a file; `None` where there are none.
+/// The certificates in a file; `None` if there are none.
 fn system(file: &Path) -> Option<RootCertStore> {
     let mut store = RootCertStore::empty();
-    // One that cannot be read keeps no other from being.
+    // An unreadable certificate does not affect others.
     store.add_parsable_certificates(CertificateDer::pem_file_iter(file).ok()?.flatten());
     (!store.is_empty()).then_some(store)
 }
@@ -62,7 +62,7 @@ fn given(pem: &[u8]) -> Result<RootCertStore> {
         let certificate = certificate.map_err(|error| wrong(format!("{error:?}")))?;
         store.add(certificate).map_err(|error| wrong(error.to_string()))?;
     }
-    if store.is_empty() { Err(wrong("there are none".to_owned())) } else { Ok(store) }
+    if store.is_empty() { Err(wrong("no certificate found".to_owned())) } else { Ok(store) }
 }
 
 #[cfg(test)]
@@ -70,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_always_are_some() {
+    fn default_roots_are_not_empty() {
         assert!(bundled().len() > 50);
         assert!(!Roots::System.load().unwrap().is_empty());
         assert!(system(Path::new("/nowhere")).is_none());
     }
 
     #[test]
-    fn what_holds_none_is_refused() {
+    fn pem_without_certificates_is_refused() {
         for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
             assert!(Roots::Pem(pem.into()).load().is_err(), "{pem}");
         }

@@ -43,7 +43,7 @@ struct Names {
 }
 
 impl Names {
-    fn answering<const N: usize>(answers: [&[IpAddr]; N]) -> Arc<Self> {
+    fn with_answers<const N: usize>(answers: [&[IpAddr]; N]) -> Arc<Self> {
         let answers = answers.map(<[IpAddr]>::to_vec).into();
         Arc::new(Self { answers: Mutex::new(answers), asked: Mutex::default() })
     }
@@ -72,7 +72,7 @@ struct Server {
 
 impl Server {
     /// The parts of the answer are sent one by one; after the last the connection is closed, unless that is empty.
-    async fn answering(parts: &'static [&'static str]) -> Self {
+    async fn responding(parts: &'static [&'static str]) -> Self {
         Self::start(parts, None).await
     }
 
@@ -149,9 +149,9 @@ fn get(address: &str) -> Request {
 const OK: &[&str] = &["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"];
 
 #[tokio::test]
-async fn a_request_as_it_is_sent() {
-    let server = Server::answering(OK).await;
-    let names = Names::answering([&[HERE]]);
+async fn request_is_sent_with_its_headers_and_body() {
+    let server = Server::responding(OK).await;
+    let names = Names::with_answers([&[HERE]]);
     let outgoing = client(Policy::any(), &names);
     let mut request = Request { body: Bytes::from_static(b"{}"), ..get(&server.url("Models.Example.")) };
     request.method = Method::POST;
@@ -172,8 +172,8 @@ async fn a_request_as_it_is_sent() {
 
 #[tokio::test]
 async fn lesson_26_redirects_are_not_followed() {
-    let elsewhere = Server::answering(OK).await;
-    let names = Names::answering([]);
+    let elsewhere = Server::responding(OK).await;
+    let names = Names::with_answers([]);
     let outgoing = client(Policy::any(), &names);
     let metadata = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data\r\nContent-Length: 0\r\n\r\n";
     let here = format!(
@@ -182,7 +182,7 @@ async fn lesson_26_redirects_are_not_followed() {
     );
     for (text, status) in [(metadata.to_owned(), 302), (here, 307)] {
         let parts: &'static [&'static str] = Box::leak(Box::new([&*Box::leak(text.into_boxed_str())]));
-        let server = Server::answering(parts).await;
+        let server = Server::responding(parts).await;
         let answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
         assert_eq!(answer.status, status, "the redirect is the answer");
         assert_eq!(server.seen().len(), 1);
@@ -193,9 +193,9 @@ async fn lesson_26_redirects_are_not_followed() {
 
 /// A name server that answers well when it is asked for the check, and otherwise when it is asked for the connection.
 #[tokio::test]
-async fn lesson_26_a_name_is_resolved_once() {
-    let server = Server::answering(OK).await;
-    let names = Names::answering([&[HERE], &[METADATA], &[HERE]]);
+async fn lesson_26_name_is_resolved_once() {
+    let server = Server::responding(OK).await;
+    let names = Names::with_answers([&[HERE], &[METADATA], &[HERE]]);
     let outgoing = client(Policy::any(), &names);
     let url = server.url("rebinding.example");
     assert_eq!(outgoing.send(get(&url)).await.unwrap().status, 200);
@@ -210,29 +210,29 @@ async fn lesson_26_a_name_is_resolved_once() {
 }
 
 #[tokio::test]
-async fn lesson_26_names_that_stand_for_what_is_never_called() {
+async fn lesson_26_names_that_resolve_to_forbidden_addresses_are_refused() {
     let listed = Policy::only(["a.example"]).unwrap();
     let wrapped: IpAddr = "64:ff9b::a9fe:a9fe".parse().unwrap();
     let link_local: IpAddr = "fe80::1".parse().unwrap();
     for policy in [Policy::any(), listed] {
         for address in [METADATA, wrapped, link_local, "0.0.0.0".parse().unwrap()] {
-            let names = Names::answering([&[address]]);
+            let names = Names::with_answers([&[address]]);
             let error = client(policy.clone(), &names).send(get("http://a.example/")).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused, "{address}");
             assert!(error.reason().contains("never called"), "{error}");
         }
     }
     // Those of several addresses that may be called are.
-    let server = Server::answering(OK).await;
-    let names = Names::answering([&[METADATA, link_local, HERE]]);
+    let server = Server::responding(OK).await;
+    let names = Names::with_answers([&[METADATA, link_local, HERE]]);
     let answer = client(Policy::any(), &names).send(get(&server.url("a.example"))).await;
     assert_eq!(answer.unwrap().status, 200);
 }
 
 #[tokio::test]
-async fn lesson_26_hosts_that_are_not_listed_are_not_even_looked_up() {
-    let server = Server::answering(OK).await;
-    let names = Names::answering([&[HERE]]);
+async fn lesson_26_unlisted_hosts_are_not_resolved() {
+    let server = Server::responding(OK).await;
+    let names = Names::with_answers([&[HERE]]);
     let outgoing = client(Policy::only(["listed.example"]).unwrap(), &names);
     for host in ["127.0.0.1", "localhost", "other.example", "[::1]"] {
         assert_eq!(kind(outgoing.send(get(&server.url(host))).await), ErrorKind::Refused, "{host}");
@@ -242,15 +242,15 @@ async fn lesson_26_hosts_that_are_not_listed_are_not_even_looked_up() {
 }
 
 #[tokio::test]
-async fn answers_come_part_by_part_and_are_bounded() {
+async fn response_is_read_in_parts_up_to_its_limit() {
     let stream = &[
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
         "4\r\none\n\r\n",
         "4\r\ntwo\n\r\n",
         "",
     ];
-    let server = Server::answering(stream).await;
-    let outgoing = client(Policy::any(), &Names::answering([]));
+    let server = Server::responding(stream).await;
+    let outgoing = client(Policy::any(), &Names::with_answers([]));
     let mut answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
     let mut came = String::new();
     while came.len() < 8 {
@@ -261,27 +261,27 @@ async fn answers_come_part_by_part_and_are_bounded() {
     server.hung_up.notified().await;
 
     let limits = Limits { body: 4, ..Limits::default() };
-    let server = Server::answering(OK).await;
+    let server = Server::responding(OK).await;
     let answer = outgoing.send(Request { limits, ..get(&server.url("127.0.0.1")) }).await.unwrap();
     assert_eq!(kind(answer.bytes().await), ErrorKind::TooLarge);
 }
 
 #[tokio::test]
-async fn what_takes_too_long_ends() {
+async fn time_limits_end_the_request() {
     let limits = Limits { whole: Duration::from_millis(200), ..Limits::default() };
-    let outgoing = client(Policy::any(), &Names::answering([]));
+    let outgoing = client(Policy::any(), &Names::with_answers([]));
     // One says nothing, one stops in the middle.
-    let silent = Server::answering(&[]).await;
+    let silent = Server::responding(&[]).await;
     let answer = outgoing.send(Request { limits, ..get(&silent.url("127.0.0.1")) }).await;
     assert_eq!(kind(answer), ErrorKind::TimedOut);
     silent.hung_up.notified().await;
-    let half = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let half = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
     let answer = outgoing.send(Request { limits, ..get(&half.url("127.0.0.1")) }).await.unwrap();
     assert_eq!(kind(answer.bytes().await), ErrorKind::TimedOut);
     half.hung_up.notified().await;
     // One goes on for a while, and has no more to say.
     let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
-    let still = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let still = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
     let mut answer = outgoing.send(Request { limits, ..get(&still.url("127.0.0.1")) }).await.unwrap();
     assert_eq!(answer.chunk().await.unwrap().unwrap(), "hel");
     assert_eq!(kind(answer.chunk().await), ErrorKind::TimedOut);
@@ -290,13 +290,13 @@ async fn what_takes_too_long_ends() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer() {
-    let outgoing = client(Policy::any(), &Names::answering([]));
+async fn invalid_responses_are_broken() {
+    let outgoing = client(Policy::any(), &Names::with_answers([]));
     for parts in [&["SSH-2.0-server\r\n"] as &'static [&'static str], &["HTTP/1.1 200 OK\r\n"]] {
-        let server = Server::answering(parts).await;
+        let server = Server::responding(parts).await;
         assert_eq!(kind(outgoing.send(get(&server.url("127.0.0.1"))).await), ErrorKind::Broken, "{parts:?}");
     }
-    let short = Server::answering(&["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel"]).await;
+    let short = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel"]).await;
     let answer = outgoing.send(get(&short.url("127.0.0.1"))).await.unwrap();
     assert_eq!(kind(answer.bytes().await), ErrorKind::Broken);
     let nobody = TcpListener::bind((HERE, 0)).await.unwrap().local_addr().unwrap();
@@ -305,7 +305,7 @@ async fn what_is_no_answer() {
 }
 
 #[tokio::test]
-async fn certificates_are_checked() {
+async fn untrusted_certificates_are_refused() {
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -317,7 +317,7 @@ async fn certificates_are_checked() {
         .unwrap();
     let server = Server::start(OK, Some(TlsAcceptor::from(Arc::new(config)))).await;
     let url = |host: &str| server.url(host).replacen("http:", "https:", 1);
-    let names = Names::answering([&[HERE], &[HERE], &[HERE]]);
+    let names = Names::with_answers([&[HERE], &[HERE], &[HERE]]);
     let trusting = client(Policy::any(), &names);
     let answer = trusting.send(get(&url("models.example"))).await.unwrap();
     assert_eq!(body(answer).await, "hello");

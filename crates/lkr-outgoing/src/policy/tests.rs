@@ -9,7 +9,7 @@ fn refusal(policy: &Policy, address: &str) -> String {
 }
 
 #[test]
-fn lesson_26_metadata_addresses_in_every_disguise() {
+fn lesson_26_metadata_addresses_are_refused_in_every_notation() {
     for address in [
         "http://169.254.169.254/latest/meta-data",
         "http://169.254.169.254./",
@@ -48,7 +48,7 @@ fn lesson_26_metadata_addresses_in_every_disguise() {
 }
 
 #[test]
-fn what_is_no_address_to_call() {
+fn invalid_addresses_are_refused_without_quoting_secrets() {
     for (address, said) in [
         ("", "is not an address"),
         ("models.example", "is not an address"),
@@ -73,7 +73,7 @@ fn what_is_no_address_to_call() {
 }
 
 #[test]
-fn anybody_else_may_be_called() {
+fn other_addresses_are_allowed() {
     for address in [
         "http://127.0.0.1:11434/v1",
         "http://localhost:8000",
@@ -83,7 +83,7 @@ fn anybody_else_may_be_called() {
         "HTTPS://Models.Example./v1?key=1#x",
         "http://bücher.example/",
         "http://metadata.example/",
-        // The host ends at the backslash, as it does for browsers: nobody here reads it in two ways.
+        // The host ends at the backslash, as in browsers: there is only one interpretation.
         "http://127.0.0.1\\@169.254.169.254/",
     ] {
         assert!(Policy::any().check(address).is_ok(), "{address}");
@@ -116,12 +116,12 @@ fn lesson_26_only_listed_hosts_are_called() {
     }
     assert!(
         Policy::only::<&str>([]).unwrap().check("http://localhost/").is_err(),
-        "an empty list lists nobody"
+        "an empty list allows no host"
     );
 }
 
 #[test]
-fn lesson_26_a_list_lets_nobody_call_a_metadata_address() {
+fn lesson_26_listing_a_metadata_address_does_not_allow_it() {
     let policy = Policy::only(["169.254.169.254", "metadata.google.internal", "fe80::1"]).unwrap();
     for address in ["http://169.254.169.254/", "http://metadata.google.internal/", "http://[fe80::1]/"] {
         assert!(refusal(&policy, address).contains("never called"), "{address}");
@@ -129,7 +129,7 @@ fn lesson_26_a_list_lets_nobody_call_a_metadata_address() {
 }
 
 #[test]
-fn what_cannot_be_listed() {
+fn invalid_list_entries_are_refused() {
     for host in
         ["", " ", ".", "http://models.example", "models.example:8080", "a/b", "*.example", "u@h", "1.2.3.256"]
     {
@@ -138,18 +138,18 @@ fn what_cannot_be_listed() {
 }
 
 proptest! {
-    /// Whatever is sent, the check does not panic, and what passes has a host that may be called.
+    /// The check never panics, and every address that passes has an allowed host.
     #[test]
-    fn any_text_is_read_or_refused(text in "(http|https|ftp)?(://)?[\\PC]{0,40}") {
+    fn arbitrary_text_does_not_panic(text in "(http|https|ftp)?(://)?[\\PC]{0,40}") {
         if let Ok(target) = Policy::any().target(&text) {
             prop_assert!(literal(&target.host).is_none_or(|address| forbidden(address).is_none()));
             prop_assert!(matches!(target.url.scheme(), "http" | "https"));
         }
     }
 
-    /// All the ways to write an IPv4 address are one address.
+    /// Every notation of a forbidden IPv4 address is forbidden.
     #[test]
-    fn lesson_26_every_writing_of_a_forbidden_address_is_refused(c: u8, d: u8, form in 0..7_usize) {
+    fn lesson_26_every_notation_of_a_forbidden_address_is_refused(c: u8, d: u8, form in 0..7_usize) {
         let address = Ipv4Addr::new(169, 254, c, d);
         let bits = address.to_bits();
         let host = match form {
