@@ -17,21 +17,21 @@ impl FolderLock {
     /// # Errors
     /// `Locked` where another process, or another store of this process, has it.
     pub fn take(dir: &Path) -> Result<Self> {
-        fs::create_dir_all(dir).map_err(|error| Error::io("open", named(dir, &error)))?;
+        fs::create_dir_all(dir).map_err(|error| Error::io("open", with_path(dir, &error)))?;
         let path = dir.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(|error| Error::io("open", named(&path, &error)))?;
+        let file = file.map_err(|error| Error::io("open", with_path(&path, &error)))?;
         match file.try_lock() {
             Ok(()) => Ok(Self(file)),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("{} is in use by another process", dir.display());
                 Err(Error::new(ErrorKind::Locked, "open", message))
             }
-            Err(TryLockError::Error(error)) => Err(Error::io("open", named(&path, &error))),
+            Err(TryLockError::Error(error)) => Err(Error::io("open", with_path(&path, &error))),
         }
     }
 }
 
-fn named(path: &Path, error: &std::io::Error) -> std::io::Error {
+fn with_path(path: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -85,7 +85,7 @@ async fn mend(options: Options, examination: StoreCheck, half_written: &[PathBuf
         .join(OffsetDateTime::now_utc().unix_timestamp().to_string());
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
     let opened = blocking("look over", move || {
-        let store = examination.mend(&to).map_err(not_opened)?;
+        let store = examination.repair(&to).map_err(not_opened)?;
         Ok((store, open_blobs(&blobs_dir)?))
     });
     let opened = opened.await;
@@ -148,7 +148,7 @@ fn found(examination: &StoreCheck, half_written: &[PathBuf], outcome: &RepairOut
     let half = |path: &PathBuf| finding(format!("the text {} is half written", shown(path)), "it is removed");
     let stored = examination.findings().iter().map(|found| {
         let finding = finding(found.what.clone(), found.remedy);
-        if found.stays() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
+        if found.is_unrepairable() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
     });
     stored.chain(half_written.iter().map(half)).collect()
 }

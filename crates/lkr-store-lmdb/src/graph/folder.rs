@@ -12,13 +12,13 @@ use std::{
 
 use super::table::GraphEnv;
 use crate::{
-    codec::{seal, unseal},
-    error::Done,
-    pages,
+    codec::{strip_checksum, with_checksum},
+    error::InternalResult,
+    page_check,
 };
 
 const DATA: &str = "data.mdb";
-const SEAL: &str = "seal";
+const FINGERPRINT: &str = "seal";
 const LINEAGE: &str = "lineage";
 const READ: usize = 1 << 20;
 
@@ -39,53 +39,54 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Opens the environment in a folder, where it bears its seal and `lineage`, the mark of the `kb` at hand.
-pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> Done<Option<GraphEnv>> {
-    if !marks(folder)?.iter().any(|mark| mark == lineage) || !intact(folder)? {
+pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<GraphEnv>> {
+    if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) || !is_intact(folder)? {
         return Ok(None);
     }
     GraphEnv::open(folder, map_size).map(Some)
 }
 
 /// The marks of a folder: that of the last session, and that of the present one, which `kb` may not have got.
-fn marks(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
-    let sealed = match fs::read(folder.join(LINEAGE)) {
+fn lineages(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let checksummed = match fs::read(folder.join(LINEAGE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read?,
     };
-    let marks = unseal(&sealed, || "the mark of a graph folder".to_owned()).unwrap_or_default();
-    Ok(marks.chunks(super::load::MARK).map(<[u8]>::to_vec).collect())
+    let lineages =
+        strip_checksum(&checksummed, || "the mark of a graph folder".to_owned()).unwrap_or_default();
+    Ok(lineages.chunks(super::load::LINEAGE_BYTES).map(<[u8]>::to_vec).collect())
 }
 
 /// Writes the marks that the folder answers to.
-pub(super) fn mark(folder: &Path, marks: &[&[u8]]) -> io::Result<()> {
+pub(super) fn write_lineage(folder: &Path, lineages: &[&[u8]]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    replace(&folder.join(LINEAGE), &seal(&marks.concat()))
+    replace(&folder.join(LINEAGE), &with_checksum(&lineages.concat()))
 }
 
 /// Whether the folder is what was sealed; where it has no seal, whether its pages are whole.
-fn intact(folder: &Path) -> io::Result<bool> {
-    let sealed = match fs::read(folder.join(SEAL)) {
+fn is_intact(folder: &Path) -> io::Result<bool> {
+    let checksummed = match fs::read(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(pages::check(&folder.join(DATA))?.is_empty());
+            return Ok(page_check::check(&folder.join(DATA))?.is_empty());
         }
         read => read?,
     };
-    Ok(sealed == fingerprint(&folder.join(DATA))?)
+    Ok(checksummed == fingerprint(&folder.join(DATA))?)
 }
 
 /// Seals what was written, unless it is sealed. Nothing may be written while this runs, nor after it without
-/// [`unseal_folder`].
-pub(super) fn seal_folder(folder: &Path) -> io::Result<()> {
-    if folder.join(SEAL).exists() {
+/// [`remove_fingerprint`].
+pub(super) fn write_fingerprint(folder: &Path) -> io::Result<()> {
+    if folder.join(FINGERPRINT).exists() {
         return Ok(());
     }
     let fingerprint = fingerprint(&folder.join(DATA))?;
-    replace(&folder.join(SEAL), &fingerprint)
+    replace(&folder.join(FINGERPRINT), &fingerprint)
 }
 
 /// Takes the seal off, so that the folder can be written to.
-pub(super) fn unseal_folder(folder: &Path) -> io::Result<()> {
-    match fs::remove_file(folder.join(SEAL)) {
+pub(super) fn remove_fingerprint(folder: &Path) -> io::Result<()> {
+    match fs::remove_file(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         removed => removed?,
     }
@@ -102,7 +103,7 @@ fn fingerprint(path: &Path) -> io::Result<Vec<u8>> {
             read => read?,
         };
         if read == 0 {
-            return Ok(seal(&[&length.to_le_bytes()[..], &u32::to_le_bytes(crc)].concat()));
+            return Ok(with_checksum(&[&length.to_le_bytes()[..], &u32::to_le_bytes(crc)].concat()));
         }
         crc = crc32c::crc32c_append(crc, buffer.get(..read).unwrap_or_default());
         length += read as u64;

@@ -7,36 +7,36 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Known, LINEAGE, build::Builder, folder, table::GraphEnv};
-use crate::error::{Done, Failure};
+use super::{LINEAGE, StartupState, build::Builder, folder, table::GraphEnv};
+use crate::error::{Failure, InternalResult};
 
 /// The bytes of a mark.
-pub(super) const MARK: usize = 16;
+pub(super) const LINEAGE_BYTES: usize = 16;
 
 impl Builder {
     /// Opens the graph folder of the last session, where it belongs to this `kb` and is whole; else makes a new one.
-    pub(super) fn load(&self, known: &Known) -> Done<()> {
+    pub(super) fn load(&self, startup: &StartupState) -> InternalResult<()> {
         let mut kept = None;
         for path in folder::list(&self.graphs.dir)? {
             if kept.is_none() {
-                kept = self.reopen(&path, known);
+                kept = self.reopen(&path, startup);
             }
             if kept.is_none() {
                 fs::remove_dir_all(&path)?;
             }
         }
         match kept {
-            Some(env) => self.adopt(env, known.lineage.as_deref()),
-            None => self.start_anew(),
+            Some(env) => self.publish_env(env, startup.lineage.as_deref()),
+            None => self.start_over(),
         }
     }
 
-    fn reopen(&self, path: &Path, known: &Known) -> Option<GraphEnv> {
-        let lineage = known.lineage.as_deref()?;
+    fn reopen(&self, path: &Path, startup: &StartupState) -> Option<GraphEnv> {
+        let lineage = startup.lineage.as_deref()?;
         let opened = catch_unwind(|| {
             let env = folder::open(path, self.graphs.options.map_size, lineage)?;
             Ok(match env {
-                Some(env) if follows(&env, known)? => Some(env),
+                Some(env) if is_consistent(&env, startup)? => Some(env),
                 _ => None,
             })
         });
@@ -55,21 +55,21 @@ impl Builder {
 
     /// Makes a new graph folder in place of those that were there before. Searches that still read an old one keep
     /// what they have mapped; its name does not come back, so that the two do not meet.
-    pub(super) fn start_anew(&self) -> Done<()> {
+    pub(super) fn start_over(&self) -> InternalResult<()> {
         for old in folder::list(&self.graphs.dir)? {
             fs::remove_dir_all(old)?;
         }
         let path = self.graphs.dir.join(rand::random::<u64>().to_string());
         let env = GraphEnv::open(&path, self.graphs.options.map_size)?;
-        self.adopt(env, None)
+        self.publish_env(env, None)
     }
 
     /// Marks `kb` and the folder with a new mark of this session, and lets searches have the folder. It answers to
     /// the old mark as well, because the process may end before `kb` has the new one.
-    fn adopt(&self, env: GraphEnv, old: Option<&[u8]>) -> Done<()> {
-        let new: [u8; MARK] = rand::random();
+    fn publish_env(&self, env: GraphEnv, old: Option<&[u8]>) -> InternalResult<()> {
+        let new: [u8; LINEAGE_BYTES] = rand::random();
         let marks: Vec<&[u8]> = old.into_iter().chain([&new[..]]).collect();
-        folder::mark(&env.path, &marks)?;
+        folder::write_lineage(&env.path, &marks)?;
         let kb = self.kb.clone();
         self.writer.write_blocking(move |txn| Ok(kb.tables.meta.put(txn, LINEAGE, &new)?))?;
         self.graphs.publish(Some(Arc::new(env)));
@@ -80,10 +80,10 @@ impl Builder {
 
 /// Whether a graph environment can have come of this state of `kb`: it knows no collection that `kb` does not know,
 /// and no point that `kb` has not given an id yet. Ids and numbers are given once, so what it knows is then right.
-fn follows(env: &GraphEnv, known: &Known) -> Done<bool> {
+fn is_consistent(env: &GraphEnv, startup: &StartupState) -> InternalResult<bool> {
     let rows = env.all_rows(&*env.env.read_txn()?)?;
     Ok(rows.iter().all(|(collection, row)| {
         let watermark = row.next.map_or(0, |next| next.watermark).max(row.current.watermark);
-        known.next_ids.get(collection).is_some_and(|next_id| watermark <= *next_id)
+        startup.next_ids.get(collection).is_some_and(|next_id| watermark <= *next_id)
     }))
 }

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::{
     Graphs,
-    table::{Graph, GraphEnv},
+    table::{GraphEnv, GraphInfo},
 };
 use crate::env::Snapshot;
 
@@ -20,7 +20,7 @@ pub(crate) struct OpenGraph<'g> {
     graphs: &'g Graphs,
     env: Arc<GraphEnv>,
     txn: Snapshot,
-    graph: Graph,
+    graph: GraphInfo,
 }
 
 impl<'g> OpenGraph<'g> {

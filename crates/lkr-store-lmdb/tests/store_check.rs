@@ -45,7 +45,7 @@ fn found(folder: &Path) -> Vec<String> {
 /// Mends the store, which then is whole, and answers it.
 fn mended(folder: &Path) -> LmdbStore {
     let aside = tempfile::tempdir().unwrap();
-    drop(StoreCheck::new(folder, exact()).unwrap().mend(&aside.path().join("kb")).unwrap());
+    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
     assert_eq!(found(folder), Vec::<String>::new());
     open(folder)
 }
@@ -162,13 +162,13 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
         let examination = StoreCheck::new(folder.path(), exact()).unwrap();
         let [finding] = examination.findings() else { panic!("{:?}", examination.findings()) };
         assert_eq!(finding.what, "the record of collection points.a is damaged");
-        assert_eq!(finding.stays(), !has_sibling);
+        assert_eq!(finding.is_unrepairable(), !has_sibling);
         drop(examination);
         if has_sibling {
             assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
         } else {
             let aside = tempfile::tempdir().unwrap();
-            let refused = StoreCheck::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap_err();
+            let refused = StoreCheck::new(folder.path(), exact()).unwrap().repair(aside.path()).unwrap_err();
             assert!(refused.to_string().ends_with("`lkr doctor` tells what is damaged"), "{refused}");
             assert_eq!(found(folder.path()).len(), 1, "nothing was dropped");
         }
@@ -227,7 +227,7 @@ async fn a_store_without_its_data_is_refused() {
         assert!(refused.to_string().contains(says), "{refused}");
         assert_eq!(found(folder.path()), [format!("store/kb/data.mdb {says}")]);
         let aside = folder.path().join("aside");
-        assert!(StoreCheck::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
+        assert!(StoreCheck::new(folder.path(), exact()).unwrap().repair(&aside).is_err());
         assert_eq!(fs::metadata(&data).map(|data| data.len()).ok(), is_there.then_some(0));
     }
     fs::remove_dir_all(folder.path().join("kb")).unwrap();

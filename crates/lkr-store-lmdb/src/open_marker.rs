@@ -10,8 +10,8 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    examine::DATA,
-    pages,
+    page_check,
+    store_check::DATA,
 };
 
 /// The file that tells: a byte for each time that the store was opened since it was last closed.
@@ -24,11 +24,11 @@ const LARGE: u64 = 3;
 
 /// A store that is open. Dropped when everything of it is closed.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenMarker {
     mark: PathBuf,
 }
 
-impl Opened {
+impl OpenMarker {
     /// Marks the store in `dir` as open, and looks at its pages before where it was not closed.
     pub(crate) fn begin(dir: &Path) -> Result<Self> {
         let (mark, data) = (dir.join(OPENED), dir.join("kb").join(DATA));
@@ -44,7 +44,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenMarker {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.mark) {
             tracing::debug!(path = %self.mark.display(), %error, "not marked as closed");
@@ -61,7 +61,7 @@ fn add_byte(path: &Path) -> io::Result<()> {
 }
 
 fn refuse_damaged(data: &Path) -> Result<()> {
-    let damage = pages::check(data).map_err(|error| Error::io("read pages", error))?;
+    let damage = page_check::check(data).map_err(|error| Error::io("read pages", error))?;
     match damage.first() {
         None => Ok(()),
         Some(first) => Err(Error::corrupt_store(&format!("{}: {first}", data.display()))),

@@ -13,11 +13,11 @@ use std::{
     path::Path,
 };
 
-pub(crate) use self::tree::Row;
+pub(crate) use self::tree::TableRow;
 use self::{node::Meta, tree::Trees};
 
 /// More findings than this tell nothing more.
-const MOST: usize = 50;
+const MAX_FINDINGS: usize = 50;
 /// The last page of a file without any tree.
 const META_PAGES: u64 = 2;
 
@@ -28,7 +28,10 @@ pub(crate) fn check(path: &Path) -> io::Result<Vec<String>> {
 }
 
 /// [`check`], which hands out the rows of all tables on the way: of damaged pages none, of whole ones all.
-pub(crate) fn walk(path: &Path, each: &mut dyn FnMut(Row<'_>) -> io::Result<()>) -> io::Result<Vec<String>> {
+pub(crate) fn walk(
+    path: &Path,
+    visit_row: &mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
+) -> io::Result<Vec<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         opened => opened?,
@@ -41,9 +44,9 @@ pub(crate) fn walk(path: &Path, each: &mut dyn FnMut(Row<'_>) -> io::Result<()>)
         Ok(meta) => meta,
         Err(finding) => return Ok(vec![finding]),
     };
-    let mut findings = Findings::default();
-    let source = Source { file, page: meta.page, end: length / meta.page as u64 };
-    let mut trees = Trees::new(&source, meta.last_page, &mut findings, each);
+    let mut findings = PageFindings::default();
+    let source = PageSource { file, page: meta.page, end: length / meta.page as u64 };
+    let mut trees = Trees::new(&source, meta.last_page, &mut findings, visit_row);
     trees.walk_main(&meta.main)?;
     trees.walk_free(&meta.free)?;
     Ok(findings.into_lines())
@@ -51,14 +54,14 @@ pub(crate) fn walk(path: &Path, each: &mut dyn FnMut(Row<'_>) -> io::Result<()>)
 
 /// What was found, as many as tell something.
 #[derive(Debug, Default)]
-struct Findings {
+struct PageFindings {
     lines: Vec<String>,
     more: u64,
 }
 
-impl Findings {
+impl PageFindings {
     fn add(&mut self, line: String) {
-        if self.lines.len() < MOST { self.lines.push(line) } else { self.more += 1 }
+        if self.lines.len() < MAX_FINDINGS { self.lines.push(line) } else { self.more += 1 }
     }
 
     fn into_lines(mut self) -> Vec<String> {
@@ -70,14 +73,14 @@ impl Findings {
 }
 
 /// The file, page by page.
-struct Source {
+struct PageSource {
     file: File,
     page: usize,
     /// How many whole pages there are.
     end: u64,
 }
 
-impl Source {
+impl PageSource {
     /// The bytes of so many pages; `None` where the file ends before.
     fn read(&self, number: u64, count: u64) -> io::Result<Option<Vec<u8>>> {
         if number.checked_add(count).is_none_or(|end| end > self.end) {

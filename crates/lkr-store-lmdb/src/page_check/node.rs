@@ -126,16 +126,16 @@ impl TreeRecord {
 /// A page of a tree, whose nodes lie in it.
 pub(super) enum Page<'p> {
     Branch(Vec<(&'p [u8], u64)>),
-    Leaf(Vec<(&'p [u8], Data<'p>)>),
+    Leaf(Vec<(&'p [u8], NodeValue<'p>)>),
 }
 
 /// The data of a leaf's node.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Data<'p> {
-    Here(&'p [u8]),
+pub(super) enum NodeValue<'p> {
+    Inline(&'p [u8]),
     Tree(&'p [u8]),
     /// The first page, and how many bytes there are.
-    Elsewhere(u64, usize),
+    Overflow(u64, usize),
 }
 
 impl<'p> Page<'p> {
@@ -202,12 +202,12 @@ impl<'p> Node<'p> {
         (self.key, u64::from(self.low) | u64::from(self.flags) << 32)
     }
 
-    fn row(&self) -> Option<(&'p [u8], Data<'p>)> {
+    fn row(&self) -> Option<(&'p [u8], NodeValue<'p>)> {
         let length = self.low as usize;
         let data = match self.flags {
-            0 => Data::Here(self.rest.get(..length)?),
-            BIG => Data::Elsewhere(u64_at(self.rest, 0)?, length),
-            SUBTREE if length == TreeRecord::LENGTH => Data::Tree(self.rest.get(..length)?),
+            0 => NodeValue::Inline(self.rest.get(..length)?),
+            BIG => NodeValue::Overflow(u64_at(self.rest, 0)?, length),
+            SUBTREE if length == TreeRecord::LENGTH => NodeValue::Tree(self.rest.get(..length)?),
             _ => return None,
         };
         Some((self.key, data))

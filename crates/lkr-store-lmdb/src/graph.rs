@@ -25,7 +25,7 @@ use self::{build::Builder, search::OpenGraph, table::GraphEnv};
 use crate::{
     LmdbOptions,
     env::Kb,
-    error::{Done, Failure, Kind},
+    error::{Failure, FailureKind, InternalResult},
     vectors::{keys, registry},
     writer::Writer,
 };
@@ -42,12 +42,12 @@ pub(crate) struct Graphs {
     current: RwLock<Option<Arc<GraphEnv>>>,
     /// Set by a search that met damage.
     damaged: AtomicBool,
-    signal: Mutex<Signal>,
+    signal: Mutex<BuilderSignal>,
     signalled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Signal {
+struct BuilderSignal {
     stop: bool,
     work: bool,
 }
@@ -71,7 +71,7 @@ impl Graphs {
     }
 
     /// Whether a graph of so many items finds the nearest of so many candidates faster than looking at each.
-    pub(crate) const fn worth_walking(&self, candidates: u64, items: u64) -> bool {
+    pub(crate) const fn prefers_graph(&self, candidates: u64, items: u64) -> bool {
         let LmdbOptions { linear_below, break_even, .. } = self.options;
         candidates > linear_below && candidates.saturating_mul(candidates) > break_even.saturating_mul(items)
     }
@@ -85,7 +85,7 @@ impl Graphs {
         self.update(|signal| signal.stop = true);
     }
 
-    fn update(&self, change: impl FnOnce(&mut Signal)) {
+    fn update(&self, change: impl FnOnce(&mut BuilderSignal)) {
         change(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
         self.signalled.notify_all();
     }
@@ -94,11 +94,11 @@ impl Graphs {
         self.signal.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    /// Waits until there may be work, but no longer than `most`.
-    fn wait(&self, most: Duration) {
+    /// Waits until there may be work, but no longer than `timeout`.
+    fn wait(&self, timeout: Duration) {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |signal: &mut Signal| !signal.stop && !signal.work;
-        let waited = self.signalled.wait_timeout_while(signal, most, idle);
+        let idle = |signal: &mut BuilderSignal| !signal.stop && !signal.work;
+        let waited = self.signalled.wait_timeout_while(signal, timeout, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.work = false;
     }
 
@@ -119,7 +119,7 @@ impl Graphs {
 
     /// Takes note of a failure to read: what is not for want of something is damage.
     fn report_failure(&self, failure: &Failure) {
-        if failure.kind() != Kind::Unavailable {
+        if failure.kind() != FailureKind::Unavailable {
             self.report_damage(&failure.to_string());
         }
     }
@@ -136,21 +136,21 @@ impl Graphs {
 /// What `kb` said of itself when it was opened, before anything was written to it: a graph of another, or of a later
 /// state of this one, is told by that.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct StartupState {
     /// The mark that the last session left in `kb`, and in its graph folder.
     lineage: Option<Vec<u8>>,
     /// The next ids of the collections.
     next_ids: HashMap<u16, u32>,
 }
 
-impl Known {
-    pub(crate) fn read(kb: &Kb) -> Done<Self> {
+impl StartupState {
+    pub(crate) fn read(kb: &Kb) -> InternalResult<Self> {
         let txn = kb.env.read_txn()?;
         let lineage = kb.tables.meta.get(&txn, LINEAGE)?.map(<[u8]>::to_vec);
         let collections = registry::all(kb, &txn)?.into_iter();
         let next_ids =
-            collections.map(|known| Ok((known.number, registry::next_id(kb, &txn, known.number)?)));
-        Ok(Self { lineage, next_ids: next_ids.collect::<Done<_>>()? })
+            collections.map(|startup| Ok((startup.number, registry::next_id(kb, &txn, startup.number)?)));
+        Ok(Self { lineage, next_ids: next_ids.collect::<InternalResult<_>>()? })
     }
 }
 
@@ -159,10 +159,10 @@ pub(crate) fn start(
     graphs: Arc<Graphs>,
     kb: Kb,
     writer: Writer,
-    known: Known,
+    startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
     let builder = Builder::new(graphs, kb, writer);
-    thread::Builder::new().name("lkr-graph".to_owned()).spawn(move || builder.run(&known))
+    thread::Builder::new().name("lkr-graph".to_owned()).spawn(move || builder.run(&startup))
 }
 
 /// The key of a collection's row.
