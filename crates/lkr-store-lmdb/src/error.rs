@@ -3,19 +3,19 @@ use std::{error::Error as StdError, fmt, io};
 /// The result of opening a store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kept a store from being opened.
+/// The kinds of errors when a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Another process, or another store of this one, has the folder.
+    /// Another process, or another store of this process, uses the folder.
     Locked,
     /// The folder was written in a format that this version of the crate does not read.
     OtherFormat,
-    /// What is in the folder is no store, or a damaged one.
+    /// The folder contains no store, or a damaged one.
     Corrupt,
-    /// The disk is full, or out of some other resource; opening may succeed later.
+    /// The disk is full, or another resource is exhausted; opening may succeed later.
     Unavailable,
-    /// The operating system refused something.
+    /// The operating system reported an error.
     Io,
     /// Anything else.
     Internal,
@@ -40,7 +40,7 @@ impl Error {
         Self::new(kind, operation, failure.source)
     }
 
-    /// What kept a store from being opened to be used: where it is damaged, it says who tells more.
+    /// An error of opening a store; for damage it names the command that lists it.
     pub(crate) fn on_open(failure: Failure) -> Self {
         match failure.kind {
             FailureKind::Corrupt => Self::corrupt_store(&failure),
@@ -48,13 +48,13 @@ impl Error {
         }
     }
 
-    /// That a store is damaged, and who tells more.
+    /// A damaged store, with the command that lists the damage.
     pub(crate) fn corrupt_store(reason: &dyn fmt::Display) -> Self {
-        Self::new(ErrorKind::Corrupt, "open", format!("{reason}; `lkr doctor` tells what is damaged"))
+        Self::new(ErrorKind::Corrupt, "open", format!("{reason}; run `lkr doctor` to list the damage"))
     }
 }
 
-/// What kind of failure it was, inside: the kinds of the three ports together.
+/// The kinds of internal failures: those of the three ports together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     NotFound,
@@ -66,14 +66,14 @@ pub(crate) enum FailureKind {
     Internal,
 }
 
-/// A failure inside, before it becomes the error of a port.
+/// An internal failure, before it is converted to the error of a port.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: FailureKind,
     source: Box<dyn StdError + Send + Sync>,
 }
 
-/// The result of what is done inside.
+/// The result of internal operations.
 pub(crate) type InternalResult<T> = std::result::Result<T, Failure>;
 
 impl Failure {
@@ -113,12 +113,12 @@ impl Failure {
         self.kind
     }
 
-    /// The same failure as one of another kind.
+    /// The same failure with another kind.
     pub(crate) fn into_kind(self, kind: FailureKind) -> Self {
         Self { kind, ..self }
     }
 
-    /// Whether a job that fails so has written nothing: what is wrong with a request is found before its writes.
+    /// Whether the failed job has written nothing: requests are validated before the first write.
     pub(crate) const fn is_refusal(&self) -> bool {
         matches!(
             self.kind,
@@ -177,9 +177,8 @@ impl From<heed::Error> for Failure {
     }
 }
 
-/// The system says by these kinds that it is out of something, or cannot write just now. What it has no kind for, an
-/// input/output error of the disk foremost, may pass as well. The error stays the source, so that callers can tell a
-/// full disk from the rest.
+/// The remaining kinds mean that a resource is exhausted or that writing is temporarily impossible. Errors without a
+/// kind, such as EIO, may also be temporary. The error stays the source, so that callers can recognise a full disk.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         let kind = match error.kind() {
@@ -197,12 +196,12 @@ impl From<io::Error> for Failure {
 
 /// `EIO`, which has this number on every Unix.
 const INPUT_OUTPUT_ERROR: i32 = 5;
-/// A disk with less room than this, in bytes, is full: a write that was cut short took what there was.
+/// A disk with fewer free bytes than this is full: a short write used up the rest.
 const DISK_FULL_BELOW: u64 = 1 << 20;
 
 impl Failure {
-    /// The failure of a write, where the disk has `free_space`, in bytes. LMDB calls it an input/output error when a full
-    /// disk takes only a part of what is written; where there is no room, it becomes one that says so.
+    /// Classifies the failure of a write by the free bytes on the disk. LMDB reports EIO if a full disk takes only a
+    /// part of a write; such a failure becomes `StorageFull`.
     pub(crate) fn classify_write_error(self, free_space: impl FnOnce() -> Option<u64>) -> Self {
         let error = self.source.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
         if error != Some(INPUT_OUTPUT_ERROR) {
@@ -210,7 +209,7 @@ impl Failure {
         }
         match free_space() {
             Some(free_space) if free_space < DISK_FULL_BELOW => {
-                let message = format!("{self}, with {free_space} bytes left on the disk");
+                let message = format!("{self}; {free_space} bytes free on the disk");
                 io::Error::new(io::ErrorKind::StorageFull, message).into()
             }
             _ => self,
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_system_stays_the_source() {
+    fn system_error_converted_stays_the_source() {
         let full = failed(28);
         assert_eq!(
             (full.kind(), io_kind(&full)),
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_cut_short_is_a_full_disk_where_there_is_no_room() {
+    fn short_write_without_free_space_is_reported_as_full_disk() {
         let full = failed(INPUT_OUTPUT_ERROR).classify_write_error(|| Some(4_096));
         assert_eq!(
             (full.kind(), io_kind(&full)),

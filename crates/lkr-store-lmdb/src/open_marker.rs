@@ -1,6 +1,6 @@
-//! Whether the process that had a store last closed it. LMDB outlasts being killed, but it follows what it reads off
-//! its pages wherever that leads, and where their bytes have changed that may be the end of the process, at each start
-//! anew. So the pages are looked at first where a process came to its end without closing.
+//! Detects an unclean shutdown. LMDB survives a killed process, but it follows damaged page numbers wherever they
+//! lead, which can end the process at every start. So after an unclean shutdown the pages are checked before LMDB
+//! reads them.
 
 use std::{
     fs::{self, File},
@@ -14,31 +14,31 @@ use crate::{
     store_check::DATA,
 };
 
-/// The file that tells: a byte for each time that the store was opened since it was last closed.
+/// The marker file: one byte for each time that the store was opened since it was last closed.
 const OPENED: &str = "opened";
 
-/// Up to this size the pages are looked at after each such end, which takes about a second; beyond, after every
-/// [`LARGE`]th.
-const SMALL_BYTES: u64 = 1 << 30;
-const LARGE: u64 = 3;
+/// Up to this size the pages are checked after every unclean shutdown, which takes about a second; above it, after
+/// every [`CHECK_LARGE_EVERY`]th.
+const ALWAYS_CHECK_BELOW: u64 = 1 << 30;
+const CHECK_LARGE_EVERY: u64 = 3;
 
-/// A store that is open. Dropped when everything of it is closed.
+/// Marks the store as open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenMarker {
     mark: PathBuf,
 }
 
 impl OpenMarker {
-    /// Marks the store in `dir` as open, and looks at its pages before where it was not closed.
+    /// Marks the store in `dir` as open. If it was not closed, checks its pages first.
     pub(crate) fn begin(dir: &Path) -> Result<Self> {
         let (mark, data) = (dir.join(OPENED), dir.join("kb").join(DATA));
         let (unclosed, size) = (length(&mark), length(&data));
-        if unclosed > 0 && (size <= SMALL_BYTES || unclosed.is_multiple_of(LARGE)) {
-            refuse_damaged(&data)?;
+        if unclosed > 0 && (size <= ALWAYS_CHECK_BELOW || unclosed.is_multiple_of(CHECK_LARGE_EVERY)) {
+            refuse_damaged_pages(&data)?;
         }
-        // Without room for it nothing is lost: it keeps nobody from reading.
+        // A full disk must not prevent reading, so this failure is only logged.
         if let Err(error) = add_byte(&mark) {
-            tracing::debug!(path = %mark.display(), %error, "not marked as open");
+            tracing::debug!(path = %mark.display(), %error, "open marker could not be written");
         }
         Ok(Self { mark })
     }
@@ -47,7 +47,7 @@ impl OpenMarker {
 impl Drop for OpenMarker {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.mark) {
-            tracing::debug!(path = %self.mark.display(), %error, "not marked as closed");
+            tracing::debug!(path = %self.mark.display(), %error, "open marker could not be removed");
         }
     }
 }
@@ -60,7 +60,7 @@ fn add_byte(path: &Path) -> io::Result<()> {
     File::options().create(true).append(true).open(path)?.write_all(b".")
 }
 
-fn refuse_damaged(data: &Path) -> Result<()> {
+fn refuse_damaged_pages(data: &Path) -> Result<()> {
     let damage = page_check::check(data).map_err(|error| Error::io("read pages", error))?;
     match damage.first() {
         None => Ok(()),

@@ -1,8 +1,10 @@
-//! The pages of a file of LMDB, looked at without LMDB: its pages have no checksums, and it follows what it reads off
-//! them wherever that leads, which may end the process. What is whole here can be given to it.
+//! Checks the structure of an LMDB data file without LMDB. LMDB pages have no checksums, and LMDB follows damaged
+//! page numbers wherever they lead, which can end the process. So a file that may be damaged is checked here before
+//! LMDB opens it.
 //!
-//! The form of the file is that of LMDB's data version 1 in the byte order of the machine. A tree's nodes are checked
-//! to lie in their pages, its keys to be in order, its pages to be its own; values are not looked at.
+//! The file format is LMDB data version 1 in native byte order. Checked are: the meta pages; that each page is inside
+//! the file and used once; that nodes are inside their pages; that keys are sorted; that page and row counts match
+//! the tree records; that no page in use is listed as free. Values are not checked.
 
 mod node;
 mod tree;
@@ -16,18 +18,18 @@ use std::{
 pub(crate) use self::tree::TableRow;
 use self::{node::Meta, tree::Trees};
 
-/// More findings than this tell nothing more.
+/// Further findings are only counted.
 const MAX_FINDINGS: usize = 50;
-/// The last page of a file without any tree.
+/// The number of meta pages at the start of a file.
 const META_PAGES: u64 = 2;
 
-/// What is wrong with the pages of a file; nothing where LMDB can be trusted with it. A file that is not there, or has
-/// nothing in it, is one that LMDB makes.
+/// Lists the damage in the pages of a file. If the list is empty, LMDB can open the file safely. A missing or empty
+/// file has no damage, because LMDB creates its content.
 pub(crate) fn check(path: &Path) -> io::Result<Vec<String>> {
     walk(path, &mut |_| Ok(()))
 }
 
-/// [`check`], which hands out the rows of all tables on the way: of damaged pages none, of whole ones all.
+/// Like [`check`], and passes every row of all undamaged pages to `visit_row`.
 pub(crate) fn walk(
     path: &Path,
     visit_row: &mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
@@ -52,7 +54,7 @@ pub(crate) fn walk(
     Ok(findings.into_lines())
 }
 
-/// What was found, as many as tell something.
+/// The findings, up to a limit, and how many more there were.
 #[derive(Debug, Default)]
 struct PageFindings {
     lines: Vec<String>,
@@ -72,16 +74,16 @@ impl PageFindings {
     }
 }
 
-/// The file, page by page.
+/// Reads a file by pages.
 struct PageSource {
     file: File,
     page: usize,
-    /// How many whole pages there are.
+    /// The number of complete pages.
     end: u64,
 }
 
 impl PageSource {
-    /// The bytes of so many pages; `None` where the file ends before.
+    /// Reads `count` pages; `None` if the file ends before.
     fn read(&self, number: u64, count: u64) -> io::Result<Option<Vec<u8>>> {
         if number.checked_add(count).is_none_or(|end| end > self.end) {
             return Ok(None);

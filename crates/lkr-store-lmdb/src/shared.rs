@@ -1,4 +1,4 @@
-//! What all handles of a store share.
+//! The state that all handles of a store share.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use crate::{
     writer::Writer,
 };
 
-/// How many batches of queries are answered at a time.
+/// The maximum number of query batches that run at once.
 pub(crate) const MAX_CONCURRENT_BATCHES: usize = 32;
 
 /// An open store. Dropping it ends its threads.
@@ -28,16 +28,16 @@ pub(crate) struct StoreShared {
     pub(crate) writer: Writer,
     pub(crate) graphs: Arc<Graphs>,
     pub(crate) options: LmdbOptions,
-    /// Wakes the workers that wait for a task.
+    /// Wakes workers that wait for a task.
     pub(crate) tasks: Notify,
-    /// How many batches of queries may be answered at a time. They wait here rather than with transactions open. The
-    /// threads that answer have the permits.
+    /// Limits concurrent query batches. They wait here rather than with open transactions. The query threads hold the
+    /// permits.
     pub(crate) searches: Arc<Semaphore>,
     pub(crate) kb: Kb,
     threads: Vec<JoinHandle<()>>,
-    /// None where it is only looked at.
+    /// `None` if the store is read-only.
     opened: Option<OpenMarker>,
-    /// Last, so that the folder is given up when everything in it is closed.
+    /// The last field, so that the lock is released after everything else is closed.
     _lock: FolderLock,
 }
 
@@ -64,7 +64,7 @@ impl StoreShared {
         Ok(Self { writer, graphs, options, tasks, searches, kb, threads, opened: Some(opened), _lock: lock })
     }
 
-    /// A store that nothing is written to, without threads of its own.
+    /// A read-only store, without threads of its own.
     pub(crate) fn read_only(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Self {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
@@ -72,12 +72,12 @@ impl StoreShared {
         Self { writer, graphs, options, tasks, searches, kb, threads, opened: None, _lock: lock }
     }
 
-    /// Whether it is only looked at, by somebody who knows what is damaged.
+    /// Whether the store is read-only. A read-only store may be damaged.
     pub(crate) fn is_read_only(&self) -> bool {
         self.opened.is_none()
     }
 
-    /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.
+    /// Runs `work` on the blocking pool. It runs to its end even if the future is dropped.
     pub(crate) async fn blocking<T, F>(shared: &Arc<Self>, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
@@ -88,7 +88,7 @@ impl StoreShared {
         done.unwrap_or_else(|error| Err(Failure::internal(error)))
     }
 
-    /// Reads `kb` on the pool for blocking work, in one state of it.
+    /// Reads `kb` on the blocking pool, on one snapshot.
     pub(crate) async fn read<T, F>(shared: &Arc<Self>, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
@@ -117,7 +117,7 @@ impl StoreShared {
 
     pub(crate) async fn health(shared: &Arc<Self>) -> InternalResult<()> {
         if !shared.writer.is_alive() {
-            return Err(Failure::unavailable("the writing thread is gone"));
+            return Err(Failure::unavailable("the writer thread has ended"));
         }
         let read = |shared: &Self| {
             let txn = shared.kb.env.read_txn()?;
@@ -131,11 +131,11 @@ impl StoreShared {
 impl Drop for StoreShared {
     fn drop(&mut self) {
         self.graphs.stop();
-        // The builder hands jobs to the writer, which ends when nobody can do so any more.
+        // The graph builder sends jobs to the writer, which ends when no sender is left.
         self.writer = Writer::closed();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread of the store had panicked");
+                tracing::error!("store thread panicked");
             }
         }
     }

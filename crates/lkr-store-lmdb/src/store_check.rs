@@ -1,4 +1,4 @@
-//! Looking a store over while nothing runs, and mending it.
+//! Checks a store offline, and repairs it.
 
 use std::{
     fs::{self, File},
@@ -16,54 +16,54 @@ use crate::{
     verify::{self, Finding, Repair},
 };
 
-/// The file that LMDB keeps an environment in.
+/// The data file of an LMDB environment.
 pub(crate) const DATA: &str = "data.mdb";
-/// What can be done where nothing of the truth is left.
+/// The advice if no primary data is left.
 pub(crate) const BACKUP_NEEDED: &str = "restore a backup";
 
-/// A store that nobody else has, looked over.
+/// The result of checking a store, which stays locked meanwhile.
 #[derive(Debug)]
 pub struct StoreCheck {
     dir: PathBuf,
     options: LmdbOptions,
     lock: FolderLock,
     findings: Vec<Finding>,
-    /// None where its pages are damaged.
+    /// `None` if its pages are damaged.
     kb: Option<Kb>,
 }
 
 impl StoreCheck {
-    /// Looks over the store in `dir`: the pages of its truth, then every row. Writes nothing but files that LMDB and
-    /// the lock need. Blocks for as long as it takes to read everything.
+    /// Checks the store in `dir`: the pages of its primary data, then every row. Writes only the files that LMDB and
+    /// the lock need. Blocks until everything is read.
     ///
     /// # Errors
-    /// Those of [`LmdbStore::open`], but damage, which is found.
+    /// Those of [`LmdbStore::open`], except damage, which becomes findings.
     pub fn new(dir: &Path, options: LmdbOptions) -> Result<Self> {
         let lock = FolderLock::take(dir)?;
         let (kb, findings) = check_store(&dir.join("kb"), &options)?;
         Ok(Self { dir: dir.to_owned(), options, lock, findings, kb })
     }
 
-    /// What is wrong.
+    /// What is damaged or inconsistent.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The store to read from, to which nothing can be written; `None` where its pages are damaged.
+    /// The store, opened read-only; `None` if its pages are damaged.
     #[must_use]
     pub fn into_store(self) -> Option<LmdbStore> {
         let Self { dir, options, lock, kb, .. } = self;
         kb.map(|kb| store::read_only_store(kb, &dir, options, lock))
     }
 
-    /// Mends what was found, and opens the store. What mending takes away lies in the folder `aside` from then on, as
-    /// the whole file that it was in.
+    /// Repairs the findings and opens the store. If the repair removes data, a copy of the whole data file is kept in
+    /// the folder `aside`.
     ///
     /// # Errors
-    /// Those of [`LmdbStore::open`]; `Corrupt` where nothing can be read any more.
+    /// Those of [`LmdbStore::open`]; `Corrupt` if nothing can be read.
     pub fn repair(mut self, aside: &Path) -> Result<LmdbStore> {
-        self.repair_all(aside).map_err(|failure| Error::failure("mend", failure))?;
+        self.repair_all(aside).map_err(|failure| Error::failure("repair", failure))?;
         store::open_locked(&self.dir, self.options, self.lock)
     }
 
@@ -94,7 +94,7 @@ impl StoreCheck {
     }
 }
 
-/// The store in `dir`, where its pages are whole, and what is wrong with it.
+/// Checks pages and rows. The store is returned only if its pages are undamaged.
 fn check_store(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Finding>)> {
     if let Some(ill) = missing_data(dir) {
         return Ok((None, vec![Finding::left(format!("store/kb/{DATA} {ill}"), BACKUP_NEEDED)]));
@@ -111,7 +111,7 @@ fn check_store(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Fin
     Ok((Some(kb), findings))
 }
 
-/// What is said of a folder that holds nothing of the truth; `None` where it holds something.
+/// Why a folder has no primary data; `None` if it has some.
 pub(crate) fn missing_data(dir: &Path) -> Option<&'static str> {
     match fs::metadata(dir.join(DATA)) {
         Ok(data) if data.len() == 0 => Some("is empty"),
@@ -124,7 +124,7 @@ fn close(kb: Kb) {
     kb.env.prepare_for_closing().wait();
 }
 
-/// Puts the rows that can be read into a new file, which takes the place of the damaged one.
+/// Copies the readable rows to a new file, which replaces the damaged one.
 fn salvage(dir: &Path, options: &LmdbOptions) -> InternalResult<()> {
     let fresh = dir.with_extension("salvaged");
     if fresh.exists() {
@@ -142,7 +142,7 @@ fn salvage(dir: &Path, options: &LmdbOptions) -> InternalResult<()> {
         }
     })?;
     if !known {
-        return Err(Failure::corrupt("nothing of the store can be read any more; a backup is needed"));
+        return Err(Failure::corrupt("no row of the store can be read; restore a backup"));
     }
     txn.commit()?;
     close(kb);

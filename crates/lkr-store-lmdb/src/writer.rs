@@ -1,4 +1,4 @@
-//! The one thread that writes to `kb`. It takes what waits, does it in one transaction and commits once.
+//! The only thread that writes to `kb`. It runs all waiting jobs in one transaction and commits once (group commit).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,13 +15,13 @@ use crate::{
     file_system,
 };
 
-/// How many jobs may wait, and how many go into one commit.
+/// The maximum number of waiting jobs, and of jobs in one commit. See docs/studies.md#group-commit.
 const QUEUE_CAPACITY: usize = 1_024;
 const MAX_GROUP: usize = 256;
-/// A group that has worked for so long takes no more jobs, so that the first of them need not wait for ever.
+/// A group that has run for this long takes no more jobs, which bounds the latency of its first job.
 const MAX_GROUP_TIME: Duration = Duration::from_millis(100);
 
-/// Where jobs are handed in. The thread ends when the last of these is gone and all jobs are done.
+/// Sends jobs to the thread, which ends when the last sender is dropped and all jobs are done.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
@@ -40,16 +40,15 @@ impl Writer {
         Ok((Self { jobs }, thread))
     }
 
-    /// A writer that takes no jobs.
+    /// A writer that refuses all jobs.
     pub(crate) fn closed() -> Self {
         Self { jobs: mpsc::channel(1).0 }
     }
 
-    /// Does `work` in a write transaction, and answers when it is durable.
+    /// Runs `work` in a write transaction, and returns when it is durable.
     ///
-    /// `work` may be done again where the commit fails, and must refuse a wrong request before it writes: a failure
-    /// that is no refusal takes back everything in its transaction. Once handed in it is done, whether anyone still
-    /// waits or not.
+    /// `work` may run again if the commit fails, so it must validate its request before it writes: any other failure
+    /// rolls back the whole transaction. Accepted work runs even if the caller stops waiting.
     pub(crate) async fn write<T, F>(&self, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
@@ -77,14 +76,14 @@ impl Writer {
 }
 
 fn writer_stopped() -> Failure {
-    Failure::unavailable("the writing thread is gone")
+    Failure::unavailable("the writer thread has ended")
 }
 
-/// Work that is handed in, and where its answer goes.
+/// A unit of work with the channel for its result.
 trait Job: Send {
-    /// Does the work and keeps what came of it; `false` where the transaction must not be committed.
+    /// Runs the work and keeps its result; `false` if the transaction must be rolled back.
     fn run(&mut self, txn: &mut RwTxn) -> bool;
-    /// Answers: with what was kept, or with the failure of the commit into `env`.
+    /// Sends the kept result, or the failure of the commit.
     fn reply(self: Box<Self>, committed: InternalResult<()>, env: &Environment);
 }
 
@@ -107,7 +106,7 @@ where
 
 impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob<T, F> {
     fn run(&mut self, txn: &mut RwTxn) -> bool {
-        // Whatever a panicking job has written is given up with its transaction.
+        // The writes of a panicking job are rolled back with its transaction.
         let result = catch_unwind(AssertUnwindSafe(|| (self.work)(txn)))
             .unwrap_or_else(|_| Err(Failure::internal("a write panicked")));
         let may_commit = result.as_ref().err().is_none_or(Failure::is_refusal);
@@ -117,11 +116,11 @@ impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob
 
     fn reply(self: Box<Self>, committed: InternalResult<()>, env: &Environment) {
         let result = self.result.unwrap_or_else(|| Err(writer_stopped()));
-        // A large transaction writes before it commits, so that the work itself may find the disk full.
+        // A large transaction writes before it commits, so the work itself may hit a full disk.
         let reply = committed
             .and(result)
             .map_err(|failure| failure.classify_write_error(|| file_system::free_space(env.path())));
-        // The one who asked may have gone away; the work is done all the same.
+        // The caller may have stopped waiting.
         let _ = self.reply.send(reply);
     }
 }
@@ -138,7 +137,7 @@ fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, comm
     }
 }
 
-/// Does the jobs of the group, and those that come meanwhile, in one transaction. Where it fails, nothing was done.
+/// Runs the group, and jobs that arrive meanwhile, in one transaction. On failure nothing is written.
 fn commit_group(
     env: &Environment,
     group: &mut Vec<Box<dyn Job>>,
@@ -162,7 +161,7 @@ fn commit_group(
     Ok(txn.commit()?)
 }
 
-/// Does one job in a transaction of its own.
+/// Runs one job in a transaction of its own.
 fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
     let committed = env.write_txn().map_err(Failure::from).and_then(|mut txn| {
         if job.run(&mut txn) {
@@ -206,9 +205,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_takes_nothing_else_with_it() {
+    async fn failed_job_in_group_does_not_affect_other_jobs() {
         let (env, table, writer, _dir) = started();
-        // Behind a job that takes its time the others gather into one group.
+        // While the slow job runs, the others gather into one group.
         let slow = writer.write(|_| {
             thread::sleep(Duration::from_millis(20));
             Ok(())
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_handed_in_is_done_when_nobody_waits() {
+    async fn accepted_write_with_dropped_future_is_committed() {
         let (env, table, writer, _dir) = started();
         {
             let mut dropped = Box::pin(put(&writer, table, 1, || Ok(())));

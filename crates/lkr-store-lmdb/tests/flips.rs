@@ -2,6 +2,7 @@
 //! is another one, because LMDB may end it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{

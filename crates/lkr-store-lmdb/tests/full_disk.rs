@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{

@@ -1,6 +1,7 @@
 //! The graph finds what the exact scan finds, through churn, and whatever becomes of its folder.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{

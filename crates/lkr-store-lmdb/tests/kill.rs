@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{

@@ -1,6 +1,7 @@
 //! Opening: the lock, the format, what stays and what does not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{fs, path::Path, time::Duration};

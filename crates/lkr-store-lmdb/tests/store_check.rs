@@ -1,6 +1,7 @@
 //! Damage of every kind is named, mended, and not found again; what was not damaged is there as before.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{fs, path::Path, time::Duration};

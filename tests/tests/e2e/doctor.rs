@@ -85,7 +85,7 @@ fn missing_store_is_reported_and_not_recreated() {
     let said_so = refused.env("RUST_LOG", "off").output().unwrap();
     assert!(!said_so.status.success());
     let line = printed(&said_so.stderr);
-    let says = "data.mdb is missing: restore a backup; `lkr doctor` tells what is damaged";
+    let says = "data.mdb is missing: restore a backup; run `lkr doctor` to list the damage";
     assert!(line.contains(says), "{line}");
     for arguments in [&[][..], &["--repair"]] {
         let told = doctor(&server, arguments);

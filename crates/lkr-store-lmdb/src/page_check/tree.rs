@@ -1,4 +1,4 @@
-//! The trees of a file, page by page.
+//! Walks the trees of a file page by page.
 
 use std::{cmp::Ordering, io, str};
 
@@ -7,9 +7,9 @@ use super::{
     node::{HEADER, NodeValue, Page, TreeRecord, overflow_pages, u64_at},
 };
 
-/// LMDB's trees are no deeper.
+/// The maximum depth of a tree in LMDB.
 const DEEPEST: u16 = 32;
-/// The keys of a tree are numbers in the byte order of the machine.
+/// The keys of a tree are integers in native byte order.
 const INTEGER_KEYS: u16 = 0x08;
 const NO_ROOT: u64 = u64::MAX;
 
@@ -21,27 +21,27 @@ pub(crate) struct TableRow<'r> {
     pub(crate) value: &'r [u8],
 }
 
-/// The trees of a file while they are walked.
+/// The state of a walk over all trees of a file.
 pub(super) struct Trees<'w> {
     source: &'w PageSource,
     last_page: u64,
-    /// A bit for every page that belongs to something.
+    /// One bit for each page that is already claimed by a tree or a free list.
     claimed: Vec<u64>,
     findings: &'w mut PageFindings,
     visit_row: &'w mut dyn FnMut(TableRow<'_>) -> io::Result<()>,
 }
 
-/// What is known of the place of a page in its tree.
+/// The expected position of a page in its tree.
 #[derive(Clone, Copy)]
 struct PagePosition<'k> {
     number: u64,
     level: u16,
-    /// No key of it is below the first, nor as high as the second.
+    /// Keys must be at least `from` and below `to`.
     from: Option<&'k [u8]>,
     to: Option<&'k [u8]>,
 }
 
-/// The tree at hand, and what was counted of it.
+/// A tree, with the branches, leaves, overflow pages and entries that were counted so far.
 struct Tree<'t> {
     name: &'t str,
     kind: TreeKind,
@@ -84,7 +84,7 @@ impl<'w> Trees<'w> {
     ) -> Self {
         let pages = usize::try_from(source.end.min(last_page.saturating_add(1))).unwrap_or_default();
         let mut claimed = vec![0; pages / 64 + 1];
-        // The first two pages belong to the file itself.
+        // The first two pages are the meta pages.
         claimed.iter_mut().take(1).for_each(|word| *word = 0b11);
         Self { source, last_page, claimed, findings, visit_row }
     }
@@ -100,7 +100,7 @@ impl<'w> Trees<'w> {
     fn walk(&mut self, name: &str, kind: TreeKind, record: &TreeRecord) -> io::Result<()> {
         let flags = if kind == TreeKind::Free { INTEGER_KEYS } else { 0 };
         if record.flags & 0x7f != flags || record.depth > DEEPEST {
-            self.findings.add(format!("{name}: its record is damaged"));
+            self.findings.add(format!("{name}: the tree record is damaged"));
             return Ok(());
         }
         let mut tree = Tree { name, kind, record: *record, counts: [0; 4] };
@@ -113,12 +113,12 @@ impl<'w> Trees<'w> {
             }
         }
         if tree.counts != [record.branches, record.leaves, record.overflows, record.entries] {
-            self.findings.add(format!("{name}: it has not as many pages and rows as its record says"));
+            self.findings.add(format!("{name}: the page and row counts differ from the tree record"));
         }
         Ok(())
     }
 
-    /// Takes pages for a tree; false where they are not there, or another's.
+    /// Claims pages for a tree; `false` if they are out of range or already claimed.
     fn claim_pages(&mut self, number: u64, count: u64) -> bool {
         let end = number.checked_add(count);
         if end.is_none_or(|end| end > self.last_page.saturating_add(1) || end > self.source.end) {
@@ -160,7 +160,7 @@ impl<'w> Trees<'w> {
         position: PagePosition<'_>,
         children: &[(&[u8], u64)],
     ) -> io::Result<()> {
-        // The first key of a branch is never looked at, and mostly empty.
+        // The first key of a branch is never compared, and is usually empty.
         let keys: Vec<&[u8]> = children.iter().skip(1).map(|(key, _)| *key).collect();
         let fewest = if tree.kind == TreeKind::Free { 1 } else { 2 };
         if children.len() < fewest || position.level >= tree.record.depth || !tree.in_order(&keys, position) {
@@ -236,8 +236,8 @@ impl<'w> Trees<'w> {
         }
     }
 
-    /// The pages of a long value, header and all; `None` where they are damaged. A value that took the place of a
-    /// longer one keeps the pages of that.
+    /// Reads an overflow value with its page header; `None` if its pages are damaged. A value that replaced a longer
+    /// one keeps the pages of the longer one.
     fn overflow(&mut self, tree: &mut Tree, first: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
         let needed = ((HEADER - 1 + length) / self.source.page + 1) as u64;
         let head = self.source.read(first, 1)?;
@@ -248,8 +248,8 @@ impl<'w> Trees<'w> {
         self.source.read(first, needed)
     }
 
-    /// A list of free pages: how many, and their numbers, the highest first. What is free must be nobody's, or the
-    /// next write destroys it.
+    /// Checks a list of free pages: the count, then the page numbers in descending order. A free page must not be in
+    /// use, because the next write would overwrite it.
     fn check_free_list(&mut self, tree: &Tree, page: u64, list: &[u8]) {
         let count = u64_at(list, 0).and_then(|count| usize::try_from(count).ok());
         let numbers = list.as_chunks::<8>().0.get(1..).unwrap_or_default();
@@ -263,7 +263,7 @@ impl<'w> Trees<'w> {
         }
     }
 
-    /// Whether a page can be free. It may lie behind the end of the file.
+    /// Whether a page may be listed as free. It may be beyond the end of the file.
     fn is_free(&mut self, number: u64) -> bool {
         (2..=self.last_page).contains(&number) && (number >= self.source.end || self.claim_pages(number, 1))
     }
