@@ -1,4 +1,4 @@
-//! The thread that feeds the graphs.
+//! The thread that builds the graphs.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -23,17 +23,17 @@ use crate::{
     writer::Writer,
 };
 
-/// Links a point has at the most, above the lowest layer and in it.
+/// The maximum number of links of a point, above the lowest layer and in it. See docs/studies.md#dense-graph.
 const MAX_LINKS: usize = 16;
 const MAX_LINKS_LOWEST: usize = 32;
-/// How long the thread sleeps where nothing changes, and where something failed.
+/// How long the thread sleeps if nothing changes, and after a failure.
 const IDLE: Duration = Duration::from_secs(10);
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// Rounds come no faster than this, so that single writes do not keep the thread busy.
+/// The minimum time between rounds, so that single writes do not keep the thread busy.
 const ROUND_INTERVAL: Duration = Duration::from_millis(50);
-/// What a batch does not exceed on its own account: closing the store waits for its end.
+/// The largest batch, unless `graph_batch` is larger: closing the store waits for its end.
 const MAX_BATCH: u64 = 4_000;
-/// How many rows one cleaning job removes.
+/// The number of rows that one cleanup job removes.
 const CLEANUP_ROWS: usize = 2_000;
 
 pub(super) struct Builder {
@@ -63,7 +63,7 @@ impl Builder {
         let pool = match pool {
             Ok(pool) => pool,
             Err(error) => {
-                tracing::error!(%error, "no threads to build vector graphs; searches look at every vector");
+                tracing::error!(%error, "vector graph threads could not be started; searches scan all vectors");
                 return;
             }
         };
@@ -79,16 +79,16 @@ impl Builder {
         self.with_checksum();
     }
 
-    /// Does `work`; where it fails, says so, waits and does without: the next round tries again.
+    /// Runs `work`. A failure is logged, and the next round tries again after a pause.
     fn log_failure(&self, what: &str, work: impl FnOnce() -> InternalResult<()>) -> Option<Failure> {
         let done = catch_unwind(AssertUnwindSafe(work));
         let failure = done.unwrap_or_else(|_| Err(Failure::corrupt("the builder panicked"))).err()?;
-        tracing::warn!(%failure, "could not {what}");
+        tracing::warn!(%failure, "could not {what}; retrying");
         self.graphs.pause(AFTER_FAILURE);
         Some(failure)
     }
 
-    /// Removes what has expired or was dropped.
+    /// Removes expired records and rows of dropped collections.
     fn clean_up(&self) -> InternalResult<()> {
         loop {
             let txn = self.kb.env.read_txn()?;
@@ -106,7 +106,7 @@ impl Builder {
         }
     }
 
-    /// Feeds all graphs until each has what it should have.
+    /// Updates all graphs until they are complete.
     fn feed_all(&self, pool: &ThreadPool) -> InternalResult<()> {
         if self.graphs.damaged.load(Ordering::Relaxed) || self.graphs.current().is_none() {
             self.graphs.publish(None);
@@ -123,7 +123,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Drops the graphs of collections that are no more.
+    /// Removes the graphs of dropped collections.
     fn drop_orphan_graphs(&self, env: &GraphEnv) -> InternalResult<()> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
         let entry = self.collections().map_err(kb_failure)?;
@@ -141,8 +141,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Feeds one batch to a collection's graph, or to the one that will take its place. `false` where there was
-    /// nothing to do.
+    /// Adds one batch to a collection's graph, or to its replacement; `false` if there was nothing to do.
     fn feed(&self, env: &GraphEnv, pool: &ThreadPool, collection: u16, dims: usize) -> InternalResult<bool> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
         let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
@@ -173,7 +172,7 @@ impl Builder {
         Ok(CollectionPoints { collection, dims, live, next_id })
     }
 
-    /// Which graph is fed next, if any, and the row that it stands in.
+    /// Which graph is updated next, if any, and its row.
     fn plan(
         &self,
         rows: &[(u16, GraphRow)],
@@ -199,8 +198,8 @@ impl Builder {
         (waiting >= enough).then_some((row, row.current))
     }
 
-    /// The ids that are fed next: the more there are, the more at once, because each build also costs in proportion
-    /// to the graph.
+    /// The ids of the next batch. It grows with the collection, because each build also costs time in proportion to
+    /// the graph.
     fn batch(&self, points: &CollectionPoints, watermark: u32) -> Vec<u32> {
         let smallest = u64::from(self.graphs.options.graph_batch);
         let size = smallest.max((points.live.len() / 50).min(MAX_BATCH)) as usize;
@@ -209,7 +208,7 @@ impl Builder {
         ids.take(size).collect()
     }
 
-    /// Gives the vectors of the batch to a graph, and answers what it has then.
+    /// Inserts the vectors of the batch, and returns the updated graph.
     fn insert(
         &self,
         env: &GraphEnv,
@@ -229,7 +228,7 @@ impl Builder {
                 }
                 Ok(None) => {}
                 Err(failure) if failure.kind() == FailureKind::Corrupt => {
-                    tracing::error!(%failure, "not in the graph");
+                    tracing::error!(%failure, "point with a damaged vector left out of the graph");
                 }
                 Err(failure) => return Err(kb_failure(failure)),
             }
@@ -240,23 +239,23 @@ impl Builder {
         Ok(GraphInfo { items, watermark, ..graph })
     }
 
-    /// Seals the folder, where anything was written since.
+    /// Writes the fingerprint of the folder after changes.
     fn with_checksum(&self) {
         if let Some(env) = self.graphs.current()
             && let Err(error) = folder::write_fingerprint(&env.path)
         {
-            tracing::warn!(%error, "the vector graph could not be sealed");
+            tracing::warn!(%error, "fingerprint of the vector graph could not be written");
         }
     }
 }
 
-/// The smallest number that no graph has.
+/// The smallest unused graph number.
 fn free_index(rows: &[(u16, GraphRow)]) -> Option<u16> {
     let taken: Vec<u16> = rows.iter().flat_map(|(_, row)| row.indexes()).collect();
     (0..=u16::MAX).find(|index| !taken.contains(index))
 }
 
-/// Builds the links of what was inserted.
+/// Builds the links of the inserted points.
 fn build(
     env: &GraphEnv,
     txn: &mut RwTxn,
@@ -274,7 +273,7 @@ fn build(
     .map_err(failure)
 }
 
-/// The row with the graph as it was fed. One that was built beside another takes its place when it knows as much.
+/// The row after an update. A replacement takes over when it has reached the watermark of the current graph.
 fn updated_row(
     env: &GraphEnv,
     txn: &mut RwTxn,
@@ -292,7 +291,7 @@ fn updated_row(
     Ok(GraphRow { current: fed, next: None })
 }
 
-/// A failure to read `kb`, whatever its kind, is none of the graph.
+/// A failure to read `kb` is no damage of the graph, whatever its kind.
 fn kb_failure(failure: Failure) -> Failure {
     failure.into_kind(FailureKind::Unavailable)
 }

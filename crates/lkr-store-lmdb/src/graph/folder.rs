@@ -1,8 +1,7 @@
-//! The folders that graphs lie in. Each holds an environment, the mark of the `kb` that it belongs to, and, while
-//! nothing is written, a seal: LMDB has no checksums, and to follow damaged pages may end the process. A sealed
-//! environment is used only where it is, byte for byte, the one that was sealed. One without a seal was written to
-//! when the process ended; LMDB makes sure that it is whole, but not that nobody changed its bytes since, so its pages
-//! are looked at before they are followed.
+//! The folders of graphs. Each contains an LMDB environment, the lineage of its `kb`, and, while nothing is written,
+//! a fingerprint. LMDB has no checksums, and following damaged pages may end the process, so a folder is opened only
+//! if its file matches its fingerprint. A folder without one was being written when the process ended: LMDB makes it
+//! consistent, but its bytes may have been damaged since, so its pages are checked first.
 
 use std::{
     fs::{self, File},
@@ -22,7 +21,7 @@ const FINGERPRINT: &str = "seal";
 const LINEAGE: &str = "lineage";
 const READ: usize = 1 << 20;
 
-/// The graph folders in `dir`; their names are numbers. What stands in its place and is no folder goes.
+/// The graph folders in `dir`; their names are numbers. A file in the place of `dir` is removed.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     if dir.symlink_metadata().is_ok_and(|found| found.is_file()) {
         fs::remove_file(dir)?;
@@ -38,7 +37,7 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Opens the environment in a folder, where it bears its seal and `lineage`, the mark of the `kb` at hand.
+/// Opens the environment in a folder if it is undamaged and has this `lineage`.
 pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<GraphEnv>> {
     if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) || !is_intact(folder)? {
         return Ok(None);
@@ -46,7 +45,7 @@ pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalRe
     GraphEnv::open(folder, map_size).map(Some)
 }
 
-/// The marks of a folder: that of the last session, and that of the present one, which `kb` may not have got.
+/// The lineages of a folder: that of the last session, and that of the current one, which may be missing in `kb`.
 fn lineages(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     let checksummed = match fs::read(folder.join(LINEAGE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -57,13 +56,13 @@ fn lineages(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(lineages.chunks(super::load::LINEAGE_BYTES).map(<[u8]>::to_vec).collect())
 }
 
-/// Writes the marks that the folder answers to.
+/// Writes the lineages of a folder.
 pub(super) fn write_lineage(folder: &Path, lineages: &[&[u8]]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     replace(&folder.join(LINEAGE), &with_checksum(&lineages.concat()))
 }
 
-/// Whether the folder is what was sealed; where it has no seal, whether its pages are whole.
+/// Whether the file matches its fingerprint; without a fingerprint, whether its pages are undamaged.
 fn is_intact(folder: &Path) -> io::Result<bool> {
     let checksummed = match fs::read(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -74,7 +73,7 @@ fn is_intact(folder: &Path) -> io::Result<bool> {
     Ok(checksummed == fingerprint(&folder.join(DATA))?)
 }
 
-/// Seals what was written, unless it is sealed. Nothing may be written while this runs, nor after it without
+/// Writes the fingerprint if it is missing. Nothing may write to the folder meanwhile, nor later without
 /// [`remove_fingerprint`].
 pub(super) fn write_fingerprint(folder: &Path) -> io::Result<()> {
     if folder.join(FINGERPRINT).exists() {
@@ -84,7 +83,7 @@ pub(super) fn write_fingerprint(folder: &Path) -> io::Result<()> {
     replace(&folder.join(FINGERPRINT), &fingerprint)
 }
 
-/// Takes the seal off, so that the folder can be written to.
+/// Removes the fingerprint before the folder is written to.
 pub(super) fn remove_fingerprint(folder: &Path) -> io::Result<()> {
     match fs::remove_file(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -110,7 +109,7 @@ fn fingerprint(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes a file that is either the old one or the new one, whatever happens.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = path.with_extension("partial");
     fs::write(&partial, bytes)?;

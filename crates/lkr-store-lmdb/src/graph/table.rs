@@ -1,4 +1,4 @@
-//! The graph environment and what it says of each collection's graph.
+//! The graph environment, with one row for each collection's graphs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::{
     error::{Failure, InternalResult},
 };
 
-/// The graphs of all collections, in one environment, each under a number of hannoy's.
+/// The graphs of all collections in one environment, each under an index of hannoy.
 #[derive(Debug)]
 pub(crate) struct GraphEnv {
     pub(crate) env: Environment,
@@ -54,7 +54,7 @@ impl GraphEnv {
         Ok(rows)
     }
 
-    /// Whether `row` is of the graphs that a reader may ask.
+    /// A writer for the graph.
     pub(crate) fn writer(&self, graph: &GraphInfo, dims: usize) -> hannoy::Writer<'static, Cosine> {
         hannoy::Writer::new(self.graphs, graph.index, dims)
     }
@@ -63,20 +63,20 @@ impl GraphEnv {
 /// The graphs of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GraphRow {
-    /// The one that answers.
+    /// The graph that searches use.
     pub(crate) current: GraphInfo,
-    /// The one that is being built to take its place.
+    /// The replacement that is being built.
     pub(crate) next: Option<GraphInfo>,
 }
 
 /// A graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GraphInfo {
-    /// Its number in hannoy.
+    /// Its index in hannoy.
     pub(crate) index: u16,
-    /// It has been given all points below this id that were there at the time.
+    /// All points below this id that existed at the time were added.
     pub(crate) watermark: u32,
-    /// How many it was given.
+    /// The number of points that were added.
     pub(crate) items: u32,
 }
 
@@ -98,7 +98,7 @@ impl GraphInfo {
 }
 
 impl GraphRow {
-    /// The numbers that its graphs have in hannoy.
+    /// The indexes of its graphs in hannoy.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = u16> {
         [Some(self.current.index), self.next.map(|next| next.index)].into_iter().flatten()
     }
