@@ -1,4 +1,4 @@
-//! Bytes: checksums, keys, and a reader that refuses what is too short.
+//! Checksums, and a reader of binary fields that refuses truncated input.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::error::{Failure, InternalResult};
 /// The polynomial of CRC-32C, the lowest power in the highest bit.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// `payload` behind its CRC-32C. LMDB has no checksums, so every record carries its own.
+/// Prepends the CRC-32C of `payload`. LMDB has no checksums, so every record carries its own.
 pub(crate) fn with_checksum(payload: &[u8]) -> Vec<u8> {
     let mut checksummed = Vec::with_capacity(4 + payload.len());
     checksummed.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
@@ -15,19 +15,19 @@ pub(crate) fn with_checksum(payload: &[u8]) -> Vec<u8> {
     checksummed
 }
 
-/// The payload of what [`with_checksum`] made; `Corrupt`, naming it, where it is something else.
+/// The payload after verifying its checksum; `Corrupt` with the item's name on a mismatch.
 pub(crate) fn strip_checksum(checksummed: &[u8], name: impl FnOnce() -> String) -> InternalResult<&[u8]> {
     verify_checksum(checksummed).ok_or_else(|| damaged(name))
 }
 
-/// The payload of what [`with_checksum`] made; `None` where it is something else.
+/// The payload after verifying its checksum; `None` on a mismatch.
 pub(crate) fn verify_checksum(checksummed: &[u8]) -> Option<&[u8]> {
     let (crc, payload) = checksummed.split_first_chunk::<4>()?;
     (u32::from_le_bytes(*crc) == crc32c::crc32c(payload)).then_some(payload)
 }
 
-/// What [`with_checksum`] made, where this is it or differs from it in one bit alone; `None` where more is wrong. Each bit
-/// changes the checksum in a way of its own.
+/// The row with a single flipped bit corrected; `None` if more is wrong. Each bit changes the checksum differently,
+/// so the difference identifies the bit.
 pub(crate) fn correct_bit_flip(checksummed: &[u8]) -> Option<Cow<'_, [u8]>> {
     let (crc, payload) = checksummed.split_first_chunk::<4>()?;
     let difference = u32::from_le_bytes(*crc) ^ crc32c::crc32c(payload);
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_flipped_bit_is_turned_back(payload: Vec<u8>, at: usize, other: usize) {
+        fn single_flipped_bit_is_corrected(payload: Vec<u8>, at: usize, other: usize) {
             let checksummed = with_checksum(&payload);
             let mut flipped = checksummed.clone();
             let bits = flipped.len() * 8;
@@ -132,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn varints_read_back(values in proptest::collection::vec(any::<u32>(), 0..20)) {
+        fn varints_round_trip(values in proptest::collection::vec(any::<u32>(), 0..20)) {
             let mut bytes = Vec::new();
             values.iter().for_each(|value| put_varint(&mut bytes, *value));
             let mut fields = FieldReader(&bytes);
@@ -143,7 +143,7 @@ mod tests {
         }
 
         #[test]
-        fn any_flipped_bit_is_seen(payload in proptest::collection::vec(any::<u8>(), 0..64), at: usize, bit in 0u8..8) {
+        fn any_flipped_bit_is_detected(payload in proptest::collection::vec(any::<u8>(), 0..64), at: usize, bit in 0u8..8) {
             let mut checksummed = with_checksum(&payload);
             prop_assert_eq!(strip_checksum(&checksummed, || "it".into()).unwrap(), &payload[..]);
             let at = at % checksummed.len();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn too_short_is_no_number() {
+    fn truncated_number_returns_none() {
         assert_eq!(FieldReader(&[1, 2, 3]).u32(), None);
         assert_eq!(FieldReader(&[0x80]).varint(), None);
         assert_eq!(FieldReader(&[0xff; 6]).varint(), None);

@@ -27,7 +27,7 @@ pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
-/// The truth: records, tasks, vectors, postings, bitmaps.
+/// The primary data: records, tasks, vectors, postings, bitmaps.
 #[derive(Debug, Clone)]
 pub(crate) struct Kb {
     pub(crate) env: Environment,
@@ -105,7 +105,7 @@ impl Kb {
         Ok(kb)
     }
 
-    /// Opens the environment in `dir` to mend its rows. Its pages must be whole.
+    /// Opens the environment in `dir` to repair its rows. Its pages must be undamaged.
     pub(crate) fn open_damaged(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
@@ -114,7 +114,7 @@ impl Kb {
         Ok(Self { env, tables })
     }
 
-    /// Opens the environment in `dir` to look at it, and writes nothing to it. Its pages must be whole.
+    /// Opens the environment in `dir` read-only. Its pages must be undamaged.
     pub(crate) fn inspect(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
@@ -138,7 +138,7 @@ impl Kb {
         Ok(())
     }
 
-    /// The counter `name`; 0 where it was never counted.
+    /// The value of the counter `name`; 0 if it is missing.
     pub(crate) fn counter(&self, txn: &RoTxn, name: &str) -> InternalResult<u64> {
         let Some(checksummed) = self.tables.meta.get(txn, name.as_bytes())? else { return Ok(0) };
         let described = || format!("the counter {name}");
@@ -146,7 +146,7 @@ impl Kb {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Adds one to the counter `name`, and answers what it is then.
+    /// Increments the counter `name` and returns its new value.
     pub(crate) fn count(&self, txn: &mut RwTxn, name: &str) -> InternalResult<u64> {
         let next = self.counter(txn, name)? + 1;
         self.tables.meta.put(txn, name.as_bytes(), &with_checksum(&next.to_le_bytes()))?;
@@ -159,7 +159,7 @@ impl Kb {
         fs::create_dir(to)?;
         let copied = self.copy_into(to);
         if copied.is_err() {
-            // Half a copy is of no use; that it cannot be removed either adds nothing to the failure.
+            // A partial copy is useless; a failure to remove it adds nothing to the first failure.
             let _ = fs::remove_dir_all(to);
         }
         copied
@@ -214,8 +214,8 @@ fn out_of_space(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// Makes sure that the whole table of readers is on the disk. It is mapped and written to through the map, so that a
-/// part of it for which a full disk has no room would end the process. Nobody else reads or writes it yet.
+/// Allocates the whole reader table on disk. LMDB writes to it through its map, so a full disk would otherwise end
+/// the process. Nothing else uses the file yet.
 fn back_lock_with_disk(dir: &Path) -> InternalResult<()> {
     let path = dir.join("lock.mdb");
     let bytes = fs::read(&path)?;
@@ -224,9 +224,9 @@ fn back_lock_with_disk(dir: &Path) -> InternalResult<()> {
     Ok(file.sync_all()?)
 }
 
-/// Lengthens the file to the last page that the environment knows. A page that was freed before it was ever written
-/// may lie beyond the end of the file, and so may pages that were cut off: read as zeros they are an error to LMDB,
-/// whereas behind the end of the file the system would stop the process.
+/// Extends the file to the last page that the environment knows. Pages that were freed before they were written, or
+/// that were truncated, may be beyond its end. Read as zeros they are an error to LMDB; beyond the end of the file
+/// they would end the process.
 fn back_with_file(env: &Environment) -> InternalResult<()> {
     let pages = (env.info().last_page_number as u64).checked_add(1);
     let needed = pages.and_then(|pages| pages.checked_mul(u64::from(env.unnamed_database_stat().page_size)));

@@ -7,12 +7,12 @@ use std::{
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// An exclusive lock on a folder, given up when it is dropped or the process ends, however it ends.
+/// An exclusive lock on a folder. It is released when it is dropped or when the process ends in any way.
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl FolderLock {
-    /// Makes the folder where it is not there, and locks it.
+    /// Creates the folder if necessary, and locks it.
     ///
     /// # Errors
     /// `Locked` where another process, or another store of this process, has it.

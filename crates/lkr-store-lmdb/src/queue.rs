@@ -19,11 +19,11 @@ use crate::{
     shared::StoreShared,
 };
 
-/// The counter that gives tasks of one due time their order.
+/// The counter that orders tasks with the same due time.
 const SEQUENCE: &str = "places";
-/// The counter that tokens are taken from. It is stored, so that no token comes back.
+/// The counter for tokens. It is stored, so that tokens are never reused.
 const TOKENS: &str = "tokens";
-/// The longest that a worker waits before it looks again. The clock may be set meanwhile.
+/// The longest wait between two polls, because the clock may be set meanwhile.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The tasks of a store. Cheap to clone.
@@ -53,7 +53,7 @@ impl LmdbQueue {
         StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 
-    /// Claims a task where one is due, and answers else how long it is until one is.
+    /// Claims a due task, or returns the time until one is due.
     async fn try_claim(&self, lease: Duration) -> Result<std::result::Result<Claim, Duration>> {
         let wait = self.read("claim", until_due).await?;
         if !wait.is_zero() {
@@ -77,7 +77,7 @@ impl TaskQueue for LmdbQueue {
         let now = Instant::now();
         let deadline = now.checked_add(wait).unwrap_or(now + Duration::from_secs(86_400 * 365));
         loop {
-            // Registered before the look, so that a push between look and wait is not missed.
+            // Registered before the lookup, so that no push between lookup and wait is missed.
             let mut pushed = std::pin::pin!(self.shared.tasks.notified());
             pushed.as_mut().enable();
             let due = match self.try_claim(lease).await? {
@@ -90,7 +90,7 @@ impl TaskQueue for LmdbQueue {
             let due_or_pushed = async {
                 tokio::select! { () = pushed => {}, () = sleep_until(due) => {} }
             };
-            // Whichever comes first, the next round looks once more.
+            // The next round looks again, whichever comes first.
             let _ = timeout_at(deadline, due_or_pushed).await;
         }
     }
@@ -102,7 +102,7 @@ impl TaskQueue for LmdbQueue {
             reschedule(kb, txn, claim.task, &entry, clock::after(clock::now(), lease), claim.token)
         })
         .await?;
-        // A lease may also be cut short, and who waits must then look again.
+        // The heartbeat may have shortened the lease, so waiting workers must look again.
         self.shared.tasks.notify_waiters();
         Ok(())
     }
@@ -149,11 +149,11 @@ const UNCLAIMED: u64 = 0;
 
 /// A queued or claimed task as it is stored; times are microseconds since 1970.
 struct QueueEntry {
-    /// When it is claimable, for a claimed task: when the lease ends.
+    /// When it is claimable; for a claimed task, when the lease ends.
     due: u64,
-    /// Its place among the tasks of one due time.
+    /// Its order among tasks with the same due time.
     sequence: u64,
-    /// Since when it was claimable before it was claimed.
+    /// The due time before it was claimed.
     since: u64,
     /// The claim that holds it, or [`UNCLAIMED`].
     token: u64,
@@ -204,7 +204,7 @@ fn push(kb: &Kb, txn: &mut RwTxn, task: TaskId, delay: Duration) -> InternalResu
     put(kb, txn, task, &QueueEntry { due, sequence, since: due, token: UNCLAIMED })
 }
 
-/// The task that comes next and when it is due.
+/// The next task and its due time.
 fn next(kb: &Kb, txn: &RoTxn) -> InternalResult<Option<(TaskId, u64)>> {
     let Some((key, task)) = kb.tables.due.first(txn)? else { return Ok(None) };
     let parts = key.first_chunk().zip(task.try_into().ok());
@@ -212,7 +212,7 @@ fn next(kb: &Kb, txn: &RoTxn) -> InternalResult<Option<(TaskId, u64)>> {
     Ok(Some((TaskId::from_bytes(task), u64::from_be_bytes(*due))))
 }
 
-/// How long it is until a task is due; zero where one is.
+/// The time until a task is due; zero if one is due.
 fn until_due(kb: &Kb, txn: &RoTxn) -> InternalResult<Duration> {
     let now = clock::now();
     Ok(next(kb, txn)?.map_or(MAX_POLL_INTERVAL, |(_, due)| Duration::from_micros(due.saturating_sub(now))))
@@ -244,13 +244,13 @@ fn reschedule(
     put(kb, txn, task, &QueueEntry { due, sequence, since: entry.since, token })
 }
 
-/// The entry of a claimed task, where the claim still holds it.
+/// The entry of a claimed task, if the claim still holds its lease.
 fn leased_entry(kb: &Kb, txn: &RoTxn, claim: &Claim) -> InternalResult<QueueEntry> {
     let entry = find(kb, txn, claim.task)?.filter(|entry| entry.token == claim.token);
     entry.ok_or_else(|| Failure::lease_lost(format!("task {} is no longer held by this claim", claim.task)))
 }
 
-/// Gives up all leases: whoever held one is gone with its process. The tasks stand again where they stood.
+/// Clears all leases, because their workers ended with their process. The tasks return to their old positions.
 pub(crate) fn clear_leases(kb: &Kb) -> InternalResult<()> {
     let mut txn = kb.env.write_txn()?;
     let mut claimed = Vec::new();

@@ -23,7 +23,7 @@ const LONGEST_KEY: usize = 400;
 const LARGEST_VALUE: usize = 1 << 20;
 /// The expiry of what is kept for ever.
 const NEVER: u64 = u64::MAX;
-/// The counter that versions are taken from. One for all keys, so that a key that comes back has a new one.
+/// The counter for versions. It is shared by all keys, so that a key that is created again gets a new version.
 const VERSIONS: &str = "versions";
 
 /// The records of a store. Cheap to clone.
@@ -128,7 +128,7 @@ fn check(writes: &[Write]) -> InternalResult<()> {
     for Write { key, op, .. } in writes {
         check_key(key)?;
         if !keys.insert(key) {
-            return Err(Failure::invalid(format!("the key {key} stands twice in one step")));
+            return Err(Failure::invalid(format!("the key {key} occurs twice in one step")));
         }
         if let Op::Put { value, .. } = op
             && value.len() > LARGEST_VALUE
@@ -195,7 +195,7 @@ fn remove(kb: &Kb, txn: &mut RwTxn, key: &str) -> InternalResult<()> {
     Ok(())
 }
 
-/// Counts one more, and keeps the expiry that the counter has.
+/// Increments a counter and keeps its expiry.
 fn increment(kb: &Kb, txn: &mut RwTxn, key: &str, now: u64) -> InternalResult<()> {
     let present = find(kb, txn, key, now)?;
     let expires = present.as_ref().map_or(NEVER, |stored| stored.expires);
@@ -203,7 +203,7 @@ fn increment(kb: &Kb, txn: &mut RwTxn, key: &str, now: u64) -> InternalResult<()
     put(kb, txn, key, count.saturating_add(1).to_string().as_bytes(), expires)
 }
 
-/// Takes the key's entry out of the list of what expires when.
+/// Removes the key from the table of expiries.
 fn delete_expiry(kb: &Kb, txn: &mut RwTxn, key: &str) -> InternalResult<()> {
     let expires = stored(kb, txn, key)?.map_or(NEVER, |stored| stored.expires);
     if expires != NEVER {
@@ -216,7 +216,7 @@ fn expiry_key(expires: u64, key: &[u8]) -> Vec<u8> {
     [&expires.to_be_bytes(), key].concat()
 }
 
-/// Removes up to `limit` records that have expired, and answers how many there were.
+/// Removes up to `limit` expired records and returns how many there were.
 pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalResult<usize> {
     let end = clock::now().to_be_bytes();
     let range = (Bound::Unbounded, Bound::Excluded(end.as_slice()));
@@ -233,7 +233,7 @@ pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalResult<us
     Ok(expired.len())
 }
 
-/// Whether anything has expired and is still there.
+/// Whether an expired record has not been removed yet.
 pub(crate) fn any_expired(kb: &Kb, txn: &RoTxn) -> InternalResult<bool> {
     let now = clock::now().to_be_bytes();
     Ok(kb.tables.expiries.first(txn)?.is_some_and(|(entry, _)| entry < now.as_slice()))
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_expired_is_removed() {
+    fn purge_removes_expired_records_only() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
         let mut txn = kb.env.write_txn().unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_named() {
+    fn damaged_record_error_names_its_key() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
         let mut txn = kb.env.write_txn().unwrap();

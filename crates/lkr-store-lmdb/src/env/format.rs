@@ -1,4 +1,4 @@
-//! The version of the stored form, which stands in the store.
+//! The version of the storage format, which is stored in `meta`.
 
 use heed::{CommitOrAbort, RoTxn, types::Bytes};
 
@@ -11,8 +11,7 @@ use crate::{
 
 pub(super) const FORMAT: u32 = 2;
 
-/// [`refuse_other_formats`], but for a store whose format cannot be read: that is for the one to tell who looks at its
-/// rows.
+/// Like [`refuse_other_formats`], but accepts an unreadable format record, which the row check reports.
 pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
     match refuse_other_formats(env) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(()),
@@ -20,7 +19,7 @@ pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
     }
 }
 
-/// Finds that the format cannot be read. That it is this one, the other rows tell.
+/// Reports an unreadable format record. The other rows show that the format is the current one.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let stored = kb.tables.meta.get(txn, b"format")?;
     if stored.and_then(verify_checksum) != Some(&FORMAT.to_le_bytes()) {
@@ -30,7 +29,7 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
     Ok(())
 }
 
-/// Refuses a store that another version has written in another format, before anything is written to it.
+/// Refuses a store in another format before anything is written to it.
 pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
     let found = stored_format(env).map_err(Error::on_open)?;
     let whose = match found {
@@ -56,7 +55,7 @@ fn stored_format(env: &Environment) -> InternalResult<u32> {
     let txn = env.read_txn()?;
     let Some(checksummed) = meta.get(&txn, b"format")? else { return Ok(0) };
     let read = |checksummed: &[u8]| Some(u32::from_le_bytes(verify_checksum(checksummed)?.try_into().ok()?));
-    // One that is damaged may still tell that it was another.
+    // A damaged record may still reveal another format.
     let other =
         || correct_bit_flip(checksummed).and_then(|whole| read(&whole)).filter(|found| *found != FORMAT);
     read(checksummed).or_else(other).ok_or_else(|| damaged(|| "the format record".to_owned()))

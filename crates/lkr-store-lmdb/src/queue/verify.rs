@@ -10,7 +10,7 @@ use crate::{
     verify::{Finding, check_counter},
 };
 
-/// Looks at every entry: it can be read, and stands in the list of what is due when, and nothing else does.
+/// Checks every entry: it is readable, and the table `due` lists exactly the queued tasks.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let (mut sequence, mut token) = (0, 0);
     for row in kb.tables.tasks.iter(txn)? {
@@ -30,7 +30,7 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
         let (due, key) = row?;
         let entry = kb.tables.tasks.get(txn, key)?.and_then(|checksummed| read(key, checksummed));
         if entry.is_none_or(|(_, entry)| entry.due_key() != due) {
-            let what = "what is due is no task of the queue".to_owned();
+            let what = "an entry of the due table belongs to no queued task".to_owned();
             findings.push(Finding::wrong(what, "due", due));
         }
     }

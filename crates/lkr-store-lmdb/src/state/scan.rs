@@ -8,16 +8,16 @@ use lkr_state::{Key, Record, ScanOrder};
 use super::StoredRecord;
 use crate::{clock, codec::damaged, env::Kb, error::InternalResult};
 
-/// How records are looked through.
+/// The parameters of a scan.
 pub(super) struct Scan {
     pub(super) order: ScanOrder,
     pub(super) limit: usize,
-    /// Whether what is damaged is left out, rather than an error.
+    /// Whether damaged records are skipped instead of being an error.
     pub(super) skip_damaged: bool,
 }
 
 impl Scan {
-    /// Up to so many records whose key begins with `prefix`, beyond `after`.
+    /// Up to `limit` records whose key starts with `prefix`, after the key `after` in scan order.
     pub(super) fn run(
         &self,
         kb: &Kb,

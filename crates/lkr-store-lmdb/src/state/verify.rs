@@ -12,7 +12,7 @@ use crate::{
     verify::{Finding, check_counter},
 };
 
-/// Looks at every record: it can be read, and what expires stands in the list of that, and nothing else does.
+/// Checks every record: it is readable, and the table of expiries lists exactly the records that expire.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let mut latest = 0;
     for row in kb.tables.state.iter(txn)? {
@@ -40,7 +40,7 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
         let (entry, _) = row?;
         if !is_valid_expiry(kb, txn, entry)? {
             let what = format!(
-                "the expiry of {} is no record's",
+                "the expiry of {} belongs to no record",
                 String::from_utf8_lossy(entry.get(8..).unwrap_or_default())
             );
             findings.push(Finding::wrong(what, "expiries", entry));

@@ -1,4 +1,4 @@
-//! Dense queries: the graph for the points that it has, an exact scan for the others.
+//! Dense queries: the graph for the points that it contains, an exact scan for the others.
 
 use std::ops::Bound;
 
@@ -19,10 +19,10 @@ use crate::{
     graph::Graphs,
 };
 
-/// Candidates beyond the limit: products of single precision choose them, and their order may differ from that of
-/// the exact cosines by a place or two.
+/// Extra candidates beyond the limit: they are chosen by single-precision products, whose order may differ from that
+/// of the exact cosines by a place or two.
 const MARGIN: usize = 16;
-/// Of so many rows at least one must be wanted for reading all of them to be faster than looking each up.
+/// Reading all rows is faster than looking up each selected one if at least one of this many rows is selected.
 const LOOKUP_FACTOR: u64 = 8;
 /// A dense query of a collection.
 pub(crate) struct DenseQuery<'q> {
@@ -32,7 +32,7 @@ pub(crate) struct DenseQuery<'q> {
     pub(crate) limit: usize,
 }
 
-/// The points of the highest cosine, with those that tie with the last.
+/// The points with the highest cosines, including ties with the last.
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
@@ -47,7 +47,7 @@ pub(crate) fn search(
     rescore(kb, txn, query, found)
 }
 
-/// What the graph finds, and the id from which on it knows nothing; `None` where an exact scan is the better way.
+/// The candidates of the graph and its watermark; `None` if an exact scan is better.
 fn search_graph(
     kb: &Kb,
     txn: &RoTxn,
@@ -70,12 +70,12 @@ fn search_graph(
     Ok(graph.nearest(query.vector, candidates, limit).map(|found| (found, graph.watermark())))
 }
 
-/// The nearest of the points from the id `from` on, by looking at each.
+/// The nearest points with ids from `from` on, by an exact scan.
 fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> InternalResult<Vec<u32>> {
     let end = registry::next_id(kb, txn, query.collection)?;
     let mut top = TopK::new(query.limit.saturating_add(MARGIN));
     let mut score = |id, checksummed: &[u8]| {
-        // The checksum is left for those that come out best.
+        // Only the best candidates are verified later.
         let inverse =
             checksummed.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0.0, f32::from_le_bytes);
         let values = checksummed.get(8..).unwrap_or_default();
@@ -106,8 +106,8 @@ fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Internal
     Ok(top.into_top().into_iter().map(|(_, id)| id).collect())
 }
 
-/// The exact cosines of the candidates, from checked vectors, cut to the limit. A damaged one is left out and logged:
-/// it keeps no other from being found.
+/// The exact cosines of the candidates from verified vectors, cut to the limit. A damaged vector is skipped and
+/// logged, so that the others are still found.
 fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> InternalResult<Vec<(f32, u32)>> {
     let mut top = TopK::new(query.limit);
     for id in found {
@@ -115,7 +115,7 @@ fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Interna
             Ok(Some(vector)) => top.push(cosine(query.vector, &vector), id),
             Ok(None) => {}
             Err(failure) if failure.kind() == FailureKind::Corrupt => {
-                tracing::error!(%failure, "no dense query finds it");
+                tracing::error!(%failure, "point with a damaged vector left out of dense queries");
             }
             Err(failure) => return Err(failure),
         }

@@ -1,11 +1,11 @@
-//! Posting lists: by term, the ids of the points that hold it and their weights, in blocks.
+//! Posting lists: for each term, the ids of the points that contain it and their weights, in blocks.
 //!
-//! A block's key ends with its base, which none of its ids is below. The ids follow as differences, then the weights
-//! as they came, so that scores are exact. Ids only grow, so what is added goes to the end of the last block.
+//! A block's key ends with its base, a lower bound of its ids. The ids follow as differences, then the weights
+//! unchanged, so that scores are exact. Ids only grow, so new entries are appended to the last block.
 //!
-//! A point's terms lie on as many pages as it has terms, so a point that is written does not touch them. The newest
-//! points wait: until there are [`MAX_PENDING_POINTS`], or [`MAX_PENDING_BYTES`] in them, searches read their terms from their bodies.
-//! Then all of them go into the lists at once, which writes each page once for all that fall on it.
+//! The terms of a point are on about as many pages as it has terms, so a write does not touch them. The newest points
+//! are pending: until there are [`MAX_PENDING_POINTS`], or [`MAX_PENDING_BYTES`] in them, searches read their terms
+//! from their bodies. Then all of them are added to the lists at once, which writes each page only once.
 
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -19,16 +19,16 @@ use crate::{
     error::InternalResult,
 };
 
-/// How many ids wait at the most before their points go into the lists.
+/// The maximum number of pending points.
 const MAX_PENDING_POINTS: u32 = 1_024;
-/// How many bytes their bodies take at the most, because each search reads the terms of all. A thousand ordinary
-/// passages take less, whole documents far more.
+/// The maximum size of their bodies, because each search reads the terms of all of them. A thousand ordinary passages
+/// take less, whole documents far more.
 const MAX_PENDING_BYTES: u64 = 8 << 20;
-/// How many entries go into the lists at a time, which bounds the memory that it takes, to some tens of megabytes. A
-/// thousand ordinary passages have fewer.
+/// The number of entries that are added at a time, which bounds the memory to some tens of megabytes. A thousand
+/// ordinary passages have fewer.
 pub(super) const MAX_SLICE_ENTRIES: usize = 1 << 18;
 
-/// How many entries a block takes, and among how few it is merged with the next one.
+/// The maximum number of entries of a block, and the size up to which a block is merged with the next one.
 const MAX_BLOCK_ENTRIES: usize = 128;
 const MERGE_BELOW: usize = 32;
 
@@ -99,8 +99,8 @@ pub(crate) fn blocks<'t>(
         .collect()
 }
 
-/// The points that wait, in the order of their ids: an id, and its terms. A damaged one is left out and logged, for it
-/// keeps no other from being found and posted.
+/// The pending points in the order of their ids, with their terms. Damaged ones are skipped and logged, so that the
+/// others are still found and posted.
 pub(crate) fn pending_points<'t>(
     kb: &'t Kb,
     txn: &'t RoTxn,
@@ -118,7 +118,7 @@ pub(crate) fn pending_points<'t>(
     }))
 }
 
-/// The id and the terms of a row; `None` and a line in the log where the terms are damaged.
+/// The id and the terms of a row; `None`, after logging, if the terms are damaged.
 fn pending_point<'t>(
     kb: &Kb,
     txn: &RoTxn,
@@ -130,13 +130,12 @@ fn pending_point<'t>(
     let terms = StoredTerms::of_row(checksummed);
     if terms.is_none() {
         let failure = damaged(|| describe_point_part(kb, txn, collection, id, "the body"));
-        tracing::error!(%failure, "no sparse query finds it");
+        tracing::error!(%failure, "point with damaged terms left out of sparse queries");
     }
     Ok(terms.map(|terms| (id, terms)))
 }
 
-/// Puts the points that wait into the lists, where there are many of them or much in them, and answers how far the
-/// ids are then.
+/// Adds all pending points to the lists if there are too many of them, and returns the new counters.
 pub(crate) fn post_pending_if_due(
     kb: &Kb,
     txn: &mut RwTxn,
@@ -152,7 +151,7 @@ pub(crate) fn post_pending_if_due(
     Ok(IdCounters { pending_bytes: 0, ..ids })
 }
 
-/// Posts points until they have had `max_entries` entries, or all, and answers how far the ids are then.
+/// Adds pending points up to `max_entries` entries, and returns the new counters.
 pub(super) fn post_slice(
     kb: &Kb,
     txn: &mut RwTxn,
@@ -175,7 +174,7 @@ pub(super) fn post_slice(
     Ok(IdCounters { posted, ..ids })
 }
 
-/// Entries to add and to take out, gathered so that each block is written once.
+/// Entries to add and to remove, collected so that each block is written once.
 #[derive(Debug, Default)]
 pub(crate) struct PostingChanges {
     terms: BTreeMap<u32, TermChange>,
@@ -188,7 +187,7 @@ struct TermChange {
 }
 
 impl PostingChanges {
-    /// Adds a point, whose id is above all that are there.
+    /// Adds a point, whose id is above all existing ids.
     pub(crate) fn add(&mut self, id: u32, sparse: &SparseVector) {
         sparse.iter().for_each(|(term, weight)| self.terms.entry(term).or_default().added.push((id, weight)));
     }
@@ -242,7 +241,7 @@ impl PostingList<'_> {
         self.decoded(row)
     }
 
-    /// A block, where the row that was found is of this list.
+    /// The block of a row, if the row belongs to this list.
     fn decoded(&self, row: Option<(&[u8], &[u8])>) -> InternalResult<Option<(u32, Vec<Entry>)>> {
         let row_of_list = row.filter(|(key, _)| key.starts_with(&keys::term(self.collection, self.term)));
         let Some((key, checksummed)) = row_of_list else { return Ok(None) };
@@ -252,7 +251,7 @@ impl PostingList<'_> {
         Ok(Some((block.base, entries)))
     }
 
-    /// Takes out ids, which are sorted, block by block.
+    /// Removes sorted ids, block by block.
     fn remove(&self, txn: &mut RwTxn, mut ids: &[u32]) -> InternalResult<()> {
         while let Some(id) = ids.first() {
             let Some((base, mut entries)) = self.block_containing(txn, *id)? else {
@@ -271,7 +270,7 @@ impl PostingList<'_> {
         Ok(())
     }
 
-    /// Writes a block that has lost entries, together with the next one where both are small.
+    /// Writes a block after a removal, merged with the next one if both are small.
     fn write_merged(&self, txn: &mut RwTxn, base: u32, mut entries: Vec<Entry>) -> InternalResult<()> {
         if !entries.is_empty()
             && entries.len() <= MERGE_BELOW
@@ -284,7 +283,7 @@ impl PostingList<'_> {
         self.write(txn, base, &entries)
     }
 
-    /// Adds entries, sorted by ids that are above all that are there.
+    /// Appends sorted entries, whose ids are above all existing ids.
     fn append(&self, txn: &mut RwTxn, added: &[Entry]) -> InternalResult<()> {
         let Some((first, _)) = added.first() else { return Ok(()) };
         let last_block =

@@ -1,4 +1,4 @@
-//! Batches of queries: one consistent state, several threads.
+//! Batches of queries: several threads, one snapshot.
 
 use std::{
     iter,
@@ -23,10 +23,10 @@ use crate::{
     shared::StoreShared,
 };
 
-/// How often transactions are opened again to see the same state, while commits come in between.
+/// How often transactions are reopened to see the same snapshot while commits intervene.
 const SNAPSHOT_ATTEMPTS: usize = 16;
 
-/// Answers queries in their order. Where the future is dropped, its threads end with the query that they are at.
+/// Runs queries and returns their hits in order. If the future is dropped, each thread ends after its current query.
 pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Vec<Vec<Hit>>> {
     let permit = Arc::clone(&shared.searches).acquire_owned().await.map_err(Failure::internal)?;
     let permit = Arc::new(permit);
@@ -46,7 +46,7 @@ pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> Int
     Ok(results.into_iter().map(|(_, hits)| hits).collect())
 }
 
-/// The queries of a batch, of which each thread takes the next one.
+/// The queries of a batch; each thread takes the next one.
 struct QueryBatch {
     queries: Vec<Query>,
     next: AtomicUsize,
@@ -59,7 +59,7 @@ impl QueryBatch {
     }
 }
 
-/// Somebody waits for the answers: when this is dropped, no more queries are taken.
+/// Stops the batch when the caller stops waiting: once this is dropped, no more queries are taken.
 struct CancelOnDrop(Arc<QueryBatch>);
 
 impl Drop for CancelOnDrop {
@@ -68,8 +68,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A thread's part in a batch. It is the thread that has the permit, because it works on where nobody waits any more.
-/// The fields go in this order: the transaction is closed before another batch may open one, and before the store is.
+/// A thread of a batch. It holds the permit, because it may outlive the caller. The order of the fields matters: the
+/// transaction closes before another batch may open one, and before the store closes.
 struct BatchWorker {
     txn: Snapshot,
     _permit: Arc<OwnedSemaphorePermit>,
@@ -78,14 +78,14 @@ struct BatchWorker {
 }
 
 impl BatchWorker {
-    /// Takes queries until none is left.
+    /// Runs queries until none is left.
     fn run(&self) -> InternalResult<Vec<(usize, Vec<Hit>)>> {
         let next = || self.queries.take();
         iter::from_fn(next).map(|(at, query)| Ok((at, run_query(&self.shared, &self.txn, query)?))).collect()
     }
 }
 
-/// As many read transactions, of the same state unless commits come faster than they can be opened.
+/// Opens `count` read transactions, on the same snapshot unless commits are faster.
 fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
     let mut opened = Vec::new();
     for _ in 0..SNAPSHOT_ATTEMPTS {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_permits_of_dropped_searches_are_held_until_their_threads_end() {
+    fn dropped_searches_keep_their_permits_until_their_threads_end() {
         let dir = tempfile::tempdir().unwrap();
         // The only thread for blocking work is busy, so that no search gets on.
         let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_query_is_taken_when_nobody_asks_any_more() {
+    fn dropped_batch_takes_no_more_queries() {
         let cancel_on_drop =
             CancelOnDrop(Arc::new(QueryBatch { queries: queries(), next: AtomicUsize::new(0) }));
         let queries = Arc::clone(&cancel_on_drop.0);

@@ -40,7 +40,7 @@ struct DenseRecord {
     dims: usize,
 }
 
-/// The collection of this very name.
+/// The collection with exactly this name.
 fn find(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<Option<CollectionEntry>> {
     let checksummed = kb.tables.collections.get(txn, name.name().as_bytes())?;
     checksummed.map(|checksummed| decode(name.clone(), checksummed)).transpose()
@@ -96,7 +96,7 @@ pub(crate) fn ensure(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Interna
     }
     match find(kb, txn, name)? {
         Some(entry) if entry.spec == *spec => Ok(()),
-        Some(_) => Err(Failure::conflict(format!("{name} is there with another specification"))),
+        Some(_) => Err(Failure::conflict(format!("{name} exists with another specification"))),
         None => add(kb, txn, spec),
     }
 }
@@ -134,7 +134,8 @@ pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collectio
     Ok(())
 }
 
-/// Takes a collection and its aliases out of the registry. Its rows, which nothing finds any more, go by and by.
+/// Removes a collection and its aliases from the registry. Its rows are no longer reachable and are removed in the
+/// background.
 pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalResult<()> {
     let Some(entry) = resolve(kb, txn, name)? else { return Ok(()) };
     let own = entry.spec.collection;

@@ -1,6 +1,6 @@
-//! The best of many.
+//! Selects the highest scores.
 
-/// The `limit` highest scores and whose they are, with all that tie with the last of them.
+/// The `limit` highest scores with their ids, including all ties with the last.
 #[derive(Debug)]
 pub(crate) struct TopK {
     limit: usize,
@@ -18,7 +18,7 @@ impl TopK {
     }
 
     pub(crate) fn push(&mut self, score: f32, id: u32) {
-        // What is no number comes of damage. It counts as the highest, so that it is looked at and found out.
+        // NaN is a sign of damage. It counts as the highest score, so that the vector is verified.
         if (score >= self.threshold || score.is_nan()) && self.limit > 0 {
             self.kept.push((score, id));
             if self.kept.len() >= self.cut_at {

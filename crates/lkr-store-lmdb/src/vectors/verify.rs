@@ -1,4 +1,4 @@
-//! Collections and their points, every row of them.
+//! Checks collections and every row of their points.
 
 mod collections;
 mod indexes;
@@ -26,10 +26,10 @@ use crate::{
     verify::{Finding, check_counter},
 };
 
-/// How long the keys of the rows of points are.
+/// The key length of a point's rows.
 const ROW_KEY_BYTES: usize = 6;
 
-/// Looks at every collection: its points are whole, and its posting lists and bitmaps hold them and no others.
+/// Checks every collection: its points are readable, and its posting lists and bitmaps contain exactly them.
 pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let entry = collections::verify(kb, txn, findings)?;
     let reached = entry.keys().last().copied().map_or(0, u64::from);
@@ -37,21 +37,21 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
     entry.values().try_for_each(|entry| PointCheck { kb, txn, entry }.verify(findings))
 }
 
-/// The points of a collection while they are looked at.
+/// The check of a collection's points.
 struct PointCheck<'k> {
     kb: &'k Kb,
     txn: &'k RoTxn<'k>,
     entry: &'k CollectionEntry,
 }
 
-/// Which points are whole, by their internal ids, and which are not.
+/// The internal ids of undamaged and of damaged points.
 #[derive(Default)]
 struct PointStatus {
     whole: RoaringBitmap,
     report_broken: RoaringBitmap,
-    /// Those of the broken ones that are known by name.
+    /// The point ids of damaged points, as far as they are known.
     describe_point_part: HashSet<PointId>,
-    /// The first internal id above all.
+    /// One above the highest internal id.
     end: u32,
 }
 
@@ -114,7 +114,7 @@ impl PointCheck<'_> {
         Ok(status)
     }
 
-    /// What besides the body of a point is not as it should be.
+    /// The damaged part of a point, apart from its body.
     fn broken_part(&self, key: &[u8], id: u32, point: PointId) -> InternalResult<Option<&'static str>> {
         let dense = self.kb.tables.dense.get(self.txn, key)?;
         let dims = self.entry.dims().unwrap_or_default();
@@ -128,7 +128,7 @@ impl PointCheck<'_> {
         Ok((!own).then_some("the entry"))
     }
 
-    /// Of a point that is not whole nothing stays.
+    /// Reports a damaged point, of which all rows are removed.
     fn report_broken(&self, what: &str, key: &[u8], point: Option<PointId>, findings: &mut Vec<Finding>) {
         let mut rows: Vec<_> = ["origins", "bodies", "dense"].map(|table| (table, key.to_vec())).into();
         rows.extend(point.map(|point| ("ids", keys::point(self.entry.number, point).to_vec())));
@@ -136,7 +136,7 @@ impl PointCheck<'_> {
         findings.push(Finding::unreadable_rows(what, rows));
     }
 
-    /// Finds rows of points that have no origin.
+    /// Reports rows of points without an origin.
     fn check_orphans(
         &self,
         table: Table,
@@ -154,7 +154,7 @@ impl PointCheck<'_> {
         Ok(())
     }
 
-    /// Finds entries that lead to no point.
+    /// Reports id entries that lead to no point.
     fn check_id_entries(&self, status: &PointStatus, findings: &mut Vec<Finding>) -> InternalResult<()> {
         for row in self.kb.tables.ids.prefix_iter(self.txn, &keys::collection(self.entry.number))? {
             let (key, entry) = row?;
@@ -175,7 +175,8 @@ impl PointCheck<'_> {
         Ok(())
     }
 
-    /// The ids go on behind all that are there. A graph may know some that were given before, so it is made anew.
+    /// Reports damaged id counters. The repair continues above all existing ids. A graph may contain ids that were
+    /// assigned before, so it is rebuilt.
     fn report_ids(&self, end: u32, findings: &mut Vec<Finding>) {
         let what = format!("the ids of {} are damaged or behind", self.entry.spec.collection);
         let ids = registry::IdCounters { next: end, posted: 0, pending_bytes: 0 };

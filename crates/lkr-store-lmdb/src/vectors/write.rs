@@ -1,5 +1,4 @@
-//! Changes of points. A point keeps its internal id until it is replaced: the new one gets the next id, because the
-//! graph bears no change of a vector.
+//! Changes of points. A replaced point gets a new internal id, because graphs cannot change a vector.
 
 use std::collections::HashSet;
 
@@ -39,7 +38,7 @@ pub(crate) struct EncodedPoint {
     dims: Option<usize>,
 }
 
-/// Points as they will be stored, of those that share an id the last. Refuses numbers that are not finite.
+/// Encodes points; of several points with the same id, only the last. Refuses numbers that are not finite.
 pub(crate) fn encode_points(points: Vec<Point>) -> InternalResult<Vec<EncodedPoint>> {
     let mut seen = HashSet::with_capacity(points.len());
     let last_of_each = points.into_iter().rev().filter(|point| seen.insert(point.id));
@@ -127,7 +126,7 @@ pub(crate) fn check_dims(entry: &CollectionEntry, dims: usize) -> InternalResult
     }
 }
 
-/// Whether the very same point is there already. What is done twice then costs no ids and no graph.
+/// Whether the identical point is stored already. Repeating a write then uses no id and does not change the graph.
 fn is_unchanged(
     kb: &Kb,
     txn: &RoTxn,
@@ -216,7 +215,7 @@ impl<'k> PointChanges<'k> {
         Ok(())
     }
 
-    /// Takes out everything of a point but the entry of its id, and answers the id.
+    /// Removes all rows of a point except the entry of its id, and returns its id.
     fn remove_point(&mut self, txn: &mut RwTxn, id: u32) -> InternalResult<PointId> {
         let (point, origin) = origin(self.kb, txn, self.collection, id)?;
         let body = body(self.kb, txn, self.collection, id)?;

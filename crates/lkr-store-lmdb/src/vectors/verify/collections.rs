@@ -1,5 +1,5 @@
-//! The records of collections, and the aliases. Without them everything that they lead to would be gone, so what is
-//! damaged is derived of the rest, or stays.
+//! Checks the records of collections and the aliases. Without them all their data would be lost, so a damaged record
+//! is derived from the others or left as it is.
 
 use std::{
     borrow::Cow,
@@ -20,11 +20,11 @@ use crate::{
     verify::Finding,
 };
 
-/// What is said where nobody can tell what a damaged record said.
-const RESTORE_BACKUP: &str = "nobody can tell what it was; restore a backup";
+/// The advice if a damaged record cannot be derived.
+const RESTORE_BACKUP: &str = "it cannot be derived; restore a backup";
 
-/// Looks at the records of all collections and aliases, and for rows that are of none. Answers the collections whose
-/// records can be read, or will be, by number.
+/// Checks all records of collections and aliases, and finds rows of unregistered collections. Returns the collections
+/// that are readable, or will be after the repair, by number.
 pub(super) fn verify(
     kb: &Kb,
     txn: &RoTxn,
@@ -50,9 +50,9 @@ pub(super) fn verify(
         }
     }
     aliases(kb, txn, findings)?;
-    // Rows of none may be those of a collection whose record is damaged.
+    // If a record is damaged, orphaned rows may be those of its collection.
     for number in orphans.into_iter().filter(|_| is_whole) {
-        let what = format!("there are rows of collection number {number}, which is none");
+        let what = format!("rows of the unregistered collection number {number}");
         findings.push(Finding::dropped(what, number));
     }
     Ok(by_number)
@@ -61,7 +61,7 @@ pub(super) fn verify(
 /// Collections by their numbers.
 type ByNumber = BTreeMap<u16, CollectionEntry>;
 
-/// The collections that can be read, by number, and the names of the others.
+/// The readable collections by number, and the names of the others.
 fn read(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<(ByNumber, Vec<Vec<u8>>)> {
     let (mut by_number, mut damaged) = (BTreeMap::new(), Vec::new());
     for row in kb.tables.collections.iter(txn)? {
@@ -83,8 +83,8 @@ fn read(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<(By
     Ok((by_number, damaged))
 }
 
-/// What the record of a collection with the rows of this number must have said: collections that are made for the same
-/// vectors have names that go on alike behind the first dot.
+/// Derives the record of a collection whose rows have this number. Collections for the same kind of vectors have the
+/// same name after the first dot.
 fn derived(name: &[u8], number: u16, by_number: &BTreeMap<u16, CollectionEntry>) -> Option<CollectionEntry> {
     let collection = registry::collection_name(name)?;
     let like =
@@ -99,7 +99,7 @@ fn kind(name: &str) -> Option<&str> {
     name.split_once('.').map(|(_, kind)| kind)
 }
 
-/// The numbers of rows that are neither of a known collection nor of one that is being dropped.
+/// The numbers of rows that belong neither to a registered collection nor to a dropped one.
 fn orphan_numbers(
     kb: &Kb,
     txn: &RoTxn,
@@ -152,7 +152,8 @@ fn aliases(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<
     Ok(())
 }
 
-/// The collection that an alias must have led to: the one that is named but for a bit, or the only one of its kind.
+/// The target of a damaged alias: the name that differs in one bit, or the only collection whose name starts with the
+/// alias.
 fn target<'n>(alias: &Collection, checksummed: &[u8], names: &'n [Vec<u8>]) -> Option<&'n [u8]> {
     let correct_bit_flip = correct_bit_flip(checksummed);
     let stored_target = correct_bit_flip.as_deref().and_then(verify_checksum);

@@ -1,5 +1,5 @@
-//! Posting lists and bitmaps against the points. Both are held against sums of hashes of all that should stand in
-//! them, so that the memory does not grow with the collection.
+//! Checks posting lists and bitmaps against the points, by comparing sums of hashes, so that memory does not grow
+//! with the collection.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use super::super::{
 };
 use crate::{env::Kb, error::InternalResult, verify::Finding};
 
-/// So many tags are remembered with their keys, which are digests.
+/// How many tags are cached with their keys, which are digests.
 const MAX_CACHED_TAGS: usize = 4_096;
-/// How many points are indexed at a time.
+/// The number of points that are indexed at a time.
 const BATCH: usize = 4_096;
 
-/// What posting lists and bitmaps should hold.
+/// The expected content of posting lists and bitmaps.
 pub(super) struct ExpectedIndexes {
     stored_postings: u32,
     postings: SetHash,
@@ -29,7 +29,7 @@ pub(super) struct ExpectedIndexes {
     tags: HashMap<(String, String), Vec<u8>>,
 }
 
-/// How many things there are, and the sum of their hashes, whatever their order.
+/// An order-independent hash of a set: its size and the sum of its hashes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SetHash {
     count: u64,
@@ -92,7 +92,7 @@ impl ExpectedIndexes {
         self.tags.entry((key.to_owned(), value.to_owned())).or_insert_with(build_prefix)
     }
 
-    /// Finds what the indexes do not hold, or should not.
+    /// Reports missing and surplus index entries.
     pub(super) fn compare(
         &self,
         kb: &Kb,
@@ -102,18 +102,18 @@ impl ExpectedIndexes {
     ) -> InternalResult<()> {
         let name = &entry.spec.collection;
         if stored_postings(kb, txn, entry.number)?.as_ref() != Some(&self.postings) {
-            let what = format!("the posting lists of {name} are not those of its points");
+            let what = format!("the posting lists of {name} differ from its points");
             findings.push(Finding::indexes(what, entry.number));
         }
         if stored_bitmaps(kb, txn, entry.number)?.as_ref() != Some(&self.bitmaps) {
-            let what = format!("the filter bitmaps of {name} are not those of its points");
+            let what = format!("the filter bitmaps of {name} differ from its points");
             findings.push(Finding::indexes(what, entry.number));
         }
         Ok(())
     }
 }
 
-/// What the posting lists hold; `None` where a block is damaged or out of order.
+/// The content of the posting lists; `None` if a block is damaged or out of order.
 fn stored_postings(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Option<SetHash>> {
     let (mut sum, mut entries, mut last) = (SetHash::default(), Vec::new(), None);
     for row in kb.tables.postings.prefix_iter(txn, &keys::collection(collection))? {
@@ -136,7 +136,7 @@ fn stored_postings(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Opti
     Ok(Some(sum))
 }
 
-/// What the bitmaps hold; `None` where one is damaged.
+/// The content of the bitmaps; `None` if one is damaged.
 fn stored_bitmaps(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Option<SetHash>> {
     let mut sum = SetHash::default();
     for row in kb.tables.bitmaps.prefix_iter(txn, &keys::collection(collection))? {
@@ -154,7 +154,7 @@ fn stored_bitmaps(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Optio
     Ok(Some(sum))
 }
 
-/// Makes the posting lists and bitmaps of a collection anew.
+/// Rebuilds the posting lists and bitmaps of a collection.
 pub(crate) fn rebuild_indexes(kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<()> {
     for table in [kb.tables.postings, kb.tables.bitmaps] {
         loop {
