@@ -1,5 +1,6 @@
 //! What has to hold, over arbitrary and over real texts.
 
+#[path = "support/common.rs"]
 mod common;
 
 use common::{checked, layered};

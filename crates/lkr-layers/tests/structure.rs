@@ -1,5 +1,6 @@
 //! The contract's rules of structure, by example.
 
+#[path = "support/common.rs"]
 mod common;
 
 use common::{checked, layered};

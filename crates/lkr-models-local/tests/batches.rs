@@ -8,6 +8,7 @@
     reason = "the helpers of tests may fail as the tests do"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use common::{assert_unit, fixture, open};

@@ -7,6 +7,7 @@
     reason = "the helpers of all tests are shared"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::sync::Arc;

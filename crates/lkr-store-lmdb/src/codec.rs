@@ -1,41 +1,41 @@
-//! Bytes: checksums, keys, and a reader that refuses what is too short.
+//! Checksums, and a reader of binary fields that refuses truncated input.
 
 use std::borrow::Cow;
 
-use crate::error::{Done, Failure};
+use crate::error::{Failure, InternalResult};
 
 /// The polynomial of CRC-32C, the lowest power in the highest bit.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// `payload` behind its CRC-32C. LMDB has no checksums, so every record carries its own.
-pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(4 + payload.len());
-    sealed.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
-    sealed.extend_from_slice(payload);
-    sealed
+/// Prepends the CRC-32C of `payload`. LMDB has no checksums, so every record carries its own.
+pub(crate) fn with_checksum(payload: &[u8]) -> Vec<u8> {
+    let mut checksummed = Vec::with_capacity(4 + payload.len());
+    checksummed.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+    checksummed.extend_from_slice(payload);
+    checksummed
 }
 
-/// The payload of what [`seal`] made; `Corrupt`, naming it, where it is something else.
-pub(crate) fn unseal(sealed: &[u8], name: impl FnOnce() -> String) -> Done<&[u8]> {
-    verified(sealed).ok_or_else(|| damaged(name))
+/// The payload after verifying its checksum; `Corrupt` with the item's name on a mismatch.
+pub(crate) fn strip_checksum(checksummed: &[u8], name: impl FnOnce() -> String) -> InternalResult<&[u8]> {
+    verify_checksum(checksummed).ok_or_else(|| damaged(name))
 }
 
-/// The payload of what [`seal`] made; `None` where it is something else.
-pub(crate) fn verified(sealed: &[u8]) -> Option<&[u8]> {
-    let (crc, payload) = sealed.split_first_chunk::<4>()?;
+/// The payload after verifying its checksum; `None` on a mismatch.
+pub(crate) fn verify_checksum(checksummed: &[u8]) -> Option<&[u8]> {
+    let (crc, payload) = checksummed.split_first_chunk::<4>()?;
     (u32::from_le_bytes(*crc) == crc32c::crc32c(payload)).then_some(payload)
 }
 
-/// What [`seal`] made, where this is it or differs from it in one bit alone; `None` where more is wrong. Each bit
-/// changes the checksum in a way of its own.
-pub(crate) fn healed(sealed: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let (crc, payload) = sealed.split_first_chunk::<4>()?;
+/// The row with a single flipped bit corrected; `None` if more is wrong. Each bit changes the checksum differently,
+/// so the difference identifies the bit.
+pub(crate) fn correct_bit_flip(checksummed: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let (crc, payload) = checksummed.split_first_chunk::<4>()?;
     let difference = u32::from_le_bytes(*crc) ^ crc32c::crc32c(payload);
     if difference == 0 {
-        return Some(Cow::Borrowed(sealed));
+        return Some(Cow::Borrowed(checksummed));
     }
     if difference.is_power_of_two() {
-        return Some(Cow::Owned(seal(payload)));
+        return Some(Cow::Owned(with_checksum(payload)));
     }
     let mut whole = payload.to_vec();
     let mut changes = POLYNOMIAL;
@@ -43,7 +43,7 @@ pub(crate) fn healed(sealed: &[u8]) -> Option<Cow<'_, [u8]>> {
         for bit in (0..8).rev() {
             if changes == difference {
                 *byte ^= 1 << bit;
-                return Some(Cow::Owned(seal(&whole)));
+                return Some(Cow::Owned(with_checksum(&whole)));
             }
             changes = (changes >> 1) ^ if changes & 1 == 1 { POLYNOMIAL } else { 0 };
         }
@@ -56,9 +56,9 @@ pub(crate) fn damaged(name: impl FnOnce() -> String) -> Failure {
 }
 
 /// Reads numbers and bytes from the front of a slice.
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub(crate) struct FieldReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends what [`Fields::varint`] reads.
+/// Appends what [`FieldReader::varint`] reads.
 pub(crate) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         to.push(value as u8 | 0x80);
@@ -118,24 +118,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_flipped_bit_is_turned_back(payload: Vec<u8>, at: usize, other: usize) {
-            let sealed = seal(&payload);
-            let mut flipped = sealed.clone();
+        fn single_flipped_bit_is_corrected(payload: Vec<u8>, at: usize, other: usize) {
+            let checksummed = with_checksum(&payload);
+            let mut flipped = checksummed.clone();
             let bits = flipped.len() * 8;
             let (at, other) = (at % bits, other % bits);
             flipped[at / 8] ^= 1 << (at % 8);
-            prop_assert!(healed(&flipped).is_some_and(|whole| *whole == sealed[..]));
+            prop_assert!(correct_bit_flip(&flipped).is_some_and(|whole| *whole == checksummed[..]));
             // Two flipped ones are not taken for one.
             flipped[other / 8] ^= 1 << (other % 8);
-            prop_assert_eq!(healed(&flipped).is_some_and(|whole| *whole == sealed[..]), at == other);
-            prop_assert_eq!(healed(&flipped).is_some(), at == other);
+            prop_assert_eq!(correct_bit_flip(&flipped).is_some_and(|whole| *whole == checksummed[..]), at == other);
+            prop_assert_eq!(correct_bit_flip(&flipped).is_some(), at == other);
         }
 
         #[test]
-        fn varints_read_back(values in proptest::collection::vec(any::<u32>(), 0..20)) {
+        fn varints_round_trip(values in proptest::collection::vec(any::<u32>(), 0..20)) {
             let mut bytes = Vec::new();
             values.iter().for_each(|value| put_varint(&mut bytes, *value));
-            let mut fields = Fields(&bytes);
+            let mut fields = FieldReader(&bytes);
             for value in values {
                 prop_assert_eq!(fields.varint(), Some(value));
             }
@@ -143,19 +143,19 @@ mod tests {
         }
 
         #[test]
-        fn any_flipped_bit_is_seen(payload in proptest::collection::vec(any::<u8>(), 0..64), at: usize, bit in 0u8..8) {
-            let mut sealed = seal(&payload);
-            prop_assert_eq!(unseal(&sealed, || "it".into()).unwrap(), &payload[..]);
-            let at = at % sealed.len();
-            sealed[at] ^= 1u8 << bit;
-            prop_assert!(unseal(&sealed, || "it".into()).is_err());
+        fn any_flipped_bit_is_detected(payload in proptest::collection::vec(any::<u8>(), 0..64), at: usize, bit in 0u8..8) {
+            let mut checksummed = with_checksum(&payload);
+            prop_assert_eq!(strip_checksum(&checksummed, || "it".into()).unwrap(), &payload[..]);
+            let at = at % checksummed.len();
+            checksummed[at] ^= 1u8 << bit;
+            prop_assert!(strip_checksum(&checksummed, || "it".into()).is_err());
         }
     }
 
     #[test]
-    fn too_short_is_no_number() {
-        assert_eq!(Fields(&[1, 2, 3]).u32(), None);
-        assert_eq!(Fields(&[0x80]).varint(), None);
-        assert_eq!(Fields(&[0xff; 6]).varint(), None);
+    fn truncated_number_returns_none() {
+        assert_eq!(FieldReader(&[1, 2, 3]).u32(), None);
+        assert_eq!(FieldReader(&[0x80]).varint(), None);
+        assert_eq!(FieldReader(&[0xff; 6]).varint(), None);
     }
 }

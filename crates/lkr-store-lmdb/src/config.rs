@@ -4,27 +4,28 @@ use std::{num::NonZeroUsize, thread};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LmdbOptions {
-    /// The address space for each of the two environments, in bytes; the default is 1 TiB. It is virtual: neither
-    /// memory nor disk is taken for it. Halved until the system grants it, down to 1 GiB.
+    /// The address space for each of the two environments, in bytes; the default is 1 TiB. It is virtual and uses
+    /// neither memory nor disk. If the system refuses it, it is halved repeatedly, down to 1 GiB.
     pub map_size: usize,
-    /// Among so many candidates or fewer a dense query looks at each of them: about as many as take the time of a walk.
-    /// A collection of no more points has no graph.
+    /// Up to this many candidates, a dense query scans all of them, which takes about as long as a graph search. A
+    /// collection with no more points has no graph. See docs/studies.md#dense-graph.
     pub linear_below: u64,
-    /// Walking the graph takes the longer the fewer of its points are candidates, looking at each the longer the
-    /// more there are. Above [`linear_below`](Self::linear_below), the graph is walked where the square of the
-    /// number of candidates is more than so many times the points in the graph.
+    /// A graph search gets slower with fewer candidates, a scan with more. Above
+    /// [`linear_below`](Self::linear_below), the graph is searched if the square of the number of candidates exceeds
+    /// this value times the points in the graph. See docs/studies.md#dense-graph.
     pub break_even: u64,
-    /// How many candidates a walk of the graph keeps: recall for time. It is at least twice a query's limit.
+    /// The number of candidates that a graph search keeps: recall for time. It is at least twice a query's limit. See
+    /// docs/studies.md#dense-graph.
     pub ef_search: usize,
-    /// How many candidates the insertion of a vector into the graph keeps.
+    /// The number of candidates that inserting a vector into the graph keeps. See docs/studies.md#dense-graph.
     pub ef_construction: usize,
-    /// The fewest vectors that are worth a build of the graph; fewer are scanned. A larger collection waits for a
-    /// hundredth of its size.
+    /// The fewest new vectors that start a build of the graph; fewer are scanned. Larger collections wait for a
+    /// hundredth of their size.
     pub graph_batch: u32,
-    /// How many threads build graphs. With none there are no graphs, nor is removed what has expired: for a store that
-    /// is only looked at.
+    /// The number of threads that build graphs. With 0 there are no graphs, and expired rows are not removed: for
+    /// stores that are only read.
     pub build_threads: usize,
-    /// How many threads answer one batch of queries.
+    /// The number of threads that run one batch of queries.
     pub search_threads: usize,
 }
 

@@ -13,8 +13,8 @@ use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTl
 pub(crate) use self::format::verify as verify_format;
 use self::format::{FORMAT, refuse_known_formats, refuse_other_formats};
 use crate::{
-    codec::{damaged, seal, unseal},
-    error::{Done, Error, Failure, Result},
+    codec::{damaged, strip_checksum, with_checksum},
+    error::{Error, Failure, InternalResult, Result},
 };
 
 /// A table: bytes to bytes, in the order of the keys' bytes.
@@ -27,7 +27,7 @@ pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
 const SMALLEST_MAP: usize = 1 << 30;
 const MAX_READERS: u32 = 2_048;
 
-/// The truth: records, tasks, vectors, postings, bitmaps.
+/// The primary data: records, tasks, vectors, postings, bitmaps.
 #[derive(Debug, Clone)]
 pub(crate) struct Kb {
     pub(crate) env: Environment,
@@ -96,7 +96,7 @@ tables! { 15:
 impl Kb {
     /// Opens or makes the environment in `dir`.
     pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
-        let failed = Error::unopened;
+        let failed = Error::on_open;
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
         refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
@@ -105,7 +105,7 @@ impl Kb {
         Ok(kb)
     }
 
-    /// Opens the environment in `dir` to mend its rows. Its pages must be whole.
+    /// Opens the environment in `dir` to repair its rows. Its pages must be undamaged.
     pub(crate) fn open_damaged(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
@@ -114,7 +114,7 @@ impl Kb {
         Ok(Self { env, tables })
     }
 
-    /// Opens the environment in `dir` to look at it, and writes nothing to it. Its pages must be whole.
+    /// Opens the environment in `dir` read-only. Its pages must be undamaged.
     pub(crate) fn inspect(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = |failure| Error::failure("open", failure);
         let env = map_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
@@ -124,48 +124,48 @@ impl Kb {
     }
 
     /// A read transaction that may outlive the borrow and change threads.
-    pub(crate) fn snapshot(&self) -> Done<Snapshot> {
+    pub(crate) fn snapshot(&self) -> InternalResult<Snapshot> {
         Ok(self.env.clone().static_read_txn()?)
     }
 
     /// Writes the format into a new store.
-    fn mark_format(&self) -> Done<()> {
+    fn mark_format(&self) -> InternalResult<()> {
         let mut txn = self.env.write_txn()?;
         if self.tables.meta.get(&txn, b"format")?.is_none() {
-            self.tables.meta.put(&mut txn, b"format", &seal(&FORMAT.to_le_bytes()))?;
+            self.tables.meta.put(&mut txn, b"format", &with_checksum(&FORMAT.to_le_bytes()))?;
             txn.commit()?;
         }
         Ok(())
     }
 
-    /// The counter `name`; 0 where it was never counted.
-    pub(crate) fn counter(&self, txn: &RoTxn, name: &str) -> Done<u64> {
-        let Some(sealed) = self.tables.meta.get(txn, name.as_bytes())? else { return Ok(0) };
+    /// The value of the counter `name`; 0 if it is missing.
+    pub(crate) fn counter(&self, txn: &RoTxn, name: &str) -> InternalResult<u64> {
+        let Some(checksummed) = self.tables.meta.get(txn, name.as_bytes())? else { return Ok(0) };
         let described = || format!("the counter {name}");
-        let bytes = unseal(sealed, described)?.try_into().map_err(|_| damaged(described))?;
+        let bytes = strip_checksum(checksummed, described)?.try_into().map_err(|_| damaged(described))?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Adds one to the counter `name`, and answers what it is then.
-    pub(crate) fn count(&self, txn: &mut RwTxn, name: &str) -> Done<u64> {
+    /// Increments the counter `name` and returns its new value.
+    pub(crate) fn count(&self, txn: &mut RwTxn, name: &str) -> InternalResult<u64> {
         let next = self.counter(txn, name)? + 1;
-        self.tables.meta.put(txn, name.as_bytes(), &seal(&next.to_le_bytes()))?;
+        self.tables.meta.put(txn, name.as_bytes(), &with_checksum(&next.to_le_bytes()))?;
         Ok(next)
     }
 
     /// Writes a compacted copy, consistent while reads and writes go on, into the new folder `to`, which
     /// [`LmdbStore::open`](crate::LmdbStore::open) opens.
-    pub(crate) fn copy(&self, to: &Path) -> Done<()> {
+    pub(crate) fn copy(&self, to: &Path) -> InternalResult<()> {
         fs::create_dir(to)?;
         let copied = self.copy_into(to);
         if copied.is_err() {
-            // Half a copy is of no use; that it cannot be removed either adds nothing to the failure.
+            // A partial copy is useless; a failure to remove it adds nothing to the first failure.
             let _ = fs::remove_dir_all(to);
         }
         copied
     }
 
-    fn copy_into(&self, to: &Path) -> Done<()> {
+    fn copy_into(&self, to: &Path) -> InternalResult<()> {
         let dir = to.join("kb");
         fs::create_dir(&dir)?;
         let file = self.env.copy_to_path(dir.join("data.mdb"), heed::CompactionOption::Enabled)?;
@@ -176,7 +176,7 @@ impl Kb {
 }
 
 /// Opens the environment in `dir`, which is made where it is not there.
-pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environment> {
+pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
     fs::create_dir_all(dir)?;
     let env = map_env(dir, map_size, tables)?;
     back_with_file(&env)?;
@@ -184,7 +184,7 @@ pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environ
 }
 
 /// Maps the environment in `dir`.
-fn map_env(dir: &Path, map_size: usize, tables: u32) -> Done<Environment> {
+fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
     let mut size = map_size.next_multiple_of(1 << 20).max(1 << 20);
     let env = loop {
         match open_at_size(dir, size, tables) {
@@ -214,9 +214,9 @@ fn out_of_space(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// Makes sure that the whole table of readers is on the disk. It is mapped and written to through the map, so that a
-/// part of it for which a full disk has no room would end the process. Nobody else reads or writes it yet.
-fn back_lock_with_disk(dir: &Path) -> Done<()> {
+/// Allocates the whole reader table on disk. LMDB writes to it through its map, so a full disk would otherwise end
+/// the process. Nothing else uses the file yet.
+fn back_lock_with_disk(dir: &Path) -> InternalResult<()> {
     let path = dir.join("lock.mdb");
     let bytes = fs::read(&path)?;
     let mut file = File::options().write(true).open(&path)?;
@@ -224,10 +224,10 @@ fn back_lock_with_disk(dir: &Path) -> Done<()> {
     Ok(file.sync_all()?)
 }
 
-/// Lengthens the file to the last page that the environment knows. A page that was freed before it was ever written
-/// may lie beyond the end of the file, and so may pages that were cut off: read as zeros they are an error to LMDB,
-/// whereas behind the end of the file the system would stop the process.
-fn back_with_file(env: &Environment) -> Done<()> {
+/// Extends the file to the last page that the environment knows. Pages that were freed before they were written, or
+/// that were truncated, may be beyond its end. Read as zeros they are an error to LMDB; beyond the end of the file
+/// they would end the process.
+fn back_with_file(env: &Environment) -> InternalResult<()> {
     let pages = (env.info().last_page_number as u64).checked_add(1);
     let needed = pages.and_then(|pages| pages.checked_mul(u64::from(env.unnamed_database_stat().page_size)));
     let needed = needed.ok_or_else(|| damaged(|| "the number of the last page".to_owned()))?;
@@ -239,7 +239,10 @@ fn back_with_file(env: &Environment) -> Done<()> {
 }
 
 /// Makes the tables that are not there, and opens all.
-pub(crate) fn create_tables<const N: usize>(env: &Environment, names: [&str; N]) -> Done<[Table; N]> {
+pub(crate) fn create_tables<const N: usize>(
+    env: &Environment,
+    names: [&str; N],
+) -> InternalResult<[Table; N]> {
     let txn = env.write_txn()?;
     let created = env.create_databases_and_commit(txn, |opener, txn| {
         let mut tables = Vec::with_capacity(N);
@@ -252,7 +255,7 @@ pub(crate) fn create_tables<const N: usize>(env: &Environment, names: [&str; N])
 }
 
 /// Opens tables, all of which must be there.
-fn open_tables<const N: usize>(env: &Environment, names: [&str; N]) -> Done<[Table; N]> {
+fn open_tables<const N: usize>(env: &Environment, names: [&str; N]) -> InternalResult<[Table; N]> {
     let txn = env.read_txn()?;
     let opened = env.open_databases_and_commit(txn, |opener, txn| {
         let mut tables = Vec::with_capacity(N);

@@ -13,34 +13,34 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 pub(crate) use self::verify::verify;
 use crate::{
     clock,
-    codec::{Fields, damaged, seal, unseal},
+    codec::{FieldReader, damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure},
-    shared::Shared,
+    error::{Failure, InternalResult},
+    shared::StoreShared,
 };
 
-/// The counter that gives tasks of one due time their order.
-const PLACES: &str = "places";
-/// The counter that tokens are taken from. It is stored, so that no token comes back.
+/// The counter that orders tasks with the same due time.
+const SEQUENCE: &str = "places";
+/// The counter for tokens. It is stored, so that tokens are never reused.
 const TOKENS: &str = "tokens";
-/// The longest that a worker waits before it looks again. The clock may be set meanwhile.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// The longest wait between two polls, because the clock may be set meanwhile.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The tasks of a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LmdbQueue {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
 impl LmdbQueue {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) const fn new(shared: Arc<StoreShared>) -> Self {
         Self { shared }
     }
 
     async fn write<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
         self.shared.write(work).await.map_err(|failure| failure.into_state(operation))
     }
@@ -48,12 +48,12 @@ impl LmdbQueue {
     async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> InternalResult<T> + Send + 'static,
     {
-        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
+        StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 
-    /// Claims a task where one is due, and answers else how long it is until one is.
+    /// Claims a due task, or returns the time until one is due.
     async fn try_claim(&self, lease: Duration) -> Result<std::result::Result<Claim, Duration>> {
         let wait = self.read("claim", until_due).await?;
         if !wait.is_zero() {
@@ -77,12 +77,12 @@ impl TaskQueue for LmdbQueue {
         let now = Instant::now();
         let deadline = now.checked_add(wait).unwrap_or(now + Duration::from_secs(86_400 * 365));
         loop {
-            // Registered before the look, so that a push between look and wait is not missed.
+            // Registered before the lookup, so that no push between lookup and wait is missed.
             let mut pushed = std::pin::pin!(self.shared.tasks.notified());
             pushed.as_mut().enable();
             let due = match self.try_claim(lease).await? {
                 Ok(claim) => return Ok(Some(claim)),
-                Err(due) => Instant::now() + due.min(LOOK_AGAIN),
+                Err(due) => Instant::now() + due.min(MAX_POLL_INTERVAL),
             };
             if Instant::now() >= deadline {
                 return Ok(None);
@@ -90,7 +90,7 @@ impl TaskQueue for LmdbQueue {
             let due_or_pushed = async {
                 tokio::select! { () = pushed => {}, () = sleep_until(due) => {} }
             };
-            // Whichever comes first, the next round looks once more.
+            // The next round looks again, whichever comes first.
             let _ = timeout_at(deadline, due_or_pushed).await;
         }
     }
@@ -98,11 +98,11 @@ impl TaskQueue for LmdbQueue {
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()> {
         let claim = claim.clone();
         self.write("heartbeat", move |kb, txn| {
-            let entry = held(kb, txn, &claim)?;
+            let entry = leased_entry(kb, txn, &claim)?;
             reschedule(kb, txn, claim.task, &entry, clock::after(clock::now(), lease), claim.token)
         })
         .await?;
-        // A lease may also be cut short, and who waits must then look again.
+        // The heartbeat may have shortened the lease, so waiting workers must look again.
         self.shared.tasks.notify_waiters();
         Ok(())
     }
@@ -110,8 +110,8 @@ impl TaskQueue for LmdbQueue {
     async fn finish(&self, claim: &Claim) -> Result<()> {
         let claim = claim.clone();
         self.write("finish", move |kb, txn| {
-            let entry = held(kb, txn, &claim)?;
-            take_out(kb, txn, claim.task, &entry)
+            let entry = leased_entry(kb, txn, &claim)?;
+            remove_point(kb, txn, claim.task, &entry)
         })
         .await
     }
@@ -119,7 +119,7 @@ impl TaskQueue for LmdbQueue {
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()> {
         let claim = claim.clone();
         self.write("retry", move |kb, txn| {
-            let entry = held(kb, txn, &claim)?;
+            let entry = leased_entry(kb, txn, &claim)?;
             reschedule(kb, txn, claim.task, &entry, clock::after(clock::now(), delay), UNCLAIMED)
         })
         .await?;
@@ -129,7 +129,7 @@ impl TaskQueue for LmdbQueue {
 
     async fn remove(&self, task: TaskId) -> Result<bool> {
         self.write("remove", move |kb, txn| match find(kb, txn, task)? {
-            Some(entry) => take_out(kb, txn, task, &entry).map(|()| true),
+            Some(entry) => remove_point(kb, txn, task, &entry).map(|()| true),
             None => Ok(false),
         })
         .await
@@ -140,7 +140,7 @@ impl TaskQueue for LmdbQueue {
     }
 
     async fn health(&self) -> Result<()> {
-        Shared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
+        StoreShared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
     }
 }
 
@@ -148,106 +148,117 @@ impl TaskQueue for LmdbQueue {
 const UNCLAIMED: u64 = 0;
 
 /// A queued or claimed task as it is stored; times are microseconds since 1970.
-struct Entry {
-    /// When it is claimable, for a claimed task: when the lease ends.
+struct QueueEntry {
+    /// When it is claimable; for a claimed task, when the lease ends.
     due: u64,
-    /// Its place among the tasks of one due time.
-    place: u64,
-    /// Since when it was claimable before it was claimed.
+    /// Its order among tasks with the same due time.
+    sequence: u64,
+    /// The due time before it was claimed.
     since: u64,
     /// The claim that holds it, or [`UNCLAIMED`].
     token: u64,
 }
 
-impl Entry {
-    fn decode(sealed: &[u8], task: TaskId) -> Done<Self> {
+impl QueueEntry {
+    fn decode(checksummed: &[u8], task: TaskId) -> InternalResult<Self> {
         let name = || format!("the queue's entry of task {task}");
-        let mut fields = Fields(unseal(sealed, name)?);
+        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
         let mut next = || fields.u64().ok_or_else(|| damaged(name));
-        Ok(Self { due: next()?, place: next()?, since: next()?, token: next()? })
+        Ok(Self { due: next()?, sequence: next()?, since: next()?, token: next()? })
     }
 
     fn encode(&self) -> Vec<u8> {
-        seal(&[self.due, self.place, self.since, self.token].map(u64::to_le_bytes).concat())
+        with_checksum(&[self.due, self.sequence, self.since, self.token].map(u64::to_le_bytes).concat())
     }
 
     fn due_key(&self) -> [u8; 16] {
-        (u128::from(self.due) << 64 | u128::from(self.place)).to_be_bytes()
+        (u128::from(self.due) << 64 | u128::from(self.sequence)).to_be_bytes()
     }
 }
 
-fn find(kb: &Kb, txn: &RoTxn, task: TaskId) -> Done<Option<Entry>> {
-    kb.tables.tasks.get(txn, task.as_bytes())?.map(|sealed| Entry::decode(sealed, task)).transpose()
+fn find(kb: &Kb, txn: &RoTxn, task: TaskId) -> InternalResult<Option<QueueEntry>> {
+    kb.tables
+        .tasks
+        .get(txn, task.as_bytes())?
+        .map(|checksummed| QueueEntry::decode(checksummed, task))
+        .transpose()
 }
 
-fn put(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &Entry) -> Done<()> {
+fn put(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &QueueEntry) -> InternalResult<()> {
     kb.tables.tasks.put(txn, task.as_bytes(), &entry.encode())?;
     Ok(kb.tables.due.put(txn, &entry.due_key(), task.as_bytes())?)
 }
 
-fn take_out(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &Entry) -> Done<()> {
+fn remove_point(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &QueueEntry) -> InternalResult<()> {
     kb.tables.tasks.delete(txn, task.as_bytes())?;
     kb.tables.due.delete(txn, &entry.due_key())?;
     Ok(())
 }
 
-fn push(kb: &Kb, txn: &mut RwTxn, task: TaskId, delay: Duration) -> Done<()> {
+fn push(kb: &Kb, txn: &mut RwTxn, task: TaskId, delay: Duration) -> InternalResult<()> {
     if find(kb, txn, task)?.is_some() {
         return Ok(());
     }
     let due = clock::after(clock::now(), delay);
-    let place = kb.count(txn, PLACES)?;
-    put(kb, txn, task, &Entry { due, place, since: due, token: UNCLAIMED })
+    let sequence = kb.count(txn, SEQUENCE)?;
+    put(kb, txn, task, &QueueEntry { due, sequence, since: due, token: UNCLAIMED })
 }
 
-/// The task that comes next and when it is due.
-fn next(kb: &Kb, txn: &RoTxn) -> Done<Option<(TaskId, u64)>> {
+/// The next task and its due time.
+fn next(kb: &Kb, txn: &RoTxn) -> InternalResult<Option<(TaskId, u64)>> {
     let Some((key, task)) = kb.tables.due.first(txn)? else { return Ok(None) };
     let parts = key.first_chunk().zip(task.try_into().ok());
     let (due, task) = parts.ok_or_else(|| damaged(|| "the order of the queue".to_owned()))?;
     Ok(Some((TaskId::from_bytes(task), u64::from_be_bytes(*due))))
 }
 
-/// How long it is until a task is due; zero where one is.
-fn until_due(kb: &Kb, txn: &RoTxn) -> Done<Duration> {
+/// The time until a task is due; zero if one is due.
+fn until_due(kb: &Kb, txn: &RoTxn) -> InternalResult<Duration> {
     let now = clock::now();
-    Ok(next(kb, txn)?.map_or(LOOK_AGAIN, |(_, due)| Duration::from_micros(due.saturating_sub(now))))
+    Ok(next(kb, txn)?.map_or(MAX_POLL_INTERVAL, |(_, due)| Duration::from_micros(due.saturating_sub(now))))
 }
 
 /// Claims the task that has been due for the longest. Only an unclaimed task, or one whose lease has ended, is due.
-fn claim(kb: &Kb, txn: &mut RwTxn, lease: Duration) -> Done<Option<Claim>> {
+fn claim(kb: &Kb, txn: &mut RwTxn, lease: Duration) -> InternalResult<Option<Claim>> {
     let now = clock::now();
     let Some((task, _)) = next(kb, txn)?.filter(|(_, due)| *due <= now) else { return Ok(None) };
     let name = || format!("the queue's entry of task {task}");
     let entry = find(kb, txn, task)?.ok_or_else(|| damaged(name))?;
     let token = kb.count(txn, TOKENS)?;
-    let claimed = Entry { since: entry.due, ..entry };
+    let claimed = QueueEntry { since: entry.due, ..entry };
     reschedule(kb, txn, task, &claimed, clock::after(now, lease), token)?;
     Ok(Some(Claim { task, token }))
 }
 
 /// Moves a task to another due time, under `token`.
-fn reschedule(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &Entry, due: u64, token: u64) -> Done<()> {
+fn reschedule(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    task: TaskId,
+    entry: &QueueEntry,
+    due: u64,
+    token: u64,
+) -> InternalResult<()> {
     kb.tables.due.delete(txn, &entry.due_key())?;
-    let place = kb.count(txn, PLACES)?;
-    put(kb, txn, task, &Entry { due, place, since: entry.since, token })
+    let sequence = kb.count(txn, SEQUENCE)?;
+    put(kb, txn, task, &QueueEntry { due, sequence, since: entry.since, token })
 }
 
-/// The entry of a claimed task, where the claim still holds it.
-fn held(kb: &Kb, txn: &RoTxn, claim: &Claim) -> Done<Entry> {
+/// The entry of a claimed task, if the claim still holds its lease.
+fn leased_entry(kb: &Kb, txn: &RoTxn, claim: &Claim) -> InternalResult<QueueEntry> {
     let entry = find(kb, txn, claim.task)?.filter(|entry| entry.token == claim.token);
     entry.ok_or_else(|| Failure::lease_lost(format!("task {} is no longer held by this claim", claim.task)))
 }
 
-/// Gives up all leases: whoever held one is gone with its process. The tasks stand again where they stood.
-pub(crate) fn clear_leases(kb: &Kb) -> Done<()> {
+/// Clears all leases, because their workers ended with their process. The tasks return to their old positions.
+pub(crate) fn clear_leases(kb: &Kb) -> InternalResult<()> {
     let mut txn = kb.env.write_txn()?;
     let mut claimed = Vec::new();
     for row in kb.tables.tasks.iter(&txn)? {
-        let (task, sealed) = row?;
+        let (task, checksummed) = row?;
         let task = task.try_into().map_err(|_| damaged(|| "the id of a queued task".to_owned()))?;
         let task = TaskId::from_bytes(task);
-        let entry = Entry::decode(sealed, task)?;
+        let entry = QueueEntry::decode(checksummed, task)?;
         if entry.token != UNCLAIMED {
             claimed.push((task, entry));
         }

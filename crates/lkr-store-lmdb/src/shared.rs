@@ -1,4 +1,4 @@
-//! What all handles of a store share.
+//! The state that all handles of a store share.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,96 +12,96 @@ use tokio::sync::{Notify, Semaphore};
 use crate::{
     LmdbOptions,
     env::Kb,
-    error::{Done, Error, Failure, Result},
+    error::{Error, Failure, InternalResult, Result},
     graph::{self, Graphs},
     lock::FolderLock,
-    unclean::Opened,
+    open_marker::OpenMarker,
     writer::Writer,
 };
 
-/// How many batches of queries are answered at a time.
-pub(crate) const SEARCHES: usize = 32;
+/// The maximum number of query batches that run at once.
+pub(crate) const MAX_CONCURRENT_BATCHES: usize = 32;
 
 /// An open store. Dropping it ends its threads.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct StoreShared {
     pub(crate) writer: Writer,
     pub(crate) graphs: Arc<Graphs>,
     pub(crate) options: LmdbOptions,
-    /// Wakes the workers that wait for a task.
+    /// Wakes workers that wait for a task.
     pub(crate) tasks: Notify,
-    /// How many batches of queries may be answered at a time. They wait here rather than with transactions open. The
-    /// threads that answer have the permits.
+    /// Limits concurrent query batches. They wait here rather than with open transactions. The query threads hold the
+    /// permits.
     pub(crate) searches: Arc<Semaphore>,
     pub(crate) kb: Kb,
     threads: Vec<JoinHandle<()>>,
-    /// None where it is only looked at.
-    opened: Option<Opened>,
-    /// Last, so that the folder is given up when everything in it is closed.
+    /// `None` if the store is read-only.
+    opened: Option<OpenMarker>,
+    /// The last field, so that the lock is released after everything else is closed.
     _lock: FolderLock,
 }
 
-impl Shared {
+impl StoreShared {
     pub(crate) fn start(
         kb: Kb,
         dir: &Path,
         options: LmdbOptions,
-        opened: Opened,
+        opened: OpenMarker,
         lock: FolderLock,
     ) -> Result<Self> {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
-        let known = graph::Known::read(&kb).map_err(Error::unopened)?;
+        let startup = graph::StartupState::read(&kb).map_err(Error::on_open)?;
         let signalled = Arc::clone(&graphs);
         let (writer, writing) = Writer::start(kb.env.clone(), move || signalled.wake())
             .map_err(|error| Error::io("start a thread", error))?;
         let mut threads = Vec::new();
         if options.build_threads > 0 {
-            let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), known);
+            let builder = graph::start(Arc::clone(&graphs), kb.clone(), writer.clone(), startup);
             threads.push(builder.map_err(|error| Error::io("start a thread", error))?);
         }
         threads.push(writing);
-        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
+        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         Ok(Self { writer, graphs, options, tasks, searches, kb, threads, opened: Some(opened), _lock: lock })
     }
 
-    /// A store that nothing is written to, without threads of its own.
-    pub(crate) fn looked_at(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Self {
+    /// A read-only store, without threads of its own.
+    pub(crate) fn read_only(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> Self {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
-        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(SEARCHES)));
+        let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
         Self { writer, graphs, options, tasks, searches, kb, threads, opened: None, _lock: lock }
     }
 
-    /// Whether it is only looked at, by somebody who knows what is damaged.
-    pub(crate) fn is_looked_at(&self) -> bool {
+    /// Whether the store is read-only. A read-only store may be damaged.
+    pub(crate) fn is_read_only(&self) -> bool {
         self.opened.is_none()
     }
 
-    /// Does `work` on the pool for blocking work. It runs to its end where the future is dropped.
-    pub(crate) async fn blocking<T, F>(shared: &Arc<Self>, work: F) -> Done<T>
+    /// Runs `work` on the blocking pool. It runs to its end even if the future is dropped.
+    pub(crate) async fn blocking<T, F>(shared: &Arc<Self>, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Self) -> Done<T> + Send + 'static,
+        F: FnOnce(&Self) -> InternalResult<T> + Send + 'static,
     {
         let shared = Arc::clone(shared);
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| Err(Failure::internal(error)))
     }
 
-    /// Reads `kb` on the pool for blocking work, in one state of it.
-    pub(crate) async fn read<T, F>(shared: &Arc<Self>, work: F) -> Done<T>
+    /// Reads `kb` on the blocking pool, on one snapshot.
+    pub(crate) async fn read<T, F>(shared: &Arc<Self>, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> InternalResult<T> + Send + 'static,
     {
         Self::blocking(shared, move |shared| work(&shared.kb, &*shared.kb.env.read_txn()?)).await
     }
 
     /// Writes to `kb`, as [`Writer::write`] does.
-    pub(crate) async fn write<T, F>(&self, mut work: F) -> Done<T>
+    pub(crate) async fn write<T, F>(&self, mut work: F) -> InternalResult<T>
     where
         T: Send + 'static,
-        F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
         let kb = self.kb.clone();
         lkr_fail_points::reach("store.write");
@@ -110,14 +110,14 @@ impl Shared {
         written
     }
 
-    pub(crate) async fn snapshot(shared: &Arc<Self>, to: &Path) -> Done<()> {
+    pub(crate) async fn snapshot(shared: &Arc<Self>, to: &Path) -> InternalResult<()> {
         let to: PathBuf = to.to_owned();
         Self::blocking(shared, move |shared| shared.kb.copy(&to)).await
     }
 
-    pub(crate) async fn health(shared: &Arc<Self>) -> Done<()> {
+    pub(crate) async fn health(shared: &Arc<Self>) -> InternalResult<()> {
         if !shared.writer.is_alive() {
-            return Err(Failure::unavailable("the writing thread is gone"));
+            return Err(Failure::unavailable("the writer thread has ended"));
         }
         let read = |shared: &Self| {
             let txn = shared.kb.env.read_txn()?;
@@ -128,14 +128,14 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for StoreShared {
     fn drop(&mut self) {
         self.graphs.stop();
-        // The builder hands jobs to the writer, which ends when nobody can do so any more.
+        // The graph builder sends jobs to the writer, which ends when no sender is left.
         self.writer = Writer::closed();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread of the store had panicked");
+                tracing::error!("store thread panicked");
             }
         }
     }

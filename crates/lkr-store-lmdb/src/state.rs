@@ -13,36 +13,36 @@ use lkr_state::{Expect, Key, Op, Record, Result, ScanOrder, StateStore, Write};
 pub(crate) use self::verify::verify;
 use crate::{
     clock,
-    codec::{Fields, damaged, seal, unseal},
+    codec::{FieldReader, damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure},
-    shared::Shared,
+    error::{Failure, InternalResult},
+    shared::StoreShared,
 };
 
 const LONGEST_KEY: usize = 400;
 const LARGEST_VALUE: usize = 1 << 20;
 /// The expiry of what is kept for ever.
 const NEVER: u64 = u64::MAX;
-/// The counter that versions are taken from. One for all keys, so that a key that comes back has a new one.
+/// The counter for versions. It is shared by all keys, so that a key that is created again gets a new version.
 const VERSIONS: &str = "versions";
 
 /// The records of a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LmdbState {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
 impl LmdbState {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) const fn new(shared: Arc<StoreShared>) -> Self {
         Self { shared }
     }
 
     async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> InternalResult<T> + Send + 'static,
     {
-        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
+        StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 }
 
@@ -53,7 +53,7 @@ impl StateStore for LmdbState {
         self.read("get_many", move |kb, txn| {
             keys.iter().try_for_each(|key| check_key(key))?;
             let now = clock::now();
-            keys.iter().map(|key| Ok(find(kb, txn, key, now)?.map(Stored::into_record))).collect()
+            keys.iter().map(|key| Ok(find(kb, txn, key, now)?.map(StoredRecord::into_record))).collect()
         })
         .await
     }
@@ -74,30 +74,30 @@ impl StateStore for LmdbState {
         limit: usize,
     ) -> Result<Vec<(Key, Record)>> {
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        let scan = scan::Scan { order, limit, steps_over: self.shared.is_looked_at() };
+        let scan = scan::Scan { order, limit, skip_damaged: self.shared.is_read_only() };
         self.read("scan", move |kb, txn| scan.run(kb, txn, &prefix, after.as_deref())).await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        Shared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_state("snapshot"))
+        StoreShared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_state("snapshot"))
     }
 
     async fn health(&self) -> Result<()> {
-        Shared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
+        StoreShared::health(&self.shared).await.map_err(|failure| failure.into_state("health"))
     }
 }
 
 /// A record as it is stored: expiry in microseconds since 1970, version, value.
-struct Stored<'t> {
+struct StoredRecord<'t> {
     expires: u64,
     version: u64,
     value: &'t [u8],
 }
 
-impl<'t> Stored<'t> {
-    fn decode(sealed: &'t [u8], key: &str) -> Done<Self> {
+impl<'t> StoredRecord<'t> {
+    fn decode(checksummed: &'t [u8], key: &str) -> InternalResult<Self> {
         let name = || format!("the record {key}");
-        let mut fields = Fields(unseal(sealed, name)?);
+        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
         let parts = fields.u64().zip(fields.u64());
         let (expires, version) = parts.ok_or_else(|| damaged(name))?;
         Ok(Self { expires, version, value: fields.0 })
@@ -108,7 +108,7 @@ impl<'t> Stored<'t> {
         bytes.extend_from_slice(&self.expires.to_le_bytes());
         bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(self.value);
-        seal(&bytes)
+        with_checksum(&bytes)
     }
 
     fn into_record(self) -> Record {
@@ -116,19 +116,19 @@ impl<'t> Stored<'t> {
     }
 }
 
-fn check_key(key: &str) -> Done<()> {
+fn check_key(key: &str) -> InternalResult<()> {
     if (1..=LONGEST_KEY).contains(&key.len()) {
         return Ok(());
     }
     Err(Failure::invalid(format!("a key of {} bytes; 1 to {LONGEST_KEY} are possible", key.len())))
 }
 
-fn check(writes: &[Write]) -> Done<()> {
+fn check(writes: &[Write]) -> InternalResult<()> {
     let mut keys = HashSet::with_capacity(writes.len());
     for Write { key, op, .. } in writes {
         check_key(key)?;
         if !keys.insert(key) {
-            return Err(Failure::invalid(format!("the key {key} stands twice in one step")));
+            return Err(Failure::invalid(format!("the key {key} occurs twice in one step")));
         }
         if let Op::Put { value, .. } = op
             && value.len() > LARGEST_VALUE
@@ -141,16 +141,20 @@ fn check(writes: &[Write]) -> Done<()> {
 }
 
 /// The record of `key`, unless it has expired.
-fn find<'t>(kb: &Kb, txn: &'t RoTxn, key: &str, now: u64) -> Done<Option<Stored<'t>>> {
+fn find<'t>(kb: &Kb, txn: &'t RoTxn, key: &str, now: u64) -> InternalResult<Option<StoredRecord<'t>>> {
     Ok(stored(kb, txn, key)?.filter(|stored| stored.expires > now))
 }
 
-fn stored<'t>(kb: &Kb, txn: &'t RoTxn, key: &str) -> Done<Option<Stored<'t>>> {
-    kb.tables.state.get(txn, key.as_bytes())?.map(|sealed| Stored::decode(sealed, key)).transpose()
+fn stored<'t>(kb: &Kb, txn: &'t RoTxn, key: &str) -> InternalResult<Option<StoredRecord<'t>>> {
+    kb.tables
+        .state
+        .get(txn, key.as_bytes())?
+        .map(|checksummed| StoredRecord::decode(checksummed, key))
+        .transpose()
 }
 
 /// Checks every expectation, then writes.
-fn apply(kb: &Kb, txn: &mut RwTxn, writes: &[Write]) -> Done<()> {
+fn apply(kb: &Kb, txn: &mut RwTxn, writes: &[Write]) -> InternalResult<()> {
     let now = clock::now();
     for Write { key, expect, .. } in writes {
         let version = find(kb, txn, key, now)?.map(|stored| stored.version);
@@ -174,10 +178,10 @@ fn apply(kb: &Kb, txn: &mut RwTxn, writes: &[Write]) -> Done<()> {
     })
 }
 
-fn put(kb: &Kb, txn: &mut RwTxn, key: &str, value: &[u8], expires: u64) -> Done<()> {
-    forget_expiry(kb, txn, key)?;
+fn put(kb: &Kb, txn: &mut RwTxn, key: &str, value: &[u8], expires: u64) -> InternalResult<()> {
+    delete_expiry(kb, txn, key)?;
     let version = kb.count(txn, VERSIONS)?;
-    let record = Stored { expires, version, value }.encode();
+    let record = StoredRecord { expires, version, value }.encode();
     kb.tables.state.put(txn, key.as_bytes(), &record)?;
     if expires != NEVER {
         kb.tables.expiries.put(txn, &expiry_key(expires, key.as_bytes()), &[])?;
@@ -185,22 +189,22 @@ fn put(kb: &Kb, txn: &mut RwTxn, key: &str, value: &[u8], expires: u64) -> Done<
     Ok(())
 }
 
-fn remove(kb: &Kb, txn: &mut RwTxn, key: &str) -> Done<()> {
-    forget_expiry(kb, txn, key)?;
+fn remove(kb: &Kb, txn: &mut RwTxn, key: &str) -> InternalResult<()> {
+    delete_expiry(kb, txn, key)?;
     kb.tables.state.delete(txn, key.as_bytes())?;
     Ok(())
 }
 
-/// Counts one more, and keeps the expiry that the counter has.
-fn increment(kb: &Kb, txn: &mut RwTxn, key: &str, now: u64) -> Done<()> {
+/// Increments a counter and keeps its expiry.
+fn increment(kb: &Kb, txn: &mut RwTxn, key: &str, now: u64) -> InternalResult<()> {
     let present = find(kb, txn, key, now)?;
     let expires = present.as_ref().map_or(NEVER, |stored| stored.expires);
     let count = present.map_or(0, |stored| stored.into_record().as_counter());
     put(kb, txn, key, count.saturating_add(1).to_string().as_bytes(), expires)
 }
 
-/// Takes the key's entry out of the list of what expires when.
-fn forget_expiry(kb: &Kb, txn: &mut RwTxn, key: &str) -> Done<()> {
+/// Removes the key from the table of expiries.
+fn delete_expiry(kb: &Kb, txn: &mut RwTxn, key: &str) -> InternalResult<()> {
     let expires = stored(kb, txn, key)?.map_or(NEVER, |stored| stored.expires);
     if expires != NEVER {
         kb.tables.expiries.delete(txn, &expiry_key(expires, key.as_bytes()))?;
@@ -212,8 +216,8 @@ fn expiry_key(expires: u64, key: &[u8]) -> Vec<u8> {
     [&expires.to_be_bytes(), key].concat()
 }
 
-/// Removes up to `limit` records that have expired, and answers how many there were.
-pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<usize> {
+/// Removes up to `limit` expired records and returns how many there were.
+pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalResult<usize> {
     let end = clock::now().to_be_bytes();
     let range = (Bound::Unbounded, Bound::Excluded(end.as_slice()));
     let mut expired = Vec::new();
@@ -229,8 +233,8 @@ pub(crate) fn purge(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<usize> {
     Ok(expired.len())
 }
 
-/// Whether anything has expired and is still there.
-pub(crate) fn any_expired(kb: &Kb, txn: &RoTxn) -> Done<bool> {
+/// Whether an expired record has not been removed yet.
+pub(crate) fn any_expired(kb: &Kb, txn: &RoTxn) -> InternalResult<bool> {
     let now = clock::now().to_be_bytes();
     Ok(kb.tables.expiries.first(txn)?.is_some_and(|(entry, _)| entry < now.as_slice()))
 }
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_expired_is_removed() {
+    fn purge_removes_expired_records_only() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
         let mut txn = kb.env.write_txn().unwrap();
@@ -270,16 +274,16 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_named() {
+    fn damaged_record_error_names_its_key() {
         let dir = tempfile::tempdir().unwrap();
         let kb = Kb::open(dir.path(), 1 << 30).unwrap();
         let mut txn = kb.env.write_txn().unwrap();
         apply(&kb, &mut txn, &[Write::put("a/key", Expect::Any, "value")]).unwrap();
-        let mut sealed = kb.tables.state.get(&txn, b"a/key").unwrap().unwrap().to_vec();
-        *sealed.last_mut().unwrap() ^= 1;
-        kb.tables.state.put(&mut txn, b"a/key", &sealed).unwrap();
+        let mut checksummed = kb.tables.state.get(&txn, b"a/key").unwrap().unwrap().to_vec();
+        *checksummed.last_mut().unwrap() ^= 1;
+        kb.tables.state.put(&mut txn, b"a/key", &checksummed).unwrap();
         let failure = find(&kb, &txn, "a/key", 0).err().unwrap();
-        assert_eq!(failure.kind(), crate::error::Kind::Corrupt);
+        assert_eq!(failure.kind(), crate::error::FailureKind::Corrupt);
         assert_eq!(failure.to_string(), "the record a/key is damaged");
     }
 }

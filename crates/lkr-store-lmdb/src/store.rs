@@ -3,53 +3,52 @@ use std::{path::Path, sync::Arc};
 use crate::{
     LmdbOptions, LmdbQueue, LmdbState, LmdbVectors,
     env::Kb,
-    error::{Error, Kind, Result},
-    examine,
+    error::{Error, FailureKind, Result},
+    file_system,
     lock::FolderLock,
-    mount, queue,
-    shared::Shared,
-    unclean::Opened,
+    open_marker::OpenMarker,
+    queue,
+    shared::StoreShared,
+    store_check,
 };
 
-/// A store in a folder, which it has for itself.
+/// A store in a folder that no other process uses.
 ///
-/// It is closed when it and all the handles that it gave are dropped. That waits for the writes that were handed in
-/// and for the batch of vectors that is being built into a graph, some seconds at the most. A process that just ends
-/// loses nothing.
+/// It is closed when it and all its handles are dropped. Closing waits for accepted writes and for the current batch
+/// of a graph build, a few seconds at most. A process that just ends loses nothing.
 #[derive(Debug, Clone)]
 pub struct LmdbStore {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
 impl LmdbStore {
-    /// Whether there is a store in `dir`, whole or damaged.
+    /// Whether `dir` contains a store, damaged or not.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
-        examine::without_data(&dir.join("kb")).is_none() || dir.join("graph").exists()
+        store_check::missing_data(&dir.join("kb")).is_none() || dir.join("graph").exists()
     }
 
-    /// Opens the store in `dir`, which is made where it is not there. Blocks on the file system, for milliseconds; for
-    /// a second, or some on large stores now and then, where a process ended without closing it: then its pages are
-    /// looked at first.
+    /// Opens the store in `dir`, or creates it. Blocks on the file system for milliseconds. After an unclean shutdown
+    /// it checks the pages first, which takes about a second, sometimes longer for large stores.
     ///
     /// Tasks that were claimed when the store was last closed are claimable again.
     ///
     /// # Errors
-    /// `Locked` where another process, or another store of this process, has the folder; `OtherFormat`, `Corrupt`,
-    /// `Unavailable` and `Io` as they say.
+    /// `Locked` if another process, or another store of this process, uses the folder; `OtherFormat`, `Corrupt`,
+    /// `Unavailable` and `Io` as documented there.
     pub fn open(dir: &Path, options: LmdbOptions) -> Result<Self> {
         let lock = FolderLock::take(dir)?;
-        if let Some(kind) = mount::network_file_system(dir) {
-            tracing::warn!(dir = %dir.display(), kind, "the store lies on a network file system, where LMDB is not safe");
+        if let Some(kind) = file_system::network_file_system(dir) {
+            tracing::warn!(dir = %dir.display(), kind, "store is on a network file system, where LMDB is not safe");
         }
-        opened(dir, options, lock)
+        open_locked(dir, options, lock)
     }
 
-    /// Writes a compacted copy of all that is true, consistent while reads and writes go on, into the new folder `to`,
-    /// which [`open`](Self::open) opens. What is derived from it, the graphs, is not copied: it will be made anew.
+    /// Writes a compacted, consistent copy of the primary data to the new folder `to` while reads and writes
+    /// continue; [`open`](Self::open) opens it. Graphs are derived data: they are not copied, but rebuilt.
     ///
     /// # Errors
-    /// `Invalid` where `to` exists; it is left as it is.
+    /// `Invalid` if `to` exists; it is not changed.
     pub async fn snapshot(&self, to: &Path) -> lkr_state::Result<()> {
         lkr_state::StateStore::snapshot(&self.state(), to).await
     }
@@ -74,35 +73,35 @@ impl LmdbStore {
 }
 
 /// Opens the store in a locked folder.
-pub(crate) fn opened(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
-    refuse_without_data(dir)?;
-    let opened = Opened::begin(dir)?;
+pub(crate) fn open_locked(dir: &Path, options: LmdbOptions, lock: FolderLock) -> Result<LmdbStore> {
+    refuse_missing_data(dir)?;
+    let open_locked = OpenMarker::begin(dir)?;
     let kb = Kb::open(&dir.join("kb"), options.map_size)?;
     match queue::clear_leases(&kb) {
-        // They run out by themselves; a full disk keeps nobody from reading.
-        Err(failure) if failure.kind() == Kind::Unavailable => {
-            tracing::warn!(%failure, "tasks that were claimed wait until their leases run out");
+        // Leases also expire by themselves, and a full disk must not prevent reading.
+        Err(failure) if failure.kind() == FailureKind::Unavailable => {
+            tracing::warn!(%failure, "leases could not be cleared; claimed tasks wait until their leases expire");
         }
-        cleared => cleared.map_err(Error::unopened)?,
+        cleared => cleared.map_err(Error::on_open)?,
     }
-    let shared = Shared::start(kb, dir, options, opened, lock)?;
+    let shared = StoreShared::start(kb, dir, options, open_locked, lock)?;
     Ok(LmdbStore { shared: Arc::new(shared) })
 }
 
-/// Refuses a folder whose graphs tell that there was a store, the truth of which is gone: a new one in its place would
-/// take everything else for what belongs to nothing.
-fn refuse_without_data(dir: &Path) -> Result<()> {
+/// Refuses a folder that has graphs but no primary data. A new empty store would make all other data look orphaned.
+fn refuse_missing_data(dir: &Path) -> Result<()> {
     let kb = dir.join("kb");
-    match examine::without_data(&kb).filter(|_| dir.join("graph").exists()) {
+    match store_check::missing_data(&kb).filter(|_| dir.join("graph").exists()) {
         None => Ok(()),
         Some(ill) => {
-            let reason = format!("{} {ill}: {}", kb.join(examine::DATA).display(), examine::BACKUP_NEEDED);
+            let reason =
+                format!("{} {ill}: {}", kb.join(store_check::DATA).display(), store_check::BACKUP_NEEDED);
             Err(Error::corrupt_store(&reason))
         }
     }
 }
 
-/// A store that is only looked at: whatever is written to it is refused.
-pub(crate) fn inspected(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> LmdbStore {
-    LmdbStore { shared: Arc::new(Shared::looked_at(kb, dir, options, lock)) }
+/// Opens a store read-only: every write is refused.
+pub(crate) fn read_only_store(kb: Kb, dir: &Path, options: LmdbOptions, lock: FolderLock) -> LmdbStore {
+    LmdbStore { shared: Arc::new(StoreShared::read_only(kb, dir, options, lock)) }
 }

@@ -1,4 +1,4 @@
-//! The one thread that writes to `kb`. It takes what waits, does it in one transaction and commits once.
+//! The only thread that writes to `kb`. It runs all waiting jobs in one transaction and commits once (group commit).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,17 +11,17 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     env::Environment,
-    error::{Done, Failure},
-    mount,
+    error::{Failure, InternalResult},
+    file_system,
 };
 
-/// How many jobs may wait, and how many go into one commit.
-const WAITING: usize = 1_024;
-const GROUP: usize = 256;
-/// A group that has worked for so long takes no more jobs, so that the first of them need not wait for ever.
-const GROUP_TIME: Duration = Duration::from_millis(100);
+/// The maximum number of waiting jobs, and of jobs in one commit. See docs/studies.md#group-commit.
+const QUEUE_CAPACITY: usize = 1_024;
+const MAX_GROUP: usize = 256;
+/// A group that has run for this long takes no more jobs, which bounds the latency of its first job.
+const MAX_GROUP_TIME: Duration = Duration::from_millis(100);
 
-/// Where jobs are handed in. The thread ends when the last of these is gone and all jobs are done.
+/// Sends jobs to the thread, which ends when the last sender is dropped and all jobs are done.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
@@ -33,42 +33,41 @@ impl Writer {
         env: Environment,
         committed: impl Fn() + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
-        let (jobs, waiting) = mpsc::channel(WAITING);
+        let (jobs, waiting) = mpsc::channel(QUEUE_CAPACITY);
         let thread = thread::Builder::new()
             .name("lkr-writer".to_owned())
-            .spawn(move || serve(&env, waiting, committed))?;
+            .spawn(move || run_writer(&env, waiting, committed))?;
         Ok((Self { jobs }, thread))
     }
 
-    /// A writer that takes no jobs.
+    /// A writer that refuses all jobs.
     pub(crate) fn closed() -> Self {
         Self { jobs: mpsc::channel(1).0 }
     }
 
-    /// Does `work` in a write transaction, and answers when it is durable.
+    /// Runs `work` in a write transaction, and returns when it is durable.
     ///
-    /// `work` may be done again where the commit fails, and must refuse a wrong request before it writes: a failure
-    /// that is no refusal takes back everything in its transaction. Once handed in it is done, whether anyone still
-    /// waits or not.
-    pub(crate) async fn write<T, F>(&self, work: F) -> Done<T>
+    /// `work` may run again if the commit fails, so it must validate its request before it writes: any other failure
+    /// rolls back the whole transaction. Accepted work runs even if the caller stops waiting.
+    pub(crate) async fn write<T, F>(&self, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut RwTxn) -> Done<T> + Send + 'static,
+        F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
-        let (job, answer) = Task::boxed(work);
-        self.jobs.send(job).await.map_err(|_| gone())?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        let (job, response) = WriteJob::boxed(work);
+        self.jobs.send(job).await.map_err(|_| writer_stopped())?;
+        response.await.unwrap_or_else(|_| Err(writer_stopped()))
     }
 
     /// [`write`](Self::write) for a thread outside the runtime.
-    pub(crate) fn write_blocking<T, F>(&self, work: F) -> Done<T>
+    pub(crate) fn write_blocking<T, F>(&self, work: F) -> InternalResult<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut RwTxn) -> Done<T> + Send + 'static,
+        F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
-        let (job, answer) = Task::boxed(work);
-        self.jobs.blocking_send(job).map_err(|_| gone())?;
-        answer.blocking_recv().unwrap_or_else(|_| Err(gone()))
+        let (job, response) = WriteJob::boxed(work);
+        self.jobs.blocking_send(job).map_err(|_| writer_stopped())?;
+        response.blocking_recv().unwrap_or_else(|_| Err(writer_stopped()))
     }
 
     pub(crate) fn is_alive(&self) -> bool {
@@ -76,59 +75,61 @@ impl Writer {
     }
 }
 
-fn gone() -> Failure {
-    Failure::unavailable("the writing thread is gone")
+fn writer_stopped() -> Failure {
+    Failure::unavailable("the writer thread has ended")
 }
 
-/// Work that is handed in, and where its answer goes.
+/// A unit of work with the channel for its result.
 trait Job: Send {
-    /// Does the work and keeps what came of it; `false` where the transaction must not be committed.
+    /// Runs the work and keeps its result; `false` if the transaction must be rolled back.
     fn run(&mut self, txn: &mut RwTxn) -> bool;
-    /// Answers: with what was kept, or with the failure of the commit into `env`.
-    fn answer(self: Box<Self>, committed: Done<()>, env: &Environment);
+    /// Sends the kept result, or the failure of the commit.
+    fn reply(self: Box<Self>, committed: InternalResult<()>, env: &Environment);
 }
 
-struct Task<T, F> {
+struct WriteJob<T, F> {
     work: F,
-    outcome: Option<Done<T>>,
-    reply: oneshot::Sender<Done<T>>,
+    result: Option<InternalResult<T>>,
+    reply: oneshot::Sender<InternalResult<T>>,
 }
 
-impl<T, F> Task<T, F>
+impl<T, F> WriteJob<T, F>
 where
     T: Send + 'static,
-    F: FnMut(&mut RwTxn) -> Done<T> + Send + 'static,
+    F: FnMut(&mut RwTxn) -> InternalResult<T> + Send + 'static,
 {
-    fn boxed(work: F) -> (Box<dyn Job>, oneshot::Receiver<Done<T>>) {
-        let (reply, answer) = oneshot::channel();
-        (Box::new(Self { work, outcome: None, reply }), answer)
+    fn boxed(work: F) -> (Box<dyn Job>, oneshot::Receiver<InternalResult<T>>) {
+        let (reply, response) = oneshot::channel();
+        (Box::new(Self { work, result: None, reply }), response)
     }
 }
 
-impl<T: Send, F: FnMut(&mut RwTxn) -> Done<T> + Send> Job for Task<T, F> {
+impl<T: Send, F: FnMut(&mut RwTxn) -> InternalResult<T> + Send> Job for WriteJob<T, F> {
     fn run(&mut self, txn: &mut RwTxn) -> bool {
-        // Whatever a panicking job has written is given up with its transaction.
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(txn)))
+        // The writes of a panicking job are rolled back with its transaction.
+        let result = catch_unwind(AssertUnwindSafe(|| (self.work)(txn)))
             .unwrap_or_else(|_| Err(Failure::internal("a write panicked")));
-        let keeps = outcome.as_ref().err().is_none_or(Failure::is_refusal);
-        self.outcome = Some(outcome);
-        keeps
+        let may_commit = result.as_ref().err().is_none_or(Failure::is_refusal);
+        self.result = Some(result);
+        may_commit
     }
 
-    fn answer(self: Box<Self>, committed: Done<()>, env: &Environment) {
-        let outcome = self.outcome.unwrap_or_else(|| Err(gone()));
-        // A large transaction writes before it commits, so that the work itself may find the disk full.
-        let answer = committed.and(outcome).map_err(|failure| failure.of_write(|| mount::room(env.path())));
-        // The one who asked may have gone away; the work is done all the same.
-        let _ = self.reply.send(answer);
+    fn reply(self: Box<Self>, committed: InternalResult<()>, env: &Environment) {
+        let result = self.result.unwrap_or_else(|| Err(writer_stopped()));
+        // A large transaction writes before it commits, so the work itself may hit a full disk.
+        let reply = committed
+            .and(result)
+            .map_err(|failure| failure.classify_write_error(|| file_system::free_space(env.path())));
+        // The caller may have stopped waiting.
+        let _ = self.reply.send(reply);
     }
 }
 
-fn serve(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, committed: impl Fn()) {
+fn run_writer(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, committed: impl Fn()) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         if commit_group(env, &mut group, &mut waiting).is_ok() {
-            group.into_iter().for_each(|job| job.answer(Ok(()), env));
+            group.into_iter().for_each(|job| job.reply(Ok(()), env));
         } else {
             group.into_iter().for_each(|job| commit_alone(env, job));
         }
@@ -136,12 +137,12 @@ fn serve(env: &Environment, mut waiting: mpsc::Receiver<Box<dyn Job>>, committed
     }
 }
 
-/// Does the jobs of the group, and those that come meanwhile, in one transaction. Where it fails, nothing was done.
+/// Runs the group, and jobs that arrive meanwhile, in one transaction. On failure nothing is written.
 fn commit_group(
     env: &Environment,
     group: &mut Vec<Box<dyn Job>>,
     waiting: &mut mpsc::Receiver<Box<dyn Job>>,
-) -> Done<()> {
+) -> InternalResult<()> {
     let started = Instant::now();
     let mut txn = env.write_txn()?;
     let mut done = 0;
@@ -150,8 +151,8 @@ fn commit_group(
             return Err(Failure::unavailable("a write of the group failed"));
         }
         done += 1;
-        if group.len() < GROUP
-            && started.elapsed() < GROUP_TIME
+        if group.len() < MAX_GROUP
+            && started.elapsed() < MAX_GROUP_TIME
             && let Ok(next) = waiting.try_recv()
         {
             group.push(next);
@@ -160,7 +161,7 @@ fn commit_group(
     Ok(txn.commit()?)
 }
 
-/// Does one job in a transaction of its own.
+/// Runs one job in a transaction of its own.
 fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
     let committed = env.write_txn().map_err(Failure::from).and_then(|mut txn| {
         if job.run(&mut txn) {
@@ -168,7 +169,7 @@ fn commit_alone(env: &Environment, mut job: Box<dyn Job>) {
         }
         Ok(())
     });
-    job.answer(committed, env);
+    job.reply(committed, env);
 }
 
 #[cfg(test)]
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
     use crate::{
         env::{create_tables, open_env},
-        error::Kind,
+        error::FailureKind,
     };
 
     type Table = Database<'static, Bytes, Bytes>;
@@ -191,7 +192,12 @@ mod tests {
         (env, table, writer, dir)
     }
 
-    fn put(writer: &Writer, table: Table, key: u8, end: fn() -> Done<()>) -> impl Future<Output = Done<()>> {
+    fn put(
+        writer: &Writer,
+        table: Table,
+        key: u8,
+        end: fn() -> InternalResult<()>,
+    ) -> impl Future<Output = InternalResult<()>> {
         writer.write(move |txn| {
             table.put(txn, &[key], b"value")?;
             end()
@@ -199,9 +205,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_takes_nothing_else_with_it() {
+    async fn failed_job_in_group_does_not_affect_other_jobs() {
         let (env, table, writer, _dir) = started();
-        // Behind a job that takes its time the others gather into one group.
+        // While the slow job runs, the others gather into one group.
         let slow = writer.write(|_| {
             thread::sleep(Duration::from_millis(20));
             Ok(())
@@ -215,9 +221,9 @@ mod tests {
             put(&writer, table, 4, || Ok(())),
         );
         slow.and(good).and(last).unwrap();
-        assert_eq!(failed.unwrap_err().kind(), Kind::Corrupt);
-        assert_eq!(panicked.unwrap_err().kind(), Kind::Internal);
-        assert_eq!(refused.unwrap_err().kind(), Kind::Conflict);
+        assert_eq!(failed.unwrap_err().kind(), FailureKind::Corrupt);
+        assert_eq!(panicked.unwrap_err().kind(), FailureKind::Internal);
+        assert_eq!(refused.unwrap_err().kind(), FailureKind::Conflict);
         let txn = env.read_txn().unwrap();
         let keys: Vec<u8> = table.iter(&txn).unwrap().map(|row| row.unwrap().0[0]).collect();
         assert_eq!(keys, [1, 4]);
@@ -225,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_handed_in_is_done_when_nobody_waits() {
+    async fn accepted_write_with_dropped_future_is_committed() {
         let (env, table, writer, _dir) = started();
         {
             let mut dropped = Box::pin(put(&writer, table, 1, || Ok(())));

@@ -2,6 +2,7 @@
 //! is another one, because LMDB may end it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{
@@ -43,7 +44,7 @@ async fn child() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn flipped_bytes_of_an_open_graph_end_no_process() {
+async fn flipped_bytes_in_an_unclosed_graph_do_not_end_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     store.vectors().ensure(&spec(&name("points"))).await.unwrap();

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{
@@ -57,7 +58,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_a_plain_error() {
+async fn full_disk_is_reported_and_writes_resume() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let (dir, ballast) = (folder.path().join("store"), folder.path().join("ballast"));
@@ -114,7 +115,7 @@ async fn a_full_disk_is_a_plain_error() {
 
 /// The disk takes a part of a large record, which LMDB calls an input/output error.
 #[tokio::test]
-async fn a_large_write_that_fits_in_part_says_so() {
+async fn partial_large_write_is_reported_as_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let state = LmdbStore::open(&folder.path().join("store"), common::options()).unwrap().state();

@@ -1,6 +1,7 @@
 //! The graph finds what the exact scan finds, through churn, and whatever becomes of its folder.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{
@@ -101,7 +102,7 @@ impl Case {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn finds_the_nearest_through_churn() {
+async fn graph_after_churn_still_finds_the_nearest() {
     let mut case = Case::new(2_000).await;
     case.check().await;
     let mut next = 2_000;
@@ -118,7 +119,7 @@ async fn finds_the_nearest_through_churn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn is_there_again_after_reopening() {
+async fn graph_after_reopening_is_reused() {
     let mut case = Case::new(800).await;
     case.close();
     let folder = case.graph_folder();
@@ -138,7 +139,7 @@ async fn is_there_again_after_reopening() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn any_damage_between_runs_is_made_good() {
+async fn graph_damaged_between_runs_is_rebuilt() {
     let mut case = Case::new(800).await;
     let damages: [(&str, Damage); 9] = [
         ("the folder is gone", |folder| fs::remove_dir_all(folder).unwrap()),
@@ -206,7 +207,7 @@ async fn a_graph_of_another_state_of_the_store_is_not_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn graphs_go_with_their_collections() {
+async fn dropped_collection_removes_its_graph() {
     let case = Case::new(500).await;
     case.vectors().drop_collection(&case.name).await.unwrap();
     let other = name("other");
@@ -220,7 +221,7 @@ async fn graphs_go_with_their_collections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_snapshot_opens_without_its_graph() {
+async fn snapshot_without_graph_opens_and_rebuilds_it() {
     let mut case = Case::new(500).await;
     let copies = tempfile::tempdir().unwrap();
     case.vectors().snapshot(&copies.path().join("copy")).await.unwrap();

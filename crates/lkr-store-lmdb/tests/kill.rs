@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{
@@ -103,7 +104,7 @@ async fn apply(vectors: &dyn VectorStore, lane: u32, step: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kills_lose_nothing_and_halve_nothing() {
+async fn killed_process_loses_no_acknowledged_write() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = StdRng::seed_from_u64(11);
     let reference = MemoryVectors::new();

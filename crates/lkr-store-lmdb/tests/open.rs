@@ -1,6 +1,7 @@
 //! Opening: the lock, the format, what stays and what does not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{fs, path::Path, time::Duration};
@@ -20,7 +21,7 @@ fn refusal(folder: &Path) -> (ErrorKind, String) {
 }
 
 #[tokio::test]
-async fn a_second_one_is_refused() {
+async fn second_open_of_a_locked_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let (kind, line) = refusal(folder.path());
@@ -34,7 +35,7 @@ async fn a_second_one_is_refused() {
 }
 
 #[tokio::test]
-async fn everything_is_there_again() {
+async fn reopened_store_keeps_all_data_and_frees_leases() {
     let folder = tempfile::tempdir().unwrap();
     let (points, mut rng) = (name("points"), StdRng::seed_from_u64(1));
     let expected: Vec<_> = (0..50).map(|n| point(n, &mut rng)).collect();
@@ -68,7 +69,7 @@ async fn everything_is_there_again() {
 }
 
 #[tokio::test]
-async fn other_formats_are_refused() {
+async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     for (format, said) in [
@@ -85,7 +86,7 @@ async fn other_formats_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_store_is_refused() {
+async fn data_file_that_is_no_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("kb")).unwrap();
     fs::write(folder.path().join("kb/data.mdb"), "text ".repeat(10_000)).unwrap();
@@ -94,7 +95,7 @@ async fn what_is_no_store_is_refused() {
 
 /// Whatever is cut off the truth, the answer is an error or what was stored, and the process goes on.
 #[tokio::test]
-async fn a_truncated_store_is_an_error_and_no_crash() {
+async fn truncated_store_returns_an_error_and_does_not_crash() {
     let folder = tempfile::tempdir().unwrap();
     let (points, mut rng) = (name("points"), StdRng::seed_from_u64(1));
     let expected: Vec<_> = (0..300).map(|n| point(n, &mut rng)).collect();

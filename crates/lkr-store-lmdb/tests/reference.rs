@@ -1,6 +1,7 @@
 //! Sparse, filtered and small dense answers equal those of the exact reference, whatever was replaced and deleted.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use common::{ask, doc, id, name, open, point, spec, terms, vector};

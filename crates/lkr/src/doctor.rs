@@ -87,7 +87,7 @@ async fn repair(
     let aside = aside_dir(&options.folders);
     let (to, blobs_dir) = (aside.join("store"), options.folders.blobs_dir.clone());
     let opened = blocking("check knowledge base", move || {
-        let store = check.mend(&to).map_err(open_error)?;
+        let store = check.repair(&to).map_err(open_error)?;
         Ok((store, open_blobs(&blobs_dir)?))
     });
     let opened = opened.await;
@@ -162,7 +162,7 @@ fn file_findings(check: &StoreCheck, partial_texts: &[PathBuf], outcome: &Repair
     };
     let stored = check.findings().iter().map(|stored| {
         let finding = finding(stored.what.clone(), stored.remedy);
-        if stored.stays() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
+        if stored.is_unrepairable() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
     });
     stored.chain(partial_texts.iter().map(partial_text)).collect()
 }

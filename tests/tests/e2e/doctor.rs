@@ -85,7 +85,7 @@ fn missing_store_is_reported_and_not_recreated() {
     let output = start.env("RUST_LOG", "off").output().unwrap();
     assert!(!output.status.success());
     let line = printed(&output.stderr);
-    let says = "data.mdb is missing: restore a backup; `lkr doctor` tells what is damaged";
+    let says = "data.mdb is missing: restore a backup; run `lkr doctor` to list the damage";
     assert!(line.contains(says), "{line}");
     for arguments in [&[][..], &["--repair"]] {
         let report = doctor(&server, arguments);

@@ -1,18 +1,17 @@
-//! The version of the stored form, which stands in the store.
+//! The version of the storage format, which is stored in `meta`.
 
 use heed::{CommitOrAbort, RoTxn, types::Bytes};
 
 use super::{Environment, Kb};
 use crate::{
-    codec::{damaged, healed, seal, verified},
-    error::{Done, Error, ErrorKind, Result},
+    codec::{correct_bit_flip, damaged, verify_checksum, with_checksum},
+    error::{Error, ErrorKind, InternalResult, Result},
     verify::Finding,
 };
 
 pub(super) const FORMAT: u32 = 2;
 
-/// [`refuse_other_formats`], but for a store whose format cannot be read: that is for the one to tell who looks at its
-/// rows.
+/// Like [`refuse_other_formats`], but accepts an unreadable format record, which the row check reports.
 pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
     match refuse_other_formats(env) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(()),
@@ -20,19 +19,19 @@ pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
     }
 }
 
-/// Finds that the format cannot be read. That it is this one, the other rows tell.
-pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
+/// Reports an unreadable format record. The other rows show that the format is the current one.
+pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let stored = kb.tables.meta.get(txn, b"format")?;
-    if stored.and_then(verified) != Some(&FORMAT.to_le_bytes()) {
+    if stored.and_then(verify_checksum) != Some(&FORMAT.to_le_bytes()) {
         let what = "the format record is damaged".to_owned();
-        findings.push(Finding::missing(what, "meta", b"format", &seal(&FORMAT.to_le_bytes())));
+        findings.push(Finding::missing(what, "meta", b"format", &with_checksum(&FORMAT.to_le_bytes())));
     }
     Ok(())
 }
 
-/// Refuses a store that another version has written in another format, before anything is written to it.
+/// Refuses a store in another format before anything is written to it.
 pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
-    let found = stored_format(env).map_err(Error::unopened)?;
+    let found = stored_format(env).map_err(Error::on_open)?;
     let whose = match found {
         0 | FORMAT => return Ok(()),
         1..FORMAT => "an earlier",
@@ -46,7 +45,7 @@ pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
 }
 
 /// The format that stands in the store; 0 in a new one.
-fn stored_format(env: &Environment) -> Done<u32> {
+fn stored_format(env: &Environment) -> InternalResult<u32> {
     let txn = env.read_txn()?;
     let opened = env.open_databases_and_commit(txn, |opener, txn| {
         let meta = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
@@ -54,9 +53,10 @@ fn stored_format(env: &Environment) -> Done<u32> {
     })?;
     let Some(meta) = opened.commit().flatten() else { return Ok(0) };
     let txn = env.read_txn()?;
-    let Some(sealed) = meta.get(&txn, b"format")? else { return Ok(0) };
-    let read = |sealed: &[u8]| Some(u32::from_le_bytes(verified(sealed)?.try_into().ok()?));
-    // One that is damaged may still tell that it was another.
-    let other = || healed(sealed).and_then(|whole| read(&whole)).filter(|found| *found != FORMAT);
-    read(sealed).or_else(other).ok_or_else(|| damaged(|| "the format record".to_owned()))
+    let Some(checksummed) = meta.get(&txn, b"format")? else { return Ok(0) };
+    let read = |checksummed: &[u8]| Some(u32::from_le_bytes(verify_checksum(checksummed)?.try_into().ok()?));
+    // A damaged record may still reveal another format.
+    let other =
+        || correct_bit_flip(checksummed).and_then(|whole| read(&whole)).filter(|found| *found != FORMAT);
+    read(checksummed).or_else(other).ok_or_else(|| damaged(|| "the format record".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The thread that feeds the graphs.
+//! The thread that builds the graphs.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -12,29 +12,29 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use roaring::RoaringBitmap;
 
 use super::{
-    Graphs, Known, folder,
-    table::{Graph, GraphEnv, Row},
+    Graphs, StartupState, folder,
+    table::{GraphEnv, GraphInfo, GraphRow},
 };
 use crate::{
     env::Kb,
-    error::{Done, Failure, Kind},
+    error::{Failure, FailureKind, InternalResult},
     state,
     vectors::{Field, read_bitmap, read_vector, registry},
     writer::Writer,
 };
 
-/// Links a point has at the most, above the lowest layer and in it.
-const LINKS: usize = 16;
-const LINKS_LOWEST: usize = 32;
-/// How long the thread sleeps where nothing changes, and where something failed.
+/// The maximum number of links of a point, above the lowest layer and in it. See docs/studies.md#dense-graph.
+const MAX_LINKS: usize = 16;
+const MAX_LINKS_LOWEST: usize = 32;
+/// How long the thread sleeps if nothing changes, and after a failure.
 const IDLE: Duration = Duration::from_secs(10);
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// Rounds come no faster than this, so that single writes do not keep the thread busy.
-const BETWEEN: Duration = Duration::from_millis(50);
-/// What a batch does not exceed on its own account: closing the store waits for its end.
-const LARGEST_BATCH: u64 = 4_000;
-/// How many rows one cleaning job removes.
-const CLEANED: usize = 2_000;
+/// The minimum time between rounds, so that single writes do not keep the thread busy.
+const ROUND_INTERVAL: Duration = Duration::from_millis(50);
+/// The largest batch, unless `graph_batch` is larger: closing the store waits for its end.
+const MAX_BATCH: u64 = 4_000;
+/// The number of rows that one cleanup job removes.
+const CLEANUP_ROWS: usize = 2_000;
 
 pub(super) struct Builder {
     pub(super) graphs: Arc<Graphs>,
@@ -43,7 +43,7 @@ pub(super) struct Builder {
 }
 
 /// A collection's points, as `kb` has them.
-struct Points {
+struct CollectionPoints {
     collection: u16,
     dims: usize,
     live: RoaringBitmap,
@@ -55,7 +55,7 @@ impl Builder {
         Self { graphs, kb, writer }
     }
 
-    pub(super) fn run(&self, known: &Known) {
+    pub(super) fn run(&self, entry: &StartupState) {
         let pool = ThreadPoolBuilder::new()
             .num_threads(self.graphs.options.build_threads)
             .thread_name(|_| "lkr-graph-build".to_owned())
@@ -63,33 +63,33 @@ impl Builder {
         let pool = match pool {
             Ok(pool) => pool,
             Err(error) => {
-                tracing::error!(%error, "no threads to build vector graphs; searches look at every vector");
+                tracing::error!(%error, "vector graph threads could not be started; searches scan all vectors");
                 return;
             }
         };
-        self.trying("open the vector graph", || self.load(known));
+        self.log_failure("open the vector graph", || self.load(entry));
         while !self.graphs.stopped() {
-            self.trying("clean up", || self.clean());
-            if let Some(failure) = self.trying("build the vector graph", || self.feed_all(&pool)) {
+            self.log_failure("clean up", || self.clean_up());
+            if let Some(failure) = self.log_failure("build the vector graph", || self.feed_all(&pool)) {
                 self.graphs.report_failure(&failure);
             }
             self.graphs.wait(IDLE);
-            self.graphs.pause(BETWEEN);
+            self.graphs.pause(ROUND_INTERVAL);
         }
-        self.seal();
+        self.with_checksum();
     }
 
-    /// Does `work`; where it fails, says so, waits and does without: the next round tries again.
-    fn trying(&self, what: &str, work: impl FnOnce() -> Done<()>) -> Option<Failure> {
+    /// Runs `work`. A failure is logged, and the next round tries again after a pause.
+    fn log_failure(&self, what: &str, work: impl FnOnce() -> InternalResult<()>) -> Option<Failure> {
         let done = catch_unwind(AssertUnwindSafe(work));
         let failure = done.unwrap_or_else(|_| Err(Failure::corrupt("the builder panicked"))).err()?;
-        tracing::warn!(%failure, "could not {what}");
+        tracing::warn!(%failure, "could not {what}; retrying");
         self.graphs.pause(AFTER_FAILURE);
         Some(failure)
     }
 
-    /// Removes what has expired or was dropped.
-    fn clean(&self) -> Done<()> {
+    /// Removes expired records and rows of dropped collections.
+    fn clean_up(&self) -> InternalResult<()> {
         loop {
             let txn = self.kb.env.read_txn()?;
             let (expired, dropped) =
@@ -100,39 +100,39 @@ impl Builder {
             }
             let kb = self.kb.clone();
             self.writer.write_blocking(move |txn| {
-                state::purge(&kb, txn, CLEANED)?;
-                registry::purge_dropped(&kb, txn, CLEANED)
+                state::purge(&kb, txn, CLEANUP_ROWS)?;
+                registry::purge_dropped(&kb, txn, CLEANUP_ROWS)
             })?;
         }
     }
 
-    /// Feeds all graphs until each has what it should have.
-    fn feed_all(&self, pool: &ThreadPool) -> Done<()> {
+    /// Updates all graphs until they are complete.
+    fn feed_all(&self, pool: &ThreadPool) -> InternalResult<()> {
         if self.graphs.damaged.load(Ordering::Relaxed) || self.graphs.current().is_none() {
             self.graphs.publish(None);
-            self.start_anew()?;
+            self.start_over()?;
         }
         let Some(env) = self.graphs.current() else { return Ok(()) };
-        self.drop_strangers(&env)?;
-        let collections = self.collections().map_err(of_kb)?;
-        for known in collections {
-            let Some(dims) = known.dims() else { continue };
-            while !self.graphs.stopped() && self.feed(&env, pool, known.number, dims)? {}
+        self.drop_orphan_graphs(&env)?;
+        let collections = self.collections().map_err(kb_failure)?;
+        for entry in collections {
+            let Some(dims) = entry.dims() else { continue };
+            while !self.graphs.stopped() && self.feed(&env, pool, entry.number, dims)? {}
         }
-        self.seal();
+        self.with_checksum();
         Ok(())
     }
 
-    /// Drops the graphs of collections that are no more.
-    fn drop_strangers(&self, env: &GraphEnv) -> Done<()> {
+    /// Removes the graphs of dropped collections.
+    fn drop_orphan_graphs(&self, env: &GraphEnv) -> InternalResult<()> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
-        let known = self.collections().map_err(of_kb)?;
+        let entry = self.collections().map_err(kb_failure)?;
         for (collection, row) in rows {
-            if known.iter().all(|known| known.number != collection) {
-                folder::unseal_folder(&env.path)?;
+            if entry.iter().all(|entry| entry.number != collection) {
+                folder::remove_fingerprint(&env.path)?;
                 let mut txn = env.env.write_txn()?;
                 for index in row.indexes() {
-                    env.writer(&Graph::empty(index), 0).clear(&mut txn).map_err(failure)?;
+                    env.writer(&GraphInfo::empty(index), 0).clear(&mut txn).map_err(failure)?;
                 }
                 env.rows.delete(&mut txn, &super::row_key(collection))?;
                 txn.commit()?;
@@ -141,44 +141,48 @@ impl Builder {
         Ok(())
     }
 
-    /// Feeds one batch to a collection's graph, or to the one that will take its place. `false` where there was
-    /// nothing to do.
-    fn feed(&self, env: &GraphEnv, pool: &ThreadPool, collection: u16, dims: usize) -> Done<bool> {
+    /// Adds one batch to a collection's graph, or to its replacement; `false` if there was nothing to do.
+    fn feed(&self, env: &GraphEnv, pool: &ThreadPool, collection: u16, dims: usize) -> InternalResult<bool> {
         let rows = env.all_rows(&*env.env.read_txn()?)?;
         let present = rows.iter().find(|(number, _)| *number == collection).map(|(_, row)| *row);
         let kb_txn = self.kb.env.read_txn()?;
-        let points = self.points(&kb_txn, collection, dims).map_err(of_kb)?;
+        let points = self.points(&kb_txn, collection, dims).map_err(kb_failure)?;
         let Some((row, target)) = self.plan(&rows, present, &points) else { return Ok(false) };
         let batch = self.batch(&points, target.watermark);
-        folder::unseal_folder(&env.path)?;
+        folder::remove_fingerprint(&env.path)?;
         let mut txn = env.env.write_txn()?;
         let fed = self.insert(env, &mut txn, &kb_txn, &points, target, &batch)?;
         drop(kb_txn);
         if fed.items > target.items {
             build(env, &mut txn, pool, fed.index, dims, self.graphs.options.ef_construction)?;
         }
-        let row = settle(env, &mut txn, row, fed, dims)?;
+        let row = updated_row(env, &mut txn, row, fed, dims)?;
         env.put_row(&mut txn, collection, &row)?;
         txn.commit()?;
         Ok(true)
     }
 
-    fn collections(&self) -> Done<Vec<registry::Known>> {
+    fn collections(&self) -> InternalResult<Vec<registry::CollectionEntry>> {
         registry::all(&self.kb, &*self.kb.env.read_txn()?)
     }
 
-    fn points(&self, txn: &RoTxn, collection: u16, dims: usize) -> Done<Points> {
+    fn points(&self, txn: &RoTxn, collection: u16, dims: usize) -> InternalResult<CollectionPoints> {
         let live = read_bitmap(&self.kb, txn, collection, Field::Live)?;
         let next_id = registry::next_id(&self.kb, txn, collection)?;
-        Ok(Points { collection, dims, live, next_id })
+        Ok(CollectionPoints { collection, dims, live, next_id })
     }
 
-    /// Which graph is fed next, if any, and the row that it stands in.
-    fn plan(&self, rows: &[(u16, Row)], present: Option<Row>, points: &Points) -> Option<(Row, Graph)> {
+    /// Which graph is updated next, if any, and its row.
+    fn plan(
+        &self,
+        rows: &[(u16, GraphRow)],
+        present: Option<GraphRow>,
+        points: &CollectionPoints,
+    ) -> Option<(GraphRow, GraphInfo)> {
         let Some(row) = present else {
             let worth_it = points.live.len() > self.graphs.options.linear_below;
-            let current = Graph::empty(free_index(rows)?);
-            return worth_it.then_some((Row { current, next: None }, current));
+            let current = GraphInfo::empty(free_index(rows)?);
+            return worth_it.then_some((GraphRow { current, next: None }, current));
         };
         if let Some(next) = row.next {
             return Some((row, next));
@@ -187,33 +191,33 @@ impl Builder {
         let dead = u64::from(row.current.items)
             .saturating_sub(points.live.range_cardinality(..row.current.watermark));
         if dead * 3 > row.current.items.into() && points.live.len() > self.graphs.options.linear_below {
-            let next = Graph::empty(free_index(rows)?);
-            return Some((Row { next: Some(next), ..row }, next));
+            let next = GraphInfo::empty(free_index(rows)?);
+            return Some((GraphRow { next: Some(next), ..row }, next));
         }
         let enough = u64::from(self.graphs.options.graph_batch).max(points.live.len() / 100);
         (waiting >= enough).then_some((row, row.current))
     }
 
-    /// The ids that are fed next: the more there are, the more at once, because each build also costs in proportion
-    /// to the graph.
-    fn batch(&self, points: &Points, watermark: u32) -> Vec<u32> {
+    /// The ids of the next batch. It grows with the collection, because each build also costs time in proportion to
+    /// the graph.
+    fn batch(&self, points: &CollectionPoints, watermark: u32) -> Vec<u32> {
         let smallest = u64::from(self.graphs.options.graph_batch);
-        let size = smallest.max((points.live.len() / 50).min(LARGEST_BATCH)) as usize;
+        let size = smallest.max((points.live.len() / 50).min(MAX_BATCH)) as usize;
         let mut ids = points.live.iter();
         ids.advance_to(watermark);
         ids.take(size).collect()
     }
 
-    /// Gives the vectors of the batch to a graph, and answers what it has then.
+    /// Inserts the vectors of the batch, and returns the updated graph.
     fn insert(
         &self,
         env: &GraphEnv,
         txn: &mut RwTxn,
         kb_txn: &RoTxn,
-        points: &Points,
-        graph: Graph,
+        points: &CollectionPoints,
+        graph: GraphInfo,
         batch: &[u32],
-    ) -> Done<Graph> {
+    ) -> InternalResult<GraphInfo> {
         let writer = env.writer(&graph, points.dims);
         let mut items = graph.items;
         for id in batch {
@@ -223,60 +227,73 @@ impl Builder {
                     items += 1;
                 }
                 Ok(None) => {}
-                Err(failure) if failure.kind() == Kind::Corrupt => {
-                    tracing::error!(%failure, "not in the graph");
+                Err(failure) if failure.kind() == FailureKind::Corrupt => {
+                    tracing::error!(%failure, "point with a damaged vector left out of the graph");
                 }
-                Err(failure) => return Err(of_kb(failure)),
+                Err(failure) => return Err(kb_failure(failure)),
             }
         }
         let rest = batch.last().is_none_or(|last| points.live.max() == Some(*last));
         let watermark =
             if rest { points.next_id } else { batch.last().map_or(graph.watermark, |last| last + 1) };
-        Ok(Graph { items, watermark, ..graph })
+        Ok(GraphInfo { items, watermark, ..graph })
     }
 
-    /// Seals the folder, where anything was written since.
-    fn seal(&self) {
+    /// Writes the fingerprint of the folder after changes.
+    fn with_checksum(&self) {
         if let Some(env) = self.graphs.current()
-            && let Err(error) = folder::seal_folder(&env.path)
+            && let Err(error) = folder::write_fingerprint(&env.path)
         {
-            tracing::warn!(%error, "the vector graph could not be sealed");
+            tracing::warn!(%error, "fingerprint of the vector graph could not be written");
         }
     }
 }
 
-/// The smallest number that no graph has.
-fn free_index(rows: &[(u16, Row)]) -> Option<u16> {
+/// The smallest unused graph number.
+fn free_index(rows: &[(u16, GraphRow)]) -> Option<u16> {
     let taken: Vec<u16> = rows.iter().flat_map(|(_, row)| row.indexes()).collect();
     (0..=u16::MAX).find(|index| !taken.contains(index))
 }
 
-/// Builds the links of what was inserted.
-fn build(env: &GraphEnv, txn: &mut RwTxn, pool: &ThreadPool, index: u16, dims: usize, ef: usize) -> Done<()> {
-    let writer = env.writer(&Graph::empty(index), dims);
+/// Builds the links of the inserted points.
+fn build(
+    env: &GraphEnv,
+    txn: &mut RwTxn,
+    pool: &ThreadPool,
+    index: u16,
+    dims: usize,
+    ef: usize,
+) -> InternalResult<()> {
+    let writer = env.writer(&GraphInfo::empty(index), dims);
     let mut rng = StdRng::from_rng(&mut rand::rng());
     pool.install(|| {
         let mut builder = writer.builder(&mut rng);
-        builder.ef_construction(ef).build::<LINKS, LINKS_LOWEST>(txn)
+        builder.ef_construction(ef).build::<MAX_LINKS, MAX_LINKS_LOWEST>(txn)
     })
     .map_err(failure)
 }
 
-/// The row with the graph as it was fed. One that was built beside another takes its place when it knows as much.
-fn settle(env: &GraphEnv, txn: &mut RwTxn, row: Row, fed: Graph, dims: usize) -> Done<Row> {
+/// The row after an update. A replacement takes over when it has reached the watermark of the current graph.
+fn updated_row(
+    env: &GraphEnv,
+    txn: &mut RwTxn,
+    row: GraphRow,
+    fed: GraphInfo,
+    dims: usize,
+) -> InternalResult<GraphRow> {
     if row.current.index == fed.index {
-        return Ok(Row { current: fed, ..row });
+        return Ok(GraphRow { current: fed, ..row });
     }
     if fed.watermark < row.current.watermark {
-        return Ok(Row { next: Some(fed), ..row });
+        return Ok(GraphRow { next: Some(fed), ..row });
     }
     env.writer(&row.current, dims).clear(txn).map_err(failure)?;
-    Ok(Row { current: fed, next: None })
+    Ok(GraphRow { current: fed, next: None })
 }
 
-/// A failure to read `kb`, whatever its kind, is none of the graph.
-fn of_kb(failure: Failure) -> Failure {
-    failure.into_kind(Kind::Unavailable)
+/// A failure to read `kb` is no damage of the graph, whatever its kind.
+fn kb_failure(failure: Failure) -> Failure {
+    failure.into_kind(FailureKind::Unavailable)
 }
 
 fn failure(error: hannoy::Error) -> Failure {

@@ -1,8 +1,7 @@
-//! The folders that graphs lie in. Each holds an environment, the mark of the `kb` that it belongs to, and, while
-//! nothing is written, a seal: LMDB has no checksums, and to follow damaged pages may end the process. A sealed
-//! environment is used only where it is, byte for byte, the one that was sealed. One without a seal was written to
-//! when the process ended; LMDB makes sure that it is whole, but not that nobody changed its bytes since, so its pages
-//! are looked at before they are followed.
+//! The folders of graphs. Each contains an LMDB environment, the lineage of its `kb`, and, while nothing is written,
+//! a fingerprint. LMDB has no checksums, and following damaged pages may end the process, so a folder is opened only
+//! if its file matches its fingerprint. A folder without one was being written when the process ended: LMDB makes it
+//! consistent, but its bytes may have been damaged since, so its pages are checked first.
 
 use std::{
     fs::{self, File},
@@ -12,17 +11,17 @@ use std::{
 
 use super::table::GraphEnv;
 use crate::{
-    codec::{seal, unseal},
-    error::Done,
-    pages,
+    codec::{strip_checksum, with_checksum},
+    error::InternalResult,
+    page_check,
 };
 
 const DATA: &str = "data.mdb";
-const SEAL: &str = "seal";
+const FINGERPRINT: &str = "seal";
 const LINEAGE: &str = "lineage";
 const READ: usize = 1 << 20;
 
-/// The graph folders in `dir`; their names are numbers. What stands in its place and is no folder goes.
+/// The graph folders in `dir`; their names are numbers. A file in the place of `dir` is removed.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     if dir.symlink_metadata().is_ok_and(|found| found.is_file()) {
         fs::remove_file(dir)?;
@@ -38,54 +37,55 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Opens the environment in a folder, where it bears its seal and `lineage`, the mark of the `kb` at hand.
-pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> Done<Option<GraphEnv>> {
-    if !marks(folder)?.iter().any(|mark| mark == lineage) || !intact(folder)? {
+/// Opens the environment in a folder if it is undamaged and has this `lineage`.
+pub(super) fn open(folder: &Path, map_size: usize, lineage: &[u8]) -> InternalResult<Option<GraphEnv>> {
+    if !lineages(folder)?.iter().any(|write_lineage| write_lineage == lineage) || !is_intact(folder)? {
         return Ok(None);
     }
     GraphEnv::open(folder, map_size).map(Some)
 }
 
-/// The marks of a folder: that of the last session, and that of the present one, which `kb` may not have got.
-fn marks(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
-    let sealed = match fs::read(folder.join(LINEAGE)) {
+/// The lineages of a folder: that of the last session, and that of the current one, which may be missing in `kb`.
+fn lineages(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let checksummed = match fs::read(folder.join(LINEAGE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read?,
     };
-    let marks = unseal(&sealed, || "the mark of a graph folder".to_owned()).unwrap_or_default();
-    Ok(marks.chunks(super::load::MARK).map(<[u8]>::to_vec).collect())
+    let lineages =
+        strip_checksum(&checksummed, || "the mark of a graph folder".to_owned()).unwrap_or_default();
+    Ok(lineages.chunks(super::load::LINEAGE_BYTES).map(<[u8]>::to_vec).collect())
 }
 
-/// Writes the marks that the folder answers to.
-pub(super) fn mark(folder: &Path, marks: &[&[u8]]) -> io::Result<()> {
+/// Writes the lineages of a folder.
+pub(super) fn write_lineage(folder: &Path, lineages: &[&[u8]]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    replace(&folder.join(LINEAGE), &seal(&marks.concat()))
+    replace(&folder.join(LINEAGE), &with_checksum(&lineages.concat()))
 }
 
-/// Whether the folder is what was sealed; where it has no seal, whether its pages are whole.
-fn intact(folder: &Path) -> io::Result<bool> {
-    let sealed = match fs::read(folder.join(SEAL)) {
+/// Whether the file matches its fingerprint; without a fingerprint, whether its pages are undamaged.
+fn is_intact(folder: &Path) -> io::Result<bool> {
+    let checksummed = match fs::read(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(pages::check(&folder.join(DATA))?.is_empty());
+            return Ok(page_check::check(&folder.join(DATA))?.is_empty());
         }
         read => read?,
     };
-    Ok(sealed == fingerprint(&folder.join(DATA))?)
+    Ok(checksummed == fingerprint(&folder.join(DATA))?)
 }
 
-/// Seals what was written, unless it is sealed. Nothing may be written while this runs, nor after it without
-/// [`unseal_folder`].
-pub(super) fn seal_folder(folder: &Path) -> io::Result<()> {
-    if folder.join(SEAL).exists() {
+/// Writes the fingerprint if it is missing. Nothing may write to the folder meanwhile, nor later without
+/// [`remove_fingerprint`].
+pub(super) fn write_fingerprint(folder: &Path) -> io::Result<()> {
+    if folder.join(FINGERPRINT).exists() {
         return Ok(());
     }
     let fingerprint = fingerprint(&folder.join(DATA))?;
-    replace(&folder.join(SEAL), &fingerprint)
+    replace(&folder.join(FINGERPRINT), &fingerprint)
 }
 
-/// Takes the seal off, so that the folder can be written to.
-pub(super) fn unseal_folder(folder: &Path) -> io::Result<()> {
-    match fs::remove_file(folder.join(SEAL)) {
+/// Removes the fingerprint before the folder is written to.
+pub(super) fn remove_fingerprint(folder: &Path) -> io::Result<()> {
+    match fs::remove_file(folder.join(FINGERPRINT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         removed => removed?,
     }
@@ -102,14 +102,14 @@ fn fingerprint(path: &Path) -> io::Result<Vec<u8>> {
             read => read?,
         };
         if read == 0 {
-            return Ok(seal(&[&length.to_le_bytes()[..], &u32::to_le_bytes(crc)].concat()));
+            return Ok(with_checksum(&[&length.to_le_bytes()[..], &u32::to_le_bytes(crc)].concat()));
         }
         crc = crc32c::crc32c_append(crc, buffer.get(..read).unwrap_or_default());
         length += read as u64;
     }
 }
 
-/// Writes a file that is either the old one or the new one, whatever happens.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = path.with_extension("partial");
     fs::write(&partial, bytes)?;

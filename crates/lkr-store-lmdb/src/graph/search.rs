@@ -1,4 +1,4 @@
-//! Asking a graph.
+//! Searches a graph.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,16 +11,16 @@ use roaring::RoaringBitmap;
 
 use super::{
     Graphs,
-    table::{Graph, GraphEnv},
+    table::{GraphEnv, GraphInfo},
 };
 use crate::env::Snapshot;
 
-/// A graph in the state that a read transaction sees.
+/// A graph on the snapshot of a read transaction.
 pub(crate) struct OpenGraph<'g> {
     graphs: &'g Graphs,
     env: Arc<GraphEnv>,
     txn: Snapshot,
-    graph: Graph,
+    graph: GraphInfo,
 }
 
 impl<'g> OpenGraph<'g> {
@@ -41,24 +41,24 @@ impl<'g> OpenGraph<'g> {
         }
     }
 
-    /// The id from which on the graph knows nothing.
+    /// Points from this id on are not in the graph.
     pub(crate) const fn watermark(&self) -> u32 {
         self.graph.watermark
     }
 
-    /// How many points the graph holds, dead ones among them.
+    /// The number of points in the graph, including deleted ones.
     pub(crate) fn items(&self) -> u64 {
         self.graph.items.into()
     }
 
-    /// About the `limit` nearest of the candidates that the graph holds; `None` where it is damaged.
+    /// Approximately the `limit` nearest candidates in the graph; `None` if the graph is damaged.
     pub(crate) fn nearest(
         &self,
         vector: &[f32],
         candidates: &RoaringBitmap,
         limit: usize,
     ) -> Option<Vec<u32>> {
-        // What is read off damaged pages may be anything, and makes the graph's code panic here and there.
+        // Damaged pages may contain anything, and may make hannoy panic.
         let found = catch_unwind(AssertUnwindSafe(|| self.walk(vector, candidates, limit)));
         match found {
             Ok(Ok(found)) => Some(found),

@@ -1,4 +1,4 @@
-//! The graph environment and what it says of each collection's graph.
+//! The graph environment, with one row for each collection's graphs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use heed::{CommitOrAbort, RoTxn, RwTxn};
 
 use super::row_key;
 use crate::{
-    codec::{Fields, damaged, seal, unseal},
+    codec::{FieldReader, damaged, strip_checksum, with_checksum},
     env::{Environment, Table, create_tables, open_env},
-    error::{Done, Failure},
+    error::{Failure, InternalResult},
 };
 
-/// The graphs of all collections, in one environment, each under a number of hannoy's.
+/// The graphs of all collections in one environment, each under an index of hannoy.
 #[derive(Debug)]
 pub(crate) struct GraphEnv {
     pub(crate) env: Environment,
-    /// Collection → [`Row`].
+    /// Collection → [`GraphRow`].
     pub(crate) rows: Table,
     pub(crate) graphs: hannoy::Database<'static, Cosine>,
     pub(crate) path: PathBuf,
 }
 
 impl GraphEnv {
-    pub(crate) fn open(path: &Path, map_size: usize) -> Done<Self> {
+    pub(crate) fn open(path: &Path, map_size: usize) -> InternalResult<Self> {
         let env = open_env(path, map_size, 2)?;
         let [rows] = create_tables(&env, ["rows"])?;
         let txn = env.write_txn()?;
@@ -34,53 +34,53 @@ impl GraphEnv {
         Ok(Self { env, rows, graphs, path: path.to_owned() })
     }
 
-    pub(crate) fn row(&self, txn: &RoTxn, collection: u16) -> Done<Option<Row>> {
-        let sealed = self.rows.get(txn, &row_key(collection))?;
-        sealed.map(|sealed| Row::decode(collection, sealed)).transpose()
+    pub(crate) fn row(&self, txn: &RoTxn, collection: u16) -> InternalResult<Option<GraphRow>> {
+        let checksummed = self.rows.get(txn, &row_key(collection))?;
+        checksummed.map(|checksummed| GraphRow::decode(collection, checksummed)).transpose()
     }
 
-    pub(crate) fn put_row(&self, txn: &mut RwTxn, collection: u16, row: &Row) -> Done<()> {
-        Ok(self.rows.put(txn, &row_key(collection), &seal(&row.encode()))?)
+    pub(crate) fn put_row(&self, txn: &mut RwTxn, collection: u16, row: &GraphRow) -> InternalResult<()> {
+        Ok(self.rows.put(txn, &row_key(collection), &with_checksum(&row.encode()))?)
     }
 
-    pub(crate) fn all_rows(&self, txn: &RoTxn) -> Done<Vec<(u16, Row)>> {
+    pub(crate) fn all_rows(&self, txn: &RoTxn) -> InternalResult<Vec<(u16, GraphRow)>> {
         let mut rows = Vec::new();
         for row in self.rows.iter(txn)? {
-            let (key, sealed) = row?;
+            let (key, checksummed) = row?;
             let collection = key.try_into().map(u16::from_be_bytes);
             let collection = collection.map_err(|_| damaged(|| "a row of the graphs".to_owned()))?;
-            rows.push((collection, Row::decode(collection, sealed)?));
+            rows.push((collection, GraphRow::decode(collection, checksummed)?));
         }
         Ok(rows)
     }
 
-    /// Whether `row` is of the graphs that a reader may ask.
-    pub(crate) fn writer(&self, graph: &Graph, dims: usize) -> hannoy::Writer<'static, Cosine> {
+    /// A writer for the graph.
+    pub(crate) fn writer(&self, graph: &GraphInfo, dims: usize) -> hannoy::Writer<'static, Cosine> {
         hannoy::Writer::new(self.graphs, graph.index, dims)
     }
 }
 
 /// The graphs of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// The one that answers.
-    pub(crate) current: Graph,
-    /// The one that is being built to take its place.
-    pub(crate) next: Option<Graph>,
+pub(crate) struct GraphRow {
+    /// The graph that searches use.
+    pub(crate) current: GraphInfo,
+    /// The replacement that is being built.
+    pub(crate) next: Option<GraphInfo>,
 }
 
 /// A graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Graph {
-    /// Its number in hannoy.
+pub(crate) struct GraphInfo {
+    /// Its index in hannoy.
     pub(crate) index: u16,
-    /// It has been given all points below this id that were there at the time.
+    /// All points below this id that existed at the time were added.
     pub(crate) watermark: u32,
-    /// How many it was given.
+    /// The number of points that were added.
     pub(crate) items: u32,
 }
 
-impl Graph {
+impl GraphInfo {
     pub(crate) const fn empty(index: u16) -> Self {
         Self { index, watermark: 0, items: 0 }
     }
@@ -92,25 +92,25 @@ impl Graph {
         bytes
     }
 
-    fn decode(fields: &mut Fields) -> Option<Self> {
+    fn decode(fields: &mut FieldReader) -> Option<Self> {
         Some(Self { index: fields.u16()?, watermark: fields.u32()?, items: fields.u32()? })
     }
 }
 
-impl Row {
-    /// The numbers that its graphs have in hannoy.
+impl GraphRow {
+    /// The indexes of its graphs in hannoy.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = u16> {
         [Some(self.current.index), self.next.map(|next| next.index)].into_iter().flatten()
     }
 
     fn encode(self) -> Vec<u8> {
-        [self.current.encode(), self.next.map(Graph::encode).unwrap_or_default()].concat()
+        [self.current.encode(), self.next.map(GraphInfo::encode).unwrap_or_default()].concat()
     }
 
-    fn decode(collection: u16, sealed: &[u8]) -> Done<Self> {
+    fn decode(collection: u16, checksummed: &[u8]) -> InternalResult<Self> {
         let name = || format!("the row of the graph of collection number {collection}");
-        let mut fields = Fields(unseal(sealed, name)?);
-        let current = Graph::decode(&mut fields).ok_or_else(|| damaged(name))?;
-        Ok(Self { current, next: Graph::decode(&mut fields) })
+        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
+        let current = GraphInfo::decode(&mut fields).ok_or_else(|| damaged(name))?;
+        Ok(Self { current, next: GraphInfo::decode(&mut fields) })
     }
 }

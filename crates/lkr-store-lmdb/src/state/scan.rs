@@ -5,26 +5,26 @@ use std::ops::Bound;
 use heed::RoTxn;
 use lkr_state::{Key, Record, ScanOrder};
 
-use super::Stored;
-use crate::{clock, codec::damaged, env::Kb, error::Done};
+use super::StoredRecord;
+use crate::{clock, codec::damaged, env::Kb, error::InternalResult};
 
-/// How records are looked through.
+/// The parameters of a scan.
 pub(super) struct Scan {
     pub(super) order: ScanOrder,
     pub(super) limit: usize,
-    /// Whether what is damaged is left out, rather than an error.
-    pub(super) steps_over: bool,
+    /// Whether damaged records are skipped instead of being an error.
+    pub(super) skip_damaged: bool,
 }
 
 impl Scan {
-    /// Up to so many records whose key begins with `prefix`, beyond `after`.
+    /// Up to `limit` records whose key starts with `prefix`, after the key `after` in scan order.
     pub(super) fn run(
         &self,
         kb: &Kb,
         txn: &RoTxn,
         prefix: &str,
         after: Option<&str>,
-    ) -> Done<Vec<(Key, Record)>> {
+    ) -> InternalResult<Vec<(Key, Record)>> {
         let range = bounds(prefix.as_bytes(), after.map(str::as_bytes), self.order);
         let Some(range) = range else { return Ok(Vec::new()) };
         let range = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
@@ -37,20 +37,20 @@ impl Scan {
     fn collect<'t>(
         &self,
         entries: impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>,
-    ) -> Done<Vec<(Key, Record)>> {
+    ) -> InternalResult<Vec<(Key, Record)>> {
         let now = clock::now();
         let mut records = Vec::new();
         for entry in entries {
             if records.len() == self.limit {
                 break;
             }
-            let (key, sealed) = entry?;
-            match read(key, sealed) {
+            let (key, checksummed) = entry?;
+            match read(key, checksummed) {
                 Ok((key, stored)) if stored.expires > now => {
                     records.push((key.to_owned(), stored.into_record()));
                 }
                 Ok(_) => {}
-                Err(_) if self.steps_over => {}
+                Err(_) if self.skip_damaged => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -58,9 +58,9 @@ impl Scan {
     }
 }
 
-fn read<'t>(key: &'t [u8], sealed: &'t [u8]) -> Done<(&'t str, Stored<'t>)> {
+fn read<'t>(key: &'t [u8], checksummed: &'t [u8]) -> InternalResult<(&'t str, StoredRecord<'t>)> {
     let key = std::str::from_utf8(key).map_err(|_| damaged(|| "the key of a record".to_owned()))?;
-    Ok((key, Stored::decode(sealed, key)?))
+    Ok((key, StoredRecord::decode(checksummed, key)?))
 }
 
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);

@@ -4,27 +4,29 @@ use std::borrow::Cow;
 
 use heed::RoTxn;
 
-use super::{NEVER, Stored, VERSIONS, expiry_key};
+use super::{NEVER, StoredRecord, VERSIONS, expiry_key};
 use crate::{
-    codec::healed,
+    codec::correct_bit_flip,
     env::Kb,
-    error::Done,
-    verify::{Finding, counter},
+    error::InternalResult,
+    verify::{Finding, check_counter},
 };
 
-/// Looks at every record: it can be read, and what expires stands in the list of that, and nothing else does.
-pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
+/// Checks every record: it is readable, and the table of expiries lists exactly the records that expire.
+pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
     let mut latest = 0;
     for row in kb.tables.state.iter(txn)? {
-        let (key, sealed) = row?;
+        let (key, checksummed) = row?;
         let name = String::from_utf8_lossy(key);
         let what = || format!("the record {name} is damaged");
-        let healed = healed(sealed).filter(|_| str::from_utf8(key).is_ok());
-        let Some(stored) = healed.as_deref().and_then(|sealed| Stored::decode(sealed, &name).ok()) else {
+        let correct_bit_flip = correct_bit_flip(checksummed).filter(|_| str::from_utf8(key).is_ok());
+        let Some(stored) =
+            correct_bit_flip.as_deref().and_then(|checksummed| StoredRecord::decode(checksummed, &name).ok())
+        else {
             findings.push(Finding::unreadable(what(), "state", key));
             continue;
         };
-        if let Some(Cow::Owned(whole)) = &healed {
+        if let Some(Cow::Owned(whole)) = &correct_bit_flip {
             findings.push(Finding::flipped(what(), "state", key, whole));
         }
         latest = latest.max(stored.version);
@@ -36,23 +38,24 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<
     }
     for row in kb.tables.expiries.iter(txn)? {
         let (entry, _) = row?;
-        if !is_right(kb, txn, entry)? {
+        if !is_valid_expiry(kb, txn, entry)? {
             let what = format!(
-                "the expiry of {} is no record's",
+                "the expiry of {} belongs to no record",
                 String::from_utf8_lossy(entry.get(8..).unwrap_or_default())
             );
             findings.push(Finding::wrong(what, "expiries", entry));
         }
     }
-    counter(kb, txn, VERSIONS, latest, findings)
+    check_counter(kb, txn, VERSIONS, latest, findings)
 }
 
-fn is_right(kb: &Kb, txn: &RoTxn, entry: &[u8]) -> Done<bool> {
+fn is_valid_expiry(kb: &Kb, txn: &RoTxn, entry: &[u8]) -> InternalResult<bool> {
     let Some((expires, key)) = entry.split_first_chunk::<8>().filter(|(_, key)| !key.is_empty()) else {
         return Ok(false);
     };
-    let Some(sealed) = kb.tables.state.get(txn, key)? else { return Ok(false) };
-    let healed = healed(sealed);
-    let stored = healed.as_deref().and_then(|sealed| Stored::decode(sealed, "").ok());
+    let Some(checksummed) = kb.tables.state.get(txn, key)? else { return Ok(false) };
+    let correct_bit_flip = correct_bit_flip(checksummed);
+    let stored =
+        correct_bit_flip.as_deref().and_then(|checksummed| StoredRecord::decode(checksummed, "").ok());
     Ok(stored.is_some_and(|stored| stored.expires == u64::from_be_bytes(*expires)))
 }

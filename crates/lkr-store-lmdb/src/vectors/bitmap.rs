@@ -8,9 +8,9 @@ use roaring::RoaringBitmap;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    codec::{damaged, seal, unseal},
+    codec::{damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure},
+    error::{Failure, InternalResult},
 };
 
 /// What all points have, and what a point is filtered by. Bitmaps hold points that are there, no deleted ones.
@@ -61,7 +61,7 @@ fn tag_digest(name: &str, value: &str) -> [u8; 16] {
 }
 
 /// The ids that a field holds.
-pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> Done<RoaringBitmap> {
+pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> InternalResult<RoaringBitmap> {
     let mut ids = RoaringBitmap::new();
     for part in kb.tables.bitmaps.prefix_iter(txn, &field.prefix(collection))? {
         ids |= decode(part?.1)?;
@@ -69,19 +69,19 @@ pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> Done<
     Ok(ids)
 }
 
-pub(super) fn decode(sealed: &[u8]) -> Done<RoaringBitmap> {
+pub(super) fn decode(checksummed: &[u8]) -> InternalResult<RoaringBitmap> {
     let name = || "a filter bitmap".to_owned();
-    RoaringBitmap::deserialize_from(unseal(sealed, name)?).map_err(|_| damaged(name))
+    RoaringBitmap::deserialize_from(strip_checksum(checksummed, name)?).map_err(|_| damaged(name))
 }
 
 /// Ids to put into bitmaps and to take out, gathered so that each part is written once.
 #[derive(Debug, Default)]
 pub(crate) struct BitmapChanges {
-    parts: BTreeMap<Vec<u8>, Change>,
+    parts: BTreeMap<Vec<u8>, BitmapChange>,
 }
 
 #[derive(Debug, Default)]
-struct Change {
+struct BitmapChange {
     added: Vec<u32>,
     removed: Vec<u32>,
 }
@@ -95,14 +95,14 @@ impl BitmapChanges {
         self.part(collection, field, id).removed.push(id);
     }
 
-    fn part(&mut self, collection: u16, field: Field, id: u32) -> &mut Change {
+    fn part(&mut self, collection: u16, field: Field, id: u32) -> &mut BitmapChange {
         let mut key = field.prefix(collection);
         key.extend_from_slice(&((id >> 16) as u16).to_be_bytes());
         self.parts.entry(key).or_default()
     }
 
-    pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn) -> Done<()> {
-        for (key, Change { added, removed }) in self.parts {
+    pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn) -> InternalResult<()> {
+        for (key, BitmapChange { added, removed }) in self.parts {
             let part = kb.tables.bitmaps.get(txn, &key)?.map(decode).transpose()?;
             let mut part = part.unwrap_or_default();
             removed.into_iter().for_each(|id| {
@@ -117,7 +117,7 @@ impl BitmapChanges {
             }
             let mut bytes = Vec::with_capacity(part.serialized_size());
             part.serialize_into(&mut bytes).map_err(Failure::internal)?;
-            kb.tables.bitmaps.put(txn, &key, &seal(&bytes))?;
+            kb.tables.bitmaps.put(txn, &key, &with_checksum(&bytes))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Dense queries: the graph for the points that it has, an exact scan for the others.
+//! Dense queries: the graph for the points that it contains, an exact scan for the others.
 
 use std::ops::Bound;
 
@@ -10,20 +10,20 @@ use super::{
     kernel, keys,
     record::decode_dense,
     registry,
-    top::Top,
+    top_k::TopK,
 };
 use crate::{
-    codec::{damaged, unseal},
+    codec::{damaged, strip_checksum},
     env::Kb,
-    error::{Done, Kind},
+    error::{FailureKind, InternalResult},
     graph::Graphs,
 };
 
-/// Candidates beyond the limit: products of single precision choose them, and their order may differ from that of
-/// the exact cosines by a place or two.
+/// Extra candidates beyond the limit: they are chosen by single-precision products, whose order may differ from that
+/// of the exact cosines by a place or two.
 const MARGIN: usize = 16;
-/// Of so many rows at least one must be wanted for reading all of them to be faster than looking each up.
-const LOOK_UP: u64 = 8;
+/// Reading all rows is faster than looking up each selected one if at least one of this many rows is selected.
+const LOOKUP_FACTOR: u64 = 8;
 /// A dense query of a collection.
 pub(crate) struct DenseQuery<'q> {
     pub(crate) collection: u16,
@@ -32,18 +32,28 @@ pub(crate) struct DenseQuery<'q> {
     pub(crate) limit: usize,
 }
 
-/// The points of the highest cosine, with those that tie with the last.
-pub(crate) fn search(kb: &Kb, txn: &RoTxn, graphs: &Graphs, query: &DenseQuery) -> Done<Vec<(f32, u32)>> {
+/// The points with the highest cosines, including ties with the last.
+pub(crate) fn search(
+    kb: &Kb,
+    txn: &RoTxn,
+    graphs: &Graphs,
+    query: &DenseQuery,
+) -> InternalResult<Vec<(f32, u32)>> {
     if query.limit == 0 {
         return Ok(Vec::new());
     }
-    let (mut found, from) = walk(kb, txn, graphs, query)?.unwrap_or_default();
-    found.extend(scan(kb, txn, query, from)?);
+    let (mut found, from) = search_graph(kb, txn, graphs, query)?.unwrap_or_default();
+    found.extend(scan_vectors(kb, txn, query, from)?);
     rescore(kb, txn, query, found)
 }
 
-/// What the graph finds, and the id from which on it knows nothing; `None` where an exact scan is the better way.
-fn walk(kb: &Kb, txn: &RoTxn, graphs: &Graphs, query: &DenseQuery) -> Done<Option<(Vec<u32>, u32)>> {
+/// The candidates of the graph and its watermark; `None` if an exact scan is better.
+fn search_graph(
+    kb: &Kb,
+    txn: &RoTxn,
+    graphs: &Graphs,
+    query: &DenseQuery,
+) -> InternalResult<Option<(Vec<u32>, u32)>> {
     let Some(graph) = graphs.open(query.collection) else { return Ok(None) };
     let live;
     let candidates = match query.selected {
@@ -53,31 +63,31 @@ fn walk(kb: &Kb, txn: &RoTxn, graphs: &Graphs, query: &DenseQuery) -> Done<Optio
             &live
         }
     };
-    if !graphs.worth_walking(candidates.len(), graph.items()) {
+    if !graphs.prefers_graph(candidates.len(), graph.items()) {
         return Ok(None);
     }
     let limit = query.limit.saturating_add(MARGIN);
     Ok(graph.nearest(query.vector, candidates, limit).map(|found| (found, graph.watermark())))
 }
 
-/// The nearest of the points from the id `from` on, by looking at each.
-fn scan(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Done<Vec<u32>> {
+/// The nearest points with ids from `from` on, by an exact scan.
+fn scan_vectors(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> InternalResult<Vec<u32>> {
     let end = registry::next_id(kb, txn, query.collection)?;
-    let mut top = Top::new(query.limit.saturating_add(MARGIN));
-    let mut score = |id, sealed: &[u8]| {
-        // The checksum is left for those that come out best.
+    let mut top = TopK::new(query.limit.saturating_add(MARGIN));
+    let mut score = |id, checksummed: &[u8]| {
+        // Only the best candidates are verified later.
         let inverse =
-            sealed.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0.0, f32::from_le_bytes);
-        let values = sealed.get(8..).unwrap_or_default();
+            checksummed.get(4..8).and_then(|bytes| bytes.try_into().ok()).map_or(0.0, f32::from_le_bytes);
+        let values = checksummed.get(8..).unwrap_or_default();
         top.push(kernel::dot(query.vector, values) * inverse, id);
     };
     match query.selected {
         Some(selected)
-            if selected.range_cardinality(from..) * LOOK_UP < u64::from(end.saturating_sub(from)) =>
+            if selected.range_cardinality(from..) * LOOKUP_FACTOR < u64::from(end.saturating_sub(from)) =>
         {
             for id in selected.iter().skip_while(|id| *id < from) {
-                if let Some(sealed) = kb.tables.dense.get(txn, &keys::row(query.collection, id))? {
-                    score(id, sealed);
+                if let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(query.collection, id))? {
+                    score(id, checksummed);
                 }
             }
         }
@@ -85,32 +95,32 @@ fn scan(kb: &Kb, txn: &RoTxn, query: &DenseQuery, from: u32) -> Done<Vec<u32>> {
             let (first, last) = (keys::row(query.collection, from), keys::row(query.collection, u32::MAX));
             let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
             for row in kb.tables.dense.range(txn, &range)? {
-                let (key, sealed) = row?;
+                let (key, checksummed) = row?;
                 let id = keys::row_id(key).unwrap_or_default();
                 if selected.is_none_or(|selected| selected.contains(id)) {
-                    score(id, sealed);
+                    score(id, checksummed);
                 }
             }
         }
     }
-    Ok(top.into_best().into_iter().map(|(_, id)| id).collect())
+    Ok(top.into_top().into_iter().map(|(_, id)| id).collect())
 }
 
-/// The exact cosines of the candidates, from checked vectors, cut to the limit. A damaged one is left out and logged:
-/// it keeps no other from being found.
-fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Done<Vec<(f32, u32)>> {
-    let mut top = Top::new(query.limit);
+/// The exact cosines of the candidates from verified vectors, cut to the limit. A damaged vector is skipped and
+/// logged, so that the others are still found.
+fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> InternalResult<Vec<(f32, u32)>> {
+    let mut top = TopK::new(query.limit);
     for id in found {
         match vector(kb, txn, query.collection, id, query.vector.len()) {
             Ok(Some(vector)) => top.push(cosine(query.vector, &vector), id),
             Ok(None) => {}
-            Err(failure) if failure.kind() == Kind::Corrupt => {
-                tracing::error!(%failure, "no dense query finds it");
+            Err(failure) if failure.kind() == FailureKind::Corrupt => {
+                tracing::error!(%failure, "point with a damaged vector left out of dense queries");
             }
             Err(failure) => return Err(failure),
         }
     }
-    Ok(top.into_best())
+    Ok(top.into_top())
 }
 
 /// The cosine of two vectors; 0 where one of them has no length.
@@ -123,8 +133,14 @@ fn cosine(query: &[f32], vector: &[f32]) -> f32 {
 }
 
 /// The dense vector of a point, where it has one.
-pub(crate) fn vector(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, dims: usize) -> Done<Option<Vec<f32>>> {
-    let Some(sealed) = kb.tables.dense.get(txn, &keys::row(collection, id))? else { return Ok(None) };
-    let name = || super::named(kb, txn, collection, id, "the dense vector");
-    decode_dense(unseal(sealed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
+pub(crate) fn vector(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    id: u32,
+    dims: usize,
+) -> InternalResult<Option<Vec<f32>>> {
+    let Some(checksummed) = kb.tables.dense.get(txn, &keys::row(collection, id))? else { return Ok(None) };
+    let name = || super::describe_point_part(kb, txn, collection, id, "the dense vector");
+    decode_dense(strip_checksum(checksummed, name)?, dims).map(Some).ok_or_else(|| damaged(name))
 }

@@ -10,9 +10,9 @@ use super::{
     keys,
 };
 use crate::{
-    codec::{damaged, seal, unseal},
+    codec::{damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure},
+    error::{Failure, InternalResult},
 };
 
 /// The ids of the points that pass; `None` where all do.
@@ -21,10 +21,10 @@ pub(crate) fn selected(
     txn: &RoTxn,
     collection: u16,
     filter: &Filter,
-) -> Done<Option<RoaringBitmap>> {
+) -> InternalResult<Option<RoaringBitmap>> {
     let mut selected: Option<RoaringBitmap> = None;
     for condition in &filter.must {
-        let met = meeting(kb, txn, collection, condition)?;
+        let met = condition_ids(kb, txn, collection, condition)?;
         selected = Some(match selected {
             Some(selected) => selected & met,
             None => met,
@@ -35,17 +35,27 @@ pub(crate) fn selected(
     }
     for condition in &filter.must_not {
         let kept = selected.map_or_else(|| bitmap::read(kb, txn, collection, Field::Live), Ok)?;
-        selected = Some(kept - meeting(kb, txn, collection, condition)?);
+        selected = Some(kept - condition_ids(kb, txn, collection, condition)?);
     }
     Ok(selected)
 }
 
 /// The ids of the points that pass.
-pub(crate) fn passing(kb: &Kb, txn: &RoTxn, collection: u16, filter: &Filter) -> Done<RoaringBitmap> {
+pub(crate) fn matching_ids(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    filter: &Filter,
+) -> InternalResult<RoaringBitmap> {
     selected(kb, txn, collection, filter)?.map_or_else(|| bitmap::read(kb, txn, collection, Field::Live), Ok)
 }
 
-fn meeting(kb: &Kb, txn: &RoTxn, collection: u16, condition: &Condition) -> Done<RoaringBitmap> {
+fn condition_ids(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    condition: &Condition,
+) -> InternalResult<RoaringBitmap> {
     let read = |field| bitmap::read(kb, txn, collection, field);
     match condition {
         Condition::Ids(ids) => {
@@ -58,21 +68,21 @@ fn meeting(kb: &Kb, txn: &RoTxn, collection: u16, condition: &Condition) -> Done
     }
 }
 
-fn union(mut bitmaps: impl Iterator<Item = Done<RoaringBitmap>>) -> Done<RoaringBitmap> {
+fn union(mut bitmaps: impl Iterator<Item = InternalResult<RoaringBitmap>>) -> InternalResult<RoaringBitmap> {
     bitmaps.try_fold(RoaringBitmap::new(), |all, bitmap| Ok::<_, Failure>(all | bitmap?))
 }
 
 /// The internal id of a point.
-pub(crate) fn internal(kb: &Kb, txn: &RoTxn, collection: u16, id: PointId) -> Done<Option<u32>> {
+pub(crate) fn internal(kb: &Kb, txn: &RoTxn, collection: u16, id: PointId) -> InternalResult<Option<u32>> {
     let entry = kb.tables.ids.get(txn, &keys::point(collection, id))?;
     entry.map(|entry| decode_internal(entry, || format!("the entry of point {id}"))).transpose()
 }
 
 pub(crate) fn encode_internal(id: u32) -> Vec<u8> {
-    seal(&id.to_le_bytes())
+    with_checksum(&id.to_le_bytes())
 }
 
-pub(crate) fn decode_internal(entry: &[u8], name: impl Fn() -> String) -> Done<u32> {
-    let bytes = unseal(entry, &name)?.try_into().map_err(|_| damaged(name))?;
+pub(crate) fn decode_internal(entry: &[u8], name: impl Fn() -> String) -> InternalResult<u32> {
+    let bytes = strip_checksum(entry, &name)?.try_into().map_err(|_| damaged(name))?;
     Ok(u32::from_le_bytes(bytes))
 }

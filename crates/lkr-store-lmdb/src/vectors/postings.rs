@@ -1,36 +1,36 @@
-//! Posting lists: by term, the ids of the points that hold it and their weights, in blocks.
+//! Posting lists: for each term, the ids of the points that contain it and their weights, in blocks.
 //!
-//! A block's key ends with its base, which none of its ids is below. The ids follow as differences, then the weights
-//! as they came, so that scores are exact. Ids only grow, so what is added goes to the end of the last block.
+//! A block's key ends with its base, a lower bound of its ids. The ids follow as differences, then the weights
+//! unchanged, so that scores are exact. Ids only grow, so new entries are appended to the last block.
 //!
-//! A point's terms lie on as many pages as it has terms, so a point that is written does not touch them. The newest
-//! points wait: until there are [`WAITING`], or [`WAITING_BYTES`] in them, searches read their terms from their bodies.
-//! Then all of them go into the lists at once, which writes each page once for all that fall on it.
+//! The terms of a point are on about as many pages as it has terms, so a write does not touch them. The newest points
+//! are pending: until there are [`MAX_PENDING_POINTS`], or [`MAX_PENDING_BYTES`] in them, searches read their terms
+//! from their bodies. Then all of them are added to the lists at once, which writes each page only once.
 
 use std::{collections::BTreeMap, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
 
-use super::{keys, named, record::StoredTerms, registry::Ids};
+use super::{describe_point_part, keys, record::StoredTerms, registry::IdCounters};
 use crate::{
-    codec::{Fields, damaged, put_varint, seal, unseal},
+    codec::{FieldReader, damaged, put_varint, strip_checksum, with_checksum},
     env::Kb,
-    error::Done,
+    error::InternalResult,
 };
 
-/// How many ids wait at the most before their points go into the lists.
-const WAITING: u32 = 1_024;
-/// How many bytes their bodies take at the most, because each search reads the terms of all. A thousand ordinary
-/// passages take less, whole documents far more.
-const WAITING_BYTES: u64 = 8 << 20;
-/// How many entries go into the lists at a time, which bounds the memory that it takes, to some tens of megabytes. A
-/// thousand ordinary passages have fewer.
-pub(super) const SLICE: usize = 1 << 18;
+/// The maximum number of pending points.
+const MAX_PENDING_POINTS: u32 = 1_024;
+/// The maximum size of their bodies, because each search reads the terms of all of them. A thousand ordinary passages
+/// take less, whole documents far more.
+const MAX_PENDING_BYTES: u64 = 8 << 20;
+/// The number of entries that are added at a time, which bounds the memory to some tens of megabytes. A thousand
+/// ordinary passages have fewer.
+pub(super) const MAX_SLICE_ENTRIES: usize = 1 << 18;
 
-/// How many entries a block takes, and among how few it is merged with the next one.
-const BLOCK: usize = 128;
-const SPARSE_BLOCK: usize = 32;
+/// The maximum number of entries of a block, and the size up to which a block is merged with the next one.
+const MAX_BLOCK_ENTRIES: usize = 128;
+const MERGE_BELOW: usize = 32;
 
 /// An id and its weight.
 pub(crate) type Entry = (u32, f32);
@@ -44,9 +44,9 @@ pub(crate) struct Block<'t> {
 }
 
 impl<'t> Block<'t> {
-    pub(super) fn parse(key: &[u8], sealed: &'t [u8]) -> Done<Self> {
+    pub(super) fn parse(key: &[u8], checksummed: &'t [u8]) -> InternalResult<Self> {
         let name = || "a block of a posting list".to_owned();
-        let mut fields = Fields(unseal(sealed, name)?);
+        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
         let parsed = keys::row_id(key).zip(fields.u16());
         let (base, count) = parsed.ok_or_else(|| damaged(name))?;
         Ok(Self { base, count, entries: fields.0 })
@@ -58,7 +58,7 @@ impl<'t> Block<'t> {
     }
 
     /// Puts the entries into `to`, in the order of their ids.
-    pub(crate) fn decode_into(&self, to: &mut Vec<Entry>) -> Done<()> {
+    pub(crate) fn decode_into(&self, to: &mut Vec<Entry>) -> InternalResult<()> {
         to.clear();
         self.read_into(to).ok_or_else(|| damaged(|| "a block of a posting list".to_owned()))
     }
@@ -66,7 +66,7 @@ impl<'t> Block<'t> {
     fn read_into(&self, to: &mut Vec<Entry>) -> Option<()> {
         let ids = self.entries.len().checked_sub(4 * usize::from(self.count))?;
         let (ids, weights) = self.entries.split_at_checked(ids)?;
-        let (mut fields, mut id) = (Fields(ids), self.base);
+        let (mut fields, mut id) = (FieldReader(ids), self.base);
         for weight in weights.as_chunks::<4>().0 {
             id = id.checked_add(fields.varint()?)?;
             to.push((id, f32::from_le_bytes(*weight)));
@@ -84,69 +84,86 @@ fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
         last = *id;
     }
     entries.iter().for_each(|(_, weight)| bytes.extend_from_slice(&weight.to_le_bytes()));
-    seal(&bytes)
+    with_checksum(&bytes)
 }
 
 /// The blocks of a term, in the order of their ids.
-pub(crate) fn blocks<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, term: u32) -> Done<Vec<Block<'t>>> {
+pub(crate) fn blocks<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    term: u32,
+) -> InternalResult<Vec<Block<'t>>> {
     let rows = kb.tables.postings.prefix_iter(txn, &keys::term(collection, term))?;
-    rows.map(|row| row.map_err(Into::into).and_then(|(key, sealed)| Block::parse(key, sealed))).collect()
+    rows.map(|row| row.map_err(Into::into).and_then(|(key, checksummed)| Block::parse(key, checksummed)))
+        .collect()
 }
 
-/// The points that wait, in the order of their ids: an id, and its terms. A damaged one is left out and logged, for it
-/// keeps no other from being found and posted.
-pub(crate) fn waiting<'t>(
+/// The pending points in the order of their ids, with their terms. Damaged ones are skipped and logged, so that the
+/// others are still found and posted.
+pub(crate) fn pending_points<'t>(
     kb: &'t Kb,
     txn: &'t RoTxn,
     collection: u16,
-    ids: Ids,
-) -> Done<impl Iterator<Item = Done<(u32, StoredTerms<'t>)>>> {
+    ids: IdCounters,
+) -> InternalResult<impl Iterator<Item = InternalResult<(u32, StoredTerms<'t>)>>> {
     let (first, end) = (keys::row(collection, ids.posted), keys::row(collection, ids.next));
     let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
     let rows = kb.tables.bodies.range(txn, &range)?;
     Ok(rows.filter_map(move |row| {
-        let point =
-            row.map_err(Into::into).and_then(|(key, sealed)| undamaged(kb, txn, collection, key, sealed));
+        let point = row
+            .map_err(Into::into)
+            .and_then(|(key, checksummed)| pending_point(kb, txn, collection, key, checksummed));
         point.transpose()
     }))
 }
 
-/// The id and the terms of a row; `None` and a line in the log where the terms are damaged.
-fn undamaged<'t>(
+/// The id and the terms of a row; `None`, after logging, if the terms are damaged.
+fn pending_point<'t>(
     kb: &Kb,
     txn: &RoTxn,
     collection: u16,
     key: &[u8],
-    sealed: &'t [u8],
-) -> Done<Option<(u32, StoredTerms<'t>)>> {
+    checksummed: &'t [u8],
+) -> InternalResult<Option<(u32, StoredTerms<'t>)>> {
     let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
-    let terms = StoredTerms::of_row(sealed);
+    let terms = StoredTerms::of_row(checksummed);
     if terms.is_none() {
-        let failure = damaged(|| named(kb, txn, collection, id, "the body"));
-        tracing::error!(%failure, "no sparse query finds it");
+        let failure = damaged(|| describe_point_part(kb, txn, collection, id, "the body"));
+        tracing::error!(%failure, "point with damaged terms left out of sparse queries");
     }
     Ok(terms.map(|terms| (id, terms)))
 }
 
-/// Puts the points that wait into the lists, where there are many of them or much in them, and answers how far the
-/// ids are then.
-pub(crate) fn post_many(kb: &Kb, txn: &mut RwTxn, collection: u16, mut ids: Ids) -> Done<Ids> {
-    if ids.next - ids.posted < WAITING && ids.waiting_bytes < WAITING_BYTES {
+/// Adds all pending points to the lists if there are too many of them, and returns the new counters.
+pub(crate) fn post_pending_if_due(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    collection: u16,
+    mut ids: IdCounters,
+) -> InternalResult<IdCounters> {
+    if ids.next - ids.posted < MAX_PENDING_POINTS && ids.pending_bytes < MAX_PENDING_BYTES {
         return Ok(ids);
     }
     while ids.posted < ids.next {
-        ids = post_slice(kb, txn, collection, ids, SLICE)?;
+        ids = post_slice(kb, txn, collection, ids, MAX_SLICE_ENTRIES)?;
     }
-    Ok(Ids { waiting_bytes: 0, ..ids })
+    Ok(IdCounters { pending_bytes: 0, ..ids })
 }
 
-/// Posts points until they have had `most` entries, or all, and answers how far the ids are then.
-pub(super) fn post_slice(kb: &Kb, txn: &mut RwTxn, collection: u16, ids: Ids, most: usize) -> Done<Ids> {
+/// Adds pending points up to `max_entries` entries, and returns the new counters.
+pub(super) fn post_slice(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    collection: u16,
+    ids: IdCounters,
+    max_entries: usize,
+) -> InternalResult<IdCounters> {
     let mut changes = PostingChanges::default();
     let (mut posted, mut entries) = (ids.next, 0);
-    for point in waiting(kb, txn, collection, ids)? {
+    for point in pending_points(kb, txn, collection, ids)? {
         let (id, terms) = point?;
-        if entries >= most {
+        if entries >= max_entries {
             posted = id;
             break;
         }
@@ -154,23 +171,23 @@ pub(super) fn post_slice(kb: &Kb, txn: &mut RwTxn, collection: u16, ids: Ids, mo
         changes.add(id, &terms.to_vector());
     }
     changes.apply(kb, txn, collection)?;
-    Ok(Ids { posted, ..ids })
+    Ok(IdCounters { posted, ..ids })
 }
 
-/// Entries to add and to take out, gathered so that each block is written once.
+/// Entries to add and to remove, collected so that each block is written once.
 #[derive(Debug, Default)]
 pub(crate) struct PostingChanges {
-    terms: BTreeMap<u32, Change>,
+    terms: BTreeMap<u32, TermChange>,
 }
 
 #[derive(Debug, Default)]
-struct Change {
+struct TermChange {
     added: Vec<Entry>,
     removed: Vec<u32>,
 }
 
 impl PostingChanges {
-    /// Adds a point, whose id is above all that are there.
+    /// Adds a point, whose id is above all existing ids.
     pub(crate) fn add(&mut self, id: u32, sparse: &SparseVector) {
         sparse.iter().for_each(|(term, weight)| self.terms.entry(term).or_default().added.push((id, weight)));
     }
@@ -179,10 +196,10 @@ impl PostingChanges {
         sparse.indices().iter().for_each(|term| self.terms.entry(*term).or_default().removed.push(id));
     }
 
-    pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn, collection: u16) -> Done<()> {
-        for (term, Change { added, mut removed }) in self.terms {
+    pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<()> {
+        for (term, TermChange { added, mut removed }) in self.terms {
             removed.sort_unstable();
-            let list = List { kb, collection, term };
+            let list = PostingList { kb, collection, term };
             list.remove(txn, &removed)?;
             list.append(txn, &added)?;
         }
@@ -191,18 +208,18 @@ impl PostingChanges {
 }
 
 /// The posting list of a term, to be changed.
-struct List<'k> {
+struct PostingList<'k> {
     kb: &'k Kb,
     collection: u16,
     term: u32,
 }
 
-impl List<'_> {
+impl PostingList<'_> {
     fn key(&self, base: u32) -> [u8; 10] {
         keys::block(self.collection, self.term, base)
     }
 
-    fn write(&self, txn: &mut RwTxn, base: u32, entries: &[Entry]) -> Done<()> {
+    fn write(&self, txn: &mut RwTxn, base: u32, entries: &[Entry]) -> InternalResult<()> {
         let table = self.kb.tables.postings;
         if entries.is_empty() {
             table.delete(txn, &self.key(base))?;
@@ -213,38 +230,38 @@ impl List<'_> {
     }
 
     /// The last block whose base is at most `id`.
-    fn holding(&self, txn: &RoTxn, id: u32) -> Done<Option<(u32, Vec<Entry>)>> {
+    fn block_containing(&self, txn: &RoTxn, id: u32) -> InternalResult<Option<(u32, Vec<Entry>)>> {
         let row = self.kb.tables.postings.get_lower_than_or_equal_to(txn, &self.key(id))?;
         self.decoded(row)
     }
 
     /// The first block whose base is above `base`.
-    fn following(&self, txn: &RoTxn, base: u32) -> Done<Option<(u32, Vec<Entry>)>> {
+    fn block_after(&self, txn: &RoTxn, base: u32) -> InternalResult<Option<(u32, Vec<Entry>)>> {
         let row = self.kb.tables.postings.get_greater_than(txn, &self.key(base))?;
         self.decoded(row)
     }
 
-    /// A block, where the row that was found is of this list.
-    fn decoded(&self, row: Option<(&[u8], &[u8])>) -> Done<Option<(u32, Vec<Entry>)>> {
-        let own = row.filter(|(key, _)| key.starts_with(&keys::term(self.collection, self.term)));
-        let Some((key, sealed)) = own else { return Ok(None) };
-        let block = Block::parse(key, sealed)?;
-        let mut entries = Vec::with_capacity(BLOCK);
+    /// The block of a row, if the row belongs to this list.
+    fn decoded(&self, row: Option<(&[u8], &[u8])>) -> InternalResult<Option<(u32, Vec<Entry>)>> {
+        let row_of_list = row.filter(|(key, _)| key.starts_with(&keys::term(self.collection, self.term)));
+        let Some((key, checksummed)) = row_of_list else { return Ok(None) };
+        let block = Block::parse(key, checksummed)?;
+        let mut entries = Vec::with_capacity(MAX_BLOCK_ENTRIES);
         block.decode_into(&mut entries)?;
         Ok(Some((block.base, entries)))
     }
 
-    /// Takes out ids, which are sorted, block by block.
-    fn remove(&self, txn: &mut RwTxn, mut ids: &[u32]) -> Done<()> {
+    /// Removes sorted ids, block by block.
+    fn remove(&self, txn: &mut RwTxn, mut ids: &[u32]) -> InternalResult<()> {
         while let Some(id) = ids.first() {
-            let Some((base, mut entries)) = self.holding(txn, *id)? else {
+            let Some((base, mut entries)) = self.block_containing(txn, *id)? else {
                 return Err(damaged(|| format!("the posting list of term {}", self.term)));
             };
             let last = entries.last().map_or(base, |(id, _)| *id);
-            let (here, rest) = ids.split_at(ids.partition_point(|id| *id <= last).max(1));
+            let (in_block, rest) = ids.split_at(ids.partition_point(|id| *id <= last).max(1));
             let before = entries.len();
-            entries.retain(|(id, _)| here.binary_search(id).is_err());
-            if before - entries.len() != here.len() {
+            entries.retain(|(id, _)| in_block.binary_search(id).is_err());
+            if before - entries.len() != in_block.len() {
                 return Err(damaged(|| format!("the posting list of term {}", self.term)));
             }
             self.write_merged(txn, base, entries)?;
@@ -253,28 +270,29 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Writes a block that has lost entries, together with the next one where both are small.
-    fn write_merged(&self, txn: &mut RwTxn, base: u32, mut entries: Vec<Entry>) -> Done<()> {
+    /// Writes a block after a removal, merged with the next one if both are small.
+    fn write_merged(&self, txn: &mut RwTxn, base: u32, mut entries: Vec<Entry>) -> InternalResult<()> {
         if !entries.is_empty()
-            && entries.len() <= SPARSE_BLOCK
-            && let Some((next, following)) = self.following(txn, base)?
-            && entries.len() + following.len() <= BLOCK
+            && entries.len() <= MERGE_BELOW
+            && let Some((next, block_after)) = self.block_after(txn, base)?
+            && entries.len() + block_after.len() <= MAX_BLOCK_ENTRIES
         {
-            entries.extend(following);
+            entries.extend(block_after);
             self.write(txn, next, &[])?;
         }
         self.write(txn, base, &entries)
     }
 
-    /// Adds entries, sorted by ids that are above all that are there.
-    fn append(&self, txn: &mut RwTxn, added: &[Entry]) -> Done<()> {
+    /// Appends sorted entries, whose ids are above all existing ids.
+    fn append(&self, txn: &mut RwTxn, added: &[Entry]) -> InternalResult<()> {
         let Some((first, _)) = added.first() else { return Ok(()) };
-        let last_block = self.holding(txn, u32::MAX)?.filter(|(_, entries)| entries.len() < BLOCK);
+        let last_block =
+            self.block_containing(txn, u32::MAX)?.filter(|(_, entries)| entries.len() < MAX_BLOCK_ENTRIES);
         let (base, mut entries) = last_block.unwrap_or_else(|| (*first, Vec::new()));
-        let (here, rest) = added.split_at(added.len().min(BLOCK - entries.len()));
-        entries.extend_from_slice(here);
+        let (in_block, rest) = added.split_at(added.len().min(MAX_BLOCK_ENTRIES - entries.len()));
+        entries.extend_from_slice(in_block);
         self.write(txn, base, &entries)?;
-        rest.chunks(BLOCK).try_for_each(|entries| {
+        rest.chunks(MAX_BLOCK_ENTRIES).try_for_each(|entries| {
             let base = entries.first().map_or(base, |(id, _)| *id);
             self.write(txn, base, entries)
         })

@@ -1,4 +1,4 @@
-//! Batches of queries: one consistent state, several threads.
+//! Batches of queries: several threads, one snapshot.
 
 use std::{
     iter,
@@ -19,77 +19,77 @@ use super::{
 };
 use crate::{
     env::{Kb, Snapshot},
-    error::{Done, Failure},
-    shared::Shared,
+    error::{Failure, InternalResult},
+    shared::StoreShared,
 };
 
-/// How often transactions are opened again to see the same state, while commits come in between.
-const ATTEMPTS: usize = 16;
+/// How often transactions are reopened to see the same snapshot while commits intervene.
+const SNAPSHOT_ATTEMPTS: usize = 16;
 
-/// Answers queries in their order. Where the future is dropped, its threads end with the query that they are at.
-pub(crate) async fn batch(shared: &Arc<Shared>, queries: Vec<Query>) -> Done<Vec<Vec<Hit>>> {
+/// Runs queries and returns their hits in order. If the future is dropped, each thread ends after its current query.
+pub(crate) async fn batch(shared: &Arc<StoreShared>, queries: Vec<Query>) -> InternalResult<Vec<Vec<Hit>>> {
     let permit = Arc::clone(&shared.searches).acquire_owned().await.map_err(Failure::internal)?;
     let permit = Arc::new(permit);
     let threads = shared.options.search_threads.min(queries.len()).max(1);
-    let queries = Asked(Arc::new(Queries { queries, next: AtomicUsize::new(0) }));
+    let queries = CancelOnDrop(Arc::new(QueryBatch { queries, next: AtomicUsize::new(0) }));
     let mut tasks = Vec::with_capacity(threads);
     for txn in snapshots(&shared.kb, threads)? {
         let (permit, shared, queries) = (Arc::clone(&permit), Arc::clone(shared), Arc::clone(&queries.0));
-        let worker = Worker { txn, _permit: permit, shared, queries };
+        let worker = BatchWorker { txn, _permit: permit, shared, queries };
         tasks.push(tokio::task::spawn_blocking(move || worker.run()));
     }
-    let mut answers = Vec::with_capacity(queries.0.queries.len());
+    let mut results = Vec::with_capacity(queries.0.queries.len());
     for task in tasks {
-        answers.extend(task.await.map_err(Failure::internal)??);
+        results.extend(task.await.map_err(Failure::internal)??);
     }
-    answers.sort_unstable_by_key(|(at, _)| *at);
-    Ok(answers.into_iter().map(|(_, hits)| hits).collect())
+    results.sort_unstable_by_key(|(at, _)| *at);
+    Ok(results.into_iter().map(|(_, hits)| hits).collect())
 }
 
-/// The queries of a batch, of which each thread takes the next one.
-struct Queries {
+/// The queries of a batch; each thread takes the next one.
+struct QueryBatch {
     queries: Vec<Query>,
     next: AtomicUsize,
 }
 
-impl Queries {
+impl QueryBatch {
     fn take(&self) -> Option<(usize, &Query)> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         self.queries.get(at).map(|query| (at, query))
     }
 }
 
-/// Somebody waits for the answers: when this is dropped, no more queries are taken.
-struct Asked(Arc<Queries>);
+/// Stops the batch when the caller stops waiting: once this is dropped, no more queries are taken.
+struct CancelOnDrop(Arc<QueryBatch>);
 
-impl Drop for Asked {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.next.store(self.0.queries.len(), Ordering::Relaxed);
     }
 }
 
-/// A thread's part in a batch. It is the thread that has the permit, because it works on where nobody waits any more.
-/// The fields go in this order: the transaction is closed before another batch may open one, and before the store is.
-struct Worker {
+/// A thread of a batch. It holds the permit, because it may outlive the caller. The order of the fields matters: the
+/// transaction closes before another batch may open one, and before the store closes.
+struct BatchWorker {
     txn: Snapshot,
     _permit: Arc<OwnedSemaphorePermit>,
-    shared: Arc<Shared>,
-    queries: Arc<Queries>,
+    shared: Arc<StoreShared>,
+    queries: Arc<QueryBatch>,
 }
 
-impl Worker {
-    /// Takes queries until none is left.
-    fn run(&self) -> Done<Vec<(usize, Vec<Hit>)>> {
+impl BatchWorker {
+    /// Runs queries until none is left.
+    fn run(&self) -> InternalResult<Vec<(usize, Vec<Hit>)>> {
         let next = || self.queries.take();
-        iter::from_fn(next).map(|(at, query)| Ok((at, answer(&self.shared, &self.txn, query)?))).collect()
+        iter::from_fn(next).map(|(at, query)| Ok((at, run_query(&self.shared, &self.txn, query)?))).collect()
     }
 }
 
-/// As many read transactions, of the same state unless commits come faster than they can be opened.
-fn snapshots(kb: &Kb, count: usize) -> Done<Vec<Snapshot>> {
+/// Opens `count` read transactions, on the same snapshot unless commits are faster.
+fn snapshots(kb: &Kb, count: usize) -> InternalResult<Vec<Snapshot>> {
     let mut opened = Vec::new();
-    for _ in 0..ATTEMPTS {
-        opened = (0..count).map(|_| kb.snapshot()).collect::<Done<Vec<_>>>()?;
+    for _ in 0..SNAPSHOT_ATTEMPTS {
+        opened = (0..count).map(|_| kb.snapshot()).collect::<InternalResult<Vec<_>>>()?;
         if opened.windows(2).all(|pair| pair.iter().map(RoTxn::id).is_sorted_by(|a, b| a == b)) {
             break;
         }
@@ -97,34 +97,40 @@ fn snapshots(kb: &Kb, count: usize) -> Done<Vec<Snapshot>> {
     Ok(opened)
 }
 
-fn answer(shared: &Shared, txn: &RoTxn, query: &Query) -> Done<Vec<Hit>> {
+fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult<Vec<Hit>> {
     let kb = &shared.kb;
-    let known = registry::require(kb, txn, &query.collection)?;
+    let entry = registry::require(kb, txn, &query.collection)?;
     if let QueryVector::Dense(vector) = &query.vector {
-        check_dims(&known, vector.len())?;
+        check_dims(&entry, vector.len())?;
         if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
             return Err(Failure::invalid(format!("{value} in a dense vector")));
         }
     }
-    let selected = filter::selected(kb, txn, known.number, &query.filter)?;
+    let selected = filter::selected(kb, txn, entry.number, &query.filter)?;
     let selected = selected.as_ref();
     let best = match &query.vector {
-        QueryVector::Sparse(vector) => sparse::search(kb, txn, known.number, vector, selected, query.limit)?,
+        QueryVector::Sparse(vector) => sparse::search(kb, txn, entry.number, vector, selected, query.limit)?,
         QueryVector::Dense(vector) => {
-            let query = DenseQuery { collection: known.number, vector, selected, limit: query.limit };
+            let query = DenseQuery { collection: entry.number, vector, selected, limit: query.limit };
             dense::search(kb, txn, &shared.graphs, &query)?
         }
     };
-    hits(kb, txn, known.number, best, query.limit)
+    hits(kb, txn, entry.number, best, query.limit)
 }
 
 /// The hits, highest score first, ties by id.
-fn hits(kb: &Kb, txn: &RoTxn, collection: u16, best: Vec<(f32, u32)>, limit: usize) -> Done<Vec<Hit>> {
+fn hits(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    best: Vec<(f32, u32)>,
+    limit: usize,
+) -> InternalResult<Vec<Hit>> {
     let hit = |(score, id)| {
         let (id, origin) = origin(kb, txn, collection, id)?;
         Ok(Hit { id, origin, score })
     };
-    let mut hits = best.into_iter().map(hit).collect::<Done<Vec<_>>>()?;
+    let mut hits = best.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     hits.truncate(limit);
     Ok(hits)
@@ -143,7 +149,7 @@ mod tests {
     use tokio::{runtime, task};
 
     use super::*;
-    use crate::{LmdbOptions, LmdbStore, shared::SEARCHES};
+    use crate::{LmdbOptions, LmdbStore, shared::MAX_CONCURRENT_BATCHES};
 
     const THREADS: usize = 3;
 
@@ -158,7 +164,7 @@ mod tests {
         vec![query; THREADS]
     }
 
-    async fn opened(dir: &std::path::Path) -> Arc<Shared> {
+    async fn opened(dir: &std::path::Path) -> Arc<StoreShared> {
         let options = LmdbOptions { search_threads: THREADS, ..LmdbOptions::default() };
         let vectors = LmdbStore::open(dir, options).unwrap().vectors();
         let collection = Collection::new("points").unwrap();
@@ -167,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_permits_of_dropped_searches_are_held_until_their_threads_end() {
+    fn dropped_searches_keep_their_permits_until_their_threads_end() {
         let dir = tempfile::tempdir().unwrap();
         // The only thread for blocking work is busy, so that no search gets on.
         let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
@@ -176,29 +182,30 @@ mod tests {
             let (release, held) = mpsc::channel::<()>();
             let busy = task::spawn_blocking(move || held.recv());
             let before = shared.kb.env.info().number_of_readers as usize;
-            for _ in 0..2 * SEARCHES {
+            for _ in 0..2 * MAX_CONCURRENT_BATCHES {
                 let search = pin!(batch(&shared, queries()));
                 assert!(search.poll(&mut Context::from_waker(Waker::noop())).is_pending());
             }
             assert_eq!(shared.searches.available_permits(), 0);
             let opened = shared.kb.env.info().number_of_readers as usize - before;
             // Those of the thread that builds graphs are fewer than those of one search more.
-            assert!(opened < (SEARCHES + 1) * THREADS, "{opened} transactions");
+            assert!(opened < (MAX_CONCURRENT_BATCHES + 1) * THREADS, "{opened} transactions");
 
             drop(release);
             assert!(busy.await.unwrap().is_err());
             assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
             // All of them come back.
-            drop(shared.searches.acquire_many(SEARCHES as u32).await.unwrap());
+            drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
         });
     }
 
     #[test]
-    fn no_query_is_taken_when_nobody_asks_any_more() {
-        let asked = Asked(Arc::new(Queries { queries: queries(), next: AtomicUsize::new(0) }));
-        let queries = Arc::clone(&asked.0);
+    fn dropped_batch_takes_no_more_queries() {
+        let cancel_on_drop =
+            CancelOnDrop(Arc::new(QueryBatch { queries: queries(), next: AtomicUsize::new(0) }));
+        let queries = Arc::clone(&cancel_on_drop.0);
         assert_eq!(queries.take().map(|(at, _)| at), Some(0));
-        drop(asked);
+        drop(cancel_on_drop);
         assert!(queries.take().is_none());
     }
 }

@@ -3,7 +3,7 @@
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_vectors::{PointOrigin, Tags};
 
-use crate::codec::{Fields, seal, verified};
+use crate::codec::{FieldReader, verify_checksum, with_checksum};
 
 /// The point id and origin: the few bytes that every hit needs.
 pub(crate) fn encode_origin(id: PointId, origin: &PointOrigin) -> Vec<u8> {
@@ -21,7 +21,7 @@ pub(crate) fn encode_origin(id: PointId, origin: &PointOrigin) -> Vec<u8> {
 }
 
 pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, PointOrigin)> {
-    let mut fields = Fields(bytes);
+    let mut fields = FieldReader(bytes);
     let id = PointId::from_bytes(fields.array()?);
     let doc_id = DocId::from_bytes(fields.array()?);
     let (revision, ordinal, flags) = (fields.u64()?, fields.u32()?, fields.u8()?);
@@ -42,7 +42,7 @@ pub(crate) struct Body {
 impl Body {
     /// The terms stand first and have a checksum of their own, so that who needs them alone need not read the rest.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let terms = seal(&encode_terms(&self.sparse));
+        let terms = with_checksum(&encode_terms(&self.sparse));
         let mut bytes = Vec::with_capacity(64 + terms.len() + self.payload.len());
         put_number(&mut bytes, terms.len());
         bytes.extend_from_slice(&terms);
@@ -56,7 +56,7 @@ impl Body {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = Fields(bytes);
+        let mut fields = FieldReader(bytes);
         let sparse = StoredTerms::read(&mut fields)?.to_vector();
         let tags = (0..fields.u32()?)
             .map(|_| Some((text(&mut fields)?, text(&mut fields)?)))
@@ -82,14 +82,14 @@ pub(crate) struct StoredTerms<'t> {
 
 impl<'t> StoredTerms<'t> {
     /// Those of a sealed body, of which nothing behind them is read. `None` where they are damaged.
-    pub(crate) fn of_row(sealed: &'t [u8]) -> Option<Self> {
-        let (_, body) = sealed.split_first_chunk::<4>()?;
-        Self::read(&mut Fields(body))
+    pub(crate) fn of_row(checksummed: &'t [u8]) -> Option<Self> {
+        let (_, body) = checksummed.split_first_chunk::<4>()?;
+        Self::read(&mut FieldReader(body))
     }
 
-    fn read(fields: &mut Fields<'t>) -> Option<Self> {
+    fn read(fields: &mut FieldReader<'t>) -> Option<Self> {
         let length = fields.u32()? as usize;
-        let bytes = verified(fields.take(length)?)?;
+        let bytes = verify_checksum(fields.take(length)?)?;
         let (terms, weights) = bytes.split_at_checked(bytes.len() / 2)?;
         Some(Self { terms: terms.as_chunks().0, weights: weights.as_chunks().0 })
     }
@@ -116,7 +116,7 @@ fn put_number(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u32).to_le_bytes());
 }
 
-fn text(fields: &mut Fields) -> Option<String> {
+fn text(fields: &mut FieldReader) -> Option<String> {
     let length = fields.u32()? as usize;
     String::from_utf8(fields.take(length)?.to_vec()).ok()
 }
@@ -174,7 +174,7 @@ mod tests {
         ) {
             let body = Body { tags, sparse: SparseVector::from_pairs(pairs), payload };
             let bytes = body.encode();
-            let row = seal(&bytes);
+            let row = with_checksum(&bytes);
             let terms = StoredTerms::of_row(&row).unwrap();
             prop_assert_eq!(terms.len(), body.sparse.len());
             for (term, weight) in body.sparse.iter() {
@@ -194,7 +194,7 @@ mod tests {
             bit in 0u8..8,
         ) {
             let body = Body { tags: Tags::new(), sparse: SparseVector::from_pairs(pairs), payload };
-            let mut row = seal(&body.encode());
+            let mut row = with_checksum(&body.encode());
             // The checksum of the row, then the length, the checksum, the terms and the weights.
             let (first, behind) = (4, 4 + 8 + 8 * body.sparse.len());
             let at = at % row.len();
@@ -202,7 +202,7 @@ mod tests {
             let found = StoredTerms::of_row(&row).map(StoredTerms::to_vector);
             let expected = (at < first || at >= behind).then_some(body.sparse);
             prop_assert_eq!(found, expected);
-            prop_assert!(verified(&row).is_none());
+            prop_assert!(verify_checksum(&row).is_none());
         }
 
         #[test]

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::keys;
 use crate::{
-    codec::{Fields, damaged, seal, unseal},
+    codec::{FieldReader, damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure, Kind},
+    error::{Failure, FailureKind, InternalResult},
 };
 
 /// The counter that collection numbers are taken from.
@@ -16,12 +16,12 @@ pub(super) const NUMBERS: &str = "collections";
 
 /// A collection and the number that its rows begin with.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct CollectionEntry {
     pub(crate) number: u16,
     pub(crate) spec: CollectionSpec,
 }
 
-impl Known {
+impl CollectionEntry {
     pub(crate) fn dims(&self) -> Option<usize> {
         self.spec.dense.as_ref().map(|dense| dense.dims)
     }
@@ -29,7 +29,7 @@ impl Known {
 
 /// The stored form of a collection; its name is the key.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct CollectionRecord {
     number: u16,
     dense: Option<DenseRecord>,
 }
@@ -40,24 +40,25 @@ struct DenseRecord {
     dims: usize,
 }
 
-/// The collection of this very name.
-fn find(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Option<Known>> {
-    let sealed = kb.tables.collections.get(txn, name.name().as_bytes())?;
-    sealed.map(|sealed| decode(name.clone(), sealed)).transpose()
+/// The collection with exactly this name.
+fn find(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<Option<CollectionEntry>> {
+    let checksummed = kb.tables.collections.get(txn, name.name().as_bytes())?;
+    checksummed.map(|checksummed| decode(name.clone(), checksummed)).transpose()
 }
 
-pub(super) fn decode(collection: Collection, sealed: &[u8]) -> Done<Known> {
+pub(super) fn decode(collection: Collection, checksummed: &[u8]) -> InternalResult<CollectionEntry> {
     let name = || format!("the record of collection {collection}");
-    let record: Record = serde_json::from_slice(unseal(sealed, name)?).map_err(|_| damaged(name))?;
+    let record: CollectionRecord =
+        serde_json::from_slice(strip_checksum(checksummed, name)?).map_err(|_| damaged(name))?;
     let dense = record.dense.map(|DenseRecord { model, dims }| DenseSpec { model, dims });
-    Ok(Known { number: record.number, spec: CollectionSpec { collection, dense } })
+    Ok(CollectionEntry { number: record.number, spec: CollectionSpec { collection, dense } })
 }
 
 /// The collection that an alias points at.
-fn target(kb: &Kb, txn: &RoTxn, alias: &Collection) -> Done<Option<Collection>> {
+fn target(kb: &Kb, txn: &RoTxn, alias: &Collection) -> InternalResult<Option<Collection>> {
     let name = || format!("the alias {alias}");
-    let Some(sealed) = kb.tables.aliases.get(txn, alias.name().as_bytes())? else { return Ok(None) };
-    collection_name(unseal(sealed, name)?).map(Some).ok_or_else(|| damaged(name))
+    let Some(checksummed) = kb.tables.aliases.get(txn, alias.name().as_bytes())? else { return Ok(None) };
+    collection_name(strip_checksum(checksummed, name)?).map(Some).ok_or_else(|| damaged(name))
 }
 
 pub(super) fn collection_name(bytes: &[u8]) -> Option<Collection> {
@@ -65,59 +66,61 @@ pub(super) fn collection_name(bytes: &[u8]) -> Option<Collection> {
 }
 
 /// The collection that a name or alias stands for.
-pub(crate) fn resolve(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Option<Known>> {
-    if let Some(known) = find(kb, txn, name)? {
-        return Ok(Some(known));
+pub(crate) fn resolve(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<Option<CollectionEntry>> {
+    if let Some(entry) = find(kb, txn, name)? {
+        return Ok(Some(entry));
     }
     target(kb, txn, name)?.map_or(Ok(None), |target| find(kb, txn, &target))
 }
 
 /// The collection that a name or alias stands for, which must be there.
-pub(crate) fn require(kb: &Kb, txn: &RoTxn, name: &Collection) -> Done<Known> {
+pub(crate) fn require(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<CollectionEntry> {
     resolve(kb, txn, name)?.ok_or_else(|| Failure::not_found(format!("no collection or alias {name}")))
 }
 
 /// All collections, by name.
-pub(crate) fn all(kb: &Kb, txn: &RoTxn) -> Done<Vec<Known>> {
-    let mut known = Vec::new();
+pub(crate) fn all(kb: &Kb, txn: &RoTxn) -> InternalResult<Vec<CollectionEntry>> {
+    let mut entry = Vec::new();
     for row in kb.tables.collections.iter(txn)? {
-        let (name, sealed) = row?;
+        let (name, checksummed) = row?;
         let name = collection_name(name).ok_or_else(|| damaged(|| "the name of a collection".to_owned()))?;
-        known.push(decode(name, sealed)?);
+        entry.push(decode(name, checksummed)?);
     }
-    Ok(known)
+    Ok(entry)
 }
 
-pub(crate) fn ensure(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Done<()> {
+pub(crate) fn ensure(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> InternalResult<()> {
     let name = &spec.collection;
     if target(kb, txn, name)?.is_some() {
         return Err(Failure::conflict(format!("{name} is an alias")));
     }
     match find(kb, txn, name)? {
-        Some(known) if known.spec == *spec => Ok(()),
-        Some(_) => Err(Failure::conflict(format!("{name} is there with another specification"))),
+        Some(entry) if entry.spec == *spec => Ok(()),
+        Some(_) => Err(Failure::conflict(format!("{name} exists with another specification"))),
         None => add(kb, txn, spec),
     }
 }
 
-fn add(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> Done<()> {
+fn add(kb: &Kb, txn: &mut RwTxn, spec: &CollectionSpec) -> InternalResult<()> {
     let number = kb.count(txn, NUMBERS)?;
-    let number = u16::try_from(number)
-        .map_err(|_| Failure::new(Kind::Internal, "all 65,535 numbers of collections have been used"))?;
-    let record = encode(&Known { number, spec: spec.clone() })?;
+    let number = u16::try_from(number).map_err(|_| {
+        Failure::new(FailureKind::Internal, "all 65,535 numbers of collections have been used")
+    })?;
+    let record = encode(&CollectionEntry { number, spec: spec.clone() })?;
     Ok(kb.tables.collections.put(txn, spec.collection.name().as_bytes(), &record)?)
 }
 
 /// The record of a collection.
-pub(super) fn encode(Known { number, spec }: &Known) -> Done<Vec<u8>> {
+pub(super) fn encode(CollectionEntry { number, spec }: &CollectionEntry) -> InternalResult<Vec<u8>> {
     let dense = spec.dense.as_ref();
     let dense = dense.map(|DenseSpec { model, dims }| DenseRecord { model: model.clone(), dims: *dims });
-    let record = serde_json::to_vec(&Record { number: *number, dense }).map_err(Failure::internal)?;
-    Ok(seal(&record))
+    let record =
+        serde_json::to_vec(&CollectionRecord { number: *number, dense }).map_err(Failure::internal)?;
+    Ok(with_checksum(&record))
 }
 
 /// Points each alias at its collection, after all of them were checked.
-pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collection)]) -> Done<()> {
+pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collection)]) -> InternalResult<()> {
     let mut resolved = Vec::with_capacity(aliases.len());
     for (alias, to) in aliases {
         if find(kb, txn, alias)?.is_some() {
@@ -126,19 +129,20 @@ pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collectio
         resolved.push((alias, require(kb, txn, to)?.spec.collection));
     }
     for (alias, to) in resolved {
-        kb.tables.aliases.put(txn, alias.name().as_bytes(), &seal(to.name().as_bytes()))?;
+        kb.tables.aliases.put(txn, alias.name().as_bytes(), &with_checksum(to.name().as_bytes()))?;
     }
     Ok(())
 }
 
-/// Takes a collection and its aliases out of the registry. Its rows, which nothing finds any more, go by and by.
-pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> Done<()> {
-    let Some(known) = resolve(kb, txn, name)? else { return Ok(()) };
-    let own = known.spec.collection;
+/// Removes a collection and its aliases from the registry. Its rows are no longer reachable and are removed in the
+/// background.
+pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalResult<()> {
+    let Some(entry) = resolve(kb, txn, name)? else { return Ok(()) };
+    let own = entry.spec.collection;
     let mut aliases = Vec::new();
     for row in kb.tables.aliases.iter(txn)? {
-        let (alias, sealed) = row?;
-        if unseal(sealed, || "an alias".to_owned())? == own.name().as_bytes() {
+        let (alias, checksummed) = row?;
+        if strip_checksum(checksummed, || "an alias".to_owned())? == own.name().as_bytes() {
             aliases.push(alias.to_vec());
         }
     }
@@ -146,16 +150,16 @@ pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> Done<()> {
         kb.tables.aliases.delete(txn, &alias)?;
     }
     kb.tables.collections.delete(txn, own.name().as_bytes())?;
-    Ok(kb.tables.dropped.put(txn, &keys::collection(known.number), &[])?)
+    Ok(kb.tables.dropped.put(txn, &keys::collection(entry.number), &[])?)
 }
 
 /// Whether rows of dropped collections are still there.
-pub(crate) fn any_dropped(kb: &Kb, txn: &RoTxn) -> Done<bool> {
+pub(crate) fn any_dropped(kb: &Kb, txn: &RoTxn) -> InternalResult<bool> {
     Ok(!kb.tables.dropped.is_empty(txn)?)
 }
 
 /// Removes up to `limit` rows of a dropped collection.
-pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<()> {
+pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalResult<()> {
     let Some((number, _)) = kb.tables.dropped.first(txn)? else { return Ok(()) };
     let number = number.to_vec();
     let tables = &kb.tables;
@@ -186,35 +190,36 @@ pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> Done<()> 
 
 /// How far the internal ids of a collection have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Ids {
+pub(crate) struct IdCounters {
     /// The next point gets this one.
     pub(crate) next: u32,
     /// Posting lists hold the points below this one, and none from there on.
     pub(crate) posted: u32,
     /// How many bytes the bodies of the points that wait took when they came. It may be too high, because those that
     /// were removed since are counted as well; points then wait for less long.
-    pub(crate) waiting_bytes: u64,
+    pub(crate) pending_bytes: u64,
 }
 
-pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> Done<Ids> {
+pub(crate) fn ids(kb: &Kb, txn: &RoTxn, number: u16) -> InternalResult<IdCounters> {
     let name = || format!("the ids of collection number {number}");
-    let Some(sealed) = kb.tables.counters.get(txn, &keys::collection(number))? else {
-        return Ok(Ids::default());
+    let Some(checksummed) = kb.tables.counters.get(txn, &keys::collection(number))? else {
+        return Ok(IdCounters::default());
     };
-    let mut fields = Fields(unseal(sealed, name)?);
-    let mut read = || Some(Ids { next: fields.u32()?, posted: fields.u32()?, waiting_bytes: fields.u64()? });
+    let mut fields = FieldReader(strip_checksum(checksummed, name)?);
+    let mut read =
+        || Some(IdCounters { next: fields.u32()?, posted: fields.u32()?, pending_bytes: fields.u64()? });
     read().ok_or_else(|| damaged(name))
 }
 
-pub(crate) fn set_ids(kb: &Kb, txn: &mut RwTxn, number: u16, ids: Ids) -> Done<()> {
+pub(crate) fn set_ids(kb: &Kb, txn: &mut RwTxn, number: u16, ids: IdCounters) -> InternalResult<()> {
     Ok(kb.tables.counters.put(txn, &keys::collection(number), &encode_ids(ids))?)
 }
 
-pub(super) fn encode_ids(Ids { next, posted, waiting_bytes }: Ids) -> Vec<u8> {
-    seal(&[&next.to_le_bytes()[..], &posted.to_le_bytes(), &waiting_bytes.to_le_bytes()].concat())
+pub(super) fn encode_ids(IdCounters { next, posted, pending_bytes }: IdCounters) -> Vec<u8> {
+    with_checksum(&[&next.to_le_bytes()[..], &posted.to_le_bytes(), &pending_bytes.to_le_bytes()].concat())
 }
 
 /// The internal id that the next point of a collection gets.
-pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> Done<u32> {
+pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> InternalResult<u32> {
     Ok(ids(kb, txn, number)?.next)
 }

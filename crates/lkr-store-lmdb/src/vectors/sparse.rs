@@ -10,12 +10,12 @@ use super::{
     bitmap::{self, Field},
     postings::{self, Block, Entry},
     registry,
-    top::Top,
+    top_k::TopK,
 };
-use crate::{env::Kb, error::Done};
+use crate::{env::Kb, error::InternalResult};
 
 /// Scores are added up for so many ids at a time: their sums fit into the processor's cache.
-const WINDOW: usize = 1 << 14;
+const WINDOW_IDS: usize = 1 << 14;
 
 /// The best of the points that share a term with the query and are `selected`, with those that tie with the last.
 pub(crate) fn search(
@@ -25,44 +25,49 @@ pub(crate) fn search(
     query: &SparseVector,
     selected: Option<&RoaringBitmap>,
     limit: usize,
-) -> Done<Vec<(f32, u32)>> {
+) -> InternalResult<Vec<(f32, u32)>> {
     let mut lists = lists(kb, txn, collection, query)?;
-    let mut window = Window::new();
-    let mut top = Top::new(limit);
-    while let Some(start) = lists.iter().filter_map(List::next_id).min() {
-        let start = start - start % WINDOW as u32;
+    let mut window = ScoreWindow::new();
+    let mut top = TopK::new(limit);
+    while let Some(start) = lists.iter().filter_map(PostingCursor::next_id).min() {
+        let start = start - start % WINDOW_IDS as u32;
         for list in &mut lists {
             window.add(start, list)?;
         }
-        window.harvest(start, |score, id| {
+        window.drain(start, |score, id| {
             if selected.is_none_or(|selected| selected.contains(id)) {
                 top.push(score, id);
             }
         });
     }
-    Ok(top.into_best())
+    Ok(top.into_top())
 }
 
 /// The posting lists of the query's terms, each with `idf · q`, in the order of the terms.
-fn lists<'t>(kb: &Kb, txn: &'t RoTxn, collection: u16, query: &SparseVector) -> Done<Vec<List<'t>>> {
+fn lists<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    query: &SparseVector,
+) -> InternalResult<Vec<PostingCursor<'t>>> {
     let points = bitmap::read(kb, txn, collection, Field::Live)?.len() as f64;
-    let waiting = waiting(kb, txn, collection, query)?;
+    let pending = pending(kb, txn, collection, query)?;
     let mut lists = Vec::with_capacity(query.len());
-    for ((term, weight), waiting) in query.iter().zip(waiting) {
+    for ((term, weight), pending) in query.iter().zip(pending) {
         let blocks = postings::blocks(kb, txn, collection, term)?;
-        let holders = blocks.iter().map(|block| usize::from(block.count())).sum::<usize>() + waiting.len();
+        let holders = blocks.iter().map(|block| usize::from(block.count())).sum::<usize>() + pending.len();
         if holders > 0 {
-            lists.push(List::new(blocks, waiting, idf(points, holders as f64) * f64::from(weight))?);
+            lists.push(PostingCursor::new(blocks, pending, idf(points, holders as f64) * f64::from(weight))?);
         }
     }
     Ok(lists)
 }
 
 /// For each of the query's terms the entries of the points that are in no posting list yet.
-fn waiting(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> Done<Vec<Vec<Entry>>> {
+fn pending(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> InternalResult<Vec<Vec<Entry>>> {
     let ids = registry::ids(kb, txn, collection)?;
     let mut entries = vec![Vec::new(); query.len()];
-    for point in postings::waiting(kb, txn, collection, ids)? {
+    for point in postings::pending_points(kb, txn, collection, ids)? {
         let (id, terms) = point?;
         for (term, entries) in query.indices().iter().zip(&mut entries) {
             entries.extend(terms.weight(*term).map(|weight| (id, weight)));
@@ -77,30 +82,30 @@ fn idf(points: f64, holders: f64) -> f64 {
 }
 
 /// A posting list that is being read.
-struct List<'t> {
+struct PostingCursor<'t> {
     blocks: std::vec::IntoIter<Block<'t>>,
     /// The entries behind the last block.
-    waiting: Vec<Entry>,
+    pending: Vec<Entry>,
     /// The entries of the present block, and how many of them were read.
     entries: Vec<Entry>,
     read: usize,
     weight: f64,
 }
 
-impl<'t> List<'t> {
-    fn new(blocks: Vec<Block<'t>>, waiting: Vec<Entry>, weight: f64) -> Done<Self> {
-        let mut list = Self { blocks: blocks.into_iter(), waiting, entries: Vec::new(), read: 0, weight };
+impl<'t> PostingCursor<'t> {
+    fn new(blocks: Vec<Block<'t>>, pending: Vec<Entry>, weight: f64) -> InternalResult<Self> {
+        let mut list = Self { blocks: blocks.into_iter(), pending, entries: Vec::new(), read: 0, weight };
         list.next_block()?;
         Ok(list)
     }
 
     /// Where no block is left, nothing is.
-    fn next_block(&mut self) -> Done<()> {
+    fn next_block(&mut self) -> InternalResult<()> {
         self.read = 0;
         match self.blocks.next() {
             Some(block) => block.decode_into(&mut self.entries),
             None => {
-                self.entries = mem::take(&mut self.waiting);
+                self.entries = mem::take(&mut self.pending);
                 Ok(())
             }
         }
@@ -112,25 +117,25 @@ impl<'t> List<'t> {
 }
 
 /// The sums of the scores of neighbouring ids, and which of them have one.
-struct Window {
+struct ScoreWindow {
     sums: Vec<f64>,
     touched: Vec<u64>,
 }
 
-impl Window {
+impl ScoreWindow {
     fn new() -> Self {
-        Self { sums: vec![0.0; WINDOW], touched: vec![0; WINDOW / 64] }
+        Self { sums: vec![0.0; WINDOW_IDS], touched: vec![0; WINDOW_IDS / 64] }
     }
 
     /// Adds the list's entries below the end of the window that begins at `start`.
-    fn add(&mut self, start: u32, list: &mut List) -> Done<()> {
+    fn add(&mut self, start: u32, list: &mut PostingCursor) -> InternalResult<()> {
         loop {
             let entries = list.entries.get(list.read..).unwrap_or_default();
-            let here = entries.partition_point(|(id, _)| (id - start) < WINDOW as u32);
-            for (id, weight) in entries.iter().take(here) {
+            let in_window = entries.partition_point(|(id, _)| (id - start) < WINDOW_IDS as u32);
+            for (id, weight) in entries.iter().take(in_window) {
                 self.add_one((id - start) as usize, list.weight * f64::from(*weight));
             }
-            list.read += here;
+            list.read += in_window;
             if list.read < list.entries.len() || list.entries.is_empty() {
                 return Ok(());
             }
@@ -148,7 +153,7 @@ impl Window {
     }
 
     /// Hands out all sums, and sets them to zero.
-    fn harvest(&mut self, start: u32, mut each: impl FnMut(f32, u32)) {
+    fn drain(&mut self, start: u32, mut emit: impl FnMut(f32, u32)) {
         for ((word, sums), base) in
             self.touched.iter_mut().zip(self.sums.chunks_mut(64)).zip((start..).step_by(64))
         {
@@ -157,7 +162,7 @@ impl Window {
                 *word &= *word - 1;
                 if let Some(sum) = sums.get_mut(bit as usize) {
                     // Zero is added so that −0 and 0, which are equal, tie.
-                    each(*sum as f32 + 0.0, base + bit);
+                    emit(*sum as f32 + 0.0, base + bit);
                     *sum = 0.0;
                 }
             }

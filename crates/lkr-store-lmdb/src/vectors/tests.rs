@@ -8,15 +8,15 @@ use lkr_vectors::{
 };
 use proptest::prelude::*;
 
-use super::{filter, keys, postings, read, registry, registry::Known, sparse, write};
+use super::{filter, keys, postings, read, registry, registry::CollectionEntry, sparse, write};
 use crate::{
     env::Kb,
-    error::{Done, Kind},
+    error::{FailureKind, InternalResult},
 };
 
 struct Fixture {
     kb: Kb,
-    known: Known,
+    entry: CollectionEntry,
     _dir: tempfile::TempDir,
 }
 
@@ -30,9 +30,9 @@ fn fixture() -> Fixture {
     registry::ensure(&kb, &mut txn, &spec).unwrap();
     txn.commit().unwrap();
     let txn = kb.env.read_txn().unwrap();
-    let known = registry::require(&kb, &txn, &collection).unwrap();
+    let entry = registry::require(&kb, &txn, &collection).unwrap();
     drop(txn);
-    Fixture { kb, known, _dir: dir }
+    Fixture { kb, entry, _dir: dir }
 }
 
 fn id(n: u32) -> PointId {
@@ -60,46 +60,46 @@ impl Fixture {
     }
 
     fn upsert(&self, points: Vec<Point>) {
-        let points = write::prepare(points).unwrap();
-        self.change(|txn| write::upsert(&self.kb, txn, &self.known, &points).unwrap());
+        let points = write::encode_points(points).unwrap();
+        self.change(|txn| write::upsert(&self.kb, txn, &self.entry, &points).unwrap());
     }
 
     fn delete(&self, condition: Condition) -> u64 {
-        self.change(|txn| write::delete(&self.kb, txn, &self.known, &Filter::only(condition)).unwrap())
+        self.change(|txn| write::delete(&self.kb, txn, &self.entry, &Filter::only(condition)).unwrap())
     }
 
     /// Gives the next point this id.
     fn skip_to(&self, next: u32) {
-        let (kb, number) = (&self.kb, self.known.number);
+        let (kb, number) = (&self.kb, self.entry.number);
         self.change(|txn| {
             let ids = registry::ids(kb, txn, number).unwrap();
-            registry::set_ids(kb, txn, number, registry::Ids { next, ..ids }).unwrap();
+            registry::set_ids(kb, txn, number, registry::IdCounters { next, ..ids }).unwrap();
         });
     }
 
     /// The ordinals and scores of the points that hold term 1, whose weight tells them apart.
-    fn holding_term_1(&self) -> Done<Vec<(u32, f32)>> {
+    fn holding_term_1(&self) -> InternalResult<Vec<(u32, f32)>> {
         let txn = self.kb.env.read_txn()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
-        let found = sparse::search(&self.kb, &txn, self.known.number, &query, None, 10_000)?;
-        let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.known.number, id)?.1.ordinal, score));
-        let mut found = found.into_iter().map(hit).collect::<Done<Vec<_>>>()?;
+        let found = sparse::search(&self.kb, &txn, self.entry.number, &query, None, 10_000)?;
+        let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
+        let mut found = found.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
         found.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(found)
     }
 
     /// Turns a bit of the body of the point with this internal id.
     fn damage_body(&self, id: u32, at: impl FnOnce(usize) -> usize) {
-        let (table, key) = (self.kb.tables.bodies, keys::row(self.known.number, id));
+        let (table, key) = (self.kb.tables.bodies, keys::row(self.entry.number, id));
         let mut row = table.get(&self.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
         let at = at(row.len());
         row[at] ^= 1;
         self.change(|txn| table.put(txn, &key, &row).unwrap());
     }
 
-    fn get(&self, n: u32) -> Done<Vec<Option<Point>>> {
+    fn get(&self, n: u32) -> InternalResult<Vec<Option<Point>>> {
         let txn = self.kb.env.read_txn()?;
-        read::get(&self.kb, &txn, &self.known, &[id(n)], Include::All)
+        read::get(&self.kb, &txn, &self.entry, &[id(n)], Include::All)
     }
 
     fn is_posted(&self) -> bool {
@@ -107,10 +107,10 @@ impl Fixture {
         !self.kb.tables.postings.is_empty(&txn).unwrap()
     }
 
-    fn passing(&self, filter: &Filter) -> Vec<u32> {
+    fn matching_ids(&self, filter: &Filter) -> Vec<u32> {
         let txn = self.kb.env.read_txn().unwrap();
-        let ids = filter::passing(&self.kb, &txn, self.known.number, filter).unwrap();
-        ids.iter().map(|id| write::origin(&self.kb, &txn, self.known.number, id).unwrap().1.ordinal).collect()
+        let ids = filter::matching_ids(&self.kb, &txn, self.entry.number, filter).unwrap();
+        ids.iter().map(|id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal).collect()
     }
 }
 
@@ -121,23 +121,26 @@ fn ids_cross_from_part_to_part() {
     fixture.upsert((0..100).map(point).collect());
     fixture.skip_to(300_000);
     fixture.upsert((100..200).map(point).collect());
-    assert_eq!(fixture.passing(&Filter::all()), (0..200).collect::<Vec<_>>());
+    assert_eq!(fixture.matching_ids(&Filter::all()), (0..200).collect::<Vec<_>>());
     let third = Condition::Tag { key: "third".to_owned(), any: vec!["1".to_owned()] };
-    assert_eq!(fixture.passing(&Filter::only(third)), (0..200).filter(|n| n % 3 == 1).collect::<Vec<_>>());
+    assert_eq!(
+        fixture.matching_ids(&Filter::only(third)),
+        (0..200).filter(|n| n % 3 == 1).collect::<Vec<_>>()
+    );
 
     let txn = fixture.kb.env.read_txn().unwrap();
     let query = SparseVector::from_pairs([(1, 1.0), (103, 2.0)]);
-    let best = sparse::search(&fixture.kb, &txn, fixture.known.number, &query, None, 1_000).unwrap();
+    let best = sparse::search(&fixture.kb, &txn, fixture.entry.number, &query, None, 1_000).unwrap();
     assert_eq!(best.len(), 200);
     let idf = |n: f64| (1.0 + (200.0 - n + 0.5) / (n + 0.5)).ln();
     for (score, id) in best {
-        let n = write::origin(&fixture.kb, &txn, fixture.known.number, id).unwrap().1.ordinal;
+        let n = write::origin(&fixture.kb, &txn, fixture.entry.number, id).unwrap().1.ordinal;
         let expected = idf(200.0) * f64::from(1 + n) + if n % 5 == 3 { idf(40.0) } else { 0.0 };
         assert!((f64::from(score) - expected).abs() < 1e-5, "{score} for {expected}");
     }
     drop(txn);
     assert_eq!(fixture.delete(Condition::Ids((50..150).map(id).collect())), 100);
-    assert_eq!(fixture.passing(&Filter::all()), (0..50).chain(150..200).collect::<Vec<_>>());
+    assert_eq!(fixture.matching_ids(&Filter::all()), (0..50).chain(150..200).collect::<Vec<_>>());
 }
 
 #[test]
@@ -149,9 +152,10 @@ fn the_newest_points_are_found_like_all_others() {
         fixture.upsert((hundred..hundred + 100).map(point).collect());
         there.extend(hundred..hundred + 100);
         // Some of them are in the posting lists, some wait: one of each ten goes away, one is replaced.
-        let gone: Vec<u32> = there.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
-        fixture.delete(Condition::Ids(gone.iter().copied().map(id).collect()));
-        gone.iter().for_each(|n| assert!(there.remove(n)));
+        let writer_stopped: Vec<u32> =
+            there.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
+        fixture.delete(Condition::Ids(writer_stopped.iter().copied().map(id).collect()));
+        writer_stopped.iter().for_each(|n| assert!(there.remove(n)));
         let replaced = there.iter().copied().step_by(10).map(|n| Point { tags: Tags::new(), ..point(n) });
         fixture.upsert(replaced.collect());
         let all = there.len() as f64;
@@ -177,7 +181,7 @@ fn a_damaged_point_keeps_no_other_from_being_found_and_posted() {
     assert_eq!(found(), (0..10).filter(|n| *n != 3).collect::<Vec<_>>());
     for n in [3, 5] {
         let failure = fixture.get(n).unwrap_err();
-        assert_eq!(failure.kind(), Kind::Corrupt);
+        assert_eq!(failure.kind(), FailureKind::Corrupt);
         assert_eq!(failure.to_string(), format!("the body of point {n:032} is damaged"));
     }
     fixture.upsert((10..2_000).map(point).collect());
@@ -199,7 +203,7 @@ fn few_points_wait_where_they_are_large() {
     // Those to come wait again.
     fixture.upsert(vec![point(8)]);
     let txn = fixture.kb.env.read_txn().unwrap();
-    let ids = registry::ids(&fixture.kb, &txn, fixture.known.number).unwrap();
+    let ids = registry::ids(&fixture.kb, &txn, fixture.entry.number).unwrap();
     assert_eq!((ids.next, ids.posted), (9, 8));
 }
 
@@ -208,7 +212,7 @@ fn points_are_posted_in_slices() {
     let fixture = fixture();
     fixture.upsert((0..100).map(point).collect());
     let before = fixture.holding_term_1().unwrap();
-    let (kb, number) = (&fixture.kb, fixture.known.number);
+    let (kb, number) = (&fixture.kb, fixture.entry.number);
     let mut posted = Vec::new();
     while posted.last() != Some(&100) {
         // Each point has two terms, so seventeen of them make a slice.
@@ -251,7 +255,7 @@ fn nothing_is_left_of_what_was_deleted() {
         assert_eq!(table.len(&txn).unwrap(), 0);
     }
     assert_eq!(
-        registry::next_id(&fixture.kb, &txn, fixture.known.number).unwrap(),
+        registry::next_id(&fixture.kb, &txn, fixture.entry.number).unwrap(),
         2_000,
         "ids do not come back"
     );
@@ -263,14 +267,14 @@ fn what_is_there_already_takes_no_new_id() {
     fixture.upsert((0..10).map(point).collect());
     fixture.upsert((0..11).map(point).collect());
     let txn = fixture.kb.env.read_txn().unwrap();
-    assert_eq!(registry::next_id(&fixture.kb, &txn, fixture.known.number).unwrap(), 11);
+    assert_eq!(registry::next_id(&fixture.kb, &txn, fixture.entry.number).unwrap(), 11);
 }
 
 #[test]
 fn rows_of_dropped_collections_go_by_and_by() {
     let fixture = fixture();
     fixture.upsert((0..100).map(point).collect());
-    fixture.change(|txn| registry::remove(&fixture.kb, txn, &fixture.known.spec.collection).unwrap());
+    fixture.change(|txn| registry::remove(&fixture.kb, txn, &fixture.entry.spec.collection).unwrap());
     let mut rounds = 0;
     while registry::any_dropped(&fixture.kb, &fixture.kb.env.read_txn().unwrap()).unwrap() {
         fixture.change(|txn| registry::purge_dropped(&fixture.kb, txn, 60).unwrap());
@@ -283,22 +287,22 @@ fn rows_of_dropped_collections_go_by_and_by() {
         assert_eq!(table.len(&txn).unwrap(), 0);
     }
     drop(txn);
-    let dense = fixture.known.spec.clone();
+    let dense = fixture.entry.spec.clone();
     fixture.change(|txn| registry::ensure(&fixture.kb, txn, &dense).unwrap());
     let txn = fixture.kb.env.read_txn().unwrap();
     let again = registry::require(&fixture.kb, &txn, &dense.collection).unwrap();
-    assert_ne!(again.number, fixture.known.number, "numbers do not come back");
+    assert_ne!(again.number, fixture.entry.number, "numbers do not come back");
 }
 
 #[test]
 fn payloads_that_could_not_be_read_back_are_refused() {
     let nested = |levels| (1..levels).fold(serde_json::json!([]), |inner, _| serde_json::json!([inner]));
     let with = |levels| vec![Point { payload: nested(levels), ..point(1) }];
-    assert_eq!(write::prepare(with(121)).err().unwrap().kind(), Kind::Invalid);
+    assert_eq!(write::encode_points(with(121)).err().unwrap().kind(), FailureKind::Invalid);
     let fixture = fixture();
     fixture.upsert(with(120));
     let txn = fixture.kb.env.read_txn().unwrap();
-    let found = read::get(&fixture.kb, &txn, &fixture.known, &[id(1)], Include::All).unwrap();
+    let found = read::get(&fixture.kb, &txn, &fixture.entry, &[id(1)], Include::All).unwrap();
     assert_eq!(found[0].as_ref().unwrap().payload, nested(120));
 }
 
@@ -306,7 +310,7 @@ fn payloads_that_could_not_be_read_back_are_refused() {
 fn damage_is_named() {
     let fixture = fixture();
     fixture.upsert(vec![point(1)]);
-    let (kb, number) = (&fixture.kb, fixture.known.number);
+    let (kb, number) = (&fixture.kb, fixture.entry.number);
     for (table, what) in [
         (kb.tables.dense, "the dense vector of point 00000000000000000000000000000001 is damaged"),
         (kb.tables.bodies, "the body of point 00000000000000000000000000000001 is damaged"),
@@ -319,10 +323,10 @@ fn damage_is_named() {
             row[last] ^= flip;
             fixture.change(|txn| table.put(txn, &keys::row(number, 0), &row).unwrap());
             let txn = kb.env.read_txn().unwrap();
-            let found = read::get(kb, &txn, &fixture.known, &[id(1)], Include::All);
+            let found = read::get(kb, &txn, &fixture.entry, &[id(1)], Include::All);
             match found {
                 Err(failure) => {
-                    assert_eq!(failure.kind(), Kind::Corrupt);
+                    assert_eq!(failure.kind(), FailureKind::Corrupt);
                     assert_eq!(failure.to_string(), what);
                 }
                 Ok(found) => assert_eq!(found, [Some(point(1))], "flipped back"),

@@ -1,4 +1,4 @@
-//! Collections and their points, every row of them.
+//! Checks collections and every row of their points.
 
 mod collections;
 mod indexes;
@@ -10,164 +10,177 @@ use lkr_domain::PointId;
 use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
-use self::indexes::Expected;
-pub(crate) use self::indexes::index_anew;
+use self::indexes::ExpectedIndexes;
+pub(crate) use self::indexes::rebuild_indexes;
 use super::{
     filter, keys,
     record::{Body, decode_dense, decode_origin},
-    registry::{self, Known, NUMBERS},
+    registry::{self, CollectionEntry, NUMBERS},
     write,
 };
 use crate::{
-    codec::verified,
+    codec::verify_checksum,
     env::{Kb, Table},
-    error::Done,
+    error::InternalResult,
     graph::LINEAGE,
-    verify::{Finding, counter},
+    verify::{Finding, check_counter},
 };
 
-/// How long the keys of the rows of points are.
-const ROW: usize = 6;
+/// The key length of a point's rows.
+const ROW_KEY_BYTES: usize = 6;
 
-/// Looks at every collection: its points are whole, and its posting lists and bitmaps hold them and no others.
-pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Done<()> {
-    let known = collections::verify(kb, txn, findings)?;
-    let reached = known.keys().last().copied().map_or(0, u64::from);
-    counter(kb, txn, NUMBERS, reached, findings)?;
-    known.values().try_for_each(|known| Points { kb, txn, known }.verify(findings))
+/// Checks every collection: its points are readable, and its posting lists and bitmaps contain exactly them.
+pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> InternalResult<()> {
+    let entry = collections::verify(kb, txn, findings)?;
+    let reached = entry.keys().last().copied().map_or(0, u64::from);
+    check_counter(kb, txn, NUMBERS, reached, findings)?;
+    entry.values().try_for_each(|entry| PointCheck { kb, txn, entry }.verify(findings))
 }
 
-/// The points of a collection while they are looked at.
-struct Points<'k> {
+/// The check of a collection's points.
+struct PointCheck<'k> {
     kb: &'k Kb,
     txn: &'k RoTxn<'k>,
-    known: &'k Known,
+    entry: &'k CollectionEntry,
 }
 
-/// Which points are whole, by their internal ids, and which are not.
+/// The internal ids of undamaged and of damaged points.
 #[derive(Default)]
-struct Sorted {
+struct PointStatus {
     whole: RoaringBitmap,
-    broken: RoaringBitmap,
-    /// Those of the broken ones that are known by name.
-    named: HashSet<PointId>,
-    /// The first internal id above all.
+    report_broken: RoaringBitmap,
+    /// The point ids of damaged points, as far as they are known.
+    describe_point_part: HashSet<PointId>,
+    /// One above the highest internal id.
     end: u32,
 }
 
-impl Points<'_> {
-    fn verify(&self, findings: &mut Vec<Finding>) -> Done<()> {
-        let (before, number) = (findings.len(), self.known.number);
+impl PointCheck<'_> {
+    fn verify(&self, findings: &mut Vec<Finding>) -> InternalResult<()> {
+        let (before, number) = (findings.len(), self.entry.number);
         let ids = registry::ids(self.kb, self.txn, number).ok();
-        let mut expected = Expected::new(ids.map_or(0, |ids| ids.posted));
-        let mut sorted = self.sort(&mut expected, findings)?;
+        let mut expected = ExpectedIndexes::new(ids.map_or(0, |ids| ids.posted));
+        let mut status = self.classify_points(&mut expected, findings)?;
         for table in [self.kb.tables.bodies, self.kb.tables.dense] {
-            self.without_origin(table, &mut sorted, findings)?;
+            self.check_orphans(table, &mut status, findings)?;
         }
-        self.entries(&sorted, findings)?;
-        if ids.is_none_or(|ids| ids.next < sorted.end || ids.posted > ids.next) {
-            self.counters(sorted.end, findings);
+        self.check_id_entries(&status, findings)?;
+        if ids.is_none_or(|ids| ids.next < status.end || ids.posted > ids.next) {
+            self.report_ids(status.end, findings);
         }
         if findings.len() > before {
             let what =
-                format!("the indexes of {} hold points that are not whole", self.known.spec.collection);
+                format!("the indexes of {} hold points that are not whole", self.entry.spec.collection);
             findings.push(Finding::indexes(what, number));
             return Ok(());
         }
-        expected.compare(self.kb, self.txn, self.known, findings)
+        expected.compare(self.kb, self.txn, self.entry, findings)
     }
 
-    fn sort(&self, expected: &mut Expected, findings: &mut Vec<Finding>) -> Done<Sorted> {
-        let mut sorted = Sorted::default();
-        for row in self.kb.tables.origins.prefix_iter(self.txn, &keys::collection(self.known.number))? {
-            let (key, sealed) = row?;
+    fn classify_points(
+        &self,
+        expected: &mut ExpectedIndexes,
+        findings: &mut Vec<Finding>,
+    ) -> InternalResult<PointStatus> {
+        let mut status = PointStatus::default();
+        for row in self.kb.tables.origins.prefix_iter(self.txn, &keys::collection(self.entry.number))? {
+            let (key, checksummed) = row?;
             let id = keys::row_id(key).unwrap_or_default();
-            sorted.end = sorted.end.max(id.saturating_add(1));
-            let origin = verified(sealed).and_then(decode_origin).filter(|_| key.len() == ROW);
+            status.end = status.end.max(id.saturating_add(1));
+            let origin =
+                verify_checksum(checksummed).and_then(decode_origin).filter(|_| key.len() == ROW_KEY_BYTES);
             let Some((point, origin)) = origin else {
-                sorted.broken.insert(id);
-                self.broken(&format!("the origin of point number {id}"), key, None, findings);
+                status.report_broken.insert(id);
+                self.report_broken(&format!("the origin of point number {id}"), key, None, findings);
                 continue;
             };
-            let body = self.kb.tables.bodies.get(self.txn, key)?.and_then(verified).and_then(Body::decode);
+            let body =
+                self.kb.tables.bodies.get(self.txn, key)?.and_then(verify_checksum).and_then(Body::decode);
             match (body, self.broken_part(key, id, point)?) {
                 (Some(body), None) => {
-                    expected.add(self.known.number, id, &origin, &body);
-                    sorted.whole.insert(id);
+                    expected.add(self.entry.number, id, &origin, &body);
+                    status.whole.insert(id);
                 }
                 (body, part) => {
                     let part = body.map_or("the body", |_| part.unwrap_or_default());
                     let PointOrigin { doc_id, ordinal, .. } = origin;
                     let what = format!("{part} of point {point} (number {ordinal} of document {doc_id})");
-                    self.broken(&what, key, Some(point), findings);
-                    sorted.broken.insert(id);
-                    sorted.named.insert(point);
+                    self.report_broken(&what, key, Some(point), findings);
+                    status.report_broken.insert(id);
+                    status.describe_point_part.insert(point);
                 }
             }
         }
-        Ok(sorted)
+        Ok(status)
     }
 
-    /// What besides the body of a point is not as it should be.
-    fn broken_part(&self, key: &[u8], id: u32, point: PointId) -> Done<Option<&'static str>> {
+    /// The damaged part of a point, apart from its body.
+    fn broken_part(&self, key: &[u8], id: u32, point: PointId) -> InternalResult<Option<&'static str>> {
         let dense = self.kb.tables.dense.get(self.txn, key)?;
-        let dims = self.known.dims().unwrap_or_default();
-        if dense.is_some_and(|sealed| verified(sealed).and_then(|bytes| decode_dense(bytes, dims)).is_none())
-        {
+        let dims = self.entry.dims().unwrap_or_default();
+        if dense.is_some_and(|checksummed| {
+            verify_checksum(checksummed).and_then(|bytes| decode_dense(bytes, dims)).is_none()
+        }) {
             return Ok(Some("the dense vector"));
         }
-        let entry = self.kb.tables.ids.get(self.txn, &keys::point(self.known.number, point))?;
+        let entry = self.kb.tables.ids.get(self.txn, &keys::point(self.entry.number, point))?;
         let own = entry.is_some_and(|entry| filter::decode_internal(entry, String::new).ok() == Some(id));
         Ok((!own).then_some("the entry"))
     }
 
-    /// Of a point that is not whole nothing stays.
-    fn broken(&self, what: &str, key: &[u8], point: Option<PointId>, findings: &mut Vec<Finding>) {
+    /// Reports a damaged point, of which all rows are removed.
+    fn report_broken(&self, what: &str, key: &[u8], point: Option<PointId>, findings: &mut Vec<Finding>) {
         let mut rows: Vec<_> = ["origins", "bodies", "dense"].map(|table| (table, key.to_vec())).into();
-        rows.extend(point.map(|point| ("ids", keys::point(self.known.number, point).to_vec())));
-        let what = format!("{what} in {} is damaged", self.known.spec.collection);
+        rows.extend(point.map(|point| ("ids", keys::point(self.entry.number, point).to_vec())));
+        let what = format!("{what} in {} is damaged", self.entry.spec.collection);
         findings.push(Finding::unreadable_rows(what, rows));
     }
 
-    /// Finds rows of points that have no origin.
-    fn without_origin(&self, table: Table, sorted: &mut Sorted, findings: &mut Vec<Finding>) -> Done<()> {
-        for row in table.prefix_iter(self.txn, &keys::collection(self.known.number))? {
+    /// Reports rows of points without an origin.
+    fn check_orphans(
+        &self,
+        table: Table,
+        status: &mut PointStatus,
+        findings: &mut Vec<Finding>,
+    ) -> InternalResult<()> {
+        for row in table.prefix_iter(self.txn, &keys::collection(self.entry.number))? {
             let (key, _) = row?;
             let id = keys::row_id(key).unwrap_or_default();
-            sorted.end = sorted.end.max(id.saturating_add(1));
-            if !sorted.whole.contains(id) && sorted.broken.insert(id) {
-                self.broken(&format!("the missing origin of point number {id}"), key, None, findings);
+            status.end = status.end.max(id.saturating_add(1));
+            if !status.whole.contains(id) && status.report_broken.insert(id) {
+                self.report_broken(&format!("the missing origin of point number {id}"), key, None, findings);
             }
         }
         Ok(())
     }
 
-    /// Finds entries that lead to no point.
-    fn entries(&self, sorted: &Sorted, findings: &mut Vec<Finding>) -> Done<()> {
-        for row in self.kb.tables.ids.prefix_iter(self.txn, &keys::collection(self.known.number))? {
+    /// Reports id entries that lead to no point.
+    fn check_id_entries(&self, status: &PointStatus, findings: &mut Vec<Finding>) -> InternalResult<()> {
+        for row in self.kb.tables.ids.prefix_iter(self.txn, &keys::collection(self.entry.number))? {
             let (key, entry) = row?;
             let point = keys::point_id(key);
-            if point.is_some_and(|point| sorted.named.contains(&point)) {
+            if point.is_some_and(|point| status.describe_point_part.contains(&point)) {
                 continue;
             }
-            let id = filter::decode_internal(entry, String::new).ok().filter(|id| sorted.whole.contains(*id));
+            let id = filter::decode_internal(entry, String::new).ok().filter(|id| status.whole.contains(*id));
             let leads_to = match id {
-                Some(id) => write::origin(self.kb, self.txn, self.known.number, id).ok(),
+                Some(id) => write::origin(self.kb, self.txn, self.entry.number, id).ok(),
                 None => None,
             };
             if leads_to.is_none() || leads_to.map(|(point, _)| point) != point {
-                let what = format!("an entry of {} leads to no point", self.known.spec.collection);
+                let what = format!("an entry of {} leads to no point", self.entry.spec.collection);
                 findings.push(Finding::wrong(what, "ids", key));
             }
         }
         Ok(())
     }
 
-    /// The ids go on behind all that are there. A graph may know some that were given before, so it is made anew.
-    fn counters(&self, end: u32, findings: &mut Vec<Finding>) {
-        let what = format!("the ids of {} are damaged or behind", self.known.spec.collection);
-        let ids = registry::Ids { next: end, posted: 0, waiting_bytes: 0 };
-        let key = keys::collection(self.known.number);
+    /// Reports damaged id counters. The repair continues above all existing ids. A graph may contain ids that were
+    /// assigned before, so it is rebuilt.
+    fn report_ids(&self, end: u32, findings: &mut Vec<Finding>) {
+        let what = format!("the ids of {} are damaged or behind", self.entry.spec.collection);
+        let ids = registry::IdCounters { next: end, posted: 0, pending_bytes: 0 };
+        let key = keys::collection(self.entry.number);
         findings.push(Finding::missing(what, "counters", &key, &registry::encode_ids(ids)));
         let what = "the vector graphs may know other points".to_owned();
         findings.push(Finding::wrong(what, "meta", LINEAGE));

@@ -1,5 +1,4 @@
-//! Changes of points. A point keeps its internal id until it is replaced: the new one gets the next id, because the
-//! graph bears no change of a vector.
+//! Changes of points. A replaced point gets a new internal id, because graphs cannot change a vector.
 
 use std::collections::HashSet;
 
@@ -10,25 +9,25 @@ use serde_json::Value;
 
 use super::{
     bitmap::{BitmapChanges, Field},
-    dense, filter, keys, named,
+    dense, describe_point_part, filter, keys,
     postings::{self, PostingChanges},
     record::{Body, decode_origin, encode_dense, encode_origin},
-    registry::{self, Known},
+    registry::{self, CollectionEntry},
 };
 use crate::{
-    codec::{damaged, seal, unseal},
+    codec::{damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Done, Failure, Kind},
+    error::{Failure, FailureKind, InternalResult},
 };
 
 /// Internal ids end here. The rest of the 32 bits keeps arithmetic on them from overflowing.
-const LAST_ID: u32 = u32::MAX - (1 << 17);
+const MAX_ID: u32 = u32::MAX - (1 << 17);
 
 /// The parser of JSON goes 128 levels deep.
-const DEEPEST_PAYLOAD: usize = 120;
+const MAX_PAYLOAD_DEPTH: usize = 120;
 
 /// A point as it will be stored.
-pub(crate) struct Prepared {
+pub(crate) struct EncodedPoint {
     id: PointId,
     origin: PointOrigin,
     body: Body,
@@ -39,81 +38,86 @@ pub(crate) struct Prepared {
     dims: Option<usize>,
 }
 
-/// Points as they will be stored, of those that share an id the last. Refuses numbers that are not finite.
-pub(crate) fn prepare(points: Vec<Point>) -> Done<Vec<Prepared>> {
+/// Encodes points; of several points with the same id, only the last. Refuses numbers that are not finite.
+pub(crate) fn encode_points(points: Vec<Point>) -> InternalResult<Vec<EncodedPoint>> {
     let mut seen = HashSet::with_capacity(points.len());
     let last_of_each = points.into_iter().rev().filter(|point| seen.insert(point.id));
-    let mut prepared = last_of_each.map(prepare_one).collect::<Done<Vec<_>>>()?;
+    let mut prepared = last_of_each.map(encode_point).collect::<InternalResult<Vec<_>>>()?;
     prepared.reverse();
     Ok(prepared)
 }
 
-fn prepare_one(point: Point) -> Done<Prepared> {
+fn encode_point(point: Point) -> InternalResult<EncodedPoint> {
     let Point { id, origin, tags, dense, sparse, payload } = point;
     if let Some(value) = dense.iter().flatten().find(|value| !value.is_finite()) {
         return Err(Failure::invalid(format!("{value} in the dense vector of point {id}")));
     }
-    if deeper_than(&payload, DEEPEST_PAYLOAD) {
+    if exceeds_depth(&payload, MAX_PAYLOAD_DEPTH) {
         return Err(Failure::invalid(format!(
             "the payload of point {id} is nested too deep to be read back"
         )));
     }
     let payload = serde_json::to_vec(&payload).map_err(Failure::internal)?;
     let body = Body { tags, sparse, payload };
-    Ok(Prepared {
+    Ok(EncodedPoint {
         id,
         origin,
-        origin_row: seal(&encode_origin(id, &origin)),
-        body_row: seal(&body.encode()),
-        dense_row: dense.as_deref().map(|vector| seal(&encode_dense(vector))),
+        origin_row: with_checksum(&encode_origin(id, &origin)),
+        body_row: with_checksum(&body.encode()),
+        dense_row: dense.as_deref().map(|vector| with_checksum(&encode_dense(vector))),
         dims: dense.map(|vector| vector.len()),
         body,
     })
 }
 
-fn deeper_than(value: &Value, levels: usize) -> bool {
+fn exceeds_depth(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return true };
     match value {
-        Value::Array(values) => values.iter().any(|value| deeper_than(value, below)),
-        Value::Object(values) => values.values().any(|value| deeper_than(value, below)),
+        Value::Array(values) => values.iter().any(|value| exceeds_depth(value, below)),
+        Value::Object(values) => values.values().any(|value| exceeds_depth(value, below)),
         _ => false,
     }
 }
 
 /// Stores points, all of them or none.
-pub(crate) fn upsert(kb: &Kb, txn: &mut RwTxn, known: &Known, points: &[Prepared]) -> Done<()> {
-    points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(known, dims))?;
-    let ids = registry::ids(kb, txn, known.number)?;
-    if points.len() >= LAST_ID.saturating_sub(ids.next) as usize {
-        let message = format!("{} has used up its ids; switch to a new collection", known.spec.collection);
-        return Err(Failure::new(Kind::Internal, message));
+pub(crate) fn upsert(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    entry: &CollectionEntry,
+    points: &[EncodedPoint],
+) -> InternalResult<()> {
+    points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(entry, dims))?;
+    let ids = registry::ids(kb, txn, entry.number)?;
+    if points.len() >= MAX_ID.saturating_sub(ids.next) as usize {
+        let message = format!("{} has used up its ids; switch to a new collection", entry.spec.collection);
+        return Err(Failure::new(FailureKind::Internal, message));
     }
-    let mut changes = Changes::new(kb, known.number, ids.posted);
+    let mut changes = PointChanges::new(kb, entry.number, ids.posted);
     let mut changed = ids;
     for point in points {
-        let old = filter::internal(kb, txn, known.number, point.id)?;
+        let old = filter::internal(kb, txn, entry.number, point.id)?;
         if let Some(old) = old {
-            if is_stored(kb, txn, known.number, old, point)? {
+            if is_unchanged(kb, txn, entry.number, old, point)? {
                 continue;
             }
-            changes.take_out(txn, old)?;
+            changes.remove_point(txn, old)?;
         }
         changes.put(txn, changed.next, point)?;
         changed.next += 1;
-        changed.waiting_bytes += point.body_row.len() as u64;
+        changed.pending_bytes += point.body_row.len() as u64;
     }
     changes.apply(txn)?;
-    let changed = postings::post_many(kb, txn, known.number, changed)?;
+    let changed = postings::post_pending_if_due(kb, txn, entry.number, changed)?;
     if changed != ids {
-        registry::set_ids(kb, txn, known.number, changed)?;
+        registry::set_ids(kb, txn, entry.number, changed)?;
     }
     Ok(())
 }
 
 /// Whether vectors of `dims` dimensions belong into the collection.
-pub(crate) fn check_dims(known: &Known, dims: usize) -> Done<()> {
-    let name = &known.spec.collection;
-    match known.dims() {
+pub(crate) fn check_dims(entry: &CollectionEntry, dims: usize) -> InternalResult<()> {
+    let name = &entry.spec.collection;
+    match entry.dims() {
         Some(expected) if expected == dims => Ok(()),
         Some(expected) => {
             Err(Failure::invalid(format!("a vector of {dims} dimensions for {name}, which has {expected}")))
@@ -122,8 +126,14 @@ pub(crate) fn check_dims(known: &Known, dims: usize) -> Done<()> {
     }
 }
 
-/// Whether the very same point is there already. What is done twice then costs no ids and no graph.
-fn is_stored(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, point: &Prepared) -> Done<bool> {
+/// Whether the identical point is stored already. Repeating a write then uses no id and does not change the graph.
+fn is_unchanged(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    id: u32,
+    point: &EncodedPoint,
+) -> InternalResult<bool> {
     let key = keys::row(collection, id);
     Ok(kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
         && kb.tables.dense.get(txn, &key)? == point.dense_row.as_deref()
@@ -131,33 +141,44 @@ fn is_stored(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, point: &Prepared) -
 }
 
 /// Removes the points that pass, and answers how many there were.
-pub(crate) fn delete(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter) -> Done<u64> {
-    let ids = filter::passing(kb, txn, known.number, wanted)?;
-    let posted = registry::ids(kb, txn, known.number)?.posted;
-    let mut changes = Changes::new(kb, known.number, posted);
+pub(crate) fn delete(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    entry: &CollectionEntry,
+    filter_expr: &Filter,
+) -> InternalResult<u64> {
+    let ids = filter::matching_ids(kb, txn, entry.number, filter_expr)?;
+    let posted = registry::ids(kb, txn, entry.number)?.posted;
+    let mut changes = PointChanges::new(kb, entry.number, posted);
     for id in &ids {
-        let point = changes.take_out(txn, id)?;
-        kb.tables.ids.delete(txn, &keys::point(known.number, point))?;
+        let point = changes.remove_point(txn, id)?;
+        kb.tables.ids.delete(txn, &keys::point(entry.number, point))?;
     }
     changes.apply(txn)?;
     Ok(ids.len())
 }
 
 /// Replaces the tags of the points that pass, and answers how many there were.
-pub(crate) fn set_tags(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter, tags: &Tags) -> Done<u64> {
-    let ids = filter::passing(kb, txn, known.number, wanted)?;
+pub(crate) fn set_tags(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    entry: &CollectionEntry,
+    filter_expr: &Filter,
+    tags: &Tags,
+) -> InternalResult<u64> {
+    let ids = filter::matching_ids(kb, txn, entry.number, filter_expr)?;
     let mut bitmaps = BitmapChanges::default();
     for id in &ids {
-        let mut body = body(kb, txn, known.number, id)?;
+        let mut body = body(kb, txn, entry.number, id)?;
         for (key, value) in body.tags.iter().filter(|(key, value)| tags.get(*key) != Some(value)) {
-            bitmaps.remove(known.number, Field::Tag(key, value), id);
+            bitmaps.remove(entry.number, Field::Tag(key, value), id);
         }
         for (key, value) in tags.iter().filter(|(key, value)| body.tags.get(*key) != Some(value)) {
-            bitmaps.add(known.number, Field::Tag(key, value), id);
+            bitmaps.add(entry.number, Field::Tag(key, value), id);
         }
         if body.tags != *tags {
             body.tags.clone_from(tags);
-            kb.tables.bodies.put(txn, &keys::row(known.number, id), &seal(&body.encode()))?;
+            kb.tables.bodies.put(txn, &keys::row(entry.number, id), &with_checksum(&body.encode()))?;
         }
     }
     bitmaps.apply(kb, txn)?;
@@ -165,7 +186,7 @@ pub(crate) fn set_tags(kb: &Kb, txn: &mut RwTxn, known: &Known, wanted: &Filter,
 }
 
 /// Changes of a collection's points: rows are written at once, the indexes in the end.
-struct Changes<'k> {
+struct PointChanges<'k> {
     kb: &'k Kb,
     collection: u16,
     /// Posting lists hold the points below this id.
@@ -174,13 +195,13 @@ struct Changes<'k> {
     postings: PostingChanges,
 }
 
-impl<'k> Changes<'k> {
+impl<'k> PointChanges<'k> {
     fn new(kb: &'k Kb, collection: u16, posted: u32) -> Self {
         let (bitmaps, postings) = (BitmapChanges::default(), PostingChanges::default());
         Self { kb, collection, posted, bitmaps, postings }
     }
 
-    fn put(&mut self, txn: &mut RwTxn, id: u32, point: &Prepared) -> Done<()> {
+    fn put(&mut self, txn: &mut RwTxn, id: u32, point: &EncodedPoint) -> InternalResult<()> {
         let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
         tables.ids.put(txn, &keys::point(self.collection, point.id), &filter::encode_internal(id))?;
         tables.origins.put(txn, &key, &point.origin_row)?;
@@ -194,8 +215,8 @@ impl<'k> Changes<'k> {
         Ok(())
     }
 
-    /// Takes out everything of a point but the entry of its id, and answers the id.
-    fn take_out(&mut self, txn: &mut RwTxn, id: u32) -> Done<PointId> {
+    /// Removes all rows of a point except the entry of its id, and returns its id.
+    fn remove_point(&mut self, txn: &mut RwTxn, id: u32) -> InternalResult<PointId> {
         let (point, origin) = origin(self.kb, txn, self.collection, id)?;
         let body = body(self.kb, txn, self.collection, id)?;
         let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
@@ -211,7 +232,7 @@ impl<'k> Changes<'k> {
         Ok(point)
     }
 
-    fn apply(self, txn: &mut RwTxn) -> Done<()> {
+    fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
         self.bitmaps.apply(self.kb, txn)?;
         self.postings.apply(self.kb, txn, self.collection)
     }
@@ -224,20 +245,30 @@ pub(super) fn fields<'a>(origin: &PointOrigin, tags: &'a Tags) -> impl Iterator<
 }
 
 /// The point id and origin of an internal id, which must be there.
-pub(crate) fn origin(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<(PointId, PointOrigin)> {
+pub(crate) fn origin(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    id: u32,
+) -> InternalResult<(PointId, PointOrigin)> {
     let name = || format!("the origin of point number {id} of collection number {collection}");
-    let sealed = kb.tables.origins.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
-    decode_origin(unseal(sealed, name)?).ok_or_else(|| damaged(name))
+    let checksummed = kb.tables.origins.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
+    decode_origin(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
 /// The body of an internal id, which must be there.
-pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> Done<Body> {
-    let name = || named(kb, txn, collection, id, "the body");
-    let sealed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
-    Body::decode(unseal(sealed, name)?).ok_or_else(|| damaged(name))
+pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<Body> {
+    let name = || describe_point_part(kb, txn, collection, id, "the body");
+    let checksummed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
+    Body::decode(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
 /// The dense vector of an internal id, where the point has one.
-pub(crate) fn vector(kb: &Kb, txn: &RoTxn, known: &Known, id: u32) -> Done<Option<Vec<f32>>> {
-    known.dims().map_or(Ok(None), |dims| dense::vector(kb, txn, known.number, id, dims))
+pub(crate) fn vector(
+    kb: &Kb,
+    txn: &RoTxn,
+    entry: &CollectionEntry,
+    id: u32,
+) -> InternalResult<Option<Vec<f32>>> {
+    entry.dims().map_or(Ok(None), |dims| dense::vector(kb, txn, entry.number, id, dims))
 }

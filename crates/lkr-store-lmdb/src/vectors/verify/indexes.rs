@@ -1,5 +1,5 @@
-//! Posting lists and bitmaps against the points. Both are held against sums of hashes of all that should stand in
-//! them, so that the memory does not grow with the collection.
+//! Checks posting lists and bitmaps against the points, by comparing sums of hashes, so that memory does not grow
+//! with the collection.
 
 use std::collections::HashMap;
 
@@ -11,40 +11,40 @@ use super::super::{
     keys,
     postings::{self, Block},
     record::Body,
-    registry::{self, Ids, Known},
+    registry::{self, CollectionEntry, IdCounters},
     write::{self, fields},
 };
-use crate::{env::Kb, error::Done, verify::Finding};
+use crate::{env::Kb, error::InternalResult, verify::Finding};
 
-/// So many tags are remembered with their keys, which are digests.
-const TAGS: usize = 4_096;
-/// How many points are indexed at a time.
+/// How many tags are cached with their keys, which are digests.
+const MAX_CACHED_TAGS: usize = 4_096;
+/// The number of points that are indexed at a time.
 const BATCH: usize = 4_096;
 
-/// What posting lists and bitmaps should hold.
-pub(super) struct Expected {
-    posted: u32,
-    postings: Sum,
-    bitmaps: Sum,
+/// The expected content of posting lists and bitmaps.
+pub(super) struct ExpectedIndexes {
+    stored_postings: u32,
+    postings: SetHash,
+    bitmaps: SetHash,
     tags: HashMap<(String, String), Vec<u8>>,
 }
 
-/// How many things there are, and the sum of their hashes, whatever their order.
+/// An order-independent hash of a set: its size and the sum of its hashes.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Sum {
+struct SetHash {
     count: u64,
     hashes: u64,
 }
 
-impl Sum {
+impl SetHash {
     fn add(&mut self, parts: [u64; 3]) {
         self.count += 1;
-        self.hashes = self.hashes.wrapping_add(parts.into_iter().fold(0, |hash, part| mixed(hash ^ part)));
+        self.hashes = self.hashes.wrapping_add(parts.into_iter().fold(0, |hash, part| mix(hash ^ part)));
     }
 }
 
 /// The finisher of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-const fn mixed(value: u64) -> u64 {
+const fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -55,17 +55,22 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
         let mut word = [0; 8];
         word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-        mixed(hash ^ u64::from_le_bytes(word))
+        mix(hash ^ u64::from_le_bytes(word))
     })
 }
 
-impl Expected {
-    pub(super) fn new(posted: u32) -> Self {
-        Self { posted, postings: Sum::default(), bitmaps: Sum::default(), tags: HashMap::new() }
+impl ExpectedIndexes {
+    pub(super) fn new(stored_postings: u32) -> Self {
+        Self {
+            stored_postings,
+            postings: SetHash::default(),
+            bitmaps: SetHash::default(),
+            tags: HashMap::new(),
+        }
     }
 
     pub(super) fn add(&mut self, collection: u16, id: u32, origin: &PointOrigin, body: &Body) {
-        if id < self.posted {
+        if id < self.stored_postings {
             for (term, weight) in body.sparse.iter() {
                 self.postings.add([u64::from(id), u64::from(term), u64::from(weight.to_bits())]);
             }
@@ -80,40 +85,40 @@ impl Expected {
     }
 
     fn tag(&mut self, collection: u16, key: &str, value: &str) -> &[u8] {
-        if self.tags.len() > TAGS {
+        if self.tags.len() > MAX_CACHED_TAGS {
             self.tags.clear();
         }
-        let made = || bitmap::Field::Tag(key, value).prefix(collection);
-        self.tags.entry((key.to_owned(), value.to_owned())).or_insert_with(made)
+        let build_prefix = || bitmap::Field::Tag(key, value).prefix(collection);
+        self.tags.entry((key.to_owned(), value.to_owned())).or_insert_with(build_prefix)
     }
 
-    /// Finds what the indexes do not hold, or should not.
+    /// Reports missing and surplus index entries.
     pub(super) fn compare(
         &self,
         kb: &Kb,
         txn: &RoTxn,
-        known: &Known,
+        entry: &CollectionEntry,
         findings: &mut Vec<Finding>,
-    ) -> Done<()> {
-        let name = &known.spec.collection;
-        if posted(kb, txn, known.number)?.as_ref() != Some(&self.postings) {
-            let what = format!("the posting lists of {name} are not those of its points");
-            findings.push(Finding::indexes(what, known.number));
+    ) -> InternalResult<()> {
+        let name = &entry.spec.collection;
+        if stored_postings(kb, txn, entry.number)?.as_ref() != Some(&self.postings) {
+            let what = format!("the posting lists of {name} differ from its points");
+            findings.push(Finding::indexes(what, entry.number));
         }
-        if filtered(kb, txn, known.number)?.as_ref() != Some(&self.bitmaps) {
-            let what = format!("the filter bitmaps of {name} are not those of its points");
-            findings.push(Finding::indexes(what, known.number));
+        if stored_bitmaps(kb, txn, entry.number)?.as_ref() != Some(&self.bitmaps) {
+            let what = format!("the filter bitmaps of {name} differ from its points");
+            findings.push(Finding::indexes(what, entry.number));
         }
         Ok(())
     }
 }
 
-/// What the posting lists hold; `None` where a block is damaged or out of order.
-fn posted(kb: &Kb, txn: &RoTxn, collection: u16) -> Done<Option<Sum>> {
-    let (mut sum, mut entries, mut last) = (Sum::default(), Vec::new(), None);
+/// The content of the posting lists; `None` if a block is damaged or out of order.
+fn stored_postings(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Option<SetHash>> {
+    let (mut sum, mut entries, mut last) = (SetHash::default(), Vec::new(), None);
     for row in kb.tables.postings.prefix_iter(txn, &keys::collection(collection))? {
-        let (key, sealed) = row?;
-        let Ok(block) = Block::parse(key, sealed) else { return Ok(None) };
+        let (key, checksummed) = row?;
+        let Ok(block) = Block::parse(key, checksummed) else { return Ok(None) };
         let (Some(term), Ok(())) = (keys::term_of(key), block.decode_into(&mut entries)) else {
             return Ok(None);
         };
@@ -131,13 +136,13 @@ fn posted(kb: &Kb, txn: &RoTxn, collection: u16) -> Done<Option<Sum>> {
     Ok(Some(sum))
 }
 
-/// What the bitmaps hold; `None` where one is damaged.
-fn filtered(kb: &Kb, txn: &RoTxn, collection: u16) -> Done<Option<Sum>> {
-    let mut sum = Sum::default();
+/// The content of the bitmaps; `None` if one is damaged.
+fn stored_bitmaps(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Option<SetHash>> {
+    let mut sum = SetHash::default();
     for row in kb.tables.bitmaps.prefix_iter(txn, &keys::collection(collection))? {
-        let (key, sealed) = row?;
+        let (key, checksummed) = row?;
         let Some((field, part)) = key.split_last_chunk::<2>() else { return Ok(None) };
-        let Ok(ids) = bitmap::decode(sealed) else { return Ok(None) };
+        let Ok(ids) = bitmap::decode(checksummed) else { return Ok(None) };
         let (field, part) = (hash(field), u32::from(u16::from_be_bytes(*part)));
         for id in ids {
             if id >> 16 != part {
@@ -149,12 +154,12 @@ fn filtered(kb: &Kb, txn: &RoTxn, collection: u16) -> Done<Option<Sum>> {
     Ok(Some(sum))
 }
 
-/// Makes the posting lists and bitmaps of a collection anew.
-pub(crate) fn index_anew(kb: &Kb, txn: &mut RwTxn, collection: u16) -> Done<()> {
+/// Rebuilds the posting lists and bitmaps of a collection.
+pub(crate) fn rebuild_indexes(kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<()> {
     for table in [kb.tables.postings, kb.tables.bitmaps] {
         loop {
             let rows = table.prefix_iter(txn, &keys::collection(collection))?.take(BATCH);
-            let rows = rows.map(|row| Ok(row?.0.to_vec())).collect::<Done<Vec<_>>>()?;
+            let rows = rows.map(|row| Ok(row?.0.to_vec())).collect::<InternalResult<Vec<_>>>()?;
             if rows.is_empty() {
                 break;
             }
@@ -165,7 +170,7 @@ pub(crate) fn index_anew(kb: &Kb, txn: &mut RwTxn, collection: u16) -> Done<()> 
     }
     let origins = kb.tables.origins.prefix_iter(txn, &keys::collection(collection))?;
     let ids = origins.map(|row| Ok(keys::row_id(row?.0).unwrap_or_default()));
-    let ids = ids.collect::<Done<Vec<u32>>>()?;
+    let ids = ids.collect::<InternalResult<Vec<u32>>>()?;
     for batch in ids.chunks(BATCH) {
         let mut changes = BitmapChanges::default();
         for id in batch {
@@ -175,9 +180,9 @@ pub(crate) fn index_anew(kb: &Kb, txn: &mut RwTxn, collection: u16) -> Done<()> 
         }
         changes.apply(kb, txn)?;
     }
-    let mut ids = Ids { posted: 0, waiting_bytes: 0, ..registry::ids(kb, txn, collection)? };
+    let mut ids = IdCounters { posted: 0, pending_bytes: 0, ..registry::ids(kb, txn, collection)? };
     while ids.posted < ids.next {
-        ids = postings::post_slice(kb, txn, collection, ids, postings::SLICE)?;
+        ids = postings::post_slice(kb, txn, collection, ids, postings::MAX_SLICE_ENTRIES)?;
     }
     registry::set_ids(kb, txn, collection, ids)
 }

@@ -1,4 +1,4 @@
-//! What stands on a page.
+//! Parses meta pages, tree pages and nodes.
 
 use std::{
     fs::File,
@@ -7,7 +7,7 @@ use std::{
 
 use super::META_PAGES;
 
-/// What stands before everything else on a page: its number, padding, flags, and the bounds of its free space.
+/// The length of a page header: page number, padding, flags, bounds of the free space.
 pub(super) const HEADER: usize = 16;
 const NODE_HEADER: usize = 8;
 const MAGIC: u32 = 0xBEEF_C0DE;
@@ -18,12 +18,12 @@ const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
 const META: u16 = 0x08;
 
-/// The data of a node lies on pages of its own.
+/// The value of a node is on overflow pages.
 const BIG: u16 = 0x01;
-/// The data of a node is the record of a tree.
+/// The value of a node is a tree record.
 const SUBTREE: u16 = 0x02;
 
-/// A number at an offset; `None` behind the end.
+/// The bytes of a number at an offset; `None` beyond the end.
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk::<N>().copied()
 }
@@ -40,7 +40,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     number(bytes, at).map(u64::from_ne_bytes)
 }
 
-/// What a file says of itself.
+/// A meta page.
 #[derive(Debug)]
 pub(super) struct Meta {
     pub(super) page: usize,
@@ -53,16 +53,16 @@ pub(super) struct Meta {
 impl Meta {
     const LENGTH: usize = HEADER + 136;
 
-    /// The one of the two that LMDB goes by, the later one; or what is wrong with them.
+    /// The newer of the two meta pages, which is the one that LMDB uses; or why they cannot be used.
     pub(super) fn latest(file: &File) -> io::Result<Result<Self, String>> {
         let Some(first) = Self::read(file, 0)? else {
-            return Ok(Err("the first page is damaged: nothing leads to the others any more".to_owned()));
+            return Ok(Err("the first meta page is damaged, so no other page can be reached".to_owned()));
         };
         let Some(second) = Self::read(file, first.page as u64)? else {
-            return Ok(Err("the second page is damaged".to_owned()));
+            return Ok(Err("the second meta page is damaged".to_owned()));
         };
         if first.page != second.page {
-            return Ok(Err("the first two pages do not agree on the size of pages".to_owned()));
+            return Ok(Err("the two meta pages disagree on the page size".to_owned()));
         }
         Ok(Ok(if second.transaction > first.transaction { second } else { first }))
     }
@@ -94,7 +94,7 @@ impl Meta {
     }
 }
 
-/// What is stored of a tree.
+/// The stored description of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeRecord {
     pub(super) flags: u16,
@@ -123,26 +123,26 @@ impl TreeRecord {
     }
 }
 
-/// A page of a tree, whose nodes lie in it.
+/// A tree page, with all nodes inside it.
 pub(super) enum Page<'p> {
     Branch(Vec<(&'p [u8], u64)>),
-    Leaf(Vec<(&'p [u8], Data<'p>)>),
+    Leaf(Vec<(&'p [u8], NodeValue<'p>)>),
 }
 
-/// The data of a leaf's node.
+/// The value of a leaf node.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Data<'p> {
-    Here(&'p [u8]),
+pub(super) enum NodeValue<'p> {
+    Inline(&'p [u8]),
     Tree(&'p [u8]),
-    /// The first page, and how many bytes there are.
-    Elsewhere(u64, usize),
+    /// The first page, and the length in bytes.
+    Overflow(u64, usize),
 }
 
 impl<'p> Page<'p> {
-    /// What stands on the page of this number; `None` where it is damaged.
+    /// Parses the page with the number `own`; `None` if it is damaged.
     pub(super) fn parse(bytes: &'p [u8], own: u64) -> Option<Self> {
         let (lower, upper) = (usize::from(u16_at(bytes, 12)?), usize::from(u16_at(bytes, 14)?));
-        // In a page of 65,536 bytes the end does not fit into its field.
+        // In a page of 65,536 bytes the upper bound overflows its field to 0.
         let upper = if upper == 0 && bytes.len() > usize::from(u16::MAX) { bytes.len() } else { upper };
         let bounds = HEADER <= lower && lower <= upper && upper <= bytes.len() && lower % 2 == 0;
         if !bounds || u64_at(bytes, 0)? != own {
@@ -153,7 +153,7 @@ impl<'p> Page<'p> {
         let nodes = nodes.map(|at| (at >= upper && at % 2 == 0).then(|| Node::parse(bytes, at))?);
         let nodes = nodes.collect::<Option<Vec<_>>>()?;
         let is_leaf = u16_at(bytes, 10)? == LEAF;
-        // Nodes lie without gaps: one of another length would have LMDB move the others wrongly.
+        // Nodes have no gaps between them: with a wrong length LMDB would later move the others wrongly.
         if nodes.iter().map(|node| node.length(is_leaf)).sum::<usize>() != bytes.len() - upper {
             return None;
         }
@@ -165,14 +165,14 @@ impl<'p> Page<'p> {
     }
 }
 
-/// How many pages of data the page of this number begins; `None` where it begins none.
+/// The number of overflow pages that start at the page `own`; `None` if it is not an overflow page.
 pub(super) fn overflow_pages(bytes: &[u8], own: u64) -> Option<u64> {
     let begins = u64_at(bytes, 0) == Some(own) && u16_at(bytes, 10) == Some(OVERFLOW);
     u32_at(bytes, 12).filter(|_| begins).map(u64::from)
 }
 
-/// A node: two halves of the length of its data (in a branch two parts of a page's number), flags (in a branch the
-/// third part), the length of its key, the key.
+/// A node: the two halves of the value's length (in a branch: the low parts of the child's page number), flags (in a
+/// branch: the high part), the key's length, the key.
 struct Node<'p> {
     low: u32,
     flags: u16,
@@ -188,7 +188,7 @@ impl<'p> Node<'p> {
         Some(Self { low, flags: u16_at(node, 4)?, key, rest })
     }
 
-    /// How much of the page it takes.
+    /// The number of bytes that the node occupies.
     const fn length(&self, is_leaf: bool) -> usize {
         let data = match (is_leaf, self.flags) {
             (false, _) => 0,
@@ -202,12 +202,12 @@ impl<'p> Node<'p> {
         (self.key, u64::from(self.low) | u64::from(self.flags) << 32)
     }
 
-    fn row(&self) -> Option<(&'p [u8], Data<'p>)> {
+    fn row(&self) -> Option<(&'p [u8], NodeValue<'p>)> {
         let length = self.low as usize;
         let data = match self.flags {
-            0 => Data::Here(self.rest.get(..length)?),
-            BIG => Data::Elsewhere(u64_at(self.rest, 0)?, length),
-            SUBTREE if length == TreeRecord::LENGTH => Data::Tree(self.rest.get(..length)?),
+            0 => NodeValue::Inline(self.rest.get(..length)?),
+            BIG => NodeValue::Overflow(u64_at(self.rest, 0)?, length),
+            SUBTREE if length == TreeRecord::LENGTH => NodeValue::Tree(self.rest.get(..length)?),
             _ => return None,
         };
         Some((self.key, data))

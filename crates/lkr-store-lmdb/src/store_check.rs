@@ -1,4 +1,4 @@
-//! Looking a store over while nothing runs, and mending it.
+//! Checks a store offline, and repairs it.
 
 use std::{
     fs::{self, File},
@@ -8,78 +8,78 @@ use std::{
 
 use crate::{
     LmdbOptions, LmdbStore,
-    codec::verified,
+    codec::verify_checksum,
     env::Kb,
-    error::{Done, Error, Failure, Result},
+    error::{Error, Failure, InternalResult, Result},
     lock::FolderLock,
-    pages, store,
+    page_check, store,
     verify::{self, Finding, Repair},
 };
 
-/// The file that LMDB keeps an environment in.
+/// The data file of an LMDB environment.
 pub(crate) const DATA: &str = "data.mdb";
-/// What can be done where nothing of the truth is left.
+/// The advice if no primary data is left.
 pub(crate) const BACKUP_NEEDED: &str = "restore a backup";
 
-/// A store that nobody else has, looked over.
+/// The result of checking a store, which stays locked meanwhile.
 #[derive(Debug)]
 pub struct StoreCheck {
     dir: PathBuf,
     options: LmdbOptions,
     lock: FolderLock,
     findings: Vec<Finding>,
-    /// None where its pages are damaged.
+    /// `None` if its pages are damaged.
     kb: Option<Kb>,
 }
 
 impl StoreCheck {
-    /// Looks over the store in `dir`: the pages of its truth, then every row. Writes nothing but files that LMDB and
-    /// the lock need. Blocks for as long as it takes to read everything.
+    /// Checks the store in `dir`: the pages of its primary data, then every row. Writes only the files that LMDB and
+    /// the lock need. Blocks until everything is read.
     ///
     /// # Errors
-    /// Those of [`LmdbStore::open`], but damage, which is found.
+    /// Those of [`LmdbStore::open`], except damage, which becomes findings.
     pub fn new(dir: &Path, options: LmdbOptions) -> Result<Self> {
         let lock = FolderLock::take(dir)?;
-        let (kb, findings) = looked_over(&dir.join("kb"), &options)?;
+        let (kb, findings) = check_store(&dir.join("kb"), &options)?;
         Ok(Self { dir: dir.to_owned(), options, lock, findings, kb })
     }
 
-    /// What is wrong.
+    /// What is damaged or inconsistent.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The store to read from, to which nothing can be written; `None` where its pages are damaged.
+    /// The store, opened read-only; `None` if its pages are damaged.
     #[must_use]
     pub fn into_store(self) -> Option<LmdbStore> {
         let Self { dir, options, lock, kb, .. } = self;
-        kb.map(|kb| store::inspected(kb, &dir, options, lock))
+        kb.map(|kb| store::read_only_store(kb, &dir, options, lock))
     }
 
-    /// Mends what was found, and opens the store. What mending takes away lies in the folder `aside` from then on, as
-    /// the whole file that it was in.
+    /// Repairs the findings and opens the store. If the repair removes data, a copy of the whole data file is kept in
+    /// the folder `aside`.
     ///
     /// # Errors
-    /// Those of [`LmdbStore::open`]; `Corrupt` where nothing can be read any more.
-    pub fn mend(mut self, aside: &Path) -> Result<LmdbStore> {
-        self.mend_all(aside).map_err(|failure| Error::failure("mend", failure))?;
-        store::opened(&self.dir, self.options, self.lock)
+    /// Those of [`LmdbStore::open`]; `Corrupt` if nothing can be read.
+    pub fn repair(mut self, aside: &Path) -> Result<LmdbStore> {
+        self.repair_all(aside).map_err(|failure| Error::failure("repair", failure))?;
+        store::open_locked(&self.dir, self.options, self.lock)
     }
 
-    fn mend_all(&mut self, aside: &Path) -> Done<()> {
+    fn repair_all(&mut self, aside: &Path) -> InternalResult<()> {
         let (kb, data) = (self.dir.join("kb"), self.dir.join("kb").join(DATA));
-        if let Some(ill) = without_data(&kb) {
+        if let Some(ill) = missing_data(&kb) {
             return Err(Failure::corrupt(format!("{} {ill}: {BACKUP_NEEDED}", data.display())));
         }
-        if self.findings.iter().any(Finding::loses) {
+        if self.findings.iter().any(Finding::loses_data) {
             fs::create_dir_all(aside)?;
             fs::copy(&data, aside.join(DATA))?;
             File::open(aside.join(DATA))?.sync_all()?;
         }
         if self.findings.iter().any(|finding| matches!(finding.repair, Repair::Salvage)) {
             salvage(&kb, &self.options)?;
-            let (opened, findings) = looked_over(&kb, &self.options).map_err(Failure::internal)?;
+            let (opened, findings) = check_store(&kb, &self.options).map_err(Failure::internal)?;
             self.kb = opened;
             self.findings.extend(findings);
         }
@@ -87,32 +87,32 @@ impl StoreCheck {
         close(opened);
         let writable = Kb::open_damaged(&kb, self.options.map_size).map_err(Failure::internal)?;
         let mut txn = writable.env.write_txn()?;
-        verify::mend(&writable, &mut txn, &self.findings)?;
+        verify::repair(&writable, &mut txn, &self.findings)?;
         txn.commit()?;
         close(writable);
         Ok(())
     }
 }
 
-/// The store in `dir`, where its pages are whole, and what is wrong with it.
-fn looked_over(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Finding>)> {
-    if let Some(ill) = without_data(dir) {
+/// Checks pages and rows. The store is returned only if its pages are undamaged.
+fn check_store(dir: &Path, options: &LmdbOptions) -> Result<(Option<Kb>, Vec<Finding>)> {
+    if let Some(ill) = missing_data(dir) {
         return Ok((None, vec![Finding::left(format!("store/kb/{DATA} {ill}"), BACKUP_NEEDED)]));
     }
-    let damage = pages::check(&dir.join(DATA)).map_err(|error| Error::io("read pages", error))?;
+    let damage = page_check::check(&dir.join(DATA)).map_err(|error| Error::io("read pages", error))?;
     if !damage.is_empty() {
-        let named = |line| Finding::salvage(format!("store/kb/{DATA}: {line}"));
-        return Ok((None, damage.into_iter().map(named).collect()));
+        let describe_point_part = |line| Finding::salvage(format!("store/kb/{DATA}: {line}"));
+        return Ok((None, damage.into_iter().map(describe_point_part).collect()));
     }
     let kb = Kb::inspect(dir, options.map_size)?;
     let txn = kb.env.read_txn().map_err(|error| Error::failure("read rows", error.into()))?;
-    let findings = verify::rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
+    let findings = verify::check_rows(&kb, &txn).map_err(|failure| Error::failure("read rows", failure))?;
     drop(txn);
     Ok((Some(kb), findings))
 }
 
-/// What is said of a folder that holds nothing of the truth; `None` where it holds something.
-pub(crate) fn without_data(dir: &Path) -> Option<&'static str> {
+/// Why a folder has no primary data; `None` if it has some.
+pub(crate) fn missing_data(dir: &Path) -> Option<&'static str> {
     match fs::metadata(dir.join(DATA)) {
         Ok(data) if data.len() == 0 => Some("is empty"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some("is missing"),
@@ -124,8 +124,8 @@ fn close(kb: Kb) {
     kb.env.prepare_for_closing().wait();
 }
 
-/// Puts the rows that can be read into a new file, which takes the place of the damaged one.
-fn salvage(dir: &Path, options: &LmdbOptions) -> Done<()> {
+/// Copies the readable rows to a new file, which replaces the damaged one.
+fn salvage(dir: &Path, options: &LmdbOptions) -> InternalResult<()> {
     let fresh = dir.with_extension("salvaged");
     if fresh.exists() {
         fs::remove_dir_all(&fresh)?;
@@ -133,16 +133,16 @@ fn salvage(dir: &Path, options: &LmdbOptions) -> Done<()> {
     let kb = Kb::open(&fresh, options.map_size).map_err(Failure::internal)?;
     let mut txn = kb.env.write_txn()?;
     let mut known = false;
-    pages::walk(&dir.join(DATA), &mut |row| {
+    page_check::walk(&dir.join(DATA), &mut |row| {
         known |= (row.table, row.key) == ("meta", b"format")
-            || (row.table == "state" && verified(row.value).is_some());
+            || (row.table == "state" && verify_checksum(row.value).is_some());
         match kb.table(row.table) {
             Some(table) => table.put(&mut txn, row.key, row.value).map_err(io::Error::other),
             None => Ok(()),
         }
     })?;
     if !known {
-        return Err(Failure::corrupt("nothing of the store can be read any more; a backup is needed"));
+        return Err(Failure::corrupt("no row of the store can be read; restore a backup"));
     }
     txn.commit()?;
     close(kb);

@@ -25,7 +25,7 @@ fn made(dir: &Path, rows: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-fn a_whole_file_is_whole() {
+fn undamaged_file_has_no_findings() {
     for rows in [0, 1, 100, 5_000] {
         let dir = tempfile::tempdir().unwrap();
         let rows = made(dir.path(), rows);
@@ -43,7 +43,7 @@ fn a_whole_file_is_whole() {
 
 /// LMDB keeps the pages of a long value for a shorter one that takes its place.
 #[test]
-fn a_shorter_value_on_more_pages_is_whole() {
+fn overflow_value_with_surplus_pages_has_no_findings() {
     let dir = tempfile::tempdir().unwrap();
     let kb = Kb::open(dir.path(), 1 << 30).unwrap();
     for length in [20_000, 5_000] {
@@ -63,7 +63,7 @@ fn a_shorter_value_on_more_pages_is_whole() {
 }
 
 #[test]
-fn a_last_page_beyond_all_numbers_is_told() {
+fn overflowing_last_page_number_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     made(dir.path(), 10);
     let path = dir.path().join("data.mdb");
@@ -76,7 +76,7 @@ fn a_last_page_beyond_all_numbers_is_told() {
 }
 
 #[test]
-fn what_is_cut_off_is_told() {
+fn truncated_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     made(dir.path(), 2_000);
     let path = dir.path().join("data.mdb");
@@ -92,7 +92,7 @@ fn what_is_cut_off_is_told() {
 /// Where a flipped byte goes unseen, it lies in a value, in a key that keeps its place, or in what nothing reads; LMDB
 /// then reads the file as before but for that.
 #[test]
-fn flips_that_are_not_told_do_no_harm() {
+fn unreported_flips_are_harmless() {
     let dir = tempfile::tempdir().unwrap();
     let rows = made(dir.path(), 1_500).len();
     let path = dir.path().join("data.mdb");

@@ -1,8 +1,8 @@
-//! Graphs over the dense vectors: derived from `kb`, fed behind its back, and made anew where they are damaged.
+//! HNSW graphs over the dense vectors: derived from `kb`, updated in the background, and rebuilt if they are damaged.
 //!
-//! Nothing is ever deleted from a graph, and no id comes back: a graph bears neither. It knows the points below its
-//! watermark; those above are scanned. The dead among its points are cut away by the bitmap of the live, until they
-//! are a third: then another graph is built beside it, and takes its place.
+//! Graphs support neither deletion nor reuse of ids. A graph contains the points below its watermark; newer points
+//! are scanned. Deleted points are filtered out by the bitmap of live points. When they are a third of a graph, a new
+//! graph is built beside it and replaces it.
 
 mod build;
 mod folder;
@@ -25,29 +25,29 @@ use self::{build::Builder, search::OpenGraph, table::GraphEnv};
 use crate::{
     LmdbOptions,
     env::Kb,
-    error::{Done, Failure, Kind},
+    error::{Failure, FailureKind, InternalResult},
     vectors::{keys, registry},
     writer::Writer,
 };
 
-/// The name of the record that ties a graph folder to `kb`.
+/// The key of the record that ties a graph folder to `kb`.
 pub(crate) const LINEAGE: &[u8] = b"lineage";
 
-/// The graphs of a store, where searches find them.
+/// The graphs of a store.
 #[derive(Debug)]
 pub(crate) struct Graphs {
     dir: PathBuf,
     options: LmdbOptions,
-    /// `None` until the folder was looked at, and again while it is replaced.
+    /// `None` until the folder is loaded, and while it is replaced.
     current: RwLock<Option<Arc<GraphEnv>>>,
-    /// Set by a search that met damage.
+    /// Set by a search that found damage.
     damaged: AtomicBool,
-    signal: Mutex<Signal>,
+    signal: Mutex<BuilderSignal>,
     signalled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Signal {
+struct BuilderSignal {
     stop: bool,
     work: bool,
 }
@@ -64,19 +64,20 @@ impl Graphs {
         }
     }
 
-    /// The graph of a collection; `None` where there is none that can be asked.
+    /// The graph of a collection; `None` if there is no usable one.
     pub(crate) fn open(&self, collection: u16) -> Option<OpenGraph<'_>> {
         let env = self.current()?;
         OpenGraph::open(self, env, collection)
     }
 
-    /// Whether a graph of so many items finds the nearest of so many candidates faster than looking at each.
-    pub(crate) const fn worth_walking(&self, candidates: u64, items: u64) -> bool {
+    /// Whether searching a graph with `items` points is faster than scanning `candidates` points. See
+    /// docs/studies.md#dense-graph.
+    pub(crate) const fn prefers_graph(&self, candidates: u64, items: u64) -> bool {
         let LmdbOptions { linear_below, break_even, .. } = self.options;
         candidates > linear_below && candidates.saturating_mul(candidates) > break_even.saturating_mul(items)
     }
 
-    /// Says that `kb` has changed.
+    /// Reports that `kb` has changed.
     pub(crate) fn wake(&self) {
         self.update(|signal| signal.work = true);
     }
@@ -85,7 +86,7 @@ impl Graphs {
         self.update(|signal| signal.stop = true);
     }
 
-    fn update(&self, change: impl FnOnce(&mut Signal)) {
+    fn update(&self, change: impl FnOnce(&mut BuilderSignal)) {
         change(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
         self.signalled.notify_all();
     }
@@ -94,15 +95,15 @@ impl Graphs {
         self.signal.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    /// Waits until there may be work, but no longer than `most`.
-    fn wait(&self, most: Duration) {
+    /// Waits until there may be work, or until the timeout.
+    fn wait(&self, timeout: Duration) {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |signal: &mut Signal| !signal.stop && !signal.work;
-        let waited = self.signalled.wait_timeout_while(signal, most, idle);
+        let idle = |signal: &mut BuilderSignal| !signal.stop && !signal.work;
+        let waited = self.signalled.wait_timeout_while(signal, timeout, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.work = false;
     }
 
-    /// Waits for as long as it takes, unless the store is being closed.
+    /// Waits for `time`, or until the store is being closed.
     fn pause(&self, time: Duration) {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
         // A poisoned lock only means that the wait is over.
@@ -117,52 +118,52 @@ impl Graphs {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = env;
     }
 
-    /// Takes note of a failure to read: what is not for want of something is damage.
+    /// Reports a failed read: every failure except an unavailable resource counts as damage.
     fn report_failure(&self, failure: &Failure) {
-        if failure.kind() != Kind::Unavailable {
+        if failure.kind() != FailureKind::Unavailable {
             self.report_damage(&failure.to_string());
         }
     }
 
-    /// Takes note that the graphs cannot be read, so that they are made anew.
+    /// Reports damage, so that the graphs are rebuilt.
     fn report_damage(&self, what: &str) {
         if !self.damaged.swap(true, Ordering::Relaxed) {
-            tracing::error!(what, "the vector graph is damaged and will be built anew");
+            tracing::error!(what, "vector graph is damaged; rebuilding it");
         }
         self.wake();
     }
 }
 
-/// What `kb` said of itself when it was opened, before anything was written to it: a graph of another, or of a later
-/// state of this one, is told by that.
+/// The state of `kb` when it was opened, before any write. It reveals graphs of another store, or of a later state of
+/// this one.
 #[derive(Debug)]
-pub(crate) struct Known {
-    /// The mark that the last session left in `kb`, and in its graph folder.
+pub(crate) struct StartupState {
+    /// The lineage that the last session wrote to `kb` and to its graph folder.
     lineage: Option<Vec<u8>>,
     /// The next ids of the collections.
     next_ids: HashMap<u16, u32>,
 }
 
-impl Known {
-    pub(crate) fn read(kb: &Kb) -> Done<Self> {
+impl StartupState {
+    pub(crate) fn read(kb: &Kb) -> InternalResult<Self> {
         let txn = kb.env.read_txn()?;
         let lineage = kb.tables.meta.get(&txn, LINEAGE)?.map(<[u8]>::to_vec);
         let collections = registry::all(kb, &txn)?.into_iter();
         let next_ids =
-            collections.map(|known| Ok((known.number, registry::next_id(kb, &txn, known.number)?)));
-        Ok(Self { lineage, next_ids: next_ids.collect::<Done<_>>()? })
+            collections.map(|startup| Ok((startup.number, registry::next_id(kb, &txn, startup.number)?)));
+        Ok(Self { lineage, next_ids: next_ids.collect::<InternalResult<_>>()? })
     }
 }
 
-/// Starts the thread that feeds the graphs, and cleans up in `kb`.
+/// Starts the thread that builds graphs and removes expired and dropped rows from `kb`.
 pub(crate) fn start(
     graphs: Arc<Graphs>,
     kb: Kb,
     writer: Writer,
-    known: Known,
+    startup: StartupState,
 ) -> std::io::Result<JoinHandle<()>> {
     let builder = Builder::new(graphs, kb, writer);
-    thread::Builder::new().name("lkr-graph".to_owned()).spawn(move || builder.run(&known))
+    thread::Builder::new().name("lkr-graph".to_owned()).spawn(move || builder.run(&startup))
 }
 
 /// The key of a collection's row.

@@ -11,7 +11,7 @@ mod read;
 mod record;
 pub(crate) mod registry;
 mod sparse;
-mod top;
+mod top_k;
 mod verify;
 mod write;
 
@@ -31,22 +31,22 @@ use lkr_vectors::{
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     dense::vector as read_vector,
-    verify::{index_anew, verify},
+    verify::{rebuild_indexes, verify},
 };
 use crate::{
     env::Kb,
-    error::{Done, Failure},
-    shared::Shared,
+    error::{Failure, InternalResult},
+    shared::StoreShared,
 };
 
 /// The vectors of a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LmdbVectors {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
 impl LmdbVectors {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) const fn new(shared: Arc<StoreShared>) -> Self {
         Self { shared }
     }
 
@@ -68,15 +68,15 @@ impl LmdbVectors {
     async fn read<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Kb, &RoTxn) -> Done<T> + Send + 'static,
+        F: FnOnce(&Kb, &RoTxn) -> InternalResult<T> + Send + 'static,
     {
-        Shared::read(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
+        StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_vectors(operation))
     }
 
     async fn write<T, F>(&self, operation: &'static str, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&Kb, &mut RwTxn) -> Done<T> + Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn) -> InternalResult<T> + Send + 'static,
     {
         self.shared.write(work).await.map_err(|failure| failure.into_vectors(operation))
     }
@@ -91,13 +91,13 @@ impl VectorStore for LmdbVectors {
 
     async fn describe(&self, collection: &Collection) -> Result<Option<CollectionSpec>> {
         let name = collection.clone();
-        self.read("describe", move |kb, txn| Ok(registry::resolve(kb, txn, &name)?.map(|known| known.spec)))
+        self.read("describe", move |kb, txn| Ok(registry::resolve(kb, txn, &name)?.map(|entry| entry.spec)))
             .await
     }
 
     async fn collections(&self) -> Result<Vec<CollectionSpec>> {
         self.read("collections", |kb, txn| {
-            Ok(registry::all(kb, txn)?.into_iter().map(|known| known.spec).collect())
+            Ok(registry::all(kb, txn)?.into_iter().map(|entry| entry.spec).collect())
         })
         .await
     }
@@ -114,12 +114,12 @@ impl VectorStore for LmdbVectors {
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
         // Encoding is work, so it is done neither on the runtime nor by the one who writes.
-        let prepared = Shared::blocking(&self.shared, move |_| write::prepare(points)).await;
+        let prepared = StoreShared::blocking(&self.shared, move |_| write::encode_points(points)).await;
         let prepared = prepared.map_err(|failure: Failure| failure.into_vectors("upsert"))?;
         let name = collection.clone();
         self.write("upsert", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            write::upsert(kb, txn, &known, &prepared)
+            let entry = registry::require(kb, txn, &name)?;
+            write::upsert(kb, txn, &entry, &prepared)
         })
         .await
     }
@@ -127,8 +127,8 @@ impl VectorStore for LmdbVectors {
     async fn delete(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         let (name, filter) = (collection.clone(), filter.clone());
         self.write("delete", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            write::delete(kb, txn, &known, &filter)
+            let entry = registry::require(kb, txn, &name)?;
+            write::delete(kb, txn, &entry, &filter)
         })
         .await
     }
@@ -136,8 +136,8 @@ impl VectorStore for LmdbVectors {
     async fn set_tags(&self, collection: &Collection, filter: &Filter, tags: &Tags) -> Result<u64> {
         let (name, filter, tags) = (collection.clone(), filter.clone(), tags.clone());
         self.write("set_tags", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            write::set_tags(kb, txn, &known, &filter, &tags)
+            let entry = registry::require(kb, txn, &name)?;
+            write::set_tags(kb, txn, &entry, &filter, &tags)
         })
         .await
     }
@@ -155,8 +155,8 @@ impl VectorStore for LmdbVectors {
     ) -> Result<Vec<Option<Point>>> {
         let (name, ids) = (collection.clone(), ids.to_vec());
         self.read("get", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            read::get(kb, txn, &known, &ids, with)
+            let entry = registry::require(kb, txn, &name)?;
+            read::get(kb, txn, &entry, &ids, with)
         })
         .await
     }
@@ -171,8 +171,8 @@ impl VectorStore for LmdbVectors {
     ) -> Result<Page> {
         let (name, filter, after) = (collection.clone(), filter.clone(), after.cloned());
         self.read("scroll", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            read::scroll(kb, txn, &known, &filter, after.as_ref(), limit, with)
+            let entry = registry::require(kb, txn, &name)?;
+            read::scroll(kb, txn, &entry, &filter, after.as_ref(), limit, with)
         })
         .await
     }
@@ -180,23 +180,23 @@ impl VectorStore for LmdbVectors {
     async fn count(&self, collection: &Collection, filter: &Filter) -> Result<u64> {
         let (name, filter) = (collection.clone(), filter.clone());
         self.read("count", move |kb, txn| {
-            let known = registry::require(kb, txn, &name)?;
-            Ok(filter::passing(kb, txn, known.number, &filter)?.len())
+            let entry = registry::require(kb, txn, &name)?;
+            Ok(filter::matching_ids(kb, txn, entry.number, &filter)?.len())
         })
         .await
     }
 
     async fn snapshot(&self, to: &Path) -> Result<()> {
-        Shared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_vectors("snapshot"))
+        StoreShared::snapshot(&self.shared, to).await.map_err(|failure| failure.into_vectors("snapshot"))
     }
 
     async fn health(&self) -> Result<()> {
-        Shared::health(&self.shared).await.map_err(|failure| failure.into_vectors("health"))
+        StoreShared::health(&self.shared).await.map_err(|failure| failure.into_vectors("health"))
     }
 }
 
 /// What is said of a part of a point: by its own id, where that can still be read.
-fn named(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
+fn describe_point_part(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
     match write::origin(kb, txn, collection, id) {
         Ok((point, _)) => format!("{part} of point {point}"),
         Err(_) => format!("{part} of point number {id} of collection number {collection}"),

@@ -13,13 +13,13 @@ pub(crate) fn network_file_system(dir: &Path) -> Option<&'static str> {
 
 /// How many bytes may still be written to the file system of `dir`; `None` where it does not say.
 #[cfg(unix)]
-pub(crate) fn room(dir: &Path) -> Option<u64> {
+pub(crate) fn free_space(dir: &Path) -> Option<u64> {
     let file_system = rustix::fs::statvfs(dir).ok()?;
     Some(file_system.f_bavail.saturating_mul(file_system.f_frsize))
 }
 
 #[cfg(not(unix))]
-pub(crate) fn room(_: &Path) -> Option<u64> {
+pub(crate) fn free_space(_: &Path) -> Option<u64> {
     None
 }
 
@@ -27,9 +27,9 @@ pub(crate) fn room(_: &Path) -> Option<u64> {
 /// the fifth, its kind the first behind a dash.
 fn network_mount(mounts: &str, dir: &Path) -> Option<&'static str> {
     let above = mounts.lines().filter_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
-        let place = Path::new(place.split(' ').nth(4)?);
-        dir.starts_with(place).then_some((place.components().count(), kind.split(' ').next()?))
+        let (mount_point, kind) = line.split_once(" - ")?;
+        let mount_point = Path::new(mount_point.split(' ').nth(4)?);
+        dir.starts_with(mount_point).then_some((mount_point.components().count(), kind.split(' ').next()?))
     });
     let (_, kind) = above.max_by_key(|(depth, _)| *depth)?;
     NETWORK.into_iter().find(|network| *network == kind)
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_folder_has_room() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(room(dir.path()).is_some_and(|room| room > 0));
-        assert_eq!(room(&dir.path().join("not there")), None);
+        assert!(free_space(dir.path()).is_some_and(|free_space| free_space > 0));
+        assert_eq!(free_space(&dir.path().join("not there")), None);
     }
 }

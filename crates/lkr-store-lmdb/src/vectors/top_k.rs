@@ -1,8 +1,8 @@
-//! The best of many.
+//! Selects the highest scores.
 
-/// The `limit` highest scores and whose they are, with all that tie with the last of them.
+/// The `limit` highest scores with their ids, including all ties with the last.
 #[derive(Debug)]
-pub(crate) struct Top {
+pub(crate) struct TopK {
     limit: usize,
     /// No score below this one can be among the best.
     threshold: f32,
@@ -11,14 +11,14 @@ pub(crate) struct Top {
     cut_at: usize,
 }
 
-impl Top {
+impl TopK {
     pub(crate) fn new(limit: usize) -> Self {
         let cut_at = limit.saturating_mul(4).saturating_add(1_024);
         Self { limit, threshold: f32::NEG_INFINITY, kept: Vec::new(), cut_at }
     }
 
     pub(crate) fn push(&mut self, score: f32, id: u32) {
-        // What is no number comes of damage. It counts as the highest, so that it is looked at and found out.
+        // NaN is a sign of damage. It counts as the highest score, so that the vector is verified.
         if (score >= self.threshold || score.is_nan()) && self.limit > 0 {
             self.kept.push((score, id));
             if self.kept.len() >= self.cut_at {
@@ -40,7 +40,7 @@ impl Top {
     }
 
     /// The best, in no order.
-    pub(crate) fn into_best(mut self) -> Vec<(f32, u32)> {
+    pub(crate) fn into_top(mut self) -> Vec<(f32, u32)> {
         if self.limit > 0 {
             self.cut();
         }
@@ -57,9 +57,9 @@ mod tests {
     proptest! {
         #[test]
         fn keeps_the_best_and_their_ties(scores in proptest::collection::vec(0u8..40, 0..5_000), limit in 0usize..60) {
-            let mut top = Top::new(limit);
+            let mut top = TopK::new(limit);
             scores.iter().zip(0..).for_each(|(score, id)| top.push(f32::from(*score), id));
-            let mut best = top.into_best();
+            let mut best = top.into_top();
             best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let mut all: Vec<_> = scores.iter().zip(0..).map(|(score, id)| (f32::from(*score), id)).collect();
             all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

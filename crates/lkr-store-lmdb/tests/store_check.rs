@@ -1,6 +1,7 @@
-//! Damage of every kind is named, mended, and not found again; what was not damaged is there as before.
+//! Every kind of damage is reported, repaired and not found again; undamaged data is unchanged.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::{fs, path::Path, time::Duration};
@@ -45,7 +46,7 @@ fn found(folder: &Path) -> Vec<String> {
 /// Mends the store, which then is whole, and answers it.
 fn mended(folder: &Path) -> LmdbStore {
     let aside = tempfile::tempdir().unwrap();
-    drop(StoreCheck::new(folder, exact()).unwrap().mend(&aside.path().join("kb")).unwrap());
+    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
     assert_eq!(found(folder), Vec::<String>::new());
     open(folder)
 }
@@ -88,7 +89,7 @@ async fn all(store: &LmdbStore, collection: &Collection) -> Vec<Point> {
 }
 
 #[tokio::test]
-async fn a_whole_store_is_left_as_it_is() {
+async fn undamaged_store_has_no_findings_and_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
@@ -105,7 +106,7 @@ async fn a_whole_store_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn damage_in_any_table_is_found_and_mended() {
+async fn damage_in_any_table_is_found_and_repaired() {
     for (table, damage, says) in [
         ("state", flipped as Change, "the record short/0 is damaged"),
         ("state", torn, "the record short/0 is damaged"),
@@ -162,13 +163,13 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
         let examination = StoreCheck::new(folder.path(), exact()).unwrap();
         let [finding] = examination.findings() else { panic!("{:?}", examination.findings()) };
         assert_eq!(finding.what, "the record of collection points.a is damaged");
-        assert_eq!(finding.stays(), !has_sibling);
+        assert_eq!(finding.is_unrepairable(), !has_sibling);
         drop(examination);
         if has_sibling {
             assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
         } else {
             let aside = tempfile::tempdir().unwrap();
-            let refused = StoreCheck::new(folder.path(), exact()).unwrap().mend(aside.path()).unwrap_err();
+            let refused = StoreCheck::new(folder.path(), exact()).unwrap().repair(aside.path()).unwrap_err();
             assert!(refused.to_string().ends_with("`lkr doctor` tells what is damaged"), "{refused}");
             assert_eq!(found(folder.path()).len(), 1, "nothing was dropped");
         }
@@ -197,7 +198,7 @@ async fn a_damaged_format_is_written_again() {
 
 /// A store that is only looked at answers what can be read.
 #[tokio::test]
-async fn records_beyond_a_damaged_one_are_read() {
+async fn read_only_scan_skips_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path()).await;
     change(folder.path(), "state", torn);
@@ -227,7 +228,7 @@ async fn a_store_without_its_data_is_refused() {
         assert!(refused.to_string().contains(says), "{refused}");
         assert_eq!(found(folder.path()), [format!("store/kb/data.mdb {says}")]);
         let aside = folder.path().join("aside");
-        assert!(StoreCheck::new(folder.path(), exact()).unwrap().mend(&aside).is_err());
+        assert!(StoreCheck::new(folder.path(), exact()).unwrap().repair(&aside).is_err());
         assert_eq!(fs::metadata(&data).map(|data| data.len()).ok(), is_there.then_some(0));
     }
     fs::remove_dir_all(folder.path().join("kb")).unwrap();
@@ -237,7 +238,7 @@ async fn a_store_without_its_data_is_refused() {
 
 /// Where a process ended without closing, the pages are looked at before they are followed, which could end the next.
 #[tokio::test]
-async fn pages_are_looked_at_where_nobody_closed() {
+async fn unclean_shutdown_checks_pages_at_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let points = filled(folder.path()).await;
     let (data, mark) = (folder.path().join("kb/data.mdb"), folder.path().join("opened"));
@@ -265,7 +266,7 @@ async fn pages_are_looked_at_where_nobody_closed() {
 
 /// Whatever bytes of the truth are flipped: it is named, or does no harm, and mending saves what was not damaged.
 #[tokio::test]
-async fn flipped_pages_are_named_and_what_is_left_is_saved() {
+async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let points = filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
