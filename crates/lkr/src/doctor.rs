@@ -162,7 +162,11 @@ fn file_findings(check: &StoreCheck, partial_texts: &[PathBuf], outcome: &Repair
     };
     let stored = check.findings().iter().map(|stored| {
         let finding = finding(stored.what.clone(), stored.remedy);
-        if stored.is_unrepairable() { Finding { outcome: RepairOutcome::Unrepaired, ..finding } } else { finding }
+        if stored.is_unrepairable() {
+            Finding { outcome: RepairOutcome::Unrepaired, ..finding }
+        } else {
+            finding
+        }
     });
     stored.chain(partial_texts.iter().map(partial_text)).collect()
 }
