@@ -1,7 +1,7 @@
-//! Which texts go through the model together.
+//! Forms batches of texts.
 
-/// The range of texts in each batch: consecutive ones of `lengths` tokens, each batch of at most `limit` tokens (a
-/// longer text is alone) and of about as many as the others.
+/// The range of texts in each batch. Batches consist of consecutive texts of `lengths` tokens, have at most `limit`
+/// tokens (a longer text is a batch of its own) and are of about equal size.
 pub(crate) fn balanced(lengths: &[usize], limit: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = lengths.iter().sum();
     let target = total.div_ceil(total.div_ceil(limit.max(1)).max(1));
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn even_texts_make_even_batches() {
+    fn equal_texts_make_equal_batches() {
         let sizes: Vec<usize> = balanced(&[200; 32], 2048).into_iter().map(|range| range.len()).collect();
         assert_eq!(sizes, [8, 8, 8, 8]);
         assert!(balanced(&[], 2048).is_empty());

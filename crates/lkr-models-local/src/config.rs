@@ -8,31 +8,31 @@ use crate::error;
 /// The non-linearity between the two halves of the feed-forward layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
-    /// x · Φ(x), by the error function.
+    /// x · Φ(x), with the error function (GELU).
     Gelu,
-    /// Its approximation by tanh.
+    /// The approximation of GELU by tanh.
     GeluTanh,
     Relu,
 }
 
-/// How a token's position is numbered.
+/// How positions are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
     /// BERT: from 0.
     FromZero,
-    /// RoBERTa: from the padding token's id + 1, padding tokens apart, which stand at the padding token's id.
+    /// RoBERTa: from the padding token's id + 1; padding tokens have the padding token's id as their position.
     After { padding: u32 },
 }
 
 impl Positions {
     /// The tokens with their positions.
-    pub(crate) fn place(self, ids: &[u32]) -> impl Iterator<Item = (u32, usize)> {
+    pub(crate) fn numbered(self, ids: &[u32]) -> impl Iterator<Item = (u32, usize)> {
         let mut next = match self {
             Self::FromZero => 0,
             Self::After { padding } => padding as usize + 1,
         };
         ids.iter().map(move |&id| match self {
-            // A text may spell the padding token; the reference then counts on without it.
+            // A text may contain the padding token; the reference then continues counting without it.
             Self::After { padding } if id == padding => (id, padding as usize),
             _ => {
                 next += 1;
@@ -62,7 +62,7 @@ impl ModelConfig {
         self.hidden / self.heads
     }
 
-    /// How many tokens have a position of their own.
+    /// The number of tokens that have a position.
     pub(crate) const fn usable_positions(&self) -> usize {
         match self.positions {
             Positions::FromZero => self.max_positions,
@@ -71,7 +71,7 @@ impl ModelConfig {
     }
 }
 
-/// config.json as it is written.
+/// The contents of config.json.
 #[derive(Deserialize)]
 pub(crate) struct RawConfig {
     model_type: String,

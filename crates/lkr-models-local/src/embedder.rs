@@ -16,14 +16,14 @@ use crate::pooling::Pooling;
 use crate::tokens::{Sequence, TextTokenizer};
 use crate::weights::WeightsFile;
 
-/// How many texts are tokenized in one go.
-const TEXTS_A_JOB: usize = 128;
+/// The number of texts that are tokenized in one job.
+const TEXTS_PER_JOB: usize = 128;
 
-/// A sentence-transformers model, run in this process on the CPU.
+/// A sentence-transformers model that runs in-process on the CPU.
 ///
-/// Queries and passages have threads of their own: a query never waits for a passage. Calls that come at the same
-/// time share batches, so many small ones are about as fast as a large one. A call whose future is dropped ends after
-/// the batches that are already running.
+/// Queries and passages have separate threads, so a query never waits for a passage. Concurrent calls share batches, so
+/// many small calls are about as fast as one large call. A call whose future is dropped ends after the batches that are
+/// already running.
 #[derive(Debug)]
 pub struct LocalEmbedder {
     profile: EmbedderProfile,
@@ -32,7 +32,7 @@ pub struct LocalEmbedder {
     model: Arc<Model>,
 }
 
-/// What the blocking threads share.
+/// The state that blocking threads share.
 #[derive(Debug)]
 struct Model {
     tokenizer: TextTokenizer,
@@ -51,12 +51,11 @@ impl Encode for Model {
 impl LocalEmbedder {
     /// Opens the sentence-transformers folder `dir`.
     ///
-    /// The weights are mapped into memory: the files must not be changed in place while the model is in use (putting
-    /// another file in their place is fine). Blocks for the time of reading the tokenizer, some tens of milliseconds
-    /// to a second.
+    /// The weights are mapped into memory, so the files must not be changed in place while the model is in use
+    /// (replacing a file is fine). Blocks while the tokenizer is read, some tens of milliseconds to a second.
     ///
-    /// Fails with [`lkr_models::ErrorKind::Config`] where a file is missing, damaged, or asks for what is not
-    /// supported; the message names it.
+    /// Fails with [`lkr_models::ErrorKind::Config`] if a file is missing, damaged, or requires an unsupported feature;
+    /// the message names it.
     pub fn open(dir: &Path, options: LocalOptions) -> Result<Self> {
         let folder = ModelFolder::read(dir)?;
         let tokenizer =
@@ -112,7 +111,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// Each text once, and where each of `texts` stands among them.
+/// The distinct texts, and the index of each of `texts` among them.
 fn deduplicate(texts: &[String]) -> (Vec<&str>, Vec<usize>) {
     let mut unique = Vec::new();
     let mut seen = HashMap::new();
@@ -129,7 +128,7 @@ fn deduplicate(texts: &[String]) -> (Vec<&str>, Vec<usize>) {
 }
 
 async fn tokenize(model: &Arc<Model>, lane: &Lane, texts: &[&str]) -> Result<Vec<Sequence>> {
-    let jobs = texts.chunks(TEXTS_A_JOB).map(|texts| {
+    let jobs = texts.chunks(TEXTS_PER_JOB).map(|texts| {
         let texts: Vec<String> = texts.iter().map(|text| format!("{}{text}", lane.prefix)).collect();
         let model = Arc::clone(model);
         lane.run(move || texts.iter().map(|text| model.tokenizer.single(text)).collect::<Result<Vec<_>>>())
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn queries_do_not_wait_for_passages() {
+    async fn query_is_embedded_while_passages_occupy_all_threads() {
         let embedder = tiny();
         let texts = ["two weeks".to_owned()];
         let busy = embedder.passages.all_threads(2).await;
@@ -161,14 +160,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropped_calls_give_their_threads_back() {
+    async fn dropped_calls_release_their_threads() {
         let embedder = tiny();
         let texts: Vec<String> = (0..400).map(|i| format!("the council approved {i}")).collect();
         for _ in 0..20 {
             assert!(embedder.embed(EmbedKind::Passage, &texts).now_or_never().is_none());
         }
         assert_eq!(embedder.embed(EmbedKind::Passage, &texts).await.unwrap().len(), texts.len());
-        // Every job that still runs holds a permit, and no other.
+        // Exactly the running jobs hold permits.
         drop(embedder.passages.all_threads(2).await);
     }
 }

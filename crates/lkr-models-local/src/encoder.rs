@@ -1,4 +1,4 @@
-//! The transformer: tokens in, a row of numbers for each of them out.
+//! The transformer: token ids to a row of numbers for each token.
 
 use lkr_models::Result;
 use pulp::Arch;
@@ -17,9 +17,9 @@ pub(crate) struct Encoder {
     config: ModelConfig,
     tokens: Table,
     positions: Table,
-    /// The embedding of token type 0, which every token of a single text has.
+    /// The embedding of token type 0, the type of every token of a single text.
     first_type: Vec<f32>,
-    /// That of type 1, which the second text of a pair has.
+    /// The embedding of token type 1, the type of the second text of a pair.
     second_type: Vec<f32>,
     norm: NormWeights,
     layers: Vec<Layer>,
@@ -47,10 +47,10 @@ impl Encoder {
         })
     }
 
-    /// What the model makes of each token of `sequences`.
+    /// The final states of the tokens of `sequences`.
     ///
-    /// The sequences' tokens lie one after the other, without padding: the linear layers see one matrix of all
-    /// tokens, attention one sequence at a time.
+    /// The tokens of all sequences are concatenated without padding: linear layers process one matrix of all tokens,
+    /// attention one sequence at a time.
     pub(crate) fn states(&self, sequences: &[&Sequence]) -> Result<States> {
         let lengths = Lengths::new(sequences.iter().map(|sequence| sequence.ids.len()).collect());
         let mut rows = self.embed(sequences, lengths.tokens())?;
@@ -67,7 +67,7 @@ impl Encoder {
         let mut rows = vec![0.0; tokens * hidden];
         let mut position = vec![0.0; hidden];
         let placed = sequences.iter().flat_map(|sequence| {
-            self.config.positions.place(&sequence.ids).zip((0..).map(|at| at >= sequence.second))
+            self.config.positions.numbered(&sequence.ids).zip((0..).map(|at| at >= sequence.second))
         });
         for (((id, at), is_second), row) in placed.zip(rows.chunks_exact_mut(hidden)) {
             if id as usize >= vocabulary || at >= max_positions {
@@ -85,7 +85,7 @@ impl Encoder {
     }
 }
 
-/// What the model made of the tokens of some sequences.
+/// The final states of the tokens of some sequences.
 #[derive(Debug)]
 pub(crate) struct States {
     rows: Vec<f32>,
@@ -94,7 +94,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// The rows of each sequence in their order, `hidden` numbers a token.
+    /// The rows of each sequence, in order, with `hidden` numbers for each token.
     pub(crate) fn each(&self) -> impl Iterator<Item = &[f32]> {
         self.lengths.split(&self.rows, self.hidden)
     }

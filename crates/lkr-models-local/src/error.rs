@@ -3,22 +3,22 @@ use std::path::Path;
 
 use lkr_models::{Error, ErrorKind};
 
-/// The model's folder is not usable; `what` says why, with the wrong value.
+/// The model folder is not usable; `what` names the reason and the wrong value.
 pub(crate) fn config(what: impl Display) -> Error {
     Error::new(ErrorKind::Config, "cannot load the model", what.to_string())
 }
 
-/// One file of the model's folder is not usable.
+/// A file of the model folder is not usable.
 pub(crate) fn file(path: &Path, why: impl Display) -> Error {
     config(format_args!("{}: {why}", path.display()))
 }
 
-/// The engine failed on a valid input.
+/// The engine failed for a valid input.
 pub(crate) fn internal(what: impl Display) -> Error {
     Error::new(ErrorKind::Internal, "cannot embed", what.to_string())
 }
 
-/// The engine cannot run now.
+/// The engine cannot run at present.
 pub(crate) fn unavailable(what: impl Display) -> Error {
     Error::new(ErrorKind::Unavailable, "cannot embed", what.to_string())
 }

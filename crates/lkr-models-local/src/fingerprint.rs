@@ -1,18 +1,18 @@
-//! An id for a model that is quick to find and changes with whatever changes its vectors.
+//! The id of a model: fast to compute, and different for different vectors.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// How many blocks of the weights are read, at even distances.
+/// The number of blocks of the weights that are read, at equal distances.
 const BLOCKS: usize = 64;
 /// The length of a block in bytes.
 const BLOCK: usize = 16 * 1024;
 
 /// The id of the model with these weights, tokenizer and settings: 128 bits in hexadecimal.
 ///
-/// Of the weights a megabyte is hashed, spread over the file, with the file's length and its header; hashing all of
-/// them would take longer than everything else at the start.
+/// One megabyte of the weights is hashed, spread over the file, with the length and the header of the file. Hashing all
+/// of them would take longer than the rest of the start.
 pub(crate) fn fingerprint(weights: &[u8], tokenizer: &[u8], settings: &str) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -34,7 +34,7 @@ pub(crate) fn fingerprint(weights: &[u8], tokenizer: &[u8], settings: &str) -> S
     })
 }
 
-/// The header of a safetensors file, its length first.
+/// The header of a safetensors file with its length.
 fn header(weights: &[u8]) -> &[u8] {
     let length = weights.first_chunk().map_or(0, |&length| u64::from_le_bytes(length));
     usize::try_from(length).ok().and_then(|length| weights.get(..length.checked_add(8)?)).unwrap_or_default()

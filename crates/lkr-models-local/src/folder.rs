@@ -1,4 +1,4 @@
-//! What the JSON files of a sentence-transformers folder say.
+//! Reads the JSON files of a sentence-transformers folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::config::{ModelConfig, RawConfig};
 use crate::error;
 use crate::pooling::Pooling;
 
-/// A folder, read and checked as far as its JSON files go.
+/// The validated contents of the JSON files of a folder.
 #[derive(Debug)]
 pub(crate) struct ModelFolder {
     pub(crate) name: String,
     pub(crate) config: ModelConfig,
     pub(crate) pooling: Pooling,
-    /// The longest input in tokens, the special ones included.
+    /// The longest input in tokens, including special ones.
     pub(crate) max_tokens: usize,
-    /// Whether texts are to be lower-cased before the tokenizer sees them.
+    /// Whether texts are lower-cased before tokenization.
     pub(crate) lower_case: bool,
     pub(crate) query_prefix: String,
     pub(crate) passage_prefix: String,
@@ -51,7 +51,7 @@ impl ModelFolder {
     }
 }
 
-/// A module as modules.json has it.
+/// An entry of modules.json.
 #[derive(Deserialize)]
 pub(crate) struct RawModule {
     pub(crate) path: String,
@@ -60,13 +60,13 @@ pub(crate) struct RawModule {
 }
 
 impl RawModule {
-    /// The name of its class. Only that is stable: the packages before it were renamed more than once.
+    /// The name of its class. The packages before it were renamed several times.
     pub(crate) fn name(&self) -> &str {
         self.class.rsplit('.').next().unwrap_or_default()
     }
 }
 
-/// Where the two modules that have files stand.
+/// The folders of the two modules that have files.
 struct Modules {
     transformer: PathBuf,
     pooling: PathBuf,
@@ -94,7 +94,7 @@ impl Modules {
     }
 }
 
-/// sentence_bert_config.json, which had a name for each family once.
+/// sentence_bert_config.json, which once had a different name for each family.
 #[derive(Deserialize, Default)]
 pub(crate) struct SentenceConfig {
     max_seq_length: Option<usize>,
@@ -113,7 +113,7 @@ impl SentenceConfig {
     }
 }
 
-/// The folder's own limit, or its tokenizer's, cut to the positions that the model has.
+/// The limit of the folder, otherwise of its tokenizer, at most the number of the model's positions.
 pub(crate) fn max_tokens(
     transformer: &Path,
     sentence: &SentenceConfig,
@@ -127,15 +127,15 @@ pub(crate) fn max_tokens(
     Ok(stated.map_or(positions, |stated| stated.min(positions)))
 }
 
-/// The longest input that the settings of the tokenizer state.
+/// The limit in the settings of the tokenizer.
 fn tokenizer_limit(dir: &Path) -> Result<Option<usize>> {
-    /// Written as a huge float where the tokenizer knows no limit.
+    /// A huge float if the tokenizer has no limit.
     #[derive(Deserialize)]
     struct TokenizerConfig {
         model_max_length: Option<f64>,
     }
     let tokenizer: Option<TokenizerConfig> = optional(&dir.join("tokenizer_config.json"))?;
-    // The cast saturates, and what is above the positions is cut anyway.
+    // The cast saturates; larger limits are reduced to the positions anyway.
     Ok(tokenizer.and_then(|tokenizer| tokenizer.model_max_length).map(|length| length as usize))
 }
 
@@ -147,21 +147,21 @@ struct Prompts {
 }
 
 impl Prompts {
-    /// The first of `names` that has a prompt, else the default prompt, else nothing.
+    /// The prompt of the first of `names` that has one, otherwise the default prompt, otherwise nothing.
     fn prefix(&self, names: &[&str]) -> Result<String> {
         let named = names.iter().find_map(|&name| self.prompts.get(name));
         let prompt = match (named, &self.default_prompt_name) {
             (Some(prompt), _) => prompt,
             (None, None) => &None,
             (None, Some(name)) => self.prompts.get(name).ok_or_else(|| {
-                error::config(format_args!("default_prompt_name {name} is none of the prompts"))
+                error::config(format_args!("default_prompt_name {name} is not one of the prompts"))
             })?,
         };
         Ok(prompt.clone().unwrap_or_default())
     }
 }
 
-/// The mode, written either as a name (`pooling_mode`) or as one flag for each mode.
+/// The pooling mode, either a name (`pooling_mode`) or a flag for each mode.
 fn read_pooling(path: &Path) -> Result<Pooling> {
     let config: BTreeMap<String, Value> = required(path)?;
     if config.get("include_prompt") == Some(&Value::Bool(false)) {

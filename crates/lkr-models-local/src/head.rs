@@ -1,4 +1,4 @@
-//! From the row of a sequence's first token to its score.
+//! Computes the score of a sequence from the row of its first token.
 
 use lkr_models::Result;
 
@@ -7,19 +7,19 @@ use crate::error;
 use crate::layer::Linear;
 use crate::weights::Tensors;
 
-/// What becomes of the last number.
+/// The function of the raw score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Squash {
+pub(crate) enum OutputActivation {
     /// 1 / (1 + e⁻ˣ): a probability.
     Sigmoid,
-    /// It stays.
+    /// The identity.
     Identity,
 }
 
-/// Where the weights of a head stand.
+/// The location of the weights of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadKind {
-    /// BERT: the pooler within the model, `classifier` beside it.
+    /// BERT: the pooler inside the model, `classifier` beside it.
     Pooler,
     /// RoBERTa and its family: `classifier.dense` and `classifier.out_proj` beside the model.
     Dense,
@@ -30,14 +30,14 @@ pub(crate) enum HeadKind {
 pub(crate) struct Head {
     dense: Linear,
     out: Linear,
-    squash: Squash,
+    activation: OutputActivation,
 }
 
 impl Head {
     pub(crate) fn load(
         config: &ModelConfig,
         kind: HeadKind,
-        squash: Squash,
+        activation: OutputActivation,
         tensors: &Tensors<'_>,
     ) -> Result<Self> {
         let hidden = config.hidden;
@@ -52,18 +52,18 @@ impl Head {
                 Linear::load(&beside, "classifier.out_proj", hidden, 1)?,
             ),
         };
-        Ok(Self { dense, out, squash })
+        Ok(Self { dense, out, activation })
     }
 
-    /// The score of a sequence, of which `rows` are the tokens' rows.
+    /// The score of a sequence whose tokens' rows are `rows`.
     pub(crate) fn score(&self, rows: &[f32]) -> Result<f32> {
         let mut middle = self.dense.of_row(rows)?;
         middle.iter_mut().for_each(|x| *x = x.tanh());
         let out = self.out.of_row(&middle)?;
         let score = out.first().copied().ok_or_else(|| error::internal("a head without a label"))?;
-        let score = match self.squash {
-            Squash::Sigmoid => 1.0 / (1.0 + (-score).exp()),
-            Squash::Identity => score,
+        let score = match self.activation {
+            OutputActivation::Sigmoid => 1.0 / (1.0 + (-score).exp()),
+            OutputActivation::Identity => score,
         };
         if score.is_finite() { Ok(score) } else { Err(error::internal("the model answered no number")) }
     }

@@ -1,13 +1,13 @@
-//! The loops between the matrix products, compiled for the widest vectors that the processor has.
+//! The element-wise loops between matrix products, compiled for the widest vector instructions of the processor.
 //!
-//! Each public function picks the instruction set once and runs the same plain loop; the loops keep [`LANES`]
-//! independent sums, so that the compiler may use vectors without changing what is computed.
+//! Each public function selects the instruction set once and runs the same plain loop. The loops keep [`LANES`]
+//! independent sums, so that the compiler can vectorise them without changing the result.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::config::Activation;
 
-/// As many sums as the widest vectors have numbers.
+/// The number of `f32` in the widest vectors.
 const LANES: usize = 16;
 
 /// Adds `bias` to each row of `rows`.
@@ -34,7 +34,7 @@ pub(crate) fn activate(arch: Arch, activation: Activation, rows: &mut [f32], bia
     }
 }
 
-/// Turns each row of `rows`, of `columns` scores, into probabilities: softmax(`scale` · row).
+/// Replaces each row of `rows`, with `columns` scores, by softmax(`scale` · row).
 pub(crate) fn softmax(arch: Arch, rows: &mut [f32], columns: usize, scale: f32) {
     vectorized(
         arch,
@@ -92,17 +92,17 @@ pub(crate) fn layer_norm(arch: Arch, rows: &mut [f32], norm: Norm<'_>) {
     );
 }
 
-/// Scales `vector` to length 1; answers whether it could.
+/// Scales `vector` to length 1; `false` if its length is zero or not finite.
 pub(crate) fn to_unit(vector: &mut [f32]) -> bool {
     let length = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
-    // The quotient is taken in double precision: a tiny length would overflow in single.
+    // Division in double precision: a tiny length would overflow in single precision.
     for x in vector.iter_mut() {
         *x = (f64::from(*x) / length) as f32;
     }
     length > 0.0 && length.is_finite()
 }
 
-/// Runs `body`, which is to be `#[inline(always)]`, compiled for the instruction set of `arch`.
+/// Runs `body`, which must be `#[inline(always)]`, compiled for the instruction set of `arch`.
 #[inline(always)]
 fn vectorized(arch: Arch, body: impl FnMut()) {
     struct Body<F>(F);
@@ -110,8 +110,8 @@ fn vectorized(arch: Arch, body: impl FnMut()) {
     impl<F: FnMut()> WithSimd for Body<F> {
         type Output = ();
 
-        // The call is by reference: one by value would go through a function of its own, which the compiler does not
-        // inline here, and what is not inlined is not compiled for the instruction set.
+        // Called by reference: a call by value would go through a separate function that the compiler does not inline
+        // here, and code that is not inlined is not compiled for the instruction set.
         #[inline(always)]
         fn with_simd<S: Simd>(mut self, _: S) {
             (self.0)();
@@ -150,7 +150,7 @@ fn map(arch: Arch, rows: &mut [f32], bias: &[f32], f: impl Fn(f32) -> f32) {
     );
 }
 
-/// Folds a row in [`LANES`] independent lanes, then the lanes and the rest one by one.
+/// Folds a row in [`LANES`] independent lanes, then folds the lanes and the remaining elements.
 #[inline(always)]
 fn fold(row: &[f32], start: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
     fold_mapped(row, start, |x| x, combine)
@@ -232,7 +232,7 @@ fn gelu_tanh(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// Every instruction set that this processor has, the plain one first.
+    /// All instruction sets of this processor, the baseline first.
     fn archs() -> Vec<Arch> {
         let mut archs = vec![Arch::Scalar];
         if !matches!(Arch::new(), Arch::Scalar) {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn activations_follow_their_definitions() {
+    fn activations_equal_their_definitions() {
         for x in points(-8, 8).step_by(16) {
             let wide = f64::from(x);
             let exact = wide * normal_cdf(wide);
@@ -277,8 +277,8 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_alike_on_every_instruction_set() {
-        // 37 columns leave a rest beside the lanes.
+    fn results_are_equal_on_every_instruction_set() {
+        // 37 columns leave a remainder after the lanes.
         let rows: Vec<f32> = (0..37 * 3).map(|i| ((i * 29 % 97) as f32 - 48.0) / 9.0).collect();
         let (weight, bias) = (vec![0.5; 37], vec![0.25; 37]);
         let norm = Norm { weight: &weight, bias: &bias, eps: 1e-12 };
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_without_a_direction_is_reported() {
+    fn to_unit_of_a_zero_vector_is_false() {
         assert!(!to_unit(&mut [0.0, 0.0]));
         assert!(!to_unit(&mut [f32::NAN, 1.0]));
         assert!(!to_unit(&mut [f32::INFINITY, 1.0]));

@@ -1,4 +1,4 @@
-//! The threads of one kind of text, and the texts that wait for them.
+//! The threads of one kind of text and the queue of waiting texts.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,19 +13,18 @@ use crate::batch::balanced;
 use crate::error;
 use crate::tokens::Sequence;
 
-/// How many tokens go through the model together: enough to make the products efficient, few enough for buffers
-/// of some megabytes.
+/// The most tokens of a batch: enough for efficient matrix products, few enough for buffers of some megabytes.
 const BATCH_TOKENS: usize = 2048;
 
-/// What turns the token ids of some texts into a vector for each.
+/// Converts token ids to one vector for each text.
 pub(crate) trait Encode: Send + Sync + 'static {
     fn encode(&self, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>>;
 }
 
-/// The threads and the prefix of one kind of text.
+/// The threads, queue and prefix of one kind of text (queries or passages).
 ///
-/// What waits goes through the model together, whoever handed it in: many calls with a text or two cost about as much
-/// as one call with all of them.
+/// Waiting texts of all callers are batched together, so many calls with one or two texts cost about as much as one
+/// call with all of them.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) prefix: String,
@@ -33,7 +32,7 @@ pub(crate) struct Lane {
     waiting: Arc<Mutex<VecDeque<Waiting>>>,
 }
 
-/// A text that waits, and where its vector goes.
+/// A waiting text and the receiver of its vector.
 #[derive(Debug)]
 struct Waiting {
     sequence: Sequence,
@@ -46,7 +45,7 @@ impl Lane {
         Self { prefix, permits: Arc::new(Semaphore::new(threads)), waiting: Arc::default() }
     }
 
-    /// Runs `job` on a blocking thread, when the lane has one to spare.
+    /// Runs `job` on a blocking thread when the lane has a permit.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T> + Send + 'static,
@@ -54,20 +53,20 @@ impl Lane {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(error::unavailable)?;
         let runtime = Handle::try_current().map_err(error::unavailable)?;
         let job = move || {
-            // The permit stays with the thread: a future that is dropped does not make room before its job ends.
+            // The thread holds the permit: dropping the future does not release it before the job ends.
             let _permit = permit;
             job()
         };
         runtime.spawn_blocking(job).await.map_err(error::internal)?
     }
 
-    /// The vectors of `sequences`, in their order. What still waits when the future is dropped is left out.
+    /// The vectors of `sequences`, in order. Texts that still wait when the future is dropped are skipped.
     pub(crate) async fn encode(
         &self,
         encoder: &Arc<impl Encode>,
         sequences: Vec<Sequence>,
     ) -> Result<Vec<Vec<f32>>> {
-        let answers = try_join_all(self.hand_in(sequences));
+        let answers = try_join_all(self.enqueue(sequences));
         tokio::pin!(answers);
         loop {
             let permit = tokio::select! {
@@ -76,7 +75,7 @@ impl Lane {
                 permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(error::unavailable)?,
             };
             if lock(&self.waiting).is_empty() {
-                // The last of these texts is on some thread.
+                // All of these texts are on some thread.
                 drop(permit);
                 return answers.await.map_err(error::internal)?.into_iter().collect();
             }
@@ -88,7 +87,7 @@ impl Lane {
         }
     }
 
-    fn hand_in(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
+    fn enqueue(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
         let mut waiting = lock(&self.waiting);
         let hand_in = |sequence| {
             let (reply, answer) = oneshot::channel();
@@ -105,38 +104,38 @@ impl Lane {
 }
 
 fn lock(waiting: &Mutex<VecDeque<Waiting>>) -> std::sync::MutexGuard<'_, VecDeque<Waiting>> {
-    // No step leaves the queue half changed.
+    // No operation leaves the queue in an inconsistent state.
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Encodes a batch of those that have waited longest.
+/// Encodes one batch of the texts that have waited longest.
 fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
     let batch = next_batch(&mut lock(waiting));
     if batch.is_empty() {
         return;
     }
     let sequences: Vec<&Sequence> = batch.iter().map(|waiting| &waiting.sequence).collect();
-    match attempt(encoder, &sequences) {
+    match encode_guarded(encoder, &sequences) {
         Ok(vectors) => {
-            batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.answer(Ok(vector)));
+            batch.into_iter().zip(vectors).for_each(|(waiting, vector)| waiting.respond(Ok(vector)));
         }
-        // Texts of others do not fail for one that does.
+        // One failing text must not fail texts of other callers.
         Err(_) => batch.into_iter().for_each(|waiting| {
-            let alone = attempt(encoder, &[&waiting.sequence]).and_then(|vectors| {
+            let alone = encode_guarded(encoder, &[&waiting.sequence]).and_then(|vectors| {
                 vectors.into_iter().next().ok_or_else(|| error::internal("no vector for a text"))
             });
-            waiting.answer(alone);
+            waiting.respond(alone);
         }),
     }
 }
 
-/// Encodes, and has an error for a panic.
-fn attempt(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+/// Encodes; a panic becomes an error.
+fn encode_guarded(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
     catch_unwind(AssertUnwindSafe(|| encoder.encode(sequences)))
         .unwrap_or_else(|_| Err(error::internal("the model panicked")))
 }
 
-/// Takes the next batch off the queue. Those that nobody waits for any more are left out.
+/// Takes the next batch from the queue, without texts whose caller is gone.
 fn next_batch(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
     waiting.retain(|waiting| !waiting.reply.is_closed());
     let lengths: Vec<usize> = waiting.iter().map(|waiting| waiting.sequence.ids.len()).collect();
@@ -145,8 +144,8 @@ fn next_batch(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
 }
 
 impl Waiting {
-    fn answer(self, vector: Result<Vec<f32>>) {
-        // Where nobody waits any more, nobody misses it.
+    fn respond(self, vector: Result<Vec<f32>>) {
+        // The caller may be gone.
         let _ = self.reply.send(vector);
     }
 }
@@ -159,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers the number of a sequence's tokens; fails for a token 0, and panics for a token 1.
+    /// Returns the number of a sequence's tokens; fails for a token 0, and panics for a token 1.
     #[derive(Debug, Default)]
     struct Counting {
         batches: AtomicUsize,
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_text_that_fails_takes_no_other_with_it() {
+    async fn failing_text_does_not_affect_others() {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
         let texts = [vec![7], vec![0], vec![8, 9], vec![1]];
@@ -218,14 +217,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_error_and_leaves_the_lane_in_order() {
+    async fn panic_is_an_error_and_later_calls_succeed() {
         let (lane, encoder) = lane(1);
         assert!(lane.encode(&encoder, vec![of(&[1])]).await.is_err());
         assert_eq!(lane.encode(&encoder, vec![of(&[5; 3])]).await.unwrap(), [[3.0]]);
     }
 
     #[tokio::test]
-    async fn what_nobody_waits_for_is_not_encoded() {
+    async fn texts_of_dropped_calls_are_not_encoded() {
         let (lane, encoder) = lane(1);
         let busy = lane.all_threads(1).await;
         assert!(lane.encode(&encoder, vec![of(&[1]); 400]).now_or_never().is_none());
@@ -235,13 +234,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_in_is_nothing_out() {
+    async fn no_texts_give_no_vectors() {
         let (lane, encoder) = lane(1);
         assert!(lane.encode(&encoder, Vec::new()).await.unwrap().is_empty());
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn every_text_gets_its_own_vector() {
+    async fn vectors_are_in_the_order_of_the_texts() {
         let (lane, encoder) = lane(3);
         let lane = Arc::new(lane);
         let calls = (0..200_usize).map(|call| {

@@ -8,12 +8,13 @@ use crate::kernels::{self, Norm};
 use crate::matrix::{Matrix, MatrixMut, product};
 use crate::weights::{Floats, Tensors};
 
-/// How many queries of a head attend at a time: the scores stay small for models that take long texts.
+/// The number of query rows of a head that are processed at a time, which bounds the score matrix for models with long
+/// inputs.
 const QUERY_BLOCK: usize = 256;
-/// How many tokens pass the feed-forward part at a time, so that its wide rows stay in the cache.
+/// The number of tokens that pass the feed-forward part at a time, so that its wide rows stay in the cache.
 const FEED_BLOCK: usize = 1024;
 
-/// How many tokens each sequence has; the tokens of all lie one after the other.
+/// The number of tokens of each sequence; the tokens of all are concatenated.
 #[derive(Debug)]
 pub(crate) struct Lengths(Vec<usize>);
 
@@ -26,7 +27,7 @@ impl Lengths {
         self.0.iter().sum()
     }
 
-    /// The part of each sequence in `rows` of `width` numbers a token.
+    /// The part of each sequence in `rows`, which have `width` numbers.
     pub(crate) fn split<'a>(&self, rows: &'a [f32], width: usize) -> impl Iterator<Item = &'a [f32]> {
         self.0.iter().scan(rows, move |rest, &length| {
             let (own, after) = rest.split_at_checked(length * width)?;
@@ -36,12 +37,12 @@ impl Lengths {
     }
 }
 
-/// Buffers that the layers use one after the other.
+/// Buffers that the layers reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// Queries, keys and values side by side, three widths a token.
+    /// Queries, keys and values side by side: three widths for each token.
     qkv: Vec<f32>,
-    /// What the heads answer.
+    /// The output of the heads.
     context: Vec<f32>,
     /// The output of a linear layer before its residual.
     out: Vec<f32>,
@@ -49,7 +50,7 @@ pub(crate) struct Scratch {
     wide: Vec<f32>,
 }
 
-/// The start of a buffer, grown to `len` numbers of any value.
+/// The start of a buffer, grown to `len` numbers with unspecified values.
 fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     if buffer.len() < len {
         buffer.resize(len, 0.0);
@@ -75,7 +76,7 @@ impl NormWeights {
     }
 }
 
-/// A linear layer: `outputs × inputs` weights, as PyTorch lays them out.
+/// A linear layer with `outputs × inputs` weights, in PyTorch's layout.
 #[derive(Debug)]
 pub(crate) struct Linear {
     weight: Floats,
@@ -91,7 +92,7 @@ impl Linear {
         Ok(Self { weight, bias, inputs, outputs })
     }
 
-    /// What becomes of the first row of `rows`, the bias included.
+    /// The output for the first row of `rows`, including the bias.
     pub(crate) fn of_row(&self, rows: &[f32]) -> Result<Vec<f32>> {
         let mut out = vec![0.0; self.outputs];
         self.apply(1, rows, &mut out, self.outputs)?;
@@ -99,8 +100,8 @@ impl Linear {
         Ok(out)
     }
 
-    /// Writes `rows · weightᵀ` to `out`, whose rows begin `stride` numbers apart; the bias is left to the caller,
-    /// who passes over the numbers anyway.
+    /// Writes `rows · weightᵀ` to `out`, whose rows begin `stride` numbers apart. The caller adds the bias, because it
+    /// visits the numbers anyway.
     fn apply(&self, tokens: usize, rows: &[f32], out: &mut [f32], stride: usize) -> Result<()> {
         let weight = Matrix::new(self.weight.as_slice(), self.outputs, self.inputs, self.inputs)?;
         product(

@@ -1,11 +1,11 @@
-//! Views of matrices in slices, and their product.
+//! Matrix views of slices, and their product.
 
 use gemm::{Parallelism, gemm};
 use lkr_models::Result;
 
 use crate::error;
 
-/// The shape of a matrix in a slice: element (r, c) stands at `r * row_stride + c * column_stride`.
+/// The shape of a matrix in a slice: element (r, c) is at `r * row_stride + c * column_stride`.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     rows: usize,
@@ -15,7 +15,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// A row-major matrix, checked to lie within `len` elements.
+    /// A row-major matrix that was checked to lie within `len` elements.
     fn new(len: usize, rows: usize, columns: usize, row_stride: usize) -> Result<Self> {
         let needed =
             rows.saturating_sub(1).checked_mul(row_stride).and_then(|start| start.checked_add(columns));
@@ -28,7 +28,7 @@ impl Layout {
     }
 }
 
-/// A matrix to read.
+/// A read-only view of a matrix.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f32],
@@ -41,7 +41,7 @@ impl<'a> Matrix<'a> {
         Layout::new(data.len(), rows, columns, row_stride).map(|layout| Self { data, layout })
     }
 
-    /// The same numbers with rows for columns.
+    /// The transposed view.
     pub(crate) const fn transposed(self) -> Self {
         let Layout { rows, columns, row_stride, column_stride } = self.layout;
         let layout =
@@ -50,7 +50,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// A matrix to write.
+/// A mutable view of a matrix.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a> {
     data: &'a mut [f32],

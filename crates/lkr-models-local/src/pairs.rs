@@ -1,4 +1,4 @@
-//! Two texts as one sequence.
+//! Tokenizes two texts as one sequence.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use tokenizers::Tokenizer;
 use crate::error;
 use crate::tokens::{Sequence, TextTokenizer};
 
-/// A tokenizer of queries with passages.
+/// A tokenizer of pairs of query and passage.
 #[derive(Debug)]
 pub(crate) struct PairTokenizer {
     texts: TextTokenizer,
-    /// How many tokens of the two texts fit beside the special ones.
+    /// The number of tokens of the two texts that fit beside special tokens.
     room: usize,
     /// The special tokens before, between and after them.
     around: [Vec<u32>; 3],
@@ -21,8 +21,8 @@ pub(crate) struct PairTokenizer {
 }
 
 impl PairTokenizer {
-    /// Reads tokenizer.json from `bytes`; `path` is for messages. `types` tells whether the model tells the two texts
-    /// apart, as far as its tokenizer does.
+    /// Reads tokenizer.json from `bytes`; `path` is for messages. `types` says whether the model distinguishes token
+    /// types.
     pub(crate) fn load(path: &Path, bytes: &[u8], max_tokens: usize, types: bool) -> Result<Self> {
         let texts = TextTokenizer::load(path, bytes, max_tokens, false)?;
         let (around, typed) = special_tokens(texts.inner()).map_err(|why| error::file(path, why))?;
@@ -33,13 +33,13 @@ impl PairTokenizer {
         Ok(Self { texts, room: max_tokens - specials, around, typed: types && typed })
     }
 
-    /// The token ids of a text that is to be one of a pair.
+    /// The token ids of one text of a pair.
     pub(crate) fn text(&self, text: &str) -> Result<Vec<u32>> {
-        self.texts.bare(text, self.room)
+        self.texts.without_special_tokens(text, self.room)
     }
 
-    /// A query with a passage. Where the two are too long, the longer one is cut at its end, until they are equally
-    /// long, and from there on both: so does the reference.
+    /// A query with a passage. If they are too long, the longer one is cut at its end until both are equally long, then
+    /// both are cut, as in the reference.
     pub(crate) fn pair(&self, query: &[u32], passage: &[u32]) -> Sequence {
         let short = query.len().min(passage.len()).min(self.room / 2);
         let long = self.room - short;
@@ -53,7 +53,7 @@ impl PairTokenizer {
     }
 }
 
-/// What the tokenizer puts before, between and after two texts, and whether it gives the second one type 1, seen from
+/// The special tokens before, between and after two texts, and whether the second one has type 1, found by encoding
 /// texts of one letter.
 fn special_tokens(tokenizer: &Tokenizer) -> tokenizers::Result<([Vec<u32>; 3], bool)> {
     let bare = tokenizer.encode_fast("a", false)?;

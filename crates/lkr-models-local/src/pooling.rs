@@ -1,18 +1,18 @@
-//! From the rows of a text's tokens to one vector.
+//! Pools the rows of a text's tokens into one vector.
 
 use lkr_models::Result;
 
 use crate::error;
 use crate::kernels;
 
-/// How the vectors of a text's tokens become one.
+/// The pooling mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Pooling {
-    /// The mean over all tokens. The mode `mean_sqrt_len` differs by a factor alone, which normalising removes.
+    /// The mean over all tokens. The mode `mean_sqrt_len` differs by a factor only, which normalisation removes.
     Mean,
-    /// The first token's.
+    /// The row of the first token.
     Cls,
-    /// The largest number of each dimension.
+    /// The maximum of each dimension.
     Max,
 }
 
@@ -23,7 +23,7 @@ impl Pooling {
         let mut vector = tokens.next().ok_or_else(|| error::internal("a sequence without tokens"))?.to_vec();
         let combine: fn(f32, f32) -> f32 = match self {
             Self::Cls => |first, _| first,
-            // The sum will do: it has the direction of the mean.
+            // The sum has the direction of the mean.
             Self::Mean => |sum, x| sum + x,
             Self::Max => f32::max,
         };
@@ -35,7 +35,7 @@ impl Pooling {
         if kernels::to_unit(&mut vector) {
             Ok(vector)
         } else {
-            Err(error::internal("the model answered a vector without a direction"))
+            Err(error::internal("the model answered a zero vector"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the JSON files of a cross-encoder's folder say.
+//! Reads the JSON files of a cross-encoder folder.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use serde_json::{Map, Value};
 use crate::config::{ModelConfig, RawConfig};
 use crate::error;
 use crate::folder::{RawModule, SentenceConfig, max_tokens, name_of, optional, required};
-use crate::head::{HeadKind, Squash};
+use crate::head::{HeadKind, OutputActivation};
 
-/// A folder, read and checked as far as its JSON files go.
+/// The validated contents of the JSON files of a folder.
 #[derive(Debug)]
 pub(crate) struct RerankFolder {
     pub(crate) name: String,
     pub(crate) config: ModelConfig,
     pub(crate) head: HeadKind,
-    pub(crate) squash: Squash,
-    /// The longest pair in tokens, the special ones included.
+    pub(crate) activation: OutputActivation,
+    /// The longest pair in tokens, including special ones.
     pub(crate) max_tokens: usize,
     pub(crate) tokenizer: PathBuf,
     pub(crate) weights: PathBuf,
@@ -37,7 +37,7 @@ impl RerankFolder {
         Ok(Self {
             name: name_of(dir),
             head: labels.head()?,
-            squash: squash(own.activation_fn.as_deref().or_else(|| labels.activation_fn()))?,
+            activation: output_activation(own.activation_fn.as_deref().or_else(|| labels.activation_fn()))?,
             max_tokens: max_tokens(&transformer, &SentenceConfig::read(&transformer)?, &config)?,
             tokenizer: transformer.join("tokenizer.json"),
             weights: transformer.join("model.safetensors"),
@@ -46,7 +46,7 @@ impl RerankFolder {
     }
 }
 
-/// Where the transformer stands: the folder itself, unless `modules.json` names another, and nothing besides.
+/// The folder of the transformer: the folder itself, unless `modules.json` names another as its only module.
 fn transformer(dir: &Path) -> Result<PathBuf> {
     let path = dir.join("modules.json");
     let Some(modules): Option<Vec<RawModule>> = optional(&path)? else { return Ok(dir.to_owned()) };
@@ -56,20 +56,20 @@ fn transformer(dir: &Path) -> Result<PathBuf> {
             let classes: Vec<&str> = modules.iter().map(RawModule::name).collect();
             Err(error::file(
                 &path,
-                format_args!("modules {classes:?} are no reranker: it has one Transformer"),
+                format_args!("modules {classes:?} are not a reranker, which has one Transformer"),
             ))
         }
     }
 }
 
-/// What sentence-transformers says of a cross-encoder in a file of its own.
+/// sentence-transformers' own settings of a cross-encoder.
 #[derive(Deserialize, Default)]
 struct Own {
     activation_fn: Option<String>,
     default_prompt_name: Option<String>,
 }
 
-/// What config.json says of the head.
+/// The settings of the head in config.json.
 #[derive(Deserialize)]
 struct RawLabels {
     #[serde(default)]
@@ -79,7 +79,7 @@ struct RawLabels {
     num_labels: Option<usize>,
     #[serde(default)]
     sentence_transformers: RawActivation,
-    /// Where versions before 4 wrote it.
+    /// The location before version 4.
     sbert_ce_default_activation_function: Option<String>,
 }
 
@@ -93,12 +93,14 @@ impl RawLabels {
         if let Some(other) =
             self.architectures.iter().find(|name| !name.ends_with("ForSequenceClassification"))
         {
-            return Err(error::config(format_args!("architecture {other} is no reranker")));
+            return Err(error::config(format_args!("architecture {other} is not a reranker")));
         }
-        // Two labels are the default, and not written.
+        // Two labels are the default, which is not written.
         let labels = self.id2label.as_ref().map(Map::len).or(self.num_labels).unwrap_or(2);
         if labels != 1 {
-            return Err(error::config(format_args!("a model of {labels} labels is no reranker: it has one")));
+            return Err(error::config(format_args!(
+                "a model with {labels} labels is not a reranker, which has one"
+            )));
         }
         Ok(if self.model_type == "bert" { HeadKind::Pooler } else { HeadKind::Dense })
     }
@@ -109,12 +111,12 @@ impl RawLabels {
     }
 }
 
-/// What becomes of the number: a probability, as in the reference, where the folder does not say.
-fn squash(stated: Option<&str>) -> Result<Squash> {
-    // Only the class's own name is stable.
+/// The function of the raw score: a probability if the folder does not specify one, as in the reference.
+fn output_activation(stated: Option<&str>) -> Result<OutputActivation> {
+    // Only the class's name is stable.
     match stated.map(|stated| stated.rsplit('.').next().unwrap_or_default()) {
-        None | Some("Sigmoid") => Ok(Squash::Sigmoid),
-        Some("Identity") => Ok(Squash::Identity),
+        None | Some("Sigmoid") => Ok(OutputActivation::Sigmoid),
+        Some("Identity") => Ok(OutputActivation::Identity),
         Some(other) => Err(error::config(format_args!("activation_fn {other} is not supported"))),
     }
 }

@@ -17,26 +17,25 @@ use crate::rerank_folder::RerankFolder;
 use crate::tokens::Sequence;
 use crate::weights::WeightsFile;
 
-/// What the folder of a reranker does not say.
+/// Options that the folder of a reranker does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RerankOptions {
-    /// How many threads may score passages at the same time, over all calls; at least 1 is taken.
+    /// The number of threads that score passages at a time, over all calls; at least 1.
     pub threads: usize,
-    /// How many passages a search has scored; at least 1 is taken.
+    /// The number of passages of a search that are scored; at least 1.
     pub candidates: usize,
 }
 
 impl Default for RerankOptions {
-    /// A thread for each core, and 20 passages.
+    /// One thread for each core, and 20 passages.
     fn default() -> Self {
         Self { threads: available_parallelism().map_or(1, NonZero::get), candidates: 20 }
     }
 }
 
-/// A cross-encoder, run in this process on the CPU: the model reads a query and a passage as one sequence.
+/// A cross-encoder that runs in-process on the CPU: the model reads a query and a passage as one sequence.
 ///
-/// Calls that come at the same time share batches. A call whose future is dropped ends after the batches that are
-/// already running.
+/// Concurrent calls share batches. A call whose future is dropped ends after the batches that are already running.
 #[derive(Debug)]
 pub struct LocalReranker {
     profile: RerankerProfile,
@@ -44,7 +43,7 @@ pub struct LocalReranker {
     model: Arc<Model>,
 }
 
-/// What the blocking threads share.
+/// The state that blocking threads share.
 #[derive(Debug)]
 struct Model {
     tokenizer: PairTokenizer,
@@ -60,22 +59,21 @@ impl Encode for Model {
 }
 
 impl LocalReranker {
-    /// Opens the folder `dir`, as transformers and sentence-transformers write one: a model for the classification of
-    /// sequences, of the BERT or XLM-RoBERTa family, with one label.
+    /// Opens the folder `dir` in the format of transformers or sentence-transformers: a sequence classifier of the BERT
+    /// or XLM-RoBERTa family with one label.
     ///
-    /// The weights are mapped into memory: the files must not be changed in place while the model is in use (putting
-    /// another file in their place is fine). Blocks for the time of reading the tokenizer, some tens of milliseconds
-    /// to a second.
+    /// The weights are mapped into memory, so the files must not be changed in place while the model is in use
+    /// (replacing a file is fine). Blocks while the tokenizer is read, some tens of milliseconds to a second.
     ///
-    /// Fails with [`lkr_models::ErrorKind::Config`] where a file is missing, damaged, or asks for what is not
-    /// supported; the message names it.
+    /// Fails with [`lkr_models::ErrorKind::Config`] if a file is missing, damaged, or requires an unsupported feature;
+    /// the message names it.
     pub fn open(dir: &Path, options: &RerankOptions) -> Result<Self> {
         let folder = RerankFolder::read(dir)?;
-        let RerankFolder { name, config, head, squash, max_tokens, .. } = &folder;
+        let RerankFolder { name, config, head, activation, max_tokens, .. } = &folder;
         let tokenizer =
             std::fs::read(&folder.tokenizer).map_err(|why| error::file(&folder.tokenizer, why))?;
         let weights = WeightsFile::open(&folder.weights)?;
-        let settings = format!("{config:?} {head:?} {squash:?} {max_tokens}");
+        let settings = format!("{config:?} {head:?} {activation:?} {max_tokens}");
         let profile = RerankerProfile {
             id: fingerprint(weights.bytes(), &tokenizer, &settings),
             name: name.clone(),
@@ -85,7 +83,7 @@ impl LocalReranker {
         let tokenizer = PairTokenizer::load(&folder.tokenizer, &tokenizer, *max_tokens, types)?;
         let tensors = weights.tensors()?;
         let encoder = Encoder::load(config, &tensors)?;
-        let head = Head::load(config, *head, *squash, &tensors)?;
+        let head = Head::load(config, *head, *activation, &tensors)?;
         tracing::debug!(id = profile.id, name = profile.name, "reranker opened");
         let lane = Lane::new(String::new(), options.threads);
         Ok(Self { profile, lane, model: Arc::new(Model { tokenizer, encoder, head }) })

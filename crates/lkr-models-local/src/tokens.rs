@@ -1,4 +1,4 @@
-//! Texts to token ids, and how well a vocabulary covers a text.
+//! Converts texts to token ids and measures how well a vocabulary covers a text.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use tokenizers::Tokenizer;
 
 use crate::error;
 
-/// A first cut of a text, in characters a token of the model's limit: enough for nearly every text.
+/// The first cut of a text, in characters for each token of the model's limit: enough for nearly every text.
 const FIRST_CUT: usize = 16;
-/// Beyond so many characters a token of the model's limit nothing of a text is seen.
+/// The last cut of a text, in characters for each token of the model's limit.
 const LAST_CUT: usize = 256;
-/// So many tokens behind the limit lie between what is kept and what a cut may have changed.
+/// The number of tokens beyond the limit that must separate kept tokens from those that a cut may have changed.
 const MARGIN: usize = 128;
-/// How many characters of a text say how well the vocabulary covers it.
+/// The number of characters that are examined for coverage.
 const COVERAGE_SAMPLE: usize = 4096;
 
-/// The token ids of a text, or of two.
+/// The token ids of one or two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sequence {
     pub(crate) ids: Vec<u32>,
-    /// Where the tokens of type 1 begin, those of the second text; behind all others where there are none.
+    /// The index of the first token of type 1 (the second text); the length if there is none.
     pub(crate) second: usize,
 }
 
@@ -47,7 +47,7 @@ impl TextTokenizer {
     /// Reads tokenizer.json from `bytes`; `path` is for messages.
     pub(crate) fn load(path: &Path, bytes: &[u8], max_tokens: usize, lower_case: bool) -> Result<Self> {
         let mut inner = Tokenizer::from_bytes(bytes).map_err(|why| error::file(path, why))?;
-        // The folder's own limit is applied by `ids`, and nothing is padded.
+        // `ids` applies the limit of the folder, and nothing is padded.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|why| error::file(path, why))?;
         let around = special_tokens(&inner).map_err(|why| error::file(path, why))?;
@@ -62,17 +62,17 @@ impl TextTokenizer {
         Ok(Self { inner, lower_case, max_tokens, around, unknown })
     }
 
-    /// The token ids of `text`, cut at its end to the model's limit, with the special tokens around them.
+    /// The token ids of `text`, cut at its end to the model's limit, with special tokens.
     pub(crate) fn single(&self, text: &str) -> Result<Sequence> {
         let [before, after] = &self.around;
         let room = self.max_tokens.saturating_sub(before.len() + after.len());
-        let text = self.bare(text, room)?;
+        let text = self.without_special_tokens(text, room)?;
         let kept = text.iter().take(room);
         Ok(Sequence::single(before.iter().chain(kept).chain(after).copied().collect()))
     }
 
-    /// The token ids of `text` itself: all of them, or more than `room`.
-    pub(crate) fn bare(&self, text: &str, room: usize) -> Result<Vec<u32>> {
+    /// The token ids of `text` without special tokens: all of them, or more than `room`.
+    pub(crate) fn without_special_tokens(&self, text: &str, room: usize) -> Result<Vec<u32>> {
         let text = self.prepare(text);
         let mut characters = room.saturating_mul(FIRST_CUT);
         let last = room.saturating_mul(LAST_CUT);
@@ -92,8 +92,8 @@ impl TextTokenizer {
         &self.inner
     }
 
-    /// Letters per word piece of the first [`COVERAGE_SAMPLE`] characters. An unknown token counts as a piece for
-    /// each character that it stands for: else a text of unknown words would look well covered.
+    /// The number of letters per word piece in the first [`COVERAGE_SAMPLE`] characters. An unknown token counts as one
+    /// piece for each of its characters; otherwise a text of unknown words would seem well covered.
     pub(crate) fn letters_per_piece(&self, text: &str) -> Option<f32> {
         let text = prefix(text, COVERAGE_SAMPLE);
         let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -110,7 +110,7 @@ impl TextTokenizer {
         (letters > 0).then(|| letters as f32 / pieces.max(1) as f32)
     }
 
-    /// What the reference does to a text before it is tokenized.
+    /// The preprocessing of the reference.
     fn prepare(&self, text: &str) -> String {
         if self.lower_case { text.trim().to_lowercase() } else { text.trim().to_owned() }
     }
@@ -122,7 +122,7 @@ fn prefix(text: &str, characters: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// What the tokenizer puts before and after a text, seen from a text of one letter.
+/// The special tokens before and after a text, found by encoding a text of one letter.
 fn special_tokens(tokenizer: &Tokenizer) -> tokenizers::Result<[Vec<u32>; 2]> {
     let bare = tokenizer.encode_fast("a", false)?;
     let full = tokenizer.encode_fast("a", true)?;

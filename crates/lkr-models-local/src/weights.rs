@@ -1,4 +1,4 @@
-//! The weights, used where they lie in the mapped file.
+//! Weights in a memory-mapped file.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::error;
 
-/// How the name of the table of tokens ends; what stands before it, stands before every name.
+/// The end of the name of the token table. The part before it is the prefix of all names.
 const ANCHOR: &str = "embeddings.word_embeddings.weight";
 
-/// A mapped safetensors file.
+/// A memory-mapped safetensors file.
 #[derive(Debug)]
 pub(crate) struct WeightsFile {
     path: PathBuf,
@@ -27,10 +27,10 @@ impl WeightsFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|why| error::file(path, why))?;
         #[expect(unsafe_code, reason = "mapping a file has no safe form")]
-        // SAFETY: the map is read-only and only read as plain numbers, any bytes of which are valid. A model's folder
-        // is not written to while it is in use; the documentation of `LocalEmbedder::open` asks for that.
+        // SAFETY: the map is read-only and read only as plain numbers, for which all bytes are valid. A model folder is
+        // not written to while it is in use, as the documentation of `LocalEmbedder::open` requires.
         let map = unsafe { Mmap::map(&file) }.map_err(|why| error::file(path, why))?;
-        // Reading ahead only saves the first queries some page faults: that it may fail does not matter.
+        // Reading ahead only saves page faults of the first queries, so a failure does not matter.
         let _ = map.advise(Advice::WillNeed);
         let tensors = SafeTensors::deserialize(&map).map_err(|why| error::file(path, why))?;
         let prefix = tensors
@@ -48,7 +48,7 @@ impl WeightsFile {
         &self.map
     }
 
-    /// The tensors by name. The header is parsed anew: hold the answer while many are taken.
+    /// The tensors by name. The header is parsed by each call, so keep the result for many lookups.
     pub(crate) fn tensors(&self) -> Result<Tensors<'_>> {
         let parsed = SafeTensors::deserialize(&self.map).map_err(|why| error::file(&self.path, why))?;
         Ok(Tensors { file: self, prefix: &self.prefix, parsed: Arc::new(parsed) })
@@ -59,27 +59,27 @@ impl WeightsFile {
 #[derive(Debug)]
 pub(crate) struct Tensors<'a> {
     file: &'a WeightsFile,
-    /// What stands before every name.
+    /// The prefix of all names.
     prefix: &'a str,
     parsed: Arc<SafeTensors<'a>>,
 }
 
 impl Tensors<'_> {
-    /// Those that stand beside the model, such as its head: where it is `bert.`, what has not that before its name.
+    /// The tensors beside the model, such as its head: if the prefix is `bert.`, those without it.
     pub(crate) fn beside(&self) -> Self {
         let outer = self.prefix.trim_end_matches('.').rfind('.').map_or(0, |dot| dot + 1);
         let prefix = self.prefix.get(..outer).unwrap_or_default();
         Self { file: self.file, prefix, parsed: Arc::clone(&self.parsed) }
     }
 
-    /// The table `name`, of the shape given, its rows read one at a time.
+    /// The table `name` with the given shape, whose rows are read one at a time.
     pub(crate) fn table(&self, name: &str, rows: usize, columns: usize) -> Result<Table> {
-        self.take(name, &[rows, columns]).map(|numbers| Table { numbers, columns })
+        self.numbers(name, &[rows, columns]).map(|numbers| Table { numbers, columns })
     }
 
-    /// The tensor `name`, of the shape given. It is copied only where it is not float 32 or not aligned.
+    /// The tensor `name` with the given shape. It is copied only if it is not float 32 or not aligned.
     pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Floats> {
-        let numbers = self.take(name, shape)?;
+        let numbers = self.numbers(name, shape)?;
         if cfg!(target_endian = "little")
             && numbers.format == Format::F32
             && bytemuck::try_cast_slice::<u8, f32>(numbers.bytes()).is_ok()
@@ -91,7 +91,7 @@ impl Tensors<'_> {
         Ok(Floats::Owned(owned))
     }
 
-    fn take(&self, name: &str, shape: &[usize]) -> Result<Numbers> {
+    fn numbers(&self, name: &str, shape: &[usize]) -> Result<Numbers> {
         let fail = |why: String| error::file(&self.file.path, why);
         let name = format!("{}{name}", self.prefix);
         let tensor = self.parsed.tensor(&name).map_err(|_| fail(format!("tensor {name} is missing")))?;
@@ -107,7 +107,7 @@ impl Tensors<'_> {
             }
         };
         let map = Arc::clone(&self.file.map);
-        // The tensor's bytes are a part of the map: the distance of their addresses is where they start in it.
+        // The tensor's bytes are part of the map; the difference of the addresses is its offset.
         let start = tensor.data().as_ptr().addr().wrapping_sub(map.as_ptr().addr());
         let range = start..start.saturating_add(tensor.data().len());
         if map.get(range.clone()).is_none() {
@@ -124,7 +124,7 @@ enum Format {
     Bf16,
 }
 
-/// Numbers in a mapped file, little-endian as safetensors has them.
+/// Numbers in a mapped file, little-endian as in safetensors.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     map: Arc<Mmap>,
@@ -137,7 +137,7 @@ impl Numbers {
         self.map.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Copies the numbers from the `start`th on into `out`, as many as there are for it.
+    /// Copies the numbers from index `start` on into `out`, as many as fit.
     fn read(&self, start: usize, out: &mut [f32]) {
         let bytes = self.bytes();
         match self.format {
@@ -155,7 +155,7 @@ fn convert<const N: usize>(bytes: &[u8], start: usize, out: &mut [f32], to_f32: 
     }
 }
 
-/// A matrix of which single rows are asked: a table of embeddings stays in the file, whatever its type.
+/// A matrix that is read by rows: a table of embeddings stays in the file, whatever its type.
 #[derive(Debug)]
 pub(crate) struct Table {
     numbers: Numbers,
@@ -163,7 +163,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Copies a row into `out`; the caller knows that the row is there.
+    /// Copies a row into `out`; the row must exist.
     pub(crate) fn row(&self, row: usize, out: &mut [f32]) {
         self.numbers.read(row * self.columns, out);
     }
@@ -179,7 +179,7 @@ pub(crate) enum Floats {
 impl Floats {
     pub(crate) fn as_slice(&self) -> &[f32] {
         match self {
-            // The cast was tried when the tensor was taken.
+            // The cast succeeded when the tensor was read.
             Self::Mapped(numbers) => bytemuck::try_cast_slice(numbers.bytes()).unwrap_or_default(),
             Self::Owned(owned) => owned,
         }

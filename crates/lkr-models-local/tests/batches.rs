@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_composition_gives_the_same_vectors(
+    fn vectors_are_independent_of_the_batch(
         texts in prop::collection::vec(text(), 0..140),
         name in prop::sample::select(["tiny-bert-mean", "tiny-xlm-roberta-mean"].as_slice()),
     ) {
@@ -64,13 +64,13 @@ async fn equal_texts_have_equal_vectors() {
 }
 
 #[tokio::test]
-async fn no_texts_have_no_vectors() {
+async fn no_texts_give_no_vectors() {
     let embedder = open(&fixture("tiny-bert-cls"));
     assert!(embedder.embed(EmbedKind::Query, &[]).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn what_lies_beyond_the_limit_is_not_seen() {
+async fn text_beyond_the_limit_does_not_change_the_vector() {
     for name in ["tiny-bert-mean", "tiny-xlm-roberta-mean"] {
         let embedder = open(&fixture(name));
         let start = "the council approved the budget ".repeat(40);
@@ -82,7 +82,7 @@ async fn what_lies_beyond_the_limit_is_not_seen() {
 }
 
 #[tokio::test]
-async fn texts_of_blanks_or_one_endless_word_are_embedded() {
+async fn blank_text_and_endless_word_are_embedded() {
     for name in ["tiny-bert-mean", "tiny-xlm-roberta-mean"] {
         let embedder = open(&fixture(name));
         let texts =
@@ -94,7 +94,7 @@ async fn texts_of_blanks_or_one_endless_word_are_embedded() {
 }
 
 #[test]
-fn without_a_runtime_the_call_fails_and_nothing_more() {
+fn call_without_a_runtime_returns_an_error() {
     let embedder = open(&fixture("tiny-bert-mean"));
     let texts = ["a".to_owned()];
     let error = embedder.embed(EmbedKind::Query, &texts).now_or_never().unwrap().unwrap_err();

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A copy of a fixture, to be spoilt.
+/// A copy of a fixture that a test can damage.
 fn copy(name: &str) -> TempDir {
     fn walk(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
@@ -39,7 +39,7 @@ fn copy(name: &str) -> TempDir {
     dir
 }
 
-/// Opening fails as a matter of configuration, with a message that holds `expected`.
+/// Opening fails with a configuration error whose message contains `expected`.
 fn assert_refused(dir: &Path, expected: &str) {
     let error = LocalEmbedder::open(dir, LocalOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
@@ -55,7 +55,7 @@ fn set(dir: &Path, file: &str, key: &str, value: Value) {
 }
 
 #[test]
-fn a_missing_folder_or_file_is_named() {
+fn missing_folder_or_file_is_named_in_the_error() {
     assert_refused(Path::new("/nonexistent/model"), "modules.json");
     for file in
         ["modules.json", "config.json", "tokenizer.json", "model.safetensors", "1_Pooling/config.json"]
@@ -67,7 +67,7 @@ fn a_missing_folder_or_file_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_json_is_named() {
+fn invalid_json_file_is_named_in_the_error() {
     let files = [
         "modules.json",
         "config.json",
@@ -83,7 +83,7 @@ fn a_file_that_is_no_json_is_named() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_setting_is_named_in_the_error() {
     let cases = [
         ("config.json", "model_type", json!("mpnet"), "model_type mpnet"),
         ("config.json", "hidden_act", json!("swish"), "hidden_act swish"),
@@ -108,7 +108,7 @@ fn what_is_not_supported_is_named() {
 }
 
 #[test]
-fn a_dense_module_is_refused() {
+fn dense_module_is_refused() {
     let dir = copy("tiny-bert-mean");
     let path = dir.path().join("modules.json");
     let mut modules: Vec<Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -120,7 +120,7 @@ fn a_dense_module_is_refused() {
 }
 
 #[test]
-fn a_missing_default_prompt_is_refused() {
+fn missing_default_prompt_is_refused() {
     let dir = copy("tiny-bert-cls");
     set(dir.path(), "config_sentence_transformers.json", "default_prompt_name", json!("none such"));
     set(dir.path(), "config_sentence_transformers.json", "prompts", json!({}));
@@ -128,7 +128,7 @@ fn a_missing_default_prompt_is_refused() {
 }
 
 #[test]
-fn weights_of_another_shape_or_type_are_refused() {
+fn weights_with_wrong_shape_or_type_are_refused() {
     let dir = copy("tiny-bert-mean");
     set(dir.path(), "config.json", "intermediate_size", json!(64));
     assert_refused(dir.path(), "intermediate.dense.weight has shape [48, 32], not [64, 32]");
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn weights_cut_anywhere_are_refused(keep in 0.0f64..1.0) {
+    fn truncated_weights_are_refused(keep in 0.0f64..1.0) {
         let dir = copy("tiny-bert-mean");
         let path = dir.path().join("model.safetensors");
         let bytes = fs::read(&path).unwrap();
@@ -155,9 +155,9 @@ proptest! {
         assert_refused(dir.path(), "model.safetensors");
     }
 
-    /// Whatever the header became, opening answers; it never panics.
+    /// Opening a file with a damaged header returns, and never panics.
     #[test]
-    fn a_spoilt_header_never_panics(at in 0usize..3000, byte: u8) {
+    fn damaged_header_does_not_panic(at in 0usize..3000, byte: u8) {
         let dir = copy("tiny-bert-mean");
         let path = dir.path().join("model.safetensors");
         let mut bytes = fs::read(&path).unwrap();
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn options_stand_above_the_folder_and_in_the_id() {
+fn options_override_the_folder_and_change_the_id() {
     let folder = fixture("tiny-bert-cls");
     let open = |options| LocalEmbedder::open(&folder, options).unwrap();
     use lkr_models::Embedder;

@@ -58,7 +58,7 @@ async fn check_family(name: &str) {
 }
 
 #[tokio::test]
-async fn minilm_gives_the_reference_vectors() {
+async fn minilm_matches_the_reference_vectors() {
     let Some(dir) = minilm() else { return };
     let cases: Vec<MiniLmCase> =
         serde_json::from_slice(&fs::read(fixture("all-MiniLM-L6-v2.json")).unwrap()).unwrap();
@@ -72,22 +72,22 @@ async fn minilm_gives_the_reference_vectors() {
 }
 
 #[tokio::test]
-async fn bert_with_mean_pooling_gives_the_reference_vectors() {
+async fn bert_with_mean_pooling_matches_the_reference_vectors() {
     check_family("tiny-bert-mean").await;
 }
 
 #[tokio::test]
-async fn bert_with_cls_pooling_and_prompts_gives_the_reference_vectors() {
+async fn bert_with_cls_pooling_and_prompts_matches_the_reference_vectors() {
     check_family("tiny-bert-cls").await;
 }
 
 #[tokio::test]
-async fn xlm_roberta_gives_the_reference_vectors() {
+async fn xlm_roberta_matches_the_reference_vectors() {
     check_family("tiny-xlm-roberta-mean").await;
 }
 
 #[test]
-fn profiles_come_from_the_folders() {
+fn profiles_are_read_from_the_folders() {
     let profiles = ["tiny-bert-mean", "tiny-bert-cls", "tiny-xlm-roberta-mean"].map(|name| {
         let profile = open(&fixture(name)).profile().clone();
         assert_eq!((profile.name.as_str(), profile.dims), (name, 32));
@@ -101,7 +101,7 @@ fn profiles_come_from_the_folders() {
 }
 
 #[test]
-fn letters_per_piece_tell_how_well_the_vocabulary_covers_a_text() {
+fn letters_per_piece_is_low_for_unknown_languages() {
     let Some(dir) = minilm() else { return };
     let embedder = open(&dir);
     let of = |text: &str| embedder.letters_per_piece(text).unwrap();

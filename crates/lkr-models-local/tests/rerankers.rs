@@ -51,12 +51,12 @@ async fn check_family(name: &str, within: f32) {
 }
 
 #[tokio::test]
-async fn bert_gives_the_reference_scores() {
+async fn bert_matches_the_reference_scores() {
     check_family("tiny-bert-reranker", 1e-4).await;
 }
 
 #[tokio::test]
-async fn xlm_roberta_gives_the_reference_scores() {
+async fn xlm_roberta_matches_the_reference_scores() {
     check_family("tiny-xlm-roberta-reranker", 1e-4).await;
 }
 
@@ -84,7 +84,7 @@ fn assert_refused(dir: &Path, expected: &str) {
 }
 
 #[test]
-fn a_missing_or_damaged_file_is_named() {
+fn missing_or_damaged_file_is_named_in_the_error() {
     assert_refused(Path::new("/nonexistent/model"), "config.json");
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         let dir = copy("tiny-bert-reranker");
@@ -96,9 +96,9 @@ fn a_missing_or_damaged_file_is_named() {
 }
 
 #[test]
-fn what_is_no_reranker_is_refused() {
+fn folder_of_another_model_is_refused() {
     for (key, value, expected) in [
-        ("architectures", json!(["BertModel"]), "BertModel is no reranker"),
+        ("architectures", json!(["BertModel"]), "BertModel is not a reranker"),
         ("id2label", json!({ "0": "no", "1": "yes" }), "2 labels"),
         ("id2label", json!(null), "2 labels"),
         ("model_type", json!("deberta-v2"), "deberta-v2"),
@@ -128,7 +128,7 @@ fn what_is_no_reranker_is_refused() {
 }
 
 #[tokio::test]
-async fn the_activation_is_the_folders() {
+async fn activation_is_read_from_the_folder() {
     let (passages, query) = (vec!["The council approved the budget.".to_owned()], "which budget");
     let mut scores = Vec::new();
     let mut ids = Vec::new();
