@@ -1,13 +1,13 @@
-//! The time, in the units that are stored.
+//! Time in the units that are stored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Microseconds since 1970.
+/// Microseconds since 1970-01-01 UTC.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
 }
 
-/// The microsecond that is `delay` from `now`; the last one where there is none.
+/// `now` plus `delay`; the largest value if that overflows.
 pub(crate) fn after(now: u64, delay: Duration) -> u64 {
     now.saturating_add(micros(delay))
 }

@@ -17,9 +17,9 @@ use crate::{
     error::{Error, Failure, InternalResult, Result},
 };
 
-/// A table: bytes to bytes, in the order of the keys' bytes.
+/// A table that maps bytes to bytes, ordered by the bytes of the keys.
 pub(crate) type Table = Database<'static, Bytes, Bytes>;
-/// An environment. Its read transactions belong to themselves, not to a thread.
+/// An environment whose read transactions are not bound to a thread.
 pub(crate) type Environment = Env<WithoutTls>;
 /// A read transaction that owns its environment.
 pub(crate) type Snapshot = RoTxn<'static, WithoutTls>;
@@ -41,7 +41,7 @@ macro_rules! tables {
         pub(crate) struct Tables { $($(#[$doc])* pub(crate) $name: Table),* }
 
         impl Kb {
-            /// The table of that name.
+            /// The table with this name.
             pub(crate) fn table(&self, name: &str) -> Option<Table> {
                 match name {
                     $(stringify!($name) => Some(self.tables.$name),)*
@@ -65,17 +65,17 @@ tables! { 15:
     meta,
     /// Key → expiry, version, value.
     state,
-    /// Expiry and key → nothing: what to remove when.
+    /// Expiry and key → nothing: the order in which records expire.
     expiries,
-    /// Task → due time, place in the order, lease.
+    /// Task → due time, sequence number, lease.
     tasks,
-    /// Due time and place → task.
+    /// Due time and sequence number → task.
     due,
     /// Name → number and specification of a collection.
     collections,
     /// Alias → name.
     aliases,
-    /// Number of a collection → how far its internal ids have come. Numbers and ids are never given twice.
+    /// Number of a collection → its highest internal id. Numbers and ids are never reused.
     counters,
     /// Numbers of dropped collections whose rows are still being removed.
     dropped,
@@ -89,12 +89,12 @@ tables! { 15:
     dense,
     /// Collection, term, base id → block of a posting list.
     postings,
-    /// Collection, field, value, high bits → bitmap of the ids that have the value, and of those that are there.
+    /// Collection, field, value, high bits → bitmap of the live ids that have the value.
     bitmaps,
 }
 
 impl Kb {
-    /// Opens or makes the environment in `dir`.
+    /// Opens the environment in `dir`, or creates it.
     pub(crate) fn open(dir: &Path, map_size: usize) -> Result<Self> {
         let failed = Error::on_open;
         let env = open_env(dir, map_size, NAMES.len() as u32).map_err(failed)?;
@@ -123,7 +123,7 @@ impl Kb {
         Ok(Self { env, tables })
     }
 
-    /// A read transaction that may outlive the borrow and change threads.
+    /// A read transaction that may outlive the borrow and move between threads.
     pub(crate) fn snapshot(&self) -> InternalResult<Snapshot> {
         Ok(self.env.clone().static_read_txn()?)
     }
@@ -153,8 +153,8 @@ impl Kb {
         Ok(next)
     }
 
-    /// Writes a compacted copy, consistent while reads and writes go on, into the new folder `to`, which
-    /// [`LmdbStore::open`](crate::LmdbStore::open) opens.
+    /// Writes a compacted, consistent copy into the new folder `to`, which [`LmdbStore::open`](crate::LmdbStore::open)
+    /// opens. Reads and writes continue.
     pub(crate) fn copy(&self, to: &Path) -> InternalResult<()> {
         fs::create_dir(to)?;
         let copied = self.copy_into(to);
@@ -175,11 +175,11 @@ impl Kb {
     }
 }
 
-/// Opens the environment in `dir`, which is made where it is not there.
+/// Opens the environment in `dir`, which is created if it does not exist.
 pub(crate) fn open_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environment> {
     fs::create_dir_all(dir)?;
     let env = map_env(dir, map_size, tables)?;
-    back_with_file(&env)?;
+    extend_file(&env)?;
     Ok(env)
 }
 
@@ -193,22 +193,22 @@ fn map_env(dir: &Path, map_size: usize, tables: u32) -> InternalResult<Environme
         }
     };
     env.clear_stale_readers()?;
-    back_lock_with_disk(dir)?;
+    allocate_lock_file(dir)?;
     Ok(env)
 }
 
 fn open_at_size(dir: &Path, size: usize, tables: u32) -> heed::Result<Environment> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(size).max_dbs(tables).max_readers(MAX_READERS);
-    // SAFETY: the file is mapped read-only, and the lock on the folder keeps every other process of this program
-    // away from it. The file never shrinks while it is open, because LMDB never truncates and nothing else writes.
+    // SAFETY: the file is mapped read-only, and the lock on the folder keeps other processes of this program away from
+    // it. The file never shrinks while it is open, because LMDB never truncates it and nothing else writes to it.
     #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
     unsafe {
         options.open(dir)
     }
 }
 
-/// Whether the address space for the map was refused.
+/// Whether the system refused the address space for the map.
 fn out_of_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::InvalidInput)
         || error.kind() == io::ErrorKind::FileTooLarge
@@ -216,7 +216,7 @@ fn out_of_space(error: &io::Error) -> bool {
 
 /// Allocates the whole reader table on disk. LMDB writes to it through its map, so a full disk would otherwise end
 /// the process. Nothing else uses the file yet.
-fn back_lock_with_disk(dir: &Path) -> InternalResult<()> {
+fn allocate_lock_file(dir: &Path) -> InternalResult<()> {
     let path = dir.join("lock.mdb");
     let bytes = fs::read(&path)?;
     let mut file = File::options().write(true).open(&path)?;
@@ -227,7 +227,7 @@ fn back_lock_with_disk(dir: &Path) -> InternalResult<()> {
 /// Extends the file to the last page that the environment knows. Pages that were freed before they were written, or
 /// that were truncated, may be beyond its end. Read as zeros they are an error to LMDB; beyond the end of the file
 /// they would end the process.
-fn back_with_file(env: &Environment) -> InternalResult<()> {
+fn extend_file(env: &Environment) -> InternalResult<()> {
     let pages = (env.info().last_page_number as u64).checked_add(1);
     let needed = pages.and_then(|pages| pages.checked_mul(u64::from(env.unnamed_database_stat().page_size)));
     let needed = needed.ok_or_else(|| damaged(|| "the number of the last page".to_owned()))?;
@@ -238,7 +238,7 @@ fn back_with_file(env: &Environment) -> InternalResult<()> {
     Ok(())
 }
 
-/// Makes the tables that are not there, and opens all.
+/// Creates missing tables and opens all.
 pub(crate) fn create_tables<const N: usize>(
     env: &Environment,
     names: [&str; N],
@@ -254,7 +254,7 @@ pub(crate) fn create_tables<const N: usize>(
     created.commit().flatten().ok_or_else(|| Failure::internal("the tables were not opened"))
 }
 
-/// Opens tables, all of which must be there.
+/// Opens tables, all of which must exist.
 fn open_tables<const N: usize>(env: &Environment, names: [&str; N]) -> InternalResult<[Table; N]> {
     let txn = env.read_txn()?;
     let opened = env.open_databases_and_commit(txn, |opener, txn| {

@@ -1,17 +1,17 @@
-//! What kind of file system a folder lies on, and how much room it has.
+//! The file system of a folder and its free space.
 
 use std::{fs, path::Path};
 
-/// File systems that lie on other machines, as Linux calls them.
+/// Linux's names of network file systems.
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs"];
 
-/// The kind of the network file system that `dir` lies on; `None` where it is another kind, or unknown.
+/// The type of the network file system that contains `dir`; `None` if it is local or unknown.
 pub(crate) fn network_file_system(dir: &Path) -> Option<&'static str> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     network_mount(&mounts, &dir.canonicalize().ok()?)
 }
 
-/// How many bytes may still be written to the file system of `dir`; `None` where it does not say.
+/// The free bytes of the file system of `dir`; `None` if unknown.
 #[cfg(unix)]
 pub(crate) fn free_space(dir: &Path) -> Option<u64> {
     let file_system = rustix::fs::statvfs(dir).ok()?;
@@ -23,8 +23,8 @@ pub(crate) fn free_space(_: &Path) -> Option<u64> {
     None
 }
 
-/// Of the mounts that `dir` lies below, the longest and last one counts. The fields of a line: the mount's place is
-/// the fifth, its kind the first behind a dash.
+/// Of the mounts that contain `dir`, the longest and last one counts. The fields of a line: the mount point is the
+/// fifth, the type is the first after the dash.
 fn network_mount(mounts: &str, dir: &Path) -> Option<&'static str> {
     let above = mounts.lines().filter_map(|line| {
         let (mount_point, kind) = line.split_once(" - ")?;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_mount_counts() {
+    fn innermost_mount_counts() {
         let mounts = "21 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n\
                       30 21 0:44 / /srv rw - nfs4 host:/srv rw\n\
                       31 30 8:2 / /srv/local rw - xfs /dev/sdb rw";
@@ -53,7 +53,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_has_room() {
+    fn free_space_of_a_missing_folder_is_none() {
         let dir = tempfile::tempdir().unwrap();
         assert!(free_space(dir.path()).is_some_and(|free_space| free_space > 0));
         assert_eq!(free_space(&dir.path().join("not there")), None);

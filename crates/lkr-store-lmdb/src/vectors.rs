@@ -39,7 +39,7 @@ use crate::{
     shared::StoreShared,
 };
 
-/// The vectors of a store. Cheap to clone.
+/// The handle for vectors of a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LmdbVectors {
     shared: Arc<StoreShared>,
@@ -50,10 +50,11 @@ impl LmdbVectors {
         Self { shared }
     }
 
-    /// How many points of a collection its graph has not seen yet. They are found all the same, by looking at each.
+    /// The number of points of a collection that its graph does not contain yet. Searches scan them, so they are found
+    /// anyway.
     ///
     /// # Errors
-    /// `NotFound` where the collection is not there.
+    /// `NotFound` if there is no such collection.
     pub async fn graph_lag(&self, collection: &Collection) -> Result<u64> {
         let (name, graphs) = (collection.clone(), Arc::clone(&self.shared.graphs));
         self.read("graph_lag", move |kb, txn| {
@@ -113,7 +114,7 @@ impl VectorStore for LmdbVectors {
     }
 
     async fn upsert(&self, collection: &Collection, points: Vec<Point>) -> Result<()> {
-        // Encoding is work, so it is done neither on the runtime nor by the one who writes.
+        // Encoding takes CPU time, so it runs neither on the async runtime nor on the writer thread.
         let prepared = StoreShared::blocking(&self.shared, move |_| write::encode_points(points)).await;
         let prepared = prepared.map_err(|failure: Failure| failure.into_vectors("upsert"))?;
         let name = collection.clone();
@@ -195,7 +196,7 @@ impl VectorStore for LmdbVectors {
     }
 }
 
-/// What is said of a part of a point: by its own id, where that can still be read.
+/// The name of a part of a point in errors: by the point id if that is readable.
 fn describe_point_part(kb: &Kb, txn: &RoTxn, collection: u16, id: u32, part: &str) -> String {
     match write::origin(kb, txn, collection, id) {
         Ok((point, _)) => format!("{part} of point {point}"),

@@ -16,12 +16,12 @@ use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::{Filter, Include, QueryVector, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-/// The variable that tells the child its folder.
+/// The variable with the folder of the child process.
 const FOLDER: &str = "LKR_FLIPS_FOLDER";
 const POINTS: u32 = 600;
 const ROUNDS: u64 = 30;
 
-/// Opens the folder, searches, has the graph built where it must be, and searches again.
+/// Opens the folder, searches, lets the graph be rebuilt if necessary, and searches again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
@@ -35,7 +35,7 @@ async fn child() {
         for point in points.iter().step_by(5) {
             let vector = QueryVector::Dense(point.dense.clone().unwrap());
             let hits = ask(&vectors, &name("points"), vector, &Filter::all(), 3).await;
-            // Each hit is scored by the stored vector, whatever the graph says.
+            // Hits are scored by stored vectors, not by the graph.
             found += usize::from(hits.first().is_some_and(|hit| hit.score > 0.999));
         }
         assert!(found > 100, "{found} of 120");
@@ -56,12 +56,12 @@ async fn flipped_bytes_in_an_unclosed_graph_do_not_end_the_process() {
         let copied = tempfile::tempdir().unwrap();
         copy(folder.path(), copied.path());
         let graph = fs::read_dir(copied.path().join("graph")).unwrap().next().unwrap().unwrap().path();
-        // As it is while it is written to.
+        // The state of the folder while it is being written to.
         fs::remove_file(graph.join("seal")).ok();
         let data = graph.join("data.mdb");
         let mut bytes = fs::read(&data).unwrap();
         for _ in 0..1 << (round % 6) {
-            // Anywhere, or among what leads to other pages.
+            // Anywhere, or in references to other pages.
             let at = match round % 2 {
                 0 => rng.random_range(0..bytes.len()),
                 _ => rng.random_range(0..bytes.len() / 4_096) * 4_096 + rng.random_range(0..64),

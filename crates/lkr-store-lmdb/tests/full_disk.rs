@@ -25,11 +25,11 @@ use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::{Condition, ErrorKind, Filter, Include, Point, QueryVector, VectorStore};
 use rand::{SeedableRng, rngs::StdRng};
 
-/// A file system of its own, of a few megabytes.
+/// A file system of a few megabytes.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` where this user may not mount.
+    /// `None` if this user may not mount.
     fn mount(at: &Path) -> Option<Self> {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(at).output();
         let reason = match mounted {
@@ -68,7 +68,7 @@ async fn full_disk_is_reported_and_writes_resume() {
     let (name, mut rng) = (name("points"), StdRng::seed_from_u64(5));
     vectors.ensure(&spec(&name)).await.unwrap();
 
-    // Filled until the store says so, twice, so that it fails on the way and not only at the first time.
+    // Filled until the store reports it, twice, so that a write fails midway too.
     let mut kept: Vec<Point> = Vec::new();
     let mut next = 0;
     for _ in 0..2 {
@@ -83,14 +83,14 @@ async fn full_disk_is_reported_and_writes_resume() {
         };
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.is_retryable());
-        assert!(says_full(&error), "{error:?}");
+        assert!(is_full_disk(&error), "{error:?}");
         verify(&vectors, &name, &kept).await;
     }
-    // The records and the queue say so as well, as long as there is no room.
+    // Records and the queue report it as well while there is no space.
     let value = "x".repeat(1 << 20);
     let refused = state.apply(vec![Write::put("large", Expect::Any, value.clone())]).await.unwrap_err();
     assert_eq!(refused.kind(), lkr_state::ErrorKind::Unavailable, "{refused}");
-    assert!(says_full(&refused), "{refused:?}");
+    assert!(is_full_disk(&refused), "{refused:?}");
     assert_eq!(state.get("large").await.unwrap(), None);
     vectors.health().await.unwrap();
 
@@ -113,7 +113,7 @@ async fn full_disk_is_reported_and_writes_resume() {
     assert_eq!(store.queue().len().await.unwrap(), 1);
 }
 
-/// The disk takes a part of a large record, which LMDB calls an input/output error.
+/// The disk accepts part of a large record, which LMDB reports as an input/output error.
 #[tokio::test]
 async fn partial_large_write_is_reported_as_full_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,21 +130,21 @@ async fn partial_large_write_is_reported_as_full_disk() {
         assert!(kept.len() < 1_000, "the disk does not fill");
     };
     assert_eq!(refused.kind(), lkr_state::ErrorKind::Unavailable, "{refused}");
-    assert!(says_full(&refused), "{refused:?}");
+    assert!(is_full_disk(&refused), "{refused:?}");
     for key in kept {
         assert!(state.get(&key).await.unwrap().is_some());
     }
 }
 
-/// Whether an error comes down to a full disk, as those look who answer it.
-fn says_full(error: &(dyn StdError + 'static)) -> bool {
+/// Whether a full disk is among the sources of an error.
+fn is_full_disk(error: &(dyn StdError + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
         let error = error.downcast_ref::<io::Error>();
         error.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
     })
 }
 
-/// Every point is there, bit for bit, and found by both legs.
+/// Every point is stored unchanged and is found by both legs.
 async fn verify(vectors: &dyn VectorStore, name: &lkr_vectors::Collection, kept: &[Point]) {
     assert_eq!(vectors.count(name, &Filter::all()).await.unwrap(), kept.len() as u64);
     let ids: Vec<_> = kept.iter().map(|point| point.id).collect();

@@ -18,10 +18,10 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const LIMIT: usize = 10;
 
-/// What is done to a graph folder.
+/// A modification of a graph folder.
 type Damage = fn(&Path);
 
-/// A store with a graph, and what the answers should be.
+/// A store with a graph, and the expected points.
 struct Case {
     vectors: Option<LmdbVectors>,
     folder: tempfile::TempDir,
@@ -69,7 +69,7 @@ impl Case {
         self.reference.delete(&self.name, &gone).await.unwrap();
     }
 
-    /// The share of the exact answers that was found. What was found must be there and have the exact cosine.
+    /// The share of the exact results that was found. Found points must exist and have exact cosines.
     async fn recall(&mut self, filter: &Filter) -> f64 {
         let (mut found, mut expected) = (0, 0);
         for _ in 0..60 {
@@ -128,7 +128,7 @@ async fn graph_after_reopening_is_reused() {
     built(case.vectors(), &case.name).await;
     case.check().await;
     assert_eq!(case.graph_folder(), folder, "not built anew");
-    // Written to again, and closed again.
+    // Written to and closed again.
     case.add(800..1_000).await;
     built(case.vectors(), &case.name).await;
     case.close();
@@ -168,7 +168,7 @@ fn resize(folder: &Path, to: fn(u64) -> u64) {
     file.set_len(to(file.metadata().unwrap().len())).unwrap();
 }
 
-/// Flips a bit in each part of the file of so many bytes.
+/// Flips one bit in each `part` bytes of the file.
 fn flip(folder: &Path, part: u64) {
     let mut file = File::options().read(true).write(true).open(folder.join("data.mdb")).unwrap();
     let length = file.metadata().unwrap().len();
@@ -184,12 +184,12 @@ fn flip(folder: &Path, part: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_graph_of_another_state_of_the_store_is_not_used() {
+async fn graph_of_another_state_of_the_store_is_not_used() {
     let mut case = Case::new(500).await;
     let copies = tempfile::tempdir().unwrap();
     let copy = copies.path().join("copy");
     case.vectors().snapshot(&copy).await.unwrap();
-    // The store goes on, and gives ids and numbers that the copy will give to others, once it takes its place.
+    // The store continues and assigns ids that the copy will assign to other points once it replaces the store.
     let mut rng = StdRng::seed_from_u64(4);
     for _ in 0..3 {
         let points: Vec<Point> = (500..700).map(|n| point(n, &mut rng)).collect();

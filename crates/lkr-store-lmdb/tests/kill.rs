@@ -35,11 +35,11 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const FOLDER: &str = "LKR_TEST_KILL_FOLDER";
 const STARTS: &str = "LKR_TEST_KILL_STARTS";
-/// Tasks that write at the same time, each to what is its own, so that commits are of groups.
+/// Tasks that write concurrently, each to its own keys, so that commits contain groups.
 const LANES: u32 = 3;
 const KILLS: usize = 18;
 
-/// Not a test of its own: the work of the child, which ends by being killed.
+/// Not a test: the work of the child process, which is killed.
 #[test]
 fn child() {
     let (Some(folder), Ok(starts)) = (env::var_os(FOLDER), env::var(STARTS)) else { return };
@@ -58,17 +58,17 @@ fn child() {
 
 async fn work(store: LmdbStore, lane: u32, start: u32) {
     for step in start.. {
-        say(&format!("begin {lane} {step}"));
+        print_line(&format!("begin {lane} {step}"));
         apply(&store.vectors(), lane, step).await;
         let value = step.to_string();
         store.state().apply(vec![Write::put(format!("lane/{lane}"), Expect::Any, value)]).await.unwrap();
         store.queue().push(task(lane, step), Duration::ZERO).await.unwrap();
-        say(&format!("done {lane} {step}"));
+        print_line(&format!("done {lane} {step}"));
     }
 }
 
-/// One write of several bytes, which a pipe takes whole.
-fn say(line: &str) {
+/// One write of several bytes, which a pipe transfers as a whole.
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -82,7 +82,7 @@ fn task(lane: u32, step: u32) -> TaskId {
     TaskId::from_bytes((u128::from(lane) << 64 | u128::from(step)).to_be_bytes())
 }
 
-/// The change of a step, which depends on nothing but lane and step.
+/// The change of a step, a function of lane and step.
 async fn apply(vectors: &dyn VectorStore, lane: u32, step: u32) {
     let (name, mut rng) = (collection(lane), StdRng::seed_from_u64(u64::from(lane) << 32 | u64::from(step)));
     vectors.ensure(&spec(&name)).await.unwrap();
@@ -94,7 +94,7 @@ async fn apply(vectors: &dyn VectorStore, lane: u32, step: u32) {
             vectors.set_tags(&name, &of(step - 2), &tags).await.unwrap();
         }
         _ => {
-            // Twenty new points, and some of an earlier step once more.
+            // Twenty new points, and some of an earlier step again.
             let again = rng.random_range(0..=step) * 20;
             let points =
                 (step * 20..step * 20 + 20).chain(again..again + 5).map(|n| point(n, &mut rng)).collect();
@@ -124,14 +124,14 @@ async fn killed_process_loses_no_acknowledged_write() {
     finds_all_by_graph(folder.path(), &starts).await;
 }
 
-/// The last step that a lane began and the last that was acknowledged, both counted from 1.
+/// The last step that a lane began and the last one that was acknowledged, counted from 1.
 #[derive(Debug, Default, Clone, Copy)]
-struct Said {
+struct Acknowledged {
     begun: u32,
     done: u32,
 }
 
-fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32, Said> {
+fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32, Acknowledged> {
     let starts: Vec<String> = starts.iter().map(u32::to_string).collect();
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
@@ -146,7 +146,7 @@ fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32,
         BufReader::new(out).lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
     });
     let mut heard_lines: Vec<String> = Vec::new();
-    // The time runs from the first sign of work, so that slow machines get to it as well.
+    // The time starts with the first output, so that slow machines reach the work.
     while let Ok(line) = heard.recv_timeout(Duration::from_secs(60)) {
         let began = line.starts_with("begin");
         heard_lines.push(line);
@@ -159,9 +159,9 @@ fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32,
     child.wait().unwrap();
     heard_lines.extend(heard);
     listener.join().unwrap().unwrap();
-    let mut said: BTreeMap<u32, Said> = BTreeMap::new();
+    let mut said: BTreeMap<u32, Acknowledged> = BTreeMap::new();
     for line in heard_lines {
-        // The test harness says its own.
+        // The test harness prints as well.
         let mut words = line.split(' ').rev();
         let (step, lane, word) = (words.next(), words.next(), words.next().unwrap_or_default());
         let (Some(Ok(step)), Some(Ok(lane))) = (step.map(str::parse::<u32>), lane.map(str::parse)) else {
@@ -177,8 +177,14 @@ fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32,
     said
 }
 
-/// Checks a lane, and answers the step that it goes on with.
-async fn settle(store: &LmdbStore, reference: &MemoryVectors, lane: u32, start: u32, said: Said) -> u32 {
+/// Checks a lane and returns its next step.
+async fn settle(
+    store: &LmdbStore,
+    reference: &MemoryVectors,
+    lane: u32,
+    start: u32,
+    said: Acknowledged,
+) -> u32 {
     let done = said.done.max(start);
     for step in start..done {
         apply(reference, lane, step).await;
@@ -194,13 +200,13 @@ async fn settle(store: &LmdbStore, reference: &MemoryVectors, lane: u32, start: 
     );
     let mut found = all(&vectors, lane).await;
     if begun > done && found != all(reference, lane).await {
-        // The step that was not acknowledged is there, whole.
+        // The unacknowledged step was applied completely.
         apply(reference, lane, done).await;
         found = all(&vectors, lane).await;
     }
     assert!(found == all(reference, lane).await, "lane {lane} is not what it was after {done} steps");
     answers_equal(&vectors, reference, lane).await;
-    // To do the step again does no harm where it was done.
+    // Repeating the step has no effect if it was applied.
     done
 }
 
@@ -232,14 +238,14 @@ async fn answers_equal(vectors: &dyn VectorStore, reference: &MemoryVectors, lan
     }
 }
 
-/// Every task that was acknowledged is queued, and at most one more of each lane.
+/// Every acknowledged task is queued, and at most one more for each lane.
 async fn verify_queue(store: &LmdbStore, starts: &[u32]) {
     let queued = store.queue().len().await.unwrap();
     let acknowledged: u64 = starts.iter().map(|start| u64::from(*start)).sum();
     assert!((acknowledged..=acknowledged + u64::from(LANES)).contains(&queued), "{queued} of {acknowledged}");
 }
 
-/// After all kills the graph, too, finds the vectors.
+/// After all kills, the graph finds the vectors too.
 async fn finds_all_by_graph(folder: &Path, starts: &[u32]) {
     let store = common::open(folder);
     let vectors = store.vectors();

@@ -60,7 +60,7 @@ async fn reopened_store_keeps_all_data_and_frees_leases() {
     store.state().apply(vec![Write::delete("key", Expect::Any)]).await.unwrap();
     store.state().apply(vec![Write::put("key", Expect::Absent, "value")]).await.unwrap();
     assert!(store.state().get("key").await.unwrap().unwrap().version > version, "versions do not come back");
-    // The lease went with its process: the task is claimable at once, in its old place, under another token.
+    // The lease ended with its process: the task is claimable at once, in its former position, with another token.
     assert!(store.queue().finish(&claim).await.is_err());
     let again = store.queue().claim(LEASE, Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(again.task, tasks[0]);
@@ -86,14 +86,14 @@ async fn store_with_another_format_is_refused() {
 }
 
 #[tokio::test]
-async fn data_file_that_is_no_store_is_refused() {
+async fn foreign_data_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("kb")).unwrap();
     fs::write(folder.path().join("kb/data.mdb"), "text ".repeat(10_000)).unwrap();
     assert_eq!(refusal(folder.path()).0, ErrorKind::Corrupt);
 }
 
-/// Whatever is cut off the truth, the answer is an error or what was stored, and the process goes on.
+/// Of a truncated data file, reads return an error or the stored data, and the process survives.
 #[tokio::test]
 async fn truncated_store_returns_an_error_and_does_not_crash() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ async fn truncated_store_returns_an_error_and_does_not_crash() {
     assert!(errors > 0);
 }
 
-/// Writes a row behind the store's back.
+/// Writes a row without the store.
 fn put(folder: &Path, table: &str, key: &[u8], value: &[u8]) {
     write_rows(folder, table, |table, txn| table.put(txn, key, value).unwrap());
 }

@@ -85,13 +85,13 @@ fn random_filter(rng: &mut StdRng) -> Filter {
     }
 }
 
-/// A number that depends on nothing but the filter.
+/// A number that is a function of the filter.
 fn rng_of(filter: &Filter) -> usize {
     format!("{filter:?}").bytes().map(usize::from).sum()
 }
 
 #[tokio::test]
-async fn the_store_closes_when_its_last_handle_does() {
+async fn store_closes_with_its_last_handle() {
     let folder = tempfile::tempdir().unwrap();
     let vectors = open(folder.path()).vectors();
     vectors.health().await.unwrap();

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const POINTS: u32 = 1_500;
 
-/// A closed store with something in every table, and its points.
+/// A closed store with rows in every table, and its points.
 async fn filled(folder: &Path) -> Vec<Point> {
     let store = open(folder);
     let mut rng = StdRng::seed_from_u64(5);
@@ -43,15 +43,15 @@ fn found(folder: &Path) -> Vec<String> {
     examination.findings().iter().map(|finding| finding.what.clone()).collect()
 }
 
-/// Mends the store, which then is whole, and answers it.
-fn mended(folder: &Path) -> LmdbStore {
+/// Repairs the store, checks that no finding is left, and returns it.
+fn repaired(folder: &Path) -> LmdbStore {
     let aside = tempfile::tempdir().unwrap();
     drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
     assert_eq!(found(folder), Vec::<String>::new());
     open(folder)
 }
 
-/// What becomes of a row: `None` takes it away.
+/// A change of a row: `None` removes it.
 type Change = fn(Option<&[u8]>) -> Option<Vec<u8>>;
 
 fn flipped(row: Option<&[u8]>) -> Option<Vec<u8>> {
@@ -71,7 +71,7 @@ fn gone(_: Option<&[u8]>) -> Option<Vec<u8>> {
     None
 }
 
-/// Changes the row in the middle of a table behind the store's back.
+/// Changes the middle row of a table without the store.
 fn change(folder: &Path, table: &str, change: Change) {
     write_rows(folder, table, |table, txn| {
         let middle = table.len(txn).unwrap() as usize / 2;
@@ -136,9 +136,9 @@ async fn damage_in_any_table_is_found_and_repaired() {
         change(folder.path(), table, damage);
         let findings = found(folder.path());
         assert!(findings.iter().any(|finding| finding.contains(says)), "{table}: {findings:?}");
-        let store = mended(folder.path());
+        let store = repaired(folder.path());
         let left = all(&store, &name("points")).await;
-        // The points that were whole are there, and everything that finds them agrees on which they are.
+        // The undamaged points are stored, and all indexes contain exactly them.
         assert!(left.len() + 1 >= points.len(), "{table}: {}", left.len());
         assert!(left.iter().all(|point| points.contains(point)), "{table}");
         let by_id = Filter::only(Condition::Ids(points.iter().map(|point| point.id).collect()));
@@ -150,9 +150,9 @@ async fn damage_in_any_table_is_found_and_repaired() {
     }
 }
 
-/// A collection is not dropped because its record cannot be read: its siblings tell it, or it stays as it is.
+/// A collection with an unreadable record is not dropped: the record is derived from others or stays as it is.
 #[tokio::test]
-async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
+async fn collection_with_a_damaged_record_keeps_its_points() {
     for has_sibling in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let points = filled(folder.path()).await;
@@ -166,7 +166,7 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
         assert_eq!(finding.is_unrepairable(), !has_sibling);
         drop(examination);
         if has_sibling {
-            assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
+            assert_eq!(all(&repaired(folder.path()), &name("points")).await, points);
         } else {
             let aside = tempfile::tempdir().unwrap();
             let refused = StoreCheck::new(folder.path(), exact()).unwrap().repair(aside.path()).unwrap_err();
@@ -177,12 +177,12 @@ async fn a_collection_keeps_its_points_when_its_record_is_damaged() {
 }
 
 #[tokio::test]
-async fn a_damaged_format_is_written_again() {
+async fn damaged_format_record_is_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let points = filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
     let mut bytes = fs::read(&data).unwrap();
-    // Behind the key stand the checksum and the number.
+    // The checksum and the number follow the key.
     let keys = bytes.windows(6).enumerate().filter(|(_, key)| *key == b"format");
     let at: Vec<_> = keys.map(|(at, _)| at + 10).collect();
     assert!(!at.is_empty());
@@ -193,10 +193,10 @@ async fn a_damaged_format_is_written_again() {
     let refused = LmdbStore::open(folder.path(), exact()).unwrap_err().to_string();
     assert_eq!(refused, "open: the format record is damaged; `lkr doctor` tells what is damaged");
     assert_eq!(found(folder.path()), ["the format record is damaged"]);
-    assert_eq!(all(&mended(folder.path()), &name("points")).await, points);
+    assert_eq!(all(&repaired(folder.path()), &name("points")).await, points);
 }
 
-/// A store that is only looked at answers what can be read.
+/// A read-only store returns what is readable.
 #[tokio::test]
 async fn read_only_scan_skips_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
@@ -211,9 +211,9 @@ async fn read_only_scan_skips_damaged_records() {
     assert!(scanned(open(folder.path())).await.is_err(), "who uses it is told");
 }
 
-/// Where the truth is gone and the graphs are there, nobody makes a new store in its place.
+/// If primary data is missing and graphs exist, no new store is created.
 #[tokio::test]
-async fn a_store_without_its_data_is_refused() {
+async fn store_without_its_data_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     fs::create_dir_all(folder.path().join("graph")).unwrap();
@@ -236,7 +236,8 @@ async fn a_store_without_its_data_is_refused() {
     assert!(!data.exists());
 }
 
-/// Where a process ended without closing, the pages are looked at before they are followed, which could end the next.
+/// After a process that did not close the store, pages are checked before they are followed, because following damaged
+/// ones can kill the process.
 #[tokio::test]
 async fn unclean_shutdown_checks_pages_at_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +252,7 @@ async fn unclean_shutdown_checks_pages_at_the_next_open() {
     assert!(!mark.exists());
 
     let mut bytes = fs::read(&data).unwrap();
-    // How far the entries of each page reach.
+    // The ends of the entries of each page.
     bytes.chunks_mut(4_096).skip(2).for_each(|page| page[12] ^= 0xff);
     fs::write(&data, bytes).unwrap();
     fs::write(&mark, ".").unwrap();
@@ -264,7 +265,7 @@ async fn unclean_shutdown_checks_pages_at_the_next_open() {
     }
 }
 
-/// Whatever bytes of the truth are flipped: it is named, or does no harm, and mending saves what was not damaged.
+/// Of flipped bytes in primary data, the damage is reported or harmless, and the repair keeps all undamaged rows.
 #[tokio::test]
 async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
     let folder = tempfile::tempdir().unwrap();
@@ -286,7 +287,7 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         fs::write(&data, &bytes).unwrap();
         let findings = found(folder.path());
         named += usize::from(!findings.is_empty());
-        let store = mended(folder.path());
+        let store = repaired(folder.path());
         if store.vectors().describe(&name("points")).await.unwrap().is_some() {
             let left = all(&store, &name("points")).await;
             // That a point should have a dense vector is known to those who made it.

@@ -44,7 +44,7 @@ pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::OtherFormat, "open", message))
 }
 
-/// The format that stands in the store; 0 in a new one.
+/// The stored format; 0 in a new store.
 fn stored_format(env: &Environment) -> InternalResult<u32> {
     let txn = env.read_txn()?;
     let opened = env.open_databases_and_commit(txn, |opener, txn| {

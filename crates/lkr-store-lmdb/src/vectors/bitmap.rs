@@ -1,4 +1,4 @@
-//! Bitmaps of internal ids by field and value, kept in parts of 65,536 ids, so that a change writes little.
+//! Bitmaps of internal ids by field and value, stored in parts of 65,536 ids, so that a change writes little.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::{
     error::{Failure, InternalResult},
 };
 
-/// What all points have, and what a point is filtered by. Bitmaps hold points that are there, no deleted ones.
+/// The fields that points are filtered by. Bitmaps contain live points only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field<'a> {
     /// All points.
     Live,
-    /// The points of a document, whatever the revision.
+    /// The points of a document, of any revision.
     Doc(DocId),
     /// The points of a document's revision.
     Revision(DocId, u64),
@@ -27,8 +27,7 @@ pub(crate) enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// What the keys of the field's parts begin with. A document's begin as those of its revisions do, which hold
-    /// the ids.
+    /// The key prefix of the field's parts. A document's prefix is also that of its revisions, which contain the ids.
     pub(super) fn prefix(self, collection: u16) -> Vec<u8> {
         let mut key = collection.to_be_bytes().to_vec();
         match self {
@@ -51,7 +50,7 @@ impl Field<'_> {
     }
 }
 
-/// Tags may be longer than a key can be, so 128 bits of their digest stand for them.
+/// Tags can be longer than keys may be, so a 128-bit digest represents them.
 fn tag_digest(name: &str, value: &str) -> [u8; 16] {
     let length = (name.len() as u64).to_le_bytes();
     let digest = Sha256::new().chain_update(length).chain_update(name).chain_update(value).finalize();
@@ -60,7 +59,7 @@ fn tag_digest(name: &str, value: &str) -> [u8; 16] {
     short
 }
 
-/// The ids that a field holds.
+/// The ids in a field.
 pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> InternalResult<RoaringBitmap> {
     let mut ids = RoaringBitmap::new();
     for part in kb.tables.bitmaps.prefix_iter(txn, &field.prefix(collection))? {
@@ -74,7 +73,7 @@ pub(super) fn decode(checksummed: &[u8]) -> InternalResult<RoaringBitmap> {
     RoaringBitmap::deserialize_from(strip_checksum(checksummed, name)?).map_err(|_| damaged(name))
 }
 
-/// Ids to put into bitmaps and to take out, gathered so that each part is written once.
+/// Ids to add to bitmaps and to remove, collected so that each part is written once.
 #[derive(Debug, Default)]
 pub(crate) struct BitmapChanges {
     parts: BTreeMap<Vec<u8>, BitmapChange>,
@@ -109,7 +108,8 @@ impl BitmapChanges {
                 part.remove(id);
             });
             part.extend(added);
-            // What nearly all points have is a few runs, and what is written with every point had better be short.
+            // Values that nearly all points have compress to few runs, which keeps parts short that every write
+            // changes.
             part.optimize();
             if part.is_empty() {
                 kb.tables.bitmaps.delete(txn, &key)?;

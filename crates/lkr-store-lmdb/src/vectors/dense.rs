@@ -123,16 +123,16 @@ fn rescore(kb: &Kb, txn: &RoTxn, query: &DenseQuery, found: Vec<u32>) -> Interna
     Ok(top.into_top())
 }
 
-/// The cosine of two vectors; 0 where one of them has no length.
+/// The cosine of two vectors; 0 if one of them has length 0.
 fn cosine(query: &[f32], vector: &[f32]) -> f32 {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
     let length = (dot(query, query) * dot(vector, vector)).sqrt();
     let cosine = if length > 0.0 { dot(query, vector) / length } else { 0.0 };
-    // Zero is added so that −0 and 0, which are equal, tie.
+    // Adding zero makes −0 and 0, which are equal, tie.
     cosine as f32 + 0.0
 }
 
-/// The dense vector of a point, where it has one.
+/// The dense vector of a point, if it has one.
 pub(crate) fn vector(
     kb: &Kb,
     txn: &RoTxn,

@@ -1,4 +1,4 @@
-//! Filters as sets of internal ids.
+//! Evaluates filters to sets of internal ids.
 
 use heed::RoTxn;
 use lkr_domain::PointId;
@@ -15,7 +15,7 @@ use crate::{
     error::{Failure, InternalResult},
 };
 
-/// The ids of the points that pass; `None` where all do.
+/// The ids of the matching points; `None` if all match.
 pub(crate) fn selected(
     kb: &Kb,
     txn: &RoTxn,
@@ -40,7 +40,7 @@ pub(crate) fn selected(
     Ok(selected)
 }
 
-/// The ids of the points that pass.
+/// The ids of the matching points.
 pub(crate) fn matching_ids(
     kb: &Kb,
     txn: &RoTxn,

@@ -1,13 +1,13 @@
-//! The dot product of a query and stored values, as fast as the processor does it.
+//! The dot product of a query and stored values, vectorised.
 
-/// How many sums run side by side: four registers of eight values.
+/// The number of independent sums: four registers of eight values.
 const LANES: usize = 32;
 
-/// `Σ query · row`, where `row` is values as little-endian bytes, at any address.
+/// `Σ query · row`, where `row` contains little-endian values at any alignment.
 pub(crate) fn dot(query: &[f32], row: &[u8]) -> f32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has what the function was compiled for, as was asked just now.
+        // SAFETY: the check above found the instructions that the function was compiled for.
         #[expect(unsafe_code, reason = "a function compiled for more than the least processor")]
         return unsafe { dot_avx2(query, row) };
     }
@@ -20,7 +20,7 @@ fn dot_avx2(query: &[f32], row: &[u8]) -> f32 {
     lanes::<true>(query, row)
 }
 
-/// Written so that the compiler turns it into vector instructions: no order between the lanes.
+/// Lanes are independent, so that the compiler can vectorise the loop.
 #[inline(always)]
 fn lanes<const FUSED: bool>(query: &[f32], row: &[u8]) -> f32 {
     let (queries, query_rest) = query.as_chunks::<LANES>();
@@ -49,9 +49,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_dot_product(pairs in proptest::collection::vec((-1f32..1.0, -1f32..1.0), 0..200)) {
+        fn dot_equals_the_sum_of_products(pairs in proptest::collection::vec((-1f32..1.0, -1f32..1.0), 0..200)) {
             let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
-            // One byte before the values puts them where no f32 may lie.
+            // A byte before the values makes them unaligned.
             let bytes: Vec<u8> = std::iter::once(0).chain(b.iter().flat_map(|b| b.to_le_bytes())).collect();
             let exact = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
             for found in [dot(&a, &bytes[1..]), lanes::<false>(&a, &bytes[1..])] {

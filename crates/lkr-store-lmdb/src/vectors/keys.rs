@@ -1,4 +1,4 @@
-//! The keys of the tables that hold points. Numbers stand with their high bytes first, so that keys sort as they do.
+//! Keys of the tables of points. Numbers are big-endian, so that keys sort like numbers.
 
 use lkr_domain::PointId;
 
@@ -13,7 +13,7 @@ pub(crate) fn row(number: u16, id: u32) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// The internal id of a row's key.
+/// The internal id of a row key.
 pub(crate) fn row_id(key: &[u8]) -> Option<u32> {
     key.last_chunk().copied().map(u32::from_be_bytes)
 }
@@ -27,12 +27,12 @@ pub(crate) fn point(number: u16, id: PointId) -> [u8; 18] {
     key
 }
 
-/// The point id of such a key.
+/// The point id of its key.
 pub(crate) fn point_id(key: &[u8]) -> Option<PointId> {
     key.last_chunk().copied().map(PointId::from_bytes)
 }
 
-/// What the keys of a term's posting blocks begin with.
+/// The key prefix of a term's posting blocks.
 pub(crate) fn term(number: u16, term: u32) -> [u8; 6] {
     row(number, term)
 }

@@ -19,7 +19,7 @@ use crate::{
     error::InternalResult,
 };
 
-/// The maximum number of pending points.
+/// The maximum number of pending points. Judgement: see the module documentation.
 const MAX_PENDING_POINTS: u32 = 1_024;
 /// The maximum size of their bodies, because each search reads the terms of all of them. A thousand ordinary passages
 /// take less, whole documents far more.
@@ -35,7 +35,7 @@ const MERGE_BELOW: usize = 32;
 /// An id and its weight.
 pub(crate) type Entry = (u32, f32);
 
-/// A block as it is stored.
+/// A stored block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'t> {
     base: u32,
@@ -52,12 +52,12 @@ impl<'t> Block<'t> {
         Ok(Self { base, count, entries: fields.0 })
     }
 
-    /// How many points hold the term.
+    /// The number of points that contain the term.
     pub(crate) const fn count(&self) -> u16 {
         self.count
     }
 
-    /// Puts the entries into `to`, in the order of their ids.
+    /// Appends the entries to `to`, ordered by id.
     pub(crate) fn decode_into(&self, to: &mut Vec<Entry>) -> InternalResult<()> {
         to.clear();
         self.read_into(to).ok_or_else(|| damaged(|| "a block of a posting list".to_owned()))

@@ -153,7 +153,7 @@ mod tests {
 
     const THREADS: usize = 3;
 
-    /// Asks for nothing in the collection `points`, so often that each thread has something to do.
+    /// Queries without results in the collection `points`, enough of them that each thread gets some.
     fn queries() -> Vec<Query> {
         let query = Query {
             collection: Collection::new("points").unwrap(),
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn dropped_searches_keep_their_permits_until_their_threads_end() {
         let dir = tempfile::tempdir().unwrap();
-        // The only thread for blocking work is busy, so that no search gets on.
+        // The only blocking thread is busy, so no search makes progress.
         let runtime = runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
         runtime.block_on(async {
             let shared = opened(dir.path()).await;
@@ -188,13 +188,13 @@ mod tests {
             }
             assert_eq!(shared.searches.available_permits(), 0);
             let opened = shared.kb.env.info().number_of_readers as usize - before;
-            // Those of the thread that builds graphs are fewer than those of one search more.
+            // The builder's permits are fewer than those of one more search.
             assert!(opened < (MAX_CONCURRENT_BATCHES + 1) * THREADS, "{opened} transactions");
 
             drop(release);
             assert!(busy.await.unwrap().is_err());
             assert_eq!(batch(&shared, queries()).await.unwrap(), vec![Vec::new(); THREADS]);
-            // All of them come back.
+            // All permits are released.
             drop(shared.searches.acquire_many(MAX_CONCURRENT_BATCHES as u32).await.unwrap());
         });
     }

@@ -1,4 +1,4 @@
-//! Points by id and by pages.
+//! Reads points by id and by page.
 
 use std::ops::Bound;
 
@@ -18,10 +18,10 @@ use crate::{
     error::{Failure, InternalResult},
 };
 
-/// Up to so many passing points are looked up and sorted; among more, the ids are walked in their order.
+/// Up to this many matching points are looked up and sorted; of more, ids are walked in order.
 const MAX_SORTED_POINTS: u64 = 4_096;
 
-/// The point of an internal id.
+/// The point with an internal id.
 pub(crate) fn point(
     kb: &Kb,
     txn: &RoTxn,
@@ -40,7 +40,7 @@ pub(crate) fn point(
     Ok(Point { id: point, origin, tags: body.tags, dense, sparse, payload })
 }
 
-/// The points of these ids, in their order.
+/// The points with these ids, in order.
 pub(crate) fn get(
     kb: &Kb,
     txn: &RoTxn,
@@ -55,7 +55,7 @@ pub(crate) fn get(
     ids.iter().map(find).collect()
 }
 
-/// A page of the points that pass, in the order of their ids. The cursor is the last id of the page before.
+/// A page of the matching points, ordered by id. The cursor is the last id of the previous page.
 pub(crate) fn scroll(
     kb: &Kb,
     txn: &RoTxn,
@@ -67,7 +67,7 @@ pub(crate) fn scroll(
 ) -> InternalResult<Page> {
     let after = after.map(cursor_id).transpose()?;
     let selected = filter::selected(kb, txn, entry.number, filter_expr)?;
-    // One more than the page holds tells whether there is a next one.
+    // One point more than the page shows whether there is a next page.
     let count = limit.saturating_add(1);
     let mut ids = match selected {
         Some(selected) if selected.len() <= MAX_SORTED_POINTS => {

@@ -1,4 +1,4 @@
-//! What is stored of a point, as bytes.
+//! The stored form of points.
 
 use lkr_domain::{DocId, PointId, SparseVector};
 use lkr_vectors::{PointOrigin, Tags};
@@ -30,7 +30,7 @@ pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, PointOrigin)> {
     Some((id, PointOrigin { doc_id, revision, ordinal, l2, l3 }))
 }
 
-/// What of a point is needed only where the point itself is wanted, and to take it out of the indexes.
+/// The part of a point that is needed only to return it and to remove it from the indexes.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) tags: Tags,
@@ -40,7 +40,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// The terms stand first and have a checksum of their own, so that who needs them alone need not read the rest.
+    /// The terms come first with a checksum of their own, so that readers of terms need not read the rest.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let terms = with_checksum(&encode_terms(&self.sparse));
         let mut bytes = Vec::with_capacity(64 + terms.len() + self.payload.len());
@@ -72,16 +72,16 @@ fn encode_terms(sparse: &SparseVector) -> Vec<u8> {
     bytes
 }
 
-/// A sparse vector as it lies in a body.
+/// A sparse vector inside a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredTerms<'t> {
-    /// In growing order.
+    /// In ascending order.
     terms: &'t [[u8; 4]],
     weights: &'t [[u8; 4]],
 }
 
 impl<'t> StoredTerms<'t> {
-    /// Those of a sealed body, of which nothing behind them is read. `None` where they are damaged.
+    /// The terms of a stored body; the rest is not read. `None` if they are damaged.
     pub(crate) fn of_row(checksummed: &'t [u8]) -> Option<Self> {
         let (_, body) = checksummed.split_first_chunk::<4>()?;
         Self::read(&mut FieldReader(body))
@@ -94,13 +94,13 @@ impl<'t> StoredTerms<'t> {
         Some(Self { terms: terms.as_chunks().0, weights: weights.as_chunks().0 })
     }
 
-    /// The weight of a term, where the vector has it.
+    /// The weight of a term, if the vector has it.
     pub(crate) fn weight(&self, term: u32) -> Option<f32> {
         let at = self.terms.binary_search_by_key(&term, |bytes| u32::from_le_bytes(*bytes)).ok()?;
         self.weights.get(at).copied().map(f32::from_le_bytes)
     }
 
-    /// How many terms there are.
+    /// The number of terms.
     pub(crate) const fn len(&self) -> usize {
         self.terms.len()
     }
@@ -111,7 +111,7 @@ impl<'t> StoredTerms<'t> {
     }
 }
 
-/// Lengths are far below 2³²: LMDB takes no larger value than that.
+/// Lengths are far below 2³²: LMDB accepts no larger value.
 fn put_number(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u32).to_le_bytes());
 }
@@ -121,7 +121,7 @@ fn text(fields: &mut FieldReader) -> Option<String> {
     String::from_utf8(fields.take(length)?.to_vec()).ok()
 }
 
-/// A dense vector behind the inverse of its length, so that a cosine is one product and one multiplication away.
+/// A dense vector preceded by the inverse of its length, so that a cosine costs one dot product and one multiplication.
 pub(crate) fn encode_dense(vector: &[f32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(4 + 4 * vector.len());
     bytes.extend_from_slice(&inverse_length(vector).to_le_bytes());
@@ -129,13 +129,13 @@ pub(crate) fn encode_dense(vector: &[f32]) -> Vec<u8> {
     bytes
 }
 
-/// The inverse of a vector's length; 0 for a vector without length, whose cosine with any other is 0.
+/// The inverse of a vector's length; 0 for a zero vector, whose cosine with any other is 0.
 pub(crate) fn inverse_length(vector: &[f32]) -> f32 {
     let square = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
     if square > 0.0 { square.sqrt().recip() as f32 } else { 0.0 }
 }
 
-/// The values of what [`encode_dense`] made; `None` where they are not `dims`.
+/// The values of [`encode_dense`]; `None` if their number is not `dims`.
 pub(crate) fn decode_dense(bytes: &[u8], dims: usize) -> Option<Vec<f32>> {
     let (values, rest) = bytes.get(4..)?.as_chunks::<4>();
     let fits = values.len() == dims && rest.is_empty();
@@ -187,7 +187,7 @@ mod tests {
         }
 
         #[test]
-        fn terms_know_their_own_damage_and_no_other(
+        fn damaged_terms_are_none_and_other_damage_does_not_matter(
             pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
             payload in proptest::collection::vec(any::<u8>(), 0..20),
             at: usize,
@@ -206,7 +206,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_stored_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn decode_of_arbitrary_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
             Body::decode(&bytes);
             StoredTerms::of_row(&bytes);

@@ -11,7 +11,7 @@ use crate::{
     error::{Failure, FailureKind, InternalResult},
 };
 
-/// The counter that collection numbers are taken from.
+/// The counter of collection numbers.
 pub(super) const NUMBERS: &str = "collections";
 
 /// A collection and the number that its rows begin with.
@@ -54,7 +54,7 @@ pub(super) fn decode(collection: Collection, checksummed: &[u8]) -> InternalResu
     Ok(CollectionEntry { number: record.number, spec: CollectionSpec { collection, dense } })
 }
 
-/// The collection that an alias points at.
+/// The collection of an alias.
 fn target(kb: &Kb, txn: &RoTxn, alias: &Collection) -> InternalResult<Option<Collection>> {
     let name = || format!("the alias {alias}");
     let Some(checksummed) = kb.tables.aliases.get(txn, alias.name().as_bytes())? else { return Ok(None) };
@@ -65,7 +65,7 @@ pub(super) fn collection_name(bytes: &[u8]) -> Option<Collection> {
     Collection::new(std::str::from_utf8(bytes).ok()?)
 }
 
-/// The collection that a name or alias stands for.
+/// The collection with a name or alias.
 pub(crate) fn resolve(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<Option<CollectionEntry>> {
     if let Some(entry) = find(kb, txn, name)? {
         return Ok(Some(entry));
@@ -73,12 +73,12 @@ pub(crate) fn resolve(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult
     target(kb, txn, name)?.map_or(Ok(None), |target| find(kb, txn, &target))
 }
 
-/// The collection that a name or alias stands for, which must be there.
+/// The collection with a name or alias, which must exist.
 pub(crate) fn require(kb: &Kb, txn: &RoTxn, name: &Collection) -> InternalResult<CollectionEntry> {
     resolve(kb, txn, name)?.ok_or_else(|| Failure::not_found(format!("no collection or alias {name}")))
 }
 
-/// All collections, by name.
+/// All collections, ordered by name.
 pub(crate) fn all(kb: &Kb, txn: &RoTxn) -> InternalResult<Vec<CollectionEntry>> {
     let mut entry = Vec::new();
     for row in kb.tables.collections.iter(txn)? {
@@ -119,7 +119,7 @@ pub(super) fn encode(CollectionEntry { number, spec }: &CollectionEntry) -> Inte
     Ok(with_checksum(&record))
 }
 
-/// Points each alias at its collection, after all of them were checked.
+/// Sets the target of each alias, after all targets were checked.
 pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collection)]) -> InternalResult<()> {
     let mut resolved = Vec::with_capacity(aliases.len());
     for (alias, to) in aliases {
@@ -153,7 +153,7 @@ pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalRes
     Ok(kb.tables.dropped.put(txn, &keys::collection(entry.number), &[])?)
 }
 
-/// Whether rows of dropped collections are still there.
+/// Whether rows of dropped collections remain.
 pub(crate) fn any_dropped(kb: &Kb, txn: &RoTxn) -> InternalResult<bool> {
     Ok(!kb.tables.dropped.is_empty(txn)?)
 }
@@ -188,15 +188,15 @@ pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalR
     Ok(())
 }
 
-/// How far the internal ids of a collection have come.
+/// The counters of the internal ids of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct IdCounters {
-    /// The next point gets this one.
+    /// The id of the next point.
     pub(crate) next: u32,
-    /// Posting lists hold the points below this one, and none from there on.
+    /// Posting lists contain the points below this id only.
     pub(crate) posted: u32,
-    /// How many bytes the bodies of the points that wait took when they came. It may be too high, because those that
-    /// were removed since are counted as well; points then wait for less long.
+    /// The bytes of the bodies of pending points when they were added. It still counts those that were removed since,
+    /// so that points may be posted earlier.
     pub(crate) pending_bytes: u64,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn encode_ids(IdCounters { next, posted, pending_bytes }: IdCounters)
     with_checksum(&[&next.to_le_bytes()[..], &posted.to_le_bytes(), &pending_bytes.to_le_bytes()].concat())
 }
 
-/// The internal id that the next point of a collection gets.
+/// The internal id of the next point of a collection.
 pub(crate) fn next_id(kb: &Kb, txn: &RoTxn, number: u16) -> InternalResult<u32> {
     Ok(ids(kb, txn, number)?.next)
 }

@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{env::Kb, error::InternalResult};
 
-/// Scores are added up for so many ids at a time: their sums fit into the processor's cache.
+/// The number of ids whose scores are summed at a time: their sums fit into the cache.
 const WINDOW_IDS: usize = 1 << 14;
 
-/// The best of the points that share a term with the query and are `selected`, with those that tie with the last.
+/// The points with the highest scores that share a term with the query and are `selected`, including ties with the
+/// last.
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
@@ -63,7 +64,7 @@ fn lists<'t>(
     Ok(lists)
 }
 
-/// For each of the query's terms the entries of the points that are in no posting list yet.
+/// For each term of the query, the entries of pending points.
 fn pending(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> InternalResult<Vec<Vec<Entry>>> {
     let ids = registry::ids(kb, txn, collection)?;
     let mut entries = vec![Vec::new(); query.len()];
@@ -76,17 +77,17 @@ fn pending(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> Inter
     Ok(entries)
 }
 
-/// How much a term says that `holders` of `points` hold: the IDF of BM25, which is never negative.
+/// The IDF of BM25 of a term that `holders` of `points` contain. It is never negative.
 fn idf(points: f64, holders: f64) -> f64 {
     (1.0 + (points - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// A posting list that is being read.
+/// A cursor of a posting list.
 struct PostingCursor<'t> {
     blocks: std::vec::IntoIter<Block<'t>>,
-    /// The entries behind the last block.
+    /// The pending entries, which follow the last block.
     pending: Vec<Entry>,
-    /// The entries of the present block, and how many of them were read.
+    /// The entries of the current block, and the number that were read.
     entries: Vec<Entry>,
     read: usize,
     weight: f64,
@@ -99,7 +100,7 @@ impl<'t> PostingCursor<'t> {
         Ok(list)
     }
 
-    /// Where no block is left, nothing is.
+    /// Without a further block the list is at its end.
     fn next_block(&mut self) -> InternalResult<()> {
         self.read = 0;
         match self.blocks.next() {
@@ -116,7 +117,7 @@ impl<'t> PostingCursor<'t> {
     }
 }
 
-/// The sums of the scores of neighbouring ids, and which of them have one.
+/// The score sums of neighbouring ids, and which ids have one.
 struct ScoreWindow {
     sums: Vec<f64>,
     touched: Vec<u64>,
@@ -152,7 +153,7 @@ impl ScoreWindow {
         }
     }
 
-    /// Hands out all sums, and sets them to zero.
+    /// Emits all sums and resets them.
     fn drain(&mut self, start: u32, mut emit: impl FnMut(f32, u32)) {
         for ((word, sums), base) in
             self.touched.iter_mut().zip(self.sums.chunks_mut(64)).zip((start..).step_by(64))
@@ -161,7 +162,7 @@ impl ScoreWindow {
                 let bit = word.trailing_zeros();
                 *word &= *word - 1;
                 if let Some(sum) = sums.get_mut(bit as usize) {
-                    // Zero is added so that −0 and 0, which are equal, tie.
+                    // Adding zero makes −0 and 0, which are equal, tie.
                     emit(*sum as f32 + 0.0, base + bit);
                     *sum = 0.0;
                 }

@@ -1,4 +1,4 @@
-//! Cases that need a look inside: ids beyond the first part of the bitmaps, damaged rows.
+//! Tests of internals: ids beyond the first part of the bitmaps, damaged rows.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ impl Fixture {
         self.change(|txn| write::delete(&self.kb, txn, &self.entry, &Filter::only(condition)).unwrap())
     }
 
-    /// Gives the next point this id.
+    /// Sets the id of the next point.
     fn skip_to(&self, next: u32) {
         let (kb, number) = (&self.kb, self.entry.number);
         self.change(|txn| {
@@ -77,8 +77,8 @@ impl Fixture {
         });
     }
 
-    /// The ordinals and scores of the points that hold term 1, whose weight tells them apart.
-    fn holding_term_1(&self) -> InternalResult<Vec<(u32, f32)>> {
+    /// The ordinals and scores of the points with term 1, whose weight identifies them.
+    fn with_term_1(&self) -> InternalResult<Vec<(u32, f32)>> {
         let txn = self.kb.env.read_txn()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
         let found = sparse::search(&self.kb, &txn, self.entry.number, &query, None, 10_000)?;
@@ -88,7 +88,7 @@ impl Fixture {
         Ok(found)
     }
 
-    /// Turns a bit of the body of the point with this internal id.
+    /// Flips a bit in the body of the point with this internal id.
     fn damage_body(&self, id: u32, at: impl FnOnce(usize) -> usize) {
         let (table, key) = (self.kb.tables.bodies, keys::row(self.entry.number, id));
         let mut row = table.get(&self.kb.env.read_txn().unwrap(), &key).unwrap().unwrap().to_vec();
@@ -115,7 +115,7 @@ impl Fixture {
 }
 
 #[test]
-fn ids_cross_from_part_to_part() {
+fn bitmaps_of_ids_in_several_parts_are_complete() {
     let fixture = fixture();
     fixture.skip_to(65_500);
     fixture.upsert((0..100).map(point).collect());
@@ -144,14 +144,14 @@ fn ids_cross_from_part_to_part() {
 }
 
 #[test]
-fn the_newest_points_are_found_like_all_others() {
+fn pending_points_are_found_like_posted_ones() {
     let fixture = fixture();
     let mut there = BTreeSet::new();
     let mut was_posted = Vec::new();
     for hundred in (0..30).map(|n| n * 100) {
         fixture.upsert((hundred..hundred + 100).map(point).collect());
         there.extend(hundred..hundred + 100);
-        // Some of them are in the posting lists, some wait: one of each ten goes away, one is replaced.
+        // Some are in the posting lists, some are pending: of each ten, one is deleted and one replaced.
         let writer_stopped: Vec<u32> =
             there.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
         fixture.delete(Condition::Ids(writer_stopped.iter().copied().map(id).collect()));
@@ -162,22 +162,21 @@ fn the_newest_points_are_found_like_all_others() {
         let idf = (1.0 + 0.5 / (all + 0.5)).ln();
         let expected =
             there.iter().map(|n| (*n, (idf * f64::from(1.0 + *n as f32)) as f32)).collect::<Vec<_>>();
-        assert_eq!(fixture.holding_term_1().unwrap(), expected);
+        assert_eq!(fixture.with_term_1().unwrap(), expected);
         was_posted.push(fixture.is_posted());
     }
     assert!(!was_posted[0] && was_posted[29], "{was_posted:?}");
 }
 
 #[test]
-fn a_damaged_point_keeps_no_other_from_being_found_and_posted() {
+fn damaged_point_does_not_affect_others() {
     let fixture = fixture();
     fixture.upsert((0..10).map(point).collect());
-    // Behind three numbers and two terms lie the weights, and in the end the payload, which a search does not read.
+    // Weights follow three numbers and two terms; the payload at the end is not read by searches.
     fixture.damage_body(3, |_| 20);
     fixture.damage_body(5, |length| length - 3);
-    let found = || -> Vec<u32> {
-        fixture.holding_term_1().unwrap().into_iter().map(|(ordinal, _)| ordinal).collect()
-    };
+    let found =
+        || -> Vec<u32> { fixture.with_term_1().unwrap().into_iter().map(|(ordinal, _)| ordinal).collect() };
     assert_eq!(found(), (0..10).filter(|n| *n != 3).collect::<Vec<_>>());
     for n in [3, 5] {
         let failure = fixture.get(n).unwrap_err();
@@ -190,7 +189,7 @@ fn a_damaged_point_keeps_no_other_from_being_found_and_posted() {
 }
 
 #[test]
-fn few_points_wait_where_they_are_large() {
+fn large_points_are_posted_early() {
     let fixture = fixture();
     let large = |n| Point { payload: "x".repeat(1 << 20).into(), ..point(n) };
     for n in 0..7 {
@@ -199,8 +198,8 @@ fn few_points_wait_where_they_are_large() {
     }
     fixture.upsert(vec![large(7)]);
     assert!(fixture.is_posted());
-    assert_eq!(fixture.holding_term_1().unwrap().len(), 8);
-    // Those to come wait again.
+    assert_eq!(fixture.with_term_1().unwrap().len(), 8);
+    // Later points are pending again.
     fixture.upsert(vec![point(8)]);
     let txn = fixture.kb.env.read_txn().unwrap();
     let ids = registry::ids(&fixture.kb, &txn, fixture.entry.number).unwrap();
@@ -208,27 +207,27 @@ fn few_points_wait_where_they_are_large() {
 }
 
 #[test]
-fn points_are_posted_in_slices() {
+fn pending_points_are_posted_in_slices() {
     let fixture = fixture();
     fixture.upsert((0..100).map(point).collect());
-    let before = fixture.holding_term_1().unwrap();
+    let before = fixture.with_term_1().unwrap();
     let (kb, number) = (&fixture.kb, fixture.entry.number);
     let mut posted = Vec::new();
     while posted.last() != Some(&100) {
-        // Each point has two terms, so seventeen of them make a slice.
+        // Each point has two terms, so seventeen points make a slice.
         posted.push(fixture.change(|txn| {
             let ids = registry::ids(kb, txn, number).unwrap();
             let ids = postings::post_slice(kb, txn, number, ids, 33).unwrap();
             registry::set_ids(kb, txn, number, ids).unwrap();
             ids.posted
         }));
-        assert_eq!(fixture.holding_term_1().unwrap(), before);
+        assert_eq!(fixture.with_term_1().unwrap(), before);
     }
     assert_eq!(posted, [17, 34, 51, 68, 85, 100]);
 }
 
 #[test]
-fn more_terms_than_a_slice_takes_are_found_and_removed() {
+fn point_with_more_terms_than_a_slice_is_found_and_removed() {
     let fixture = fixture();
     let wide = |n: u32| {
         let terms = (0..3_000).map(|term| (1 + term * (1 + n % 3), 1.0 + n as f32));
@@ -238,13 +237,13 @@ fn more_terms_than_a_slice_takes_are_found_and_removed() {
     assert!(fixture.is_posted());
     let idf = (1.0_f64 + 0.5 / 400.5).ln();
     let expected = (0..400).map(|n| (n, (idf * f64::from(1.0 + n as f32)) as f32)).collect::<Vec<_>>();
-    assert_eq!(fixture.holding_term_1().unwrap(), expected);
+    assert_eq!(fixture.with_term_1().unwrap(), expected);
     assert_eq!(fixture.delete(Condition::Ids((0..400).map(id).collect())), 400);
     assert!(!fixture.is_posted());
 }
 
 #[test]
-fn nothing_is_left_of_what_was_deleted() {
+fn deleted_points_leave_no_rows() {
     let fixture = fixture();
     fixture.upsert((0..1_000).map(point).collect());
     fixture.upsert((0..1_000).map(|n| Point { tags: Tags::new(), ..point(n) }).collect());
@@ -262,7 +261,7 @@ fn nothing_is_left_of_what_was_deleted() {
 }
 
 #[test]
-fn what_is_there_already_takes_no_new_id() {
+fn unchanged_point_keeps_its_internal_id() {
     let fixture = fixture();
     fixture.upsert((0..10).map(point).collect());
     fixture.upsert((0..11).map(point).collect());
@@ -271,7 +270,7 @@ fn what_is_there_already_takes_no_new_id() {
 }
 
 #[test]
-fn rows_of_dropped_collections_go_by_and_by() {
+fn rows_of_dropped_collections_are_removed_in_the_background() {
     let fixture = fixture();
     fixture.upsert((0..100).map(point).collect());
     fixture.change(|txn| registry::remove(&fixture.kb, txn, &fixture.entry.spec.collection).unwrap());
@@ -295,7 +294,7 @@ fn rows_of_dropped_collections_go_by_and_by() {
 }
 
 #[test]
-fn payloads_that_could_not_be_read_back_are_refused() {
+fn too_deeply_nested_payload_is_refused() {
     let nested = |levels| (1..levels).fold(serde_json::json!([]), |inner, _| serde_json::json!([inner]));
     let with = |levels| vec![Point { payload: nested(levels), ..point(1) }];
     assert_eq!(write::encode_points(with(121)).err().unwrap().kind(), FailureKind::Invalid);
@@ -307,7 +306,7 @@ fn payloads_that_could_not_be_read_back_are_refused() {
 }
 
 #[test]
-fn damage_is_named() {
+fn damaged_rows_are_named_in_errors() {
     let fixture = fixture();
     fixture.upsert(vec![point(1)]);
     let (kb, number) = (&fixture.kb, fixture.entry.number);
@@ -338,7 +337,7 @@ fn damage_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn posting_lists_hold_what_was_added_and_not_removed(
+    fn posting_lists_equal_the_added_and_not_removed_entries(
         steps in proptest::collection::vec((1usize..300, proptest::collection::vec(any::<u16>(), 0..200)), 1..8),
     ) {
         let fixture = fixture();

@@ -4,10 +4,10 @@
 #[derive(Debug)]
 pub(crate) struct TopK {
     limit: usize,
-    /// No score below this one can be among the best.
+    /// Scores below this one are not among the highest.
     threshold: f32,
     kept: Vec<(f32, u32)>,
-    /// At how many a cut is worth its time.
+    /// The number of entries at which a cut pays off.
     cut_at: usize,
 }
 
@@ -23,7 +23,7 @@ impl TopK {
             self.kept.push((score, id));
             if self.kept.len() >= self.cut_at {
                 self.cut();
-                // Where most scores tie, cutting again and again would find nothing to cut.
+                // If most scores tie, repeated cuts would remove nothing.
                 self.cut_at = self.cut_at.max(self.kept.len().saturating_mul(2));
             }
         }
@@ -39,7 +39,7 @@ impl TopK {
         }
     }
 
-    /// The best, in no order.
+    /// The highest scores, in no order.
     pub(crate) fn into_top(mut self) -> Vec<(f32, u32)> {
         if self.limit > 0 {
             self.cut();
@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keeps_the_best_and_their_ties(scores in proptest::collection::vec(0u8..40, 0..5_000), limit in 0usize..60) {
+        fn top_k_keeps_the_highest_scores_and_ties(scores in proptest::collection::vec(0u8..40, 0..5_000), limit in 0usize..60) {
             let mut top = TopK::new(limit);
             scores.iter().zip(0..).for_each(|(score, id)| top.push(f32::from(*score), id));
             let mut best = top.into_top();

@@ -20,10 +20,10 @@ use crate::{
     error::{Failure, FailureKind, InternalResult},
 };
 
-/// Internal ids end here. The rest of the 32 bits keeps arithmetic on them from overflowing.
+/// The highest internal id. The margin to 2³² keeps arithmetic from overflowing.
 const MAX_ID: u32 = u32::MAX - (1 << 17);
 
-/// The parser of JSON goes 128 levels deep.
+/// The JSON parser supports 128 levels.
 const MAX_PAYLOAD_DEPTH: usize = 120;
 
 /// A point as it will be stored.
@@ -31,7 +31,7 @@ pub(crate) struct EncodedPoint {
     id: PointId,
     origin: PointOrigin,
     body: Body,
-    /// The sealed rows.
+    /// The rows with their checksums.
     origin_row: Vec<u8>,
     body_row: Vec<u8>,
     dense_row: Option<Vec<u8>>,
@@ -114,7 +114,7 @@ pub(crate) fn upsert(
     Ok(())
 }
 
-/// Whether vectors of `dims` dimensions belong into the collection.
+/// Checks that vectors of `dims` dimensions fit the collection.
 pub(crate) fn check_dims(entry: &CollectionEntry, dims: usize) -> InternalResult<()> {
     let name = &entry.spec.collection;
     match entry.dims() {
@@ -140,7 +140,7 @@ fn is_unchanged(
         && kb.tables.bodies.get(txn, &key)? == Some(&point.body_row))
 }
 
-/// Removes the points that pass, and answers how many there were.
+/// Removes the matching points and returns their number.
 pub(crate) fn delete(
     kb: &Kb,
     txn: &mut RwTxn,
@@ -158,7 +158,7 @@ pub(crate) fn delete(
     Ok(ids.len())
 }
 
-/// Replaces the tags of the points that pass, and answers how many there were.
+/// Replaces the tags of the matching points and returns their number.
 pub(crate) fn set_tags(
     kb: &Kb,
     txn: &mut RwTxn,
@@ -185,11 +185,11 @@ pub(crate) fn set_tags(
     Ok(ids.len())
 }
 
-/// Changes of a collection's points: rows are written at once, the indexes in the end.
+/// Changes of a collection's points: rows are written at once, indexes at the end.
 struct PointChanges<'k> {
     kb: &'k Kb,
     collection: u16,
-    /// Posting lists hold the points below this id.
+    /// Posting lists contain the points below this id.
     posted: u32,
     bitmaps: BitmapChanges,
     postings: PostingChanges,
@@ -238,13 +238,13 @@ impl<'k> PointChanges<'k> {
     }
 }
 
-/// What a point can be found by.
+/// The fields of a point.
 pub(super) fn fields<'a>(origin: &PointOrigin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
     let tags = tags.iter().map(|(key, value)| Field::Tag(key, value));
     [Field::Live, Field::Revision(origin.doc_id, origin.revision)].into_iter().chain(tags)
 }
 
-/// The point id and origin of an internal id, which must be there.
+/// The point id and origin of an internal id, which must exist.
 pub(crate) fn origin(
     kb: &Kb,
     txn: &RoTxn,
@@ -256,14 +256,14 @@ pub(crate) fn origin(
     decode_origin(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
-/// The body of an internal id, which must be there.
+/// The body of an internal id, which must exist.
 pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<Body> {
     let name = || describe_point_part(kb, txn, collection, id, "the body");
     let checksummed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
     Body::decode(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
-/// The dense vector of an internal id, where the point has one.
+/// The dense vector of an internal id, if the point has one.
 pub(crate) fn vector(
     kb: &Kb,
     txn: &RoTxn,
