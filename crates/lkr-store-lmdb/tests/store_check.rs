@@ -39,12 +39,12 @@ async fn filled(folder: &Path) -> Vec<Point> {
 }
 
 fn found(folder: &Path) -> Vec<String> {
-    let examination = StoreCheck::new(folder, exact()).unwrap();
-    examination.findings().iter().map(|finding| finding.what.clone()).collect()
+    let check = StoreCheck::new(folder, exact()).unwrap();
+    check.findings().iter().map(|finding| finding.what.clone()).collect()
 }
 
 /// Repairs the store, checks that no finding is left, and returns it.
-fn repaired(folder: &Path) -> LmdbStore {
+fn repaired_store(folder: &Path) -> LmdbStore {
     let aside = tempfile::tempdir().unwrap();
     drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
     assert_eq!(found(folder), Vec::<String>::new());
@@ -94,10 +94,10 @@ async fn undamaged_store_has_no_findings_and_is_unchanged() {
     filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
     let before = fs::read(&data).unwrap();
-    let examination = StoreCheck::new(folder.path(), exact()).unwrap();
-    assert!(examination.findings().is_empty(), "{:?}", examination.findings());
+    let check = StoreCheck::new(folder.path(), exact()).unwrap();
+    assert!(check.findings().is_empty(), "{:?}", check.findings());
     assert!(LmdbStore::open(folder.path(), exact()).is_err(), "it is locked");
-    let store = examination.into_store().unwrap();
+    let store = check.into_store().unwrap();
     assert_eq!(all(&store, &name("points")).await.len(), POINTS as usize);
     let refused = store.state().apply(vec![Write::put("key", Expect::Any, "value")]).await;
     assert!(refused.is_err());
@@ -115,7 +115,7 @@ async fn damage_in_any_table_is_found_and_repaired() {
         ("aliases", torn, "the alias points leads to no collection"),
         ("expiries", gone, "would never expire"),
         ("tasks", flipped, "an entry of the queue is damaged"),
-        ("tasks", gone, "what is due is no task of the queue"),
+        ("tasks", gone, "an entry of the due table belongs to no queued task"),
         ("due", gone, "is queued and would never be due"),
         ("counters", flipped, "the ids of points.a are damaged"),
         ("counters", gone, "the ids of points.a are damaged"),
@@ -136,7 +136,7 @@ async fn damage_in_any_table_is_found_and_repaired() {
         change(folder.path(), table, damage);
         let findings = found(folder.path());
         assert!(findings.iter().any(|finding| finding.contains(says)), "{table}: {findings:?}");
-        let store = repaired(folder.path());
+        let store = repaired_store(folder.path());
         let left = all(&store, &name("points")).await;
         // The undamaged points are stored, and all indexes contain exactly them.
         assert!(left.len() + 1 >= points.len(), "{table}: {}", left.len());
@@ -152,7 +152,7 @@ async fn damage_in_any_table_is_found_and_repaired() {
 
 /// A collection with an unreadable record is not dropped: the record is derived from others or stays as it is.
 #[tokio::test]
-async fn collection_with_a_damaged_record_keeps_its_points() {
+async fn collection_with_damaged_record_keeps_its_points() {
     for has_sibling in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let points = filled(folder.path()).await;
@@ -160,17 +160,17 @@ async fn collection_with_a_damaged_record_keeps_its_points() {
             open(folder.path()).vectors().ensure(&spec(&name("others.a"))).await.unwrap();
         }
         change(folder.path(), "collections", torn);
-        let examination = StoreCheck::new(folder.path(), exact()).unwrap();
-        let [finding] = examination.findings() else { panic!("{:?}", examination.findings()) };
+        let check = StoreCheck::new(folder.path(), exact()).unwrap();
+        let [finding] = check.findings() else { panic!("{:?}", check.findings()) };
         assert_eq!(finding.what, "the record of collection points.a is damaged");
         assert_eq!(finding.is_unrepairable(), !has_sibling);
-        drop(examination);
+        drop(check);
         if has_sibling {
-            assert_eq!(all(&repaired(folder.path()), &name("points")).await, points);
+            assert_eq!(all(&repaired_store(folder.path()), &name("points")).await, points);
         } else {
             let aside = tempfile::tempdir().unwrap();
             let refused = StoreCheck::new(folder.path(), exact()).unwrap().repair(aside.path()).unwrap_err();
-            assert!(refused.to_string().ends_with("`lkr doctor` tells what is damaged"), "{refused}");
+            assert!(refused.to_string().ends_with("run `lkr doctor` to list the damage"), "{refused}");
             assert_eq!(found(folder.path()).len(), 1, "nothing was dropped");
         }
     }
@@ -191,9 +191,9 @@ async fn damaged_format_record_is_rewritten() {
     }
     fs::write(&data, bytes).unwrap();
     let refused = LmdbStore::open(folder.path(), exact()).unwrap_err().to_string();
-    assert_eq!(refused, "open: the format record is damaged; `lkr doctor` tells what is damaged");
+    assert_eq!(refused, "open: the format record is damaged; run `lkr doctor` to list the damage");
     assert_eq!(found(folder.path()), ["the format record is damaged"]);
-    assert_eq!(all(&repaired(folder.path()), &name("points")).await, points);
+    assert_eq!(all(&repaired_store(folder.path()), &name("points")).await, points);
 }
 
 /// A read-only store returns what is readable.
@@ -261,7 +261,7 @@ async fn unclean_shutdown_checks_pages_at_the_next_open() {
         assert_eq!(refused.kind(), lkr_store_lmdb::ErrorKind::Corrupt);
         let line = refused.to_string();
         assert!(line.contains("kb/data.mdb: "), "{line}");
-        assert!(line.ends_with(" is damaged; `lkr doctor` tells what is damaged"), "{line}");
+        assert!(line.ends_with(" is damaged; run `lkr doctor` to list the damage"), "{line}");
     }
 }
 
@@ -287,7 +287,7 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         fs::write(&data, &bytes).unwrap();
         let findings = found(folder.path());
         named += usize::from(!findings.is_empty());
-        let store = repaired(folder.path());
+        let store = repaired_store(folder.path());
         if store.vectors().describe(&name("points")).await.unwrap().is_some() {
             let left = all(&store, &name("points")).await;
             // That a point should have a dense vector is known to those who made it.
