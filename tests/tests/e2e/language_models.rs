@@ -52,7 +52,10 @@ fn settings_test_uses_stored_key_after_restart() {
     provider.next([Fault::redirect(&elsewhere.base_url())]);
     let before = elsewhere.seen().len();
     let (ok, detail) = test_settings(&server, "summarize", &json!({}));
-    assert!(!ok && detail.contains("leads elsewhere") && elsewhere.seen().len() == before, "{detail}");
+    assert!(
+        !ok && detail.contains("redirects are not followed") && elsewhere.seen().len() == before,
+        "{detail}"
+    );
     let (ok, detail) = test_settings(&server, "embed", &entry);
     assert!(ok && detail.contains("64 dimensions"), "{detail}");
     for provider in [provider, elsewhere] {
