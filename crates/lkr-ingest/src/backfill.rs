@@ -84,8 +84,8 @@ async fn complete(state: &IngestState, embedder: &dyn Embedder, doc_id: DocId) -
     VectorFiller { ports, changes, batch: state.options.batch }.fill(embedder, doc_id).await?;
     if let Some(document) = ports.catalog.document(doc_id).await? {
         let model = &embedder.profile().id;
-        let own = own_vector(ports, model, &document.value).await?;
-        let vector = own.as_deref().map(|own| (own, &**model));
+        let l1_vector = own_vector(ports, model, &document.value).await?;
+        let vector = l1_vector.as_deref().map(|l1_vector| (l1_vector, &**model));
         return categorize_late(ports, changes, &document.value, vector).await;
     }
     if ports.catalog.active(doc_id.into()).await?.is_none() {

@@ -82,8 +82,8 @@ pub(crate) async fn draft_document(
             return Err(Error::new(ErrorKind::Superseded, "layer", "the task was cancelled"));
         }
         let language = Language::from_code(&layered.root.language);
-        let whole = [document.title.as_str(), &parsed.body()].join("\n");
-        let root = sparse.passage(&whole, language, average_terms(Layer::L1));
+        let full_text = [document.title.as_str(), &parsed.body()].join("\n");
+        let root = sparse.passage(&full_text, language, average_terms(Layer::L1));
         let Parsed { text, warnings, .. } = parsed;
         let warnings = task.input.warnings.into_iter().chain(warnings).collect();
         let (tags, index) = (tags_of(&document), CharIndex::new(&text));

@@ -77,15 +77,15 @@ impl PointStorage<'_> {
         mut nodes: StoredNodes,
         means: &mut NodeMeans,
     ) -> Result<FoundCategory> {
-        let own = means.take(&l1_id(draft.document.doc_id, draft.document.revision));
+        let l1_vector = means.take(&l1_id(draft.document.doc_id, draft.document.revision));
         let model = self.writer.embedder().map(|embedder| embedder.profile().id.as_str());
-        let vector = own.as_deref().zip(model);
+        let vector = l1_vector.as_deref().zip(model);
         let category = find_category(self.ports, &draft.document, vector).await;
         draft.set_category(category.name.clone());
         let chunks = finish(draft, chunks);
         let rest = nodes.advance((draft.count(Layer::L2), draft.count(Layer::L3)));
         let root = draft.points(Layer::L1, 0..1).await?;
-        let root = root.into_iter().map(|point| draft.finish(point, own.clone())).collect();
+        let root = root.into_iter().map(|point| draft.finish(point, l1_vector.clone())).collect();
         self.store_batch(draft, chunks, rest, means).await?;
         // L1 is written last: if it exists, all points exist.
         self.upsert(Layer::L1, root).await?;

@@ -57,11 +57,11 @@ impl VectorFiller<'_> {
         }
         let pending = self.changes.begin(document.doc_id).await?;
         let (mut means, embedded) = self.embed_chunks(embedder, document).await?;
-        let own = means.take(&l1_id(document.doc_id, document.revision));
+        let l1_vector = means.take(&l1_id(document.doc_id, document.revision));
         for layer in [Layer::L3, Layer::L2] {
             self.write_points(model, document, layer, |point| means.take(point)).await?;
         }
-        self.write_points(model, document, Layer::L1, |_| own.clone()).await?;
+        self.write_points(model, document, Layer::L1, |_| l1_vector.clone()).await?;
         pending.confirm(stored).await?;
         Ok(embedded)
     }

@@ -164,8 +164,8 @@ impl Counts {
         for part in parts {
             let chars: Vec<char> = part.chars().collect();
             for same in chars.chunk_by(|a, b| katakana(*a) == katakana(*b)) {
-                let whole = japanese || same.first().copied().is_some_and(katakana);
-                let lengths = if whole { same.len()..=same.len() } else { 2..=4 };
+                let is_word = japanese || same.first().copied().is_some_and(katakana);
+                let lengths = if is_word { same.len()..=same.len() } else { 2..=4 };
                 for length in lengths.filter(|length| (2..=12).contains(length)) {
                     for stretch in same.windows(length) {
                         let word: String = stretch.iter().collect();
@@ -242,17 +242,17 @@ fn score(stems: &[String], entry: &Entry) -> f32 {
 
 /// Whether a candidate adds to a keyword that was chosen already.
 fn adds_to(stems: &[String], entry: &Entry, known: &[String], other: &Entry) -> bool {
-    let inside = |part: &[String], whole: &[String]| {
+    let inside = |part: &[String], phrase: &[String]| {
         part.iter().all(|stem| {
-            whole.iter().any(|other| stem == other || (is_east_asian(stem) && other.contains(stem.as_str())))
+            phrase.iter().any(|other| stem == other || (is_east_asian(stem) && other.contains(stem.as_str())))
         })
     };
     // A part of a phrase that mostly occurs in that phrase adds nothing, nor does a phrase that consists of a chosen
     // word and little else, nor an overlapping phrase.
-    let part = inside(stems, known) && entry.times < 3 * other.times;
-    let whole = inside(known, stems);
-    let phrases = stems.len() > 1 && known.len() > 1 && stems.iter().any(|stem| known.contains(stem));
-    !part && !whole && !phrases && !overlap(stems, known)
+    let is_part = inside(stems, known) && entry.times < 3 * other.times;
+    let contains_known = inside(known, stems);
+    let share_a_word = stems.len() > 1 && known.len() > 1 && stems.iter().any(|stem| known.contains(stem));
+    !is_part && !contains_known && !share_a_word && !overlap(stems, known)
 }
 
 /// Whether two sequences share all but one character.

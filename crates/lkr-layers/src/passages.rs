@@ -77,9 +77,9 @@ impl Candidate {
 }
 
 fn candidates(query: &str, passages: &[&str]) -> Vec<Candidate> {
-    let mut asked: HashMap<String, usize> = HashMap::new();
+    let mut query_positions: HashMap<String, usize> = HashMap::new();
     for term in query_terms(query) {
-        asked.entry(term.term).or_insert(term.range.start);
+        query_positions.entry(term.term).or_insert(term.range.start);
     }
     let mut candidates = Vec::new();
     for (passage, text) in passages.iter().enumerate().take(MAX_PASSAGES) {
@@ -91,7 +91,7 @@ fn candidates(query: &str, passages: &[&str]) -> Vec<Candidate> {
                 continue;
             }
             let mut words = Vec::new();
-            analyzer.for_each(raw, |term, _| words.extend(asked.get(&term)));
+            analyzer.for_each(raw, |term, _| words.extend(query_positions.get(&term)));
             words.sort_unstable();
             words.dedup();
             candidates.push(Candidate { passage, range, length: plain.chars().count(), text: plain, words });

@@ -30,14 +30,17 @@ impl RerankFolder {
         let path = transformer.join("config.json");
         let (raw, labels): (RawConfig, RawLabels) = (required(&path)?, required(&path)?);
         let config = ModelConfig::try_from(raw)?;
-        let own: Own = optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
-        if let Some(name) = &own.default_prompt_name {
+        let sentence_config: RerankerConfig =
+            optional(&dir.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        if let Some(name) = &sentence_config.default_prompt_name {
             return Err(error::config(format_args!("default_prompt_name {name} is not supported")));
         }
         Ok(Self {
             name: name_of(dir),
             head: labels.head()?,
-            activation: output_activation(own.activation_fn.as_deref().or_else(|| labels.activation_fn()))?,
+            activation: output_activation(
+                sentence_config.activation_fn.as_deref().or_else(|| labels.activation_fn()),
+            )?,
             max_tokens: max_tokens(&transformer, &SentenceConfig::read(&transformer)?, &config)?,
             tokenizer: transformer.join("tokenizer.json"),
             weights: transformer.join("model.safetensors"),
@@ -64,7 +67,7 @@ fn transformer(dir: &Path) -> Result<PathBuf> {
 
 /// sentence-transformers' own settings of a cross-encoder.
 #[derive(Deserialize, Default)]
-struct Own {
+struct RerankerConfig {
     activation_fn: Option<String>,
     default_prompt_name: Option<String>,
 }

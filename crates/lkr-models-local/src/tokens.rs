@@ -79,8 +79,8 @@ impl TextTokenizer {
         loop {
             let cut = prefix(&text, characters);
             let encoding = self.inner.encode_fast(cut, false).map_err(error::internal)?;
-            let whole = cut.len() == text.len() || characters >= last;
-            if whole || encoding.len() >= room + MARGIN {
+            let complete = cut.len() == text.len() || characters >= last;
+            if complete || encoding.len() >= room + MARGIN {
                 return Ok(encoding.get_ids().to_vec());
             }
             characters = characters.saturating_mul(4).min(last);

@@ -71,10 +71,10 @@ impl Provider {
 
     /// The limits of a call whose response has about `content_bytes` bytes.
     pub(crate) fn limits(&self, content_bytes: usize) -> Limits {
-        let whole = self.options.timeout;
-        let connect = Limits::default().connect.min(whole);
+        let total = self.options.timeout;
+        let connect = Limits::default().connect.min(total);
         let body = content_bytes.saturating_add(RESPONSE_OVERHEAD_BYTES);
-        Limits { connect, whole, idle: whole, body }
+        Limits { connect, total, idle: total, body }
     }
 
     /// Posts `body` as JSON to the base address and `path`, which is not repeated if the address ends with it. The

@@ -58,11 +58,12 @@ impl Outgoing {
     /// # Errors
     /// `Refused` if the policy forbids the address; nothing was sent.
     pub async fn send(&self, request: Request) -> Result<Response> {
-        let deadline = Instant::now() + request.limits.whole;
+        let deadline = Instant::now() + request.limits.total;
         let target = self.policy.target(&request.address)?;
         let connecting = connect(&target, &*self.resolver, &self.tls, request.limits.connect);
-        let patience = request.limits.connect.min(request.limits.whole);
-        let stream = timeout(patience, connecting).await.map_err(|_| Error::timed_out("connect"))??;
+        let connect_timeout = request.limits.connect.min(request.limits.total);
+        let stream =
+            timeout(connect_timeout, connecting).await.map_err(|_| Error::timed_out("connect"))??;
         let exchanged = timeout_at(deadline, exchange(stream, &target, request, deadline)).await;
         exchanged.map_err(|_| Error::timed_out("outgoing request"))?
     }

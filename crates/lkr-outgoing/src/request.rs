@@ -24,7 +24,7 @@ pub struct Limits {
     /// The time to resolve the host, to connect and for the TLS handshake.
     pub connect: Duration,
     /// The total time, to the last byte of the response.
-    pub whole: Duration,
+    pub total: Duration,
     /// The longest time between two parts of the response body.
     pub idle: Duration,
     /// The most bytes of the response body.
@@ -33,8 +33,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let (connect, whole) = (Duration::from_secs(10), Duration::from_secs(60));
-        Self { connect, whole, idle: whole, body: 16 * 1024 * 1024 }
+        let (connect, total) = (Duration::from_secs(10), Duration::from_secs(60));
+        Self { connect, total, idle: total, body: 16 * 1024 * 1024 }
     }
 }
 

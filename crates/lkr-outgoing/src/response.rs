@@ -50,10 +50,10 @@ impl Response {
     /// # Errors
     /// Those of [`chunk`](Self::chunk).
     pub async fn bytes(mut self) -> Result<Bytes> {
-        let mut whole = BytesMut::new();
+        let mut body = BytesMut::new();
         while let Some(part) = self.chunk().await? {
-            whole.extend_from_slice(&part);
+            body.extend_from_slice(&part);
         }
-        Ok(whole.freeze())
+        Ok(body.freeze())
     }
 }

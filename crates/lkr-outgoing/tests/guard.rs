@@ -268,7 +268,7 @@ async fn response_is_read_in_parts_up_to_its_limit() {
 
 #[tokio::test]
 async fn time_limits_end_the_request() {
-    let limits = Limits { whole: Duration::from_millis(200), ..Limits::default() };
+    let limits = Limits { total: Duration::from_millis(200), ..Limits::default() };
     let outgoing = client(Policy::any(), &Names::with_answers([]));
     // One says nothing, one stops in the middle.
     let silent = Server::responding(&[]).await;

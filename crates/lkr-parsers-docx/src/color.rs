@@ -62,17 +62,17 @@ impl ThemeColors {
 
     /// Whether the colour in the attributes of these names is white; `None` if there is none. A theme colour overrides
     /// the literal one, which is only its value when the document was saved.
-    fn color(self, tag: &BytesStart<'_>, [own, of_theme, shade, tint]: [&str; 4]) -> Option<bool> {
-        let own = attribute(tag, own).filter(|color| color != "auto").map(|color| is_white(&color));
+    fn color(self, tag: &BytesStart<'_>, [literal, of_theme, shade, tint]: [&str; 4]) -> Option<bool> {
+        let literal = attribute(tag, literal).filter(|color| color != "auto").map(|color| is_white(&color));
         let is_dark = |shade: String| u8::from_str_radix(&shade, 16).is_ok_and(|part| part < WHITE);
         match attribute(tag, of_theme).as_deref() {
-            None | Some("none") => own,
+            None | Some("none") => literal,
             Some("background1" | "light1") => {
                 Some(!self.is_dark && !attribute(tag, shade).is_some_and(is_dark))
             }
             // The text colour is white only with a tint.
             Some("text1" | "dark1") if attribute(tag, tint).is_none() => Some(false),
-            Some(_) => Some(own.unwrap_or_default()),
+            Some(_) => Some(literal.unwrap_or_default()),
         }
     }
 }

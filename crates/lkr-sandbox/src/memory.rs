@@ -3,11 +3,11 @@
 /// The resident memory of a process and its children in bytes; `None` if it cannot be determined.
 #[cfg(target_os = "linux")]
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
-    let own = resident_bytes_of_process(pid)?;
+    let of_process = resident_bytes_of_process(pid)?;
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let of_children =
         children.split_whitespace().filter_map(|child| resident_bytes_of_process(child.parse().ok()?));
-    Some(own + of_children.sum::<u64>())
+    Some(of_process + of_children.sum::<u64>())
 }
 
 #[cfg(target_os = "linux")]

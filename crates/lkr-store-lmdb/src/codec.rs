@@ -37,13 +37,13 @@ pub(crate) fn correct_bit_flip(checksummed: &[u8]) -> Option<Cow<'_, [u8]>> {
     if difference.is_power_of_two() {
         return Some(Cow::Owned(with_checksum(payload)));
     }
-    let mut whole = payload.to_vec();
+    let mut corrected = payload.to_vec();
     let mut changes = POLYNOMIAL;
-    for byte in whole.iter_mut().rev() {
+    for byte in corrected.iter_mut().rev() {
         for bit in (0..8).rev() {
             if changes == difference {
                 *byte ^= 1 << bit;
-                return Some(Cow::Owned(with_checksum(&whole)));
+                return Some(Cow::Owned(with_checksum(&corrected)));
             }
             changes = (changes >> 1) ^ if changes & 1 == 1 { POLYNOMIAL } else { 0 };
         }

@@ -95,7 +95,7 @@ async fn send(shared: &WebhooksShared, webhook: &WebhookV1, leased: &LeasedDeliv
         // Only the status and the headers of the response are read.
         limits: Limits {
             connect: options.connect_timeout,
-            whole: options.timeout,
+            total: options.timeout,
             idle: options.timeout,
             body: 0,
         },

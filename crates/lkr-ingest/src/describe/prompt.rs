@@ -62,28 +62,33 @@ impl<'a> SectionPrompt<'a> {
         let room = text_room(self.model);
         let runs = runs(&section.parts, room);
         if let [_] = runs.as_slice() {
-            return self.ask(section, &section.parts, room).await;
+            return self.describe_parts(section, &section.parts, room).await;
         }
         let (mut part_summaries, mut run_summaries) = (Vec::new(), Vec::new());
         for run in runs {
             let parts = section.parts.get(run).unwrap_or_default();
-            let Description { summary, parts, .. } = self.ask(section, parts, room).await?;
+            let Description { summary, parts, .. } = self.describe_parts(section, parts, room).await?;
             let ordinal = run_summaries.len() as u32;
             run_summaries.push(Part { ordinal, title: String::new(), text: summary });
             part_summaries.extend(parts);
         }
-        let whole = Section { parts: run_summaries, ..section.clone() };
-        let description = self.ask(&whole, &whole.parts, room).await?;
+        let joined = Section { parts: run_summaries, ..section.clone() };
+        let description = self.describe_parts(&joined, &joined.parts, room).await?;
         Ok(Description { parts: part_summaries, ..description })
     }
 
-    async fn ask(&mut self, section: &Section, parts: &[Part], room: usize) -> Result<Description> {
+    async fn describe_parts(
+        &mut self,
+        section: &Section,
+        parts: &[Part],
+        room: usize,
+    ) -> Result<Description> {
         let shown = Section { parts: truncate(parts, room), ..section.clone() };
         let read = |json: &Value| shown.check(read_answer(json, shown.parts.len())?);
-        let asked = complete_structured(self.model, request(&shown), read).await;
-        self.calls += asked.calls;
-        self.tokens += asked.usage.total();
-        asked.answer
+        let answered = complete_structured(self.model, request(&shown), read).await;
+        self.calls += answered.calls;
+        self.tokens += answered.usage.total();
+        answered.answer
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of keys. A key `data_dir` is `data_dir` in the file, `LKR_DATA_DIR` in the environment and
 //! `--data-dir` as a flag.
 
-use super::{Config, values as v};
+use super::{effective::Config, values as v};
 
 /// The type of a value in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{
-    Config,
+    effective::Config,
     keys::{ConfigKey, KEYS, ValueKind, Visibility},
 };
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lkr_settings::MASK;
 
 use super::{
-    Config,
+    effective::Config,
     keys::{KEYS, ValueKind, Visibility},
 };
 

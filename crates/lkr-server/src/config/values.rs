@@ -8,7 +8,7 @@ use std::{
 use ipnet::IpNet;
 use lkr_outgoing::Policy;
 
-use super::{ProcessRole, StateBackend, VectorsBackend};
+use super::effective::{ProcessRole, StateBackend, VectorsBackend};
 
 type Parsed<T> = Result<T, String>;
 

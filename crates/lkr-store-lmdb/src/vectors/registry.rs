@@ -138,18 +138,18 @@ pub(crate) fn switch(kb: &Kb, txn: &mut RwTxn, aliases: &[(Collection, Collectio
 /// background.
 pub(crate) fn remove(kb: &Kb, txn: &mut RwTxn, name: &Collection) -> InternalResult<()> {
     let Some(entry) = resolve(kb, txn, name)? else { return Ok(()) };
-    let own = entry.spec.collection;
+    let collection = entry.spec.collection;
     let mut aliases = Vec::new();
     for row in kb.tables.aliases.iter(txn)? {
         let (alias, checksummed) = row?;
-        if strip_checksum(checksummed, || "an alias".to_owned())? == own.name().as_bytes() {
+        if strip_checksum(checksummed, || "an alias".to_owned())? == collection.name().as_bytes() {
             aliases.push(alias.to_vec());
         }
     }
     for alias in aliases {
         kb.tables.aliases.delete(txn, &alias)?;
     }
-    kb.tables.collections.delete(txn, own.name().as_bytes())?;
+    kb.tables.collections.delete(txn, collection.name().as_bytes())?;
     Ok(kb.tables.dropped.put(txn, &keys::collection(entry.number), &[])?)
 }
 

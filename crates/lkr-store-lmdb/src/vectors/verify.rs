@@ -124,8 +124,9 @@ impl PointCheck<'_> {
             return Ok(Some("the dense vector"));
         }
         let entry = self.kb.tables.ids.get(self.txn, &keys::point(self.entry.number, point))?;
-        let own = entry.is_some_and(|entry| filter::decode_internal(entry, String::new).ok() == Some(id));
-        Ok((!own).then_some("the entry"))
+        let has_entry =
+            entry.is_some_and(|entry| filter::decode_internal(entry, String::new).ok() == Some(id));
+        Ok((!has_entry).then_some("the entry"))
     }
 
     /// Reports a damaged point, of which all rows are removed.
