@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let declared = DECLARED[usize::from(*choice) % DECLARED.len()];
     let decoded = decode(bytes, declared);
-    // Text in UTF-8 comes back as it came. A zero byte may speak for another encoding.
+    // UTF-8 text is returned unchanged, unless a zero byte suggests another encoding.
     if let Ok(text) = str::from_utf8(bytes)
         && declared.is_none()
         && !text.starts_with('\u{feff}')

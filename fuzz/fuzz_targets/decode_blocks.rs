@@ -1,4 +1,4 @@
-//! A line of text, and behind its end what should be the blocks of it.
+//! The input is a line of text, followed by the encoded blocks of that text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -71,7 +71,8 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The crates above the libraries, with what they may reach of ours besides the libraries and of [`FOREIGN`].
+/// The crates above the libraries, each with the crates that it may depend on besides the libraries: our own and those of
+/// [`FOREIGN`].
 const OUTER: &[(&str, &[&str])] = &[
     ("lkr", &[]),
     ("lkr-cli", &["lkr", "clap"]),
@@ -84,7 +85,7 @@ const ALL_MAY_REACH: &str = "lkr-fail-points";
 /// What no library may reach: the server's framework, command lines, other backends' clients.
 const FOREIGN: &[&str] = &["actix-web", "actix-http", "clap", "tonic", "tracing-subscriber"];
 
-/// Fails if a crate reaches what it must not.
+/// Fails if a crate depends on a crate that it must not.
 pub(crate) fn check() -> Result<()> {
     for (name, allowed) in MAY_REACH {
         check_library(name, allowed)?;
@@ -105,7 +106,7 @@ fn check_library(name: &str, allowed: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The outer crates reach any library, but of each other and of [`FOREIGN`] only what is listed.
+/// The outer crates may depend on any library, but only on the listed ones of each other and of [`FOREIGN`].
 fn check_outer(name: &str, allowed: &[&str]) -> Result<()> {
     for dependency in tree(name)? {
         let restricted = FOREIGN.contains(&dependency.as_str())

@@ -78,7 +78,7 @@ pub(crate) fn target_dir(profile: &str) -> Result<PathBuf> {
     Ok(target.join(if profile == "dev" || profile == "test" { "debug" } else { profile }))
 }
 
-/// Where `cargo install` installs unless it is told otherwise.
+/// The default root of `cargo install`.
 fn default_install_root() -> Result<PathBuf> {
     let named = ["CARGO_INSTALL_ROOT", "CARGO_HOME"].into_iter().find_map(env::var_os).map(PathBuf::from);
     let home = || env::home_dir().map(|home| home.join(".cargo"));

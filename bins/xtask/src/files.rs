@@ -1,4 +1,4 @@
-//! Scores every plugin on real files: their texts against what other programs read, headings, and speed.
+//! Scores every plugin on real files: the texts against those of other programs, the headings, and the speed.
 
 use std::{
     ffi::OsStr,
@@ -20,22 +20,22 @@ struct Kind {
     name: &'static str,
     plugins: &'static [&'static str],
     /// The references of the whole text and of the body alone.
-    whole: &'static str,
+    full_text: &'static str,
     body: Option<&'static str>,
 }
 
 const KINDS: [Kind; 5] = [
-    Kind { name: "pdf", plugins: &["pdf_oxide", "lopdf", "pdfium"], whole: "pdf", body: None },
-    Kind { name: "docx", plugins: &["zip_xml", "office_oxide"], whole: "docx", body: None },
-    Kind { name: "html", plugins: &["article", "html2text"], whole: "html", body: Some("html_main") },
-    Kind { name: "md", plugins: &["markdown"], whole: "md", body: None },
-    Kind { name: "txt", plugins: &["plain-text"], whole: "txt", body: None },
+    Kind { name: "pdf", plugins: &["pdf_oxide", "lopdf", "pdfium"], full_text: "pdf", body: None },
+    Kind { name: "docx", plugins: &["zip_xml", "office_oxide"], full_text: "docx", body: None },
+    Kind { name: "html", plugins: &["article", "html2text"], full_text: "html", body: Some("html_main") },
+    Kind { name: "md", plugins: &["markdown"], full_text: "md", body: None },
+    Kind { name: "txt", plugins: &["plain-text"], full_text: "txt", body: None },
 ];
 
 struct Scores {
     /// The folder of files, with the references in `ref`.
     folder: PathBuf,
-    /// The folder for what is read.
+    /// The folder for extracted texts.
     out: PathBuf,
     program: PathBuf,
     pdfium: Option<PathBuf>,
@@ -66,21 +66,22 @@ pub(crate) fn score(folder: Option<&Path>) -> Result<()> {
 
 impl Scores {
     fn kind(&self, kind: &Kind) -> Result<()> {
-        let plugins: Vec<&str> = kind.plugins.iter().copied().filter(|name| self.is_here(name)).collect();
+        let plugins: Vec<&str> =
+            kind.plugins.iter().copied().filter(|name| self.is_available(name)).collect();
         eprintln!("\n{}", kind.name);
-        let whole = self.read(kind, &plugins, false)?;
-        self.compare(kind.whole, &whole)?;
+        let full_texts = self.read(kind, &plugins, false)?;
+        self.compare(kind.full_text, &full_texts)?;
         if let Some(reference) = kind.body {
             self.compare(reference, &self.read(kind, &plugins, true)?)?;
         }
-        self.headings(kind, &whole)
+        self.headings(kind, &full_texts)
     }
 
-    fn is_here(&self, plugin: &str) -> bool {
+    fn is_available(&self, plugin: &str) -> bool {
         plugin != "pdfium" || self.pdfium.is_some()
     }
 
-    /// Reads the files with each plugin, and answers the folders of what each read.
+    /// Reads the files with each plugin and returns the folders of the extracted texts.
     fn read(&self, kind: &Kind, plugins: &[&str], body: bool) -> Result<Vec<PathBuf>> {
         let read = |plugin: &&str| {
             let out = self.out.join(if body { "body" } else { "whole" }).join(plugin);
@@ -92,15 +93,15 @@ impl Scores {
             }
             parse.args(self.pdfium.iter().flat_map(|library| [OsStr::new("--pdfium"), library.as_os_str()]));
             let output = parse.stdin(Stdio::null()).output().context("cannot run lkr")?;
-            let said = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "lkr parse: {said}");
-            eprintln!("{plugin}: {}", said.lines().last().unwrap_or_default());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "lkr parse: {stderr}");
+            eprintln!("{plugin}: {}", stderr.lines().last().unwrap_or_default());
             Ok(out)
         };
         plugins.iter().map(read).collect()
     }
 
-    /// Compares with the references of that name.
+    /// Scores texts against the references of this name.
     fn compare(&self, reference: &str, texts: &[PathBuf]) -> Result<()> {
         let mut score = tools::python(&self.packages)?;
         score.arg("../shared/tools/score_files.py").args(texts).args(["--types", reference]);
@@ -108,17 +109,17 @@ impl Scores {
         run(score)
     }
 
-    fn headings(&self, kind: &Kind, answers: &[PathBuf]) -> Result<()> {
-        for answer in answers {
+    fn headings(&self, kind: &Kind, texts: &[PathBuf]) -> Result<()> {
+        for text_dir in texts {
             let mut script = tools::python(&self.packages)?;
             match kind.name {
                 "pdf" => {
-                    eprintln!("{}: outline", answer.file_name().unwrap_or_default().display());
-                    script.arg("tools/outline_recall.py").arg(self.folder.join(kind.name)).arg(answer);
+                    eprintln!("{}: outline", text_dir.file_name().unwrap_or_default().display());
+                    script.arg("tools/outline_recall.py").arg(self.folder.join(kind.name)).arg(text_dir);
                     script.args(["--worst", "3"]);
                 }
                 "docx" => {
-                    script.arg("tools/docx_headings.py").arg(answer).arg(self.folder.join(kind.name));
+                    script.arg("tools/docx_headings.py").arg(text_dir).arg(self.folder.join(kind.name));
                 }
                 _ => return Ok(()),
             }

@@ -117,13 +117,13 @@ mod tests {
     #[test]
     fn every_target_is_listed_and_has_seeds() {
         let fuzz = root().unwrap().join("fuzz");
-        let mut there: Vec<String> = entries(&fuzz.join("fuzz_targets"))
+        let mut targets: Vec<String> = entries(&fuzz.join("fuzz_targets"))
             .unwrap()
             .iter()
             .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
-        there.sort();
-        assert_eq!(there, TARGETS.map(|(target, _)| target));
+        targets.sort();
+        assert_eq!(targets, TARGETS.map(|(target, _)| target));
         for (target, seeds) in TARGETS {
             assert!(!entries(&fuzz.join("seeds").join(seeds)).unwrap().is_empty(), "{target} has no seeds");
         }

@@ -99,8 +99,8 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
 
 /// Python with the packages in `folder` in addition to its own.
 pub(crate) fn python(folder: &Path) -> Result<Command> {
-    let own = env::var_os("PYTHONPATH").filter(|path| !path.is_empty());
-    let folders = own.iter().flat_map(|path| env::split_paths(path)).collect::<Vec<_>>();
+    let inherited = env::var_os("PYTHONPATH").filter(|path| !path.is_empty());
+    let folders = inherited.iter().flat_map(|path| env::split_paths(path)).collect::<Vec<_>>();
     let path: OsString = env::join_paths([folder.to_owned()].into_iter().chain(folders))?;
     let mut python = Command::new("python3");
     python.env("PYTHONPATH", path).current_dir(root()?);

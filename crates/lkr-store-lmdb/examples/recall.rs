@@ -1,9 +1,9 @@
 //! Measures dense queries: `recall VECTORS DIMS [POINTS] [QUERIES]`.
 //!
-//! `VECTORS` and `QUERIES` are files of little-endian `f32`, `DIMS` to a vector, of real texts: neither graphs nor
-//! scans behave on random vectors as they do on those. Where the vectors are fewer than `POINTS` (100,000 unless
-//! given), jittered copies join them; without `QUERIES`, jittered vectors are asked for. The recall of the first 100
-//! hits is against all cosines in memory, before and after half of the points are deleted and as many added.
+//! `VECTORS` and `QUERIES` are files of little-endian `f32`, `DIMS` for each vector. They should be embeddings of real
+//! texts: graphs and scans behave differently on random vectors. If there are fewer vectors than `POINTS` (by default
+//! 100,000), jittered copies are added. Without `QUERIES`, jittered vectors are the queries. The recall of the first 100
+//! hits is measured against all cosines in memory, before and after half of the points are deleted and as many added.
 
 use std::{env, fs, path::Path, time::Instant};
 
@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 type Error = Box<dyn std::error::Error>;
 
 const LIMIT: usize = 100;
-const ASKED: usize = 200;
+const QUERIES: usize = 200;
 /// The noise of each dimension of a copy: its cosine with the original is about .96.
 const JITTER: f32 = 0.015;
 
@@ -34,12 +34,12 @@ async fn main() -> Result<(), Error> {
     let real = read(vectors, dims)?;
     let queries = match rest.get(1) {
         Some(file) => read(file, dims)?,
-        None => real.iter().take(ASKED).map(|vector| jittered(vector, &mut rng)).collect(),
+        None => real.iter().take(QUERIES).map(|vector| jittered(vector, &mut rng)).collect(),
     };
-    say(&format!(
+    print_line(&format!(
         "{} real vectors of {dims} dimensions, {count} points, {} queries",
         real.len(),
-        queries.len().min(ASKED)
+        queries.len().min(QUERIES)
     ));
     let folder = tempfile::tempdir()?;
     let mut bench = Bench::open(folder.path(), dims, real, rng).await?;
@@ -48,9 +48,9 @@ async fn main() -> Result<(), Error> {
     bench.report("as built", &queries).await?;
     bench.delete_half().await?;
     bench.add(count / 2).await?;
-    bench.report("half deleted, as many added, graph not fed", &queries).await?;
+    bench.report("half deleted, as many added, graph not updated", &queries).await?;
     bench.build(folder.path()).await?;
-    bench.report("half deleted, as many added, graph fed", &queries).await?;
+    bench.report("half deleted, as many added, graph updated", &queries).await?;
     Ok(())
 }
 
@@ -59,7 +59,7 @@ struct Bench {
     name: Collection,
     real: Vec<Vec<f32>>,
     rng: StdRng,
-    /// The points that are there: number and vector.
+    /// The stored points: number and vector.
     points: Vec<(u32, Vec<f32>)>,
     next: u32,
 }
@@ -83,7 +83,10 @@ impl Bench {
             self.vectors.upsert(&self.name, batch).await?;
         }
         let rate = count as f64 / started.elapsed().as_secs_f64();
-        say(&format!("added {count} points in {:.1} s, {rate:.0} a second", started.elapsed().as_secs_f64()));
+        print_line(&format!(
+            "added {count} points in {:.1} s, {rate:.0} a second",
+            started.elapsed().as_secs_f64()
+        ));
         Ok(())
     }
 
@@ -110,61 +113,62 @@ impl Bench {
 
     async fn delete_half(&mut self) -> Result<(), Error> {
         let started = Instant::now();
-        let (gone, kept): (Vec<_>, Vec<_>) = self.points.drain(..).partition(|_| self.rng.random_bool(0.5));
-        self.points = kept;
-        for gone in gone.chunks(500) {
-            let ids = gone.iter().map(|(n, _)| id(*n)).collect();
+        let (deleted, remaining): (Vec<_>, Vec<_>) =
+            self.points.drain(..).partition(|_| self.rng.random_bool(0.5));
+        self.points = remaining;
+        for batch in deleted.chunks(500) {
+            let ids = batch.iter().map(|(n, _)| id(*n)).collect();
             self.vectors.delete(&self.name, &Filter::only(Condition::Ids(ids))).await?;
         }
-        say(&format!("deleted {} points in {:.1} s", gone.len(), started.elapsed().as_secs_f64()));
+        print_line(&format!("deleted {} points in {:.1} s", deleted.len(), started.elapsed().as_secs_f64()));
         Ok(())
     }
 
-    /// Waits until the graph has nearly all points, and as long again as it goes on.
+    /// Waits until the graph has not grown for ten seconds.
     async fn build(&self, folder: &Path) -> Result<(), Error> {
         let started = Instant::now();
-        let (mut lag, mut still) = (u64::MAX, 0);
-        while still < 20 {
+        let (mut lag, mut unchanged) = (u64::MAX, 0);
+        while unchanged < 20 {
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
             let now = self.vectors.graph_lag(&self.name).await?;
             let sealed =
                 fs::read_dir(folder.join("graph"))?.flatten().any(|entry| entry.path().join("seal").exists());
-            still = if now == lag && sealed { still + 1 } else { 0 };
+            unchanged = if now == lag && sealed { unchanged + 1 } else { 0 };
             lag = now;
         }
-        say(&format!(
-            "graph fed in {:.0} s, {lag} points left to scan",
+        print_line(&format!(
+            "graph built in {:.0} s, {lag} points left to scan",
             started.elapsed().as_secs_f64() - 10.0
         ));
         Ok(())
     }
 
     async fn report(&self, state: &str, queries: &[Vec<f32>]) -> Result<(), Error> {
-        say(&format!("{state}:"));
+        print_line(&format!("{state}:"));
         for (what, of) in [("all", 1), ("one in two", 2), ("one in ten", 10), ("one in a hundred", 100)] {
-            let (mut recall, mut times, mut asked) = (0.0, Vec::new(), 0.0);
-            for vector in queries.iter().take(ASKED) {
+            let (mut recall, mut times, mut count) = (0.0, Vec::new(), 0.0);
+            for vector in queries.iter().take(QUERIES) {
                 let started = Instant::now();
-                let hits = self.ask(vector, of).await?;
+                let hits = self.search(vector, of).await?;
                 times.push(started.elapsed().as_secs_f64() * 1e3);
                 let best = self.best(vector, of);
                 let found = hits.iter().filter(|id| best.contains(id)).count();
                 recall += found as f64 / best.len().max(1) as f64;
-                asked += 1.0;
+                count += 1.0;
             }
             times.sort_by(f64::total_cmp);
             let at =
                 |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
             let (p50, p95) = (at(0.5), at(0.95));
-            say(&format!(
+            print_line(&format!(
                 "  {what:17} recall@{LIMIT} {:.4}   p50 {p50:.2} ms   p95 {p95:.2} ms",
-                recall / asked
+                recall / count
             ));
         }
         Ok(())
     }
 
-    async fn ask(&self, vector: &[f32], of: u32) -> Result<Vec<u32>, Error> {
+    async fn search(&self, vector: &[f32], of: u32) -> Result<Vec<u32>, Error> {
         let tag = Condition::Tag { key: format!("of-{of}"), any: vec!["0".to_owned()] };
         let filter = if of == 1 { Filter::all() } else { Filter::only(tag) };
         let vector = QueryVector::Dense(vector.to_vec());
@@ -173,7 +177,7 @@ impl Bench {
         Ok(hits.into_iter().flatten().map(|hit| hit.origin.ordinal).collect())
     }
 
-    /// The exact answer.
+    /// The exact nearest points.
     fn best(&self, vector: &[f32], of: u32) -> Vec<u32> {
         let passing = self.points.iter().filter(|(n, _)| n % of == 0);
         let mut scored: Vec<(f32, u32)> = passing.map(|(n, point)| (dot(vector, point), *n)).collect();
@@ -211,12 +215,12 @@ fn read(file: &str, dims: usize) -> Result<Vec<Vec<f32>>, Error> {
         .map(|vector| vector.iter().copied().map(f32::from_le_bytes).collect())
         .collect();
     if vectors.is_empty() || !rest.is_empty() {
-        return Err(format!("{file} holds no vectors of {dims} dimensions").into());
+        return Err(format!("{file} has no vectors of {dims} dimensions").into());
     }
     Ok(vectors)
 }
 
-#[expect(clippy::print_stdout, reason = "an example answers on standard output")]
-fn say(line: &str) {
+#[expect(clippy::print_stdout, reason = "an example prints its results")]
+fn print_line(line: &str) {
     println!("{line}");
 }

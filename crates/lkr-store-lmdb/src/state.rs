@@ -21,7 +21,7 @@ use crate::{
 
 const LONGEST_KEY: usize = 400;
 const LARGEST_VALUE: usize = 1 << 20;
-/// The expiry of what is kept for ever.
+/// The expiry of records that never expire.
 const NEVER: u64 = u64::MAX;
 /// The counter for versions. It is shared by all keys, so that a key that is created again gets a new version.
 const VERSIONS: &str = "versions";

@@ -1,5 +1,4 @@
-//! A store as a kill leaves it, with bytes of its graph flipped before it is opened again. The process that opens it
-//! is another one, because LMDB may end it.
+//! Opens a killed store after bytes of its graph were flipped. A child process opens it, because LMDB may end the process.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "support/common.rs"]
@@ -11,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{ask, built, name, open, options, point, spec};
+use common::{built, name, open, options, point, search, spec};
 use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::{Filter, Include, QueryVector, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -34,7 +33,7 @@ async fn child() {
         let mut found = 0;
         for point in points.iter().step_by(5) {
             let vector = QueryVector::Dense(point.dense.clone().unwrap());
-            let hits = ask(&vectors, &name("points"), vector, &Filter::all(), 3).await;
+            let hits = search(&vectors, &name("points"), vector, &Filter::all(), 3).await;
             // Hits are scored by stored vectors, not by the graph.
             found += usize::from(hits.first().is_some_and(|hit| hit.score > 0.999));
         }
@@ -72,8 +71,8 @@ async fn flipped_bytes_in_an_unclosed_graph_do_not_end_the_process() {
         let mut child = Command::new(env::current_exe().unwrap());
         child.args(["--exact", "child", "--nocapture"]).env(FOLDER, copied.path());
         let output = child.stdout(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "round {round}: {}\n{said}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "round {round}: {}\n{stderr}", output.status);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A full disk is a plain error: reads go on, nothing that was acknowledged is lost, and writes resume.
+//! On a full disk, writes return an error, reads continue, no acknowledged write is lost, and writes resume later.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use common::{ask, doc, id, name, point, spec};
+use common::{doc, id, name, point, search, spec};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::LmdbStore;
@@ -151,11 +151,11 @@ async fn verify(vectors: &dyn VectorStore, name: &lkr_vectors::Collection, kept:
     let found = vectors.get(name, &ids, Include::All).await.unwrap();
     assert!(found.iter().zip(kept).all(|(found, kept)| found.as_ref() == Some(kept)));
     for point in kept.iter().step_by(97) {
-        let own = Filter::only(Condition::Ids(vec![point.id]));
+        let only_this = Filter::only(Condition::Ids(vec![point.id]));
         for vector in
             [QueryVector::Dense(point.dense.clone().unwrap()), QueryVector::Sparse(point.sparse.clone())]
         {
-            let hits = ask(vectors, name, vector, &own, 1).await;
+            let hits = search(vectors, name, vector, &only_this, 1).await;
             assert_eq!(hits[0].id, point.id);
         }
     }

@@ -1,4 +1,4 @@
-//! The graph finds what the exact scan finds, through churn, and whatever becomes of its folder.
+//! The graph finds the same points as the exact scan: after updates, deletions and damage to its folder.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 #[path = "support/common.rs"]
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use common::{ask, built, id, name, open, point, spec, vector};
+use common::{built, id, name, open, point, search, spec, vector};
 use lkr_store_lmdb::{LmdbStore, LmdbVectors};
 use lkr_vectors::{Collection, Condition, Filter, MemoryVectors, Point, QueryVector, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -74,8 +74,8 @@ impl Case {
         let (mut found, mut expected) = (0, 0);
         for _ in 0..60 {
             let vector = QueryVector::Dense(vector(&mut self.rng));
-            let hits = ask(self.vectors(), &self.name, vector.clone(), filter, LIMIT).await;
-            let exact = ask(&self.reference, &self.name, vector.clone(), filter, 100_000).await;
+            let hits = search(self.vectors(), &self.name, vector.clone(), filter, LIMIT).await;
+            let exact = search(&self.reference, &self.name, vector.clone(), filter, 100_000).await;
             assert_eq!(hits.len(), exact.len().min(LIMIT));
             for hit in &hits {
                 assert!(exact.contains(hit), "{hit:?}");
@@ -217,7 +217,7 @@ async fn dropped_collection_removes_its_graph() {
     case.vectors().upsert(&other, points.clone()).await.unwrap();
     built(case.vectors(), &other).await;
     let vector = QueryVector::Dense(points[7].dense.clone().unwrap());
-    assert_eq!(ask(case.vectors(), &other, vector, &Filter::all(), 1).await[0].id, id(7));
+    assert_eq!(search(case.vectors(), &other, vector, &Filter::all(), 1).await[0].id, id(7));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

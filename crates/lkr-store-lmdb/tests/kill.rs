@@ -1,7 +1,7 @@
-//! kill -9 at random moments: what was acknowledged is there, what was not is there whole or not at all.
+//! kill -9 at random moments. Acknowledged writes survive; an unacknowledged write was applied completely or not at all.
 //!
-//! The child is this test binary itself, told by the environment to work on a folder. It says on its standard output
-//! what it begins and what was acknowledged.
+//! The child is this test binary itself; an environment variable names the folder to work on. It prints each step that it
+//! begins and each one that was acknowledged.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -110,17 +110,24 @@ async fn killed_process_loses_no_acknowledged_write() {
     let reference = MemoryVectors::new();
     let mut starts = vec![0; LANES as usize];
     for kill in 0..KILLS {
-        let said = run_and_kill(folder.path(), &starts, Duration::from_millis(rng.random_range(20..400)));
+        let acknowledged =
+            run_and_kill(folder.path(), &starts, Duration::from_millis(rng.random_range(20..400)));
         let store = LmdbStore::open(folder.path(), common::exact()).unwrap();
         for lane in 0..LANES {
             let start = &mut starts[lane as usize];
-            *start =
-                settle(&store, &reference, lane, *start, said.get(&lane).copied().unwrap_or_default()).await;
+            *start = settle(
+                &store,
+                &reference,
+                lane,
+                *start,
+                acknowledged.get(&lane).copied().unwrap_or_default(),
+            )
+            .await;
         }
         verify_queue(&store, &starts).await;
         println!("kill {kill}: steps {starts:?}");
     }
-    assert!(starts.iter().all(|start| *start > 20), "the child gets work done: {starts:?}");
+    assert!(starts.iter().all(|start| *start > 20), "the child completed too few steps: {starts:?}");
     finds_all_by_graph(folder.path(), &starts).await;
 }
 
@@ -140,16 +147,16 @@ fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32,
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let (lines, heard) = mpsc::channel();
+    let (lines, received) = mpsc::channel();
     let out = child.stdout.take().unwrap();
-    let listener = thread::spawn(move || {
+    let reader = thread::spawn(move || {
         BufReader::new(out).lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
     });
-    let mut heard_lines: Vec<String> = Vec::new();
+    let mut output: Vec<String> = Vec::new();
     // The time starts with the first output, so that slow machines reach the work.
-    while let Ok(line) = heard.recv_timeout(Duration::from_secs(60)) {
+    while let Ok(line) = received.recv_timeout(Duration::from_secs(60)) {
         let began = line.starts_with("begin");
-        heard_lines.push(line);
+        output.push(line);
         if began {
             break;
         }
@@ -157,24 +164,24 @@ fn run_and_kill(folder: &Path, starts: &[u32], after: Duration) -> BTreeMap<u32,
     thread::sleep(after);
     child.kill().unwrap();
     child.wait().unwrap();
-    heard_lines.extend(heard);
-    listener.join().unwrap().unwrap();
-    let mut said: BTreeMap<u32, Acknowledged> = BTreeMap::new();
-    for line in heard_lines {
+    output.extend(received);
+    reader.join().unwrap().unwrap();
+    let mut by_lane: BTreeMap<u32, Acknowledged> = BTreeMap::new();
+    for line in output {
         // The test harness prints as well.
         let mut words = line.split(' ').rev();
         let (step, lane, word) = (words.next(), words.next(), words.next().unwrap_or_default());
         let (Some(Ok(step)), Some(Ok(lane))) = (step.map(str::parse::<u32>), lane.map(str::parse)) else {
             continue;
         };
-        let said = said.entry(lane).or_default();
+        let of_lane = by_lane.entry(lane).or_default();
         match word {
-            word if word.ends_with("begin") => said.begun = step + 1,
-            word if word.ends_with("done") => said.done = step + 1,
+            word if word.ends_with("begin") => of_lane.begun = step + 1,
+            word if word.ends_with("done") => of_lane.done = step + 1,
             _ => {}
         }
     }
-    said
+    by_lane
 }
 
 /// Checks a lane and returns its next step.
@@ -183,19 +190,19 @@ async fn settle(
     reference: &MemoryVectors,
     lane: u32,
     start: u32,
-    said: Acknowledged,
+    acknowledged: Acknowledged,
 ) -> u32 {
-    let done = said.done.max(start);
+    let done = acknowledged.done.max(start);
     for step in start..done {
         apply(reference, lane, step).await;
     }
-    let begun = said.begun.max(done);
+    let begun = acknowledged.begun.max(done);
     assert!(begun <= done + 1);
     let vectors = store.vectors();
     let state = store.state().counter(&format!("lane/{lane}")).await.unwrap();
-    let acknowledged = u64::from(done.saturating_sub(1));
+    let previous = u64::from(done.saturating_sub(1));
     assert!(
-        state == acknowledged || (begun > done && state == u64::from(done)),
+        state == previous || (begun > done && state == u64::from(done)),
         "record {state} after {done} steps"
     );
     let mut found = all(&vectors, lane).await;
@@ -204,7 +211,7 @@ async fn settle(
         apply(reference, lane, done).await;
         found = all(&vectors, lane).await;
     }
-    assert!(found == all(reference, lane).await, "lane {lane} is not what it was after {done} steps");
+    assert!(found == all(reference, lane).await, "lane {lane} differs from its state after {done} steps");
     answers_equal(&vectors, reference, lane).await;
     // Repeating the step has no effect if it was applied.
     done
@@ -252,14 +259,14 @@ async fn finds_all_by_graph(folder: &Path, starts: &[u32]) {
     for lane in 0..starts.len() as u32 {
         common::built(&vectors, &collection(lane)).await;
         let points = all(&vectors, lane).await;
-        let asked: Vec<&Point> = points.iter().step_by(7).collect();
+        let queries: Vec<&Point> = points.iter().step_by(7).collect();
         let mut found = 0;
-        for point in &asked {
+        for point in &queries {
             let vector = QueryVector::Dense(point.dense.clone().unwrap());
-            let hits = common::ask(&vectors, &collection(lane), vector, &Filter::all(), 5).await;
+            let hits = common::search(&vectors, &collection(lane), vector, &Filter::all(), 5).await;
             found += usize::from(hits.iter().any(|hit| hit.id == point.id));
         }
-        assert!(found * 100 >= asked.len() * 98, "{found} of {} find themselves", asked.len());
+        assert!(found * 100 >= queries.len() * 98, "{found} of {} find themselves", queries.len());
     }
     assert_eq!(vectors.get(&collection(0), &[id(u32::MAX)], Include::All).await.unwrap(), [None]);
 }

@@ -1,4 +1,4 @@
-//! Opening: the lock, the format, what stays and what does not.
+//! Opening a store: the lock, the format, and the state after a restart.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 #[path = "support/common.rs"]
@@ -93,7 +93,7 @@ async fn foreign_data_file_is_refused() {
     assert_eq!(refusal(folder.path()).0, ErrorKind::Corrupt);
 }
 
-/// Of a truncated data file, reads return an error or the stored data, and the process survives.
+/// Reads of a truncated data file return an error or the stored data, and the process survives.
 #[tokio::test]
 async fn truncated_store_returns_an_error_and_does_not_crash() {
     let folder = tempfile::tempdir().unwrap();
@@ -103,12 +103,12 @@ async fn truncated_store_returns_an_error_and_does_not_crash() {
     store.vectors().ensure(&spec(&points)).await.unwrap();
     store.vectors().upsert(&points, expected.clone()).await.unwrap();
     drop(store);
-    let whole = fs::read(folder.path().join("kb/data.mdb")).unwrap();
+    let file_bytes = fs::read(folder.path().join("kb/data.mdb")).unwrap();
     let mut errors = 0;
     for share in 1..8 {
         let cut = tempfile::tempdir().unwrap();
         fs::create_dir(cut.path().join("kb")).unwrap();
-        fs::write(cut.path().join("kb/data.mdb"), &whole[..whole.len() * share / 8]).unwrap();
+        fs::write(cut.path().join("kb/data.mdb"), &file_bytes[..file_bytes.len() * share / 8]).unwrap();
         let found = match LmdbStore::open(cut.path(), common::exact()) {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");

@@ -4,7 +4,7 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{ask, doc, id, name, open, point, spec, terms, vector};
+use common::{doc, id, name, open, point, search, spec, terms, vector};
 use lkr_vectors::{Condition, Filter, Include, MemoryVectors, Point, QueryVector, Tags, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -43,8 +43,8 @@ async fn compare(seed: u64) {
             let sparse = QueryVector::Sparse(terms(&mut rng, 15));
             let dense = QueryVector::Dense(vector(&mut rng));
             for vector in [sparse, dense] {
-                let found = ask(&store, &name, vector.clone(), &filter, limit).await;
-                let expected = ask(&reference, &name, vector, &filter, limit).await;
+                let found = search(&store, &name, vector.clone(), &filter, limit).await;
+                let expected = search(&reference, &name, vector, &filter, limit).await;
                 assert_eq!(found.len(), expected.len(), "{filter:?}");
                 for (found, expected) in found.iter().zip(&expected) {
                     assert_eq!((found.id, found.origin), (expected.id, expected.origin), "{filter:?}");

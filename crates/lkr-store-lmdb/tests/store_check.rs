@@ -196,7 +196,7 @@ async fn damaged_format_record_is_rewritten() {
     assert_eq!(all(&repaired_store(folder.path()), &name("points")).await, points);
 }
 
-/// A read-only store returns what is readable.
+/// The read-only store of a check skips unreadable records.
 #[tokio::test]
 async fn read_only_scan_skips_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,9 +206,9 @@ async fn read_only_scan_skips_damaged_records() {
         let order = lkr_state::ScanOrder::Ascending;
         store.state().scan("", None, order, 1_000).await.map(|records| records.len())
     };
-    let looked_at = StoreCheck::new(folder.path(), exact()).unwrap().into_store().unwrap();
-    assert_eq!(scanned(looked_at).await.unwrap(), 99);
-    assert!(scanned(open(folder.path())).await.is_err(), "who uses it is told");
+    let read_only = StoreCheck::new(folder.path(), exact()).unwrap().into_store().unwrap();
+    assert_eq!(scanned(read_only).await.unwrap(), 99);
+    assert!(scanned(open(folder.path())).await.is_err(), "a normal scan reports the damage");
 }
 
 /// If primary data is missing and graphs exist, no new store is created.
@@ -265,17 +265,17 @@ async fn unclean_shutdown_checks_pages_at_the_next_open() {
     }
 }
 
-/// Of flipped bytes in primary data, the damage is reported or harmless, and the repair keeps all undamaged rows.
+/// Damage by flipped bytes in primary data is reported or harmless, and the repair keeps all undamaged rows.
 #[tokio::test]
 async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let points = filled(folder.path()).await;
     let data = folder.path().join("kb/data.mdb");
-    let whole = fs::read(&data).unwrap();
+    let file_bytes = fs::read(&data).unwrap();
     let mut rng = StdRng::seed_from_u64(7);
     let (mut named, mut lost) = (0, 0);
     for round in 0..60 {
-        let mut bytes = whole.clone();
+        let mut bytes = file_bytes.clone();
         let page = rng.random_range(2..bytes.len() / 4_096) * 4_096;
         // A byte anywhere, a page's header, or a whole sector.
         let (at, length) = match round % 3 {
@@ -290,11 +290,12 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         let store = repaired_store(folder.path());
         if store.vectors().describe(&name("points")).await.unwrap().is_some() {
             let left = all(&store, &name("points")).await;
-            // That a point should have a dense vector is known to those who made it.
-            let own = |point: &Point| points.iter().find(|own| own.id == point.id).unwrap();
-            let is_own =
-                |point: &Point| own(point) == &Point { dense: own(point).dense.clone(), ..point.clone() };
-            assert!(left.iter().all(is_own), "{round}");
+            // A lost dense vector cannot be noticed by a point alone: the comparison ignores it.
+            let original = |point: &Point| points.iter().find(|original| original.id == point.id).unwrap();
+            let is_unchanged = |point: &Point| {
+                original(point) == &Point { dense: original(point).dense.clone(), ..point.clone() }
+            };
+            assert!(left.iter().all(is_unchanged), "{round}");
             assert!(!findings.is_empty() || left == points, "{round}");
             lost += points.len() - left.len();
         }

@@ -4,7 +4,7 @@ use super::node::HEADER;
 use super::*;
 use crate::env::Kb;
 
-/// A file with rows of all lengths, and pages that were freed; and its rows.
+/// Writes a file with rows of all lengths and with freed pages, and returns its rows.
 fn made(dir: &Path, rows: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
     let kb = Kb::open(dir, 1 << 30).unwrap();
     let row = |n: u32| (n.to_be_bytes().repeat(3), vec![n as u8; (n as usize * 37) % 9_000]);
@@ -41,7 +41,7 @@ fn undamaged_file_has_no_findings() {
     }
 }
 
-/// LMDB keeps the pages of a long value for a shorter one that takes its place.
+/// LMDB keeps the pages of a long value if a shorter one replaces it.
 #[test]
 fn overflow_value_with_surplus_pages_has_no_findings() {
     let dir = tempfile::tempdir().unwrap();
@@ -89,19 +89,19 @@ fn truncated_file_is_reported() {
     assert!(check(&dir.path().join("absent")).unwrap().is_empty());
 }
 
-/// Where a flipped byte goes unseen, it lies in a value, in a key that keeps its place, or in what nothing reads; LMDB
-/// then reads the file as before but for that.
+/// A flip that is not reported lies in a value, in a key that keeps its position, or in unused bytes. LMDB then reads the
+/// file, and the number of rows is unchanged.
 #[test]
 fn unreported_flips_are_harmless() {
     let dir = tempfile::tempdir().unwrap();
     let rows = made(dir.path(), 1_500).len();
     let path = dir.path().join("data.mdb");
-    let whole = fs::read(&path).unwrap();
-    let mut told = 0;
+    let file_bytes = fs::read(&path).unwrap();
+    let mut reported = 0;
     for n in 0..600_u64 {
-        let mut bytes = whole.clone();
+        let mut bytes = file_bytes.clone();
         // Headers and nodes of all pages in turn, where damage matters most.
-        let (page, within) = (n * 7_919 % (whole.len() as u64 / 4_096), n * 13 % 64);
+        let (page, within) = (n * 7_919 % (file_bytes.len() as u64 / 4_096), n * 13 % 64);
         let at = (page * 4_096 + within) as usize;
         bytes[at] ^= 1 << (n % 8);
         fs::write(&path, &bytes).unwrap();
@@ -112,8 +112,8 @@ fn unreported_flips_are_harmless() {
             drop(txn);
             kb.env.prepare_for_closing().wait();
         } else {
-            told += 1;
+            reported += 1;
         }
     }
-    assert!((20..550).contains(&told), "{told}");
+    assert!((20..550).contains(&reported), "{reported}");
 }

@@ -146,22 +146,23 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
 #[test]
 fn pending_points_are_found_like_posted_ones() {
     let fixture = fixture();
-    let mut there = BTreeSet::new();
+    let mut expected_ids = BTreeSet::new();
     let mut was_posted = Vec::new();
     for hundred in (0..30).map(|n| n * 100) {
         fixture.upsert((hundred..hundred + 100).map(point).collect());
-        there.extend(hundred..hundred + 100);
+        expected_ids.extend(hundred..hundred + 100);
         // Some are in the posting lists, some are pending: of each ten, one is deleted and one replaced.
-        let writer_stopped: Vec<u32> =
-            there.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
-        fixture.delete(Condition::Ids(writer_stopped.iter().copied().map(id).collect()));
-        writer_stopped.iter().for_each(|n| assert!(there.remove(n)));
-        let replaced = there.iter().copied().step_by(10).map(|n| Point { tags: Tags::new(), ..point(n) });
+        let deleted: Vec<u32> =
+            expected_ids.iter().copied().filter(|n| n % 10 == hundred / 100 % 10).collect();
+        fixture.delete(Condition::Ids(deleted.iter().copied().map(id).collect()));
+        deleted.iter().for_each(|n| assert!(expected_ids.remove(n)));
+        let replaced =
+            expected_ids.iter().copied().step_by(10).map(|n| Point { tags: Tags::new(), ..point(n) });
         fixture.upsert(replaced.collect());
-        let all = there.len() as f64;
+        let all = expected_ids.len() as f64;
         let idf = (1.0 + 0.5 / (all + 0.5)).ln();
         let expected =
-            there.iter().map(|n| (*n, (idf * f64::from(1.0 + *n as f32)) as f32)).collect::<Vec<_>>();
+            expected_ids.iter().map(|n| (*n, (idf * f64::from(1.0 + *n as f32)) as f32)).collect::<Vec<_>>();
         assert_eq!(fixture.with_term_1().unwrap(), expected);
         was_posted.push(fixture.is_posted());
     }
@@ -342,18 +343,18 @@ proptest! {
     ) {
         let fixture = fixture();
         let one = SparseVector::from_pairs([(5, 1.5)]);
-        let (mut next, mut there) = (0_u32, BTreeSet::new());
+        let (mut next, mut expected_ids) = (0_u32, BTreeSet::new());
         for (added, removed) in steps {
             let mut changes = postings::PostingChanges::default();
             let removed: BTreeSet<u32> =
-                removed.into_iter().filter_map(|n| there.iter().nth(usize::from(n) % there.len().max(1)).copied()).collect();
+                removed.into_iter().filter_map(|n| expected_ids.iter().nth(usize::from(n) % expected_ids.len().max(1)).copied()).collect();
             for id in &removed {
                 changes.remove(*id, &one);
-                there.remove(id);
+                expected_ids.remove(id);
             }
             for id in (next..).step_by(7).take(added) {
                 changes.add(id, &one);
-                there.insert(id);
+                expected_ids.insert(id);
                 next = id + 1;
             }
             fixture.change(|txn| changes.apply(&fixture.kb, txn, 1).unwrap());
@@ -366,7 +367,7 @@ proptest! {
                 found.extend(entries.iter().map(|(id, _)| *id));
             }
             prop_assert_eq!(count, found.len());
-            prop_assert_eq!(found, there.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(found, expected_ids.iter().copied().collect::<Vec<_>>());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers of the tests.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -20,10 +20,10 @@ use lkr_vectors::{
 use rand::{RngExt, rngs::StdRng};
 
 pub const DIMS: usize = 24;
-/// How many vectors a graph takes at a time under [`options`].
+/// The number of vectors in a batch of a graph under [`options`].
 pub const BATCH: u32 = 64;
 
-/// Graphs from 100 points on, walked whenever they are there.
+/// Options that build graphs from 100 points on and search by them whenever they exist.
 pub fn options() -> LmdbOptions {
     let mut options = LmdbOptions::default();
     options.linear_below = 100;
@@ -32,7 +32,7 @@ pub fn options() -> LmdbOptions {
     options
 }
 
-/// Every vector is looked at.
+/// Options that scan every vector.
 pub fn exact() -> LmdbOptions {
     let mut options = LmdbOptions::default();
     options.linear_below = u64::MAX;
@@ -40,7 +40,7 @@ pub fn exact() -> LmdbOptions {
 }
 
 pub fn open(folder: &Path) -> LmdbStore {
-    // The first test of a process sets it up; the others find it there.
+    // The first test of a process installs the subscriber; later calls fail and change nothing.
     let _ = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::WARN)
         .with_writer(std::io::stderr)
@@ -69,7 +69,7 @@ pub fn doc(n: u32) -> DocId {
     DocId::from_bytes((u128::from(n) | 1 << 100).to_be_bytes())
 }
 
-/// A vector near one of a few dozen centres, as real ones lie near their subjects.
+/// A vector near one of forty centres, as embeddings lie near their subjects.
 pub fn vector(rng: &mut StdRng) -> Vec<f32> {
     let centre = rng.random_range(0..40_u32);
     let along = |axis: usize| ((centre as usize * 31 + axis * 17) % 23) as f32 / 11.0 - 1.0;
@@ -78,13 +78,13 @@ pub fn vector(rng: &mut StdRng) -> Vec<f32> {
     values.into_iter().map(|value| value / length).collect()
 }
 
-/// Terms as words come: few of them often, most of them seldom.
+/// Terms with the distribution of words: a few are frequent, most are rare.
 pub fn terms(rng: &mut StdRng, count: usize) -> SparseVector {
     let term = |rng: &mut StdRng| (400.0 * rng.random::<f64>().powi(4)) as u32;
     SparseVector::from_pairs((0..count).map(|_| (term(rng), rng.random_range(0.1..2.5))))
 }
 
-/// A point with everything, of a document of ten points.
+/// A point with both vectors, tags and a payload. Ten points form a document.
 pub fn point(n: u32, rng: &mut StdRng) -> Point {
     Point {
         id: id(n),
@@ -99,7 +99,7 @@ pub fn point(n: u32, rng: &mut StdRng) -> Point {
     }
 }
 
-pub async fn ask(
+pub async fn search(
     store: &dyn VectorStore,
     name: &Collection,
     vector: QueryVector,
@@ -110,7 +110,7 @@ pub async fn ask(
     store.query_batch(&[query]).await.unwrap().remove(0)
 }
 
-/// Waits until the graph has all but a batch of the points, or a hundredth.
+/// Waits until at most a batch of the points, or one in a hundred, is missing from the graph.
 pub async fn built(vectors: &LmdbVectors, name: &Collection) {
     let most = vectors.count(name, &Filter::all()).await.unwrap() / 100;
     for _ in 0..3_000 {
@@ -122,12 +122,12 @@ pub async fn built(vectors: &LmdbVectors, name: &Collection) {
     panic!("the graph is not built within a minute");
 }
 
-/// Writes to a table behind the back of a store that is closed.
+/// Writes to a table of a closed store without the store.
 pub fn write_rows(folder: &Path, table: &str, write: impl FnOnce(Database<Bytes, Bytes>, &mut RwTxn)) {
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 30).max_dbs(20);
     #[expect(unsafe_code, reason = "a memory map is only as sound as its file")]
-    // SAFETY: the store is closed, and nothing else has the file.
+    // SAFETY: the store is closed, and no other process has opened the file.
     let env = unsafe { options.open(folder.join("kb")) }.unwrap();
     let txn = env.write_txn().unwrap();
     let opened = env.create_databases_and_commit(txn, |opener, txn| {
