@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 type Error = Box<dyn std::error::Error>;
 
 const LIMIT: usize = 100;
-const QUERIES: usize = 200;
+const QUERY_COUNT: usize = 200;
 /// The noise of each dimension of a copy: its cosine with the original is about .96.
 const JITTER: f32 = 0.015;
 
@@ -34,12 +34,12 @@ async fn main() -> Result<(), Error> {
     let real = read(vectors, dims)?;
     let queries = match rest.get(1) {
         Some(file) => read(file, dims)?,
-        None => real.iter().take(QUERIES).map(|vector| jittered(vector, &mut rng)).collect(),
+        None => real.iter().take(QUERY_COUNT).map(|vector| jittered(vector, &mut rng)).collect(),
     };
     print_line(&format!(
         "{} real vectors of {dims} dimensions, {count} points, {} queries",
         real.len(),
-        queries.len().min(QUERIES)
+        queries.len().min(QUERY_COUNT)
     ));
     let folder = tempfile::tempdir()?;
     let mut bench = Bench::open(folder.path(), dims, real, rng).await?;
@@ -147,7 +147,7 @@ impl Bench {
         print_line(&format!("{state}:"));
         for (what, of) in [("all", 1), ("one in two", 2), ("one in ten", 10), ("one in a hundred", 100)] {
             let (mut recall, mut times, mut count) = (0.0, Vec::new(), 0.0);
-            for vector in queries.iter().take(QUERIES) {
+            for vector in queries.iter().take(QUERY_COUNT) {
                 let started = Instant::now();
                 let hits = self.search(vector, of).await?;
                 times.push(started.elapsed().as_secs_f64() * 1e3);
