@@ -2,6 +2,7 @@
 
 mod access;
 mod client_address;
+mod client_quota;
 mod context;
 mod endpoint;
 mod form;
@@ -9,6 +10,7 @@ mod in_flight;
 mod json_body;
 mod middleware;
 mod part_headers;
+mod permitted_stream;
 mod query;
 mod request_body;
 mod request_id;
@@ -22,13 +24,15 @@ pub use access::Access;
 pub(crate) use access::{
     Admin, Authenticated, Caller, Owner, PendingPassword, Public, PublicVerified, Reader, TaskOwner,
 };
+pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{answer_unknown_path, answer_wrong_method};
 pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use in_flight::InFlight;
-pub(crate) use json_body::{BodyBudget, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
+pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
 pub(crate) use middleware::request_middleware;
+pub(crate) use permitted_stream::{Recheck, permission_lost, while_permitted};
 pub(crate) use query::cursor;
 pub(crate) use request_id::RequestId;
 pub(crate) use response::{ApiResponse, HandlerResult};

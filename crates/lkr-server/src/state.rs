@@ -18,24 +18,22 @@ use lkr_auth::Auth;
 use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
 use lkr_webhooks::Webhooks;
-use tokio::sync::Semaphore;
 
 use crate::{
     chat_models::ChatModels,
     embedder_reconciler::EmbedderReconciler,
     error::{ApiError, ErrorCode},
-    http::{BodyBudget, InFlight, ResponseMemory},
+    http::{BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory},
     metrics::Metrics,
 };
-
-/// The memory that request bodies may take together: two of the largest and many usual ones.
-const BODY_BUDGET_BYTES: usize = 256 * 1024 * 1024;
 
 /// The memory that large responses may take together until they are sent.
 const RESPONSE_MEMORY_BYTES: u32 = 256 * 1024 * 1024;
 
-/// The most clients that watch tasks at once. Each holds a connection and is polled for several times a second.
-const MAX_WATCHERS: usize = 1_000;
+/// The most streams of task events at once. Each holds a connection, and its task is read several times a second. See
+/// docs/studies.md#limits-by-client.
+const WATCHER_LIMITS: QuotaLimits =
+    QuotaLimits { accounts: 1_000, per_account: 100, anonymous: 500, per_address: 50 };
 
 /// The libraries behind the service.
 #[derive(Debug, Clone)]
@@ -80,11 +78,12 @@ pub struct AppOptions {
 pub struct AppState {
     pub(crate) options: AppOptions,
     pub(crate) metrics: Metrics,
-    pub(crate) body_budget: BodyBudget,
+    /// The memory of request bodies, in bytes.
+    pub(crate) body_quota: Arc<ClientQuota>,
     pub(crate) response_memory: ResponseMemory,
     pub(crate) in_flight: InFlight,
-    /// One permit for each client that watches a task.
-    pub(crate) watcher_permits: Arc<Semaphore>,
+    /// The streams of task events.
+    pub(crate) watcher_quota: Arc<ClientQuota>,
     services: OnceLock<Services>,
     stopping: AtomicBool,
 }
@@ -96,10 +95,10 @@ impl AppState {
         Self {
             options,
             metrics: Metrics::new(),
-            body_budget: BodyBudget::new(BODY_BUDGET_BYTES),
+            body_quota: ClientQuota::new(BODY_LIMITS),
             response_memory: ResponseMemory::new(RESPONSE_MEMORY_BYTES),
             in_flight: InFlight::default(),
-            watcher_permits: Arc::new(Semaphore::new(MAX_WATCHERS)),
+            watcher_quota: ClientQuota::new(WATCHER_LIMITS),
             services: OnceLock::new(),
             stopping: AtomicBool::new(false),
         }

@@ -172,8 +172,8 @@ impl Permission for TaskOwner {
     }
 }
 
-/// Admits a request or refuses it. Returns the caller if the route needs a login; otherwise the route serves everybody
-/// alike.
+/// Admits a request or refuses it. Returns the caller if one was verified. A route that needs no login serves everybody
+/// alike; quotas tell callers from anonymous clients.
 pub(super) async fn admit(
     access: Access,
     request: &HttpRequest,
@@ -185,7 +185,7 @@ pub(super) async fn admit(
     let services = state.services()?;
     let caller = authenticate(request, services).await?;
     if !access.needs_login(state.options.require_login_for_reads) {
-        return Ok(None);
+        return Ok(caller);
     }
     let caller = caller.ok_or_else(|| {
         ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")

@@ -8,8 +8,9 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::{
-    access::{Access, admit},
+    access::{Access, Caller, admit},
     client_address::client_address,
+    client_quota::Client,
     form::{self, Form, FormRules},
     json_body::{self, BufferedBody, EmptyObject},
     query::QueryParams,
@@ -25,6 +26,7 @@ pub(crate) struct RequestContext {
     request: HttpRequest,
     access: Access,
     state: Data<AppState>,
+    client: Client,
 }
 
 impl RequestContext {
@@ -32,7 +34,34 @@ impl RequestContext {
         let state = request.app_data::<Data<AppState>>().cloned();
         let state = state
             .ok_or_else(|| ApiError::new(ErrorCode::Internal, "the application has no state registered"))?;
-        Ok(Self { request, access, state })
+        let client = Client::anonymous(client_address(&request, &state.options.trusted_proxies));
+        Ok(Self { request, access, state, client })
+    }
+
+    /// Admits the request or refuses it, and notes whose quotas count from now on.
+    pub(super) async fn admit(&mut self) -> Result<Option<Caller>, ApiError> {
+        let caller = admit(self.access, &self.request, &self.state).await?;
+        if let Some(caller) = &caller {
+            self.client = Client::Account(caller.account.id.clone());
+        }
+        Ok(caller)
+    }
+
+    /// Who the quotas count for.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether the request would be admitted now.
+    ///
+    /// # Errors
+    /// That nobody knows, because the accounts cannot be read.
+    pub(super) async fn would_be_admitted(&self) -> Result<bool, ApiError> {
+        match admit(self.access, &self.request, &self.state).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -95,7 +124,8 @@ impl RequestContext {
 
     /// The body. The client decides how long that takes, and a permission may end meanwhile, so it is checked again.
     async fn body(&mut self, limit: usize) -> Result<BufferedBody, ApiError> {
-        let body = json_body::read(&self.request, limit, &self.state.body_budget).await?;
+        let body =
+            json_body::read(&self.request, limit, self.state.body_quota.share(self.client.clone())).await?;
         self.admit_again().await?;
         Ok(body)
     }

@@ -65,11 +65,11 @@ async fn serve<R: Permission, Fut: Future<Output = HandlerResult>>(
     handler: impl Fn(R, RequestContext) -> Fut,
     request: HttpRequest,
 ) -> HandlerResult {
-    let cx = RequestContext::new(request, R::ACCESS)?;
+    let mut cx = RequestContext::new(request, R::ACCESS)?;
     if cx.state().is_stopping() && cx.request().path().starts_with("/api/") {
         return Err(ApiError::new(ErrorCode::Overloaded, "the service is stopping"));
     }
-    let caller = admit(R::ACCESS, cx.request(), cx.state()).await?;
+    let caller = cx.admit().await?;
     let permission = R::from_caller(caller)
         .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "this needs a login"))?;
     handler(permission, cx).await

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     fmt,
-    sync::Arc,
 };
 
 use actix_web::{
@@ -13,43 +12,32 @@ use actix_web::{
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::error::Category;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::request_body::RequestBody;
+use super::{
+    client_quota::{QuotaLimits, QuotaShare},
+    request_body::RequestBody,
+};
 use crate::error::{ApiError, ErrorCode};
 
 /// The size limit of bodies that describe an account, a key, a webhook or settings.
 pub(crate) const SMALL_BODY_BYTES: usize = 64 * 1024;
 
-/// The granularity of the budget.
-const UNIT: usize = 64 * 1024;
+/// The granularity of the memory of bodies: what a body takes that has just begun.
+const PAGE_BYTES: usize = 4 * 1024;
 
-/// The memory that the bodies of all requests may take together.
-#[derive(Debug)]
-pub(crate) struct BodyBudget {
-    units: Arc<Semaphore>,
-}
+/// The limits of the memory of bodies. The largest body has 98 MiB: a text of 16 MiB with every character escaped.
+/// Anonymous requests are searches and logins, which are small. See docs/studies.md#limits-by-client.
+pub(crate) const BODY_LIMITS: QuotaLimits = QuotaLimits {
+    accounts: 256 * 1024 * 1024,
+    per_account: 128 * 1024 * 1024,
+    anonymous: 64 * 1024 * 1024,
+    per_address: 8 * 1024 * 1024,
+};
 
-impl BodyBudget {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { units: Arc::new(Semaphore::new(bytes / UNIT)) }
-    }
-
-    /// Takes the permits that a body of `bytes` needs beyond those it has.
-    fn grow(&self, permits: &mut Vec<OwnedSemaphorePermit>, bytes: usize) -> Result<(), ApiError> {
-        while permits.len() < bytes / UNIT {
-            let permit = Arc::clone(&self.units).try_acquire_owned();
-            let busy = |_| ApiError::new(ErrorCode::Overloaded, "too many large requests at once");
-            permits.push(permit.map_err(busy)?);
-        }
-        Ok(())
-    }
-}
-
-/// A body in memory. Dropping it returns its memory to the budget.
+/// A body in memory. Dropping it returns its memory to the quota.
 pub(super) struct BufferedBody {
     bytes: Vec<u8>,
-    permits: Vec<OwnedSemaphorePermit>,
+    _memory: QuotaShare,
 }
 
 impl AsRef<[u8]> for BufferedBody {
@@ -62,24 +50,29 @@ impl AsRef<[u8]> for BufferedBody {
 pub(super) async fn read(
     request: &HttpRequest,
     limit: usize,
-    budget: &BodyBudget,
+    mut memory: QuotaShare,
 ) -> Result<BufferedBody, ApiError> {
     let too_large = || ApiError::too_large(format!("the body is larger than {limit} bytes"));
     if content_length(request.headers()).is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    let mut body = BufferedBody { bytes: Vec::new(), permits: Vec::new() };
-    let Some(mut stream) = RequestBody::of(request) else { return Ok(body) };
+    let mut bytes = Vec::new();
+    let Some(mut stream) = RequestBody::of(request) else {
+        return Ok(BufferedBody { bytes, _memory: memory });
+    };
+    let too_many = || ApiError::new(ErrorCode::Overloaded, "too many large requests at once");
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))?;
-        let length = body.bytes.len() + chunk.len();
+        let length = bytes.len() + chunk.len();
         if length > limit {
             return Err(too_large());
         }
-        budget.grow(&mut body.permits, length)?;
-        body.bytes.extend_from_slice(&chunk);
+        if !memory.grow_to(length.next_multiple_of(PAGE_BYTES)) {
+            return Err(too_many());
+        }
+        bytes.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok(BufferedBody { bytes, _memory: memory })
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

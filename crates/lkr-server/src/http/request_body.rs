@@ -21,7 +21,8 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 /// The longest pause between two parts of a body.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The lowest average rate of a body beyond that pause, so that a slow trickle cannot hold a request open.
+/// The lowest rate of a body beyond that pause, so that a slow trickle cannot hold a request open. See
+/// docs/studies.md#limits-by-client.
 const MIN_BYTES_PER_SECOND: u64 = 4 * 1024;
 
 /// The most bytes that are read and discarded.
@@ -108,8 +109,6 @@ impl Stream for RequestBody {
 /// A body that ends with an error if it does not arrive in time.
 struct TimedBody {
     payload: Payload,
-    started: Instant,
-    received: u64,
     /// The number of bytes that were read and discarded.
     drained: u64,
     /// When discarding stops; none before the first discarded byte.
@@ -120,16 +119,13 @@ struct TimedBody {
 
 impl TimedBody {
     fn new(payload: Payload) -> Self {
-        let started = Instant::now();
-        let deadline = Box::pin(sleep_until(started + IDLE_TIMEOUT));
-        Self { payload, started, received: 0, drained: 0, drain_until: None, deadline, ended: false }
+        let deadline = Box::pin(sleep_until(Instant::now() + IDLE_TIMEOUT));
+        Self { payload, drained: 0, drain_until: None, deadline, ended: false }
     }
 
     /// Restarts the clock: nothing could arrive while nobody polled the body.
     fn restart_clock(&mut self) {
-        self.started = Instant::now();
-        self.received = 0;
-        self.deadline.as_mut().reset(self.started + IDLE_TIMEOUT);
+        self.deadline.as_mut().reset(Instant::now() + IDLE_TIMEOUT);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, PayloadError>>> {
@@ -150,11 +146,11 @@ impl TimedBody {
         Poll::Ready(next)
     }
 
+    /// Extends the deadline by the time that these bytes may take. Nothing beyond the longest pause can be saved up, so
+    /// that only steady progress keeps a request open (a token bucket).
     fn count(&mut self, bytes: u64) {
-        self.received += bytes;
-        let earned = Duration::from_secs(self.received / MIN_BYTES_PER_SECOND);
-        let now = Instant::now();
-        let until = self.started.checked_add(IDLE_TIMEOUT + earned).unwrap_or(now).min(now + IDLE_TIMEOUT);
+        let earned = Duration::from_micros(bytes.saturating_mul(1_000_000) / MIN_BYTES_PER_SECOND);
+        let until = (self.deadline.deadline() + earned).min(Instant::now() + IDLE_TIMEOUT);
         self.deadline.as_mut().reset(until);
     }
 }

@@ -16,7 +16,10 @@ use tokio_util::io::ReaderStream;
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
-    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, WriteTimeout},
+    http::{
+        Admin, ApiResponse, Endpoint, HandlerResult, Recheck, RequestContext, WriteTimeout, permission_lost,
+        while_permitted,
+    },
     openapi::{OperationDoc, ResponseShape},
 };
 
@@ -47,7 +50,8 @@ async fn backup(Admin(caller): Admin, cx: RequestContext) -> HandlerResult {
     let backup = kb.backup().await.for_write()?;
     let entry = AuditLog::entry(caller.actor(), AuditAction::BackupCreate, "backup", Map::new())?;
     kb.state().apply(vec![entry]).await.map_err(|error| ApiError::internal(&error))?;
-    Ok(ApiResponse::Raw(response_head()?.streaming(archive_bytes(backup))))
+    let bytes = while_permitted(cx, Recheck::Interval, archive_bytes(backup), permission_lost);
+    Ok(ApiResponse::Raw(response_head()?.streaming(bytes)))
 }
 
 /// The status and headers of a response with an archive.

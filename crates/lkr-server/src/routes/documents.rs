@@ -8,8 +8,8 @@ use serde_json::{Map, json};
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        ApiResponse, Endpoint, HandlerResult, Owner, Reader, RequestContext, cursor, stream_envelope,
-        unknown_document,
+        ApiResponse, Endpoint, HandlerResult, Owner, Reader, Recheck, RequestContext, cursor,
+        permission_lost, stream_envelope, unknown_document, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -134,7 +134,9 @@ async fn text(_: Reader, cx: RequestContext) -> HandlerResult {
     let text = text.ok_or_else(unknown_document)?;
     let head =
         serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
-    Ok(stream_envelope(&cx.request_id(), &head, "text", text))
+    let id = cx.request_id();
+    let text = while_permitted(cx, Recheck::Interval, text, permission_lost);
+    Ok(stream_envelope(&id, &head, "text", text))
 }
 
 async fn change(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {

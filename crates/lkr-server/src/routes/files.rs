@@ -20,7 +20,7 @@ use crate::{
     error::{ApiError, ErrorCode, KbResultExt, without_paths},
     http::{
         ApiResponse, Authenticated, Endpoint, Form, FormFile, FormRules, HandlerResult, Owner, Reader,
-        RequestContext, unknown_document,
+        Recheck, RequestContext, permission_lost, unknown_document, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     plugins::selected_plugins,
@@ -230,11 +230,11 @@ async fn download(_: Reader, cx: RequestContext) -> HandlerResult {
     let original = document.original.clone().ok_or_else(no_file)?;
     let missing = || ApiError::not_found("the stored file is missing");
     let stored = kb.original(&document).await.for_write()?.ok_or_else(missing)?;
-    file_response(&cx, &document, &original, &stored).await
+    file_response(cx, &document, &original, &stored).await
 }
 
 async fn file_response(
-    cx: &RequestContext,
+    cx: RequestContext,
     document: &Document,
     original: &Original,
     stored: &StoredOriginal,
@@ -273,5 +273,6 @@ async fn file_response(
         stored.check(sha256).await.map_err(internal)?;
         stored.read(range).await.map_err(internal)?.boxed()
     };
-    Ok(ApiResponse::Raw(response.body(SizedStream::new(length, bytes))))
+    let bytes = while_permitted(cx, Recheck::Interval, bytes, permission_lost);
+    Ok(ApiResponse::Raw(response.body(SizedStream::new(length, Box::pin(bytes)))))
 }

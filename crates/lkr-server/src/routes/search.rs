@@ -15,7 +15,10 @@ use serde_json::json;
 
 use crate::{
     error::{ApiError, KbResultExt},
-    http::{ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, sse_event, sse_response},
+    http::{
+        ApiResponse, Endpoint, HandlerResult, Reader, Recheck, RequestContext, sse_event, sse_response,
+        while_permitted,
+    },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
         search::{SearchAnswer, SummaryDone},
@@ -74,6 +77,7 @@ async fn stream(_: Reader, mut cx: RequestContext) -> HandlerResult {
     let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());
     let summary = summary.map(|part| summary_event(&part).unwrap_or_else(|error| error_event(&error)));
     let events = stream::iter([results]).chain(summary).map(Ok);
+    let events = while_permitted(cx, Recheck::EachItem, events, || None);
     Ok(sse_response(events).header(X_CACHE, cache))
 }
 

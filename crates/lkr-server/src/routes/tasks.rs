@@ -1,9 +1,6 @@
 //! Listing, watching, cancelling and retrying tasks.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use actix_web::{
     http::{Method, StatusCode},
@@ -11,13 +8,12 @@ use actix_web::{
 };
 use futures_util::stream;
 use lkr::{Task, TaskId};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, Reader, RequestContext, TaskOwner, cursor,
-        sse_event, sse_response, unknown_task,
+        ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, QuotaShare, Reader, Recheck, RequestContext,
+        TaskOwner, cursor, sse_event, sse_response, unknown_task, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     state::AppState,
@@ -126,9 +122,12 @@ async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?.ok_or_else(unknown_task)?;
     let state = cx.state_data();
-    let too_many = || ApiError::new(ErrorCode::Overloaded, "too many clients watch tasks");
+    let mut share = state.watcher_quota.share(cx.client().clone());
+    if !share.grow_to(1) {
+        return Err(ApiError::new(ErrorCode::Overloaded, "too many clients watch tasks"));
+    }
     let watcher = TaskWatcher {
-        _permit: Arc::clone(&state.watcher_permits).try_acquire_owned().map_err(|_| too_many())?,
+        _share: share,
         state,
         task_id: task.task_id,
         first: Some(task),
@@ -136,15 +135,16 @@ async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
         last_sent: Instant::now(),
         has_ended: false,
     };
-    Ok(sse_response(stream::unfold(watcher, |mut watcher| async move {
+    let events = stream::unfold(watcher, |mut watcher| async move {
         let event = watcher.next_event().await?;
         Some((Ok(event), watcher))
-    })))
+    });
+    Ok(sse_response(while_permitted(cx, Recheck::EachItem, events, || None)))
 }
 
 /// A client that watches a task.
 struct TaskWatcher {
-    _permit: OwnedSemaphorePermit,
+    _share: QuotaShare,
     state: Data<AppState>,
     task_id: TaskId,
     /// The task at the time of the request, until its event is sent.

@@ -73,6 +73,13 @@ pub(crate) struct TestResponse {
 }
 
 impl TestResponse {
+    /// Reads the body of a response.
+    pub(crate) async fn of(response: ServiceResponse<BoxBody>) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = to_bytes(response.into_body().boxed()).await.unwrap().to_vec();
+        Self { status, headers, body }
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|_| panic!("not JSON: {:?}", String::from_utf8_lossy(&self.body)))
@@ -245,10 +252,12 @@ fn state_error(retryable: bool) -> lkr_state::ErrorKind {
 
 impl<S: App> Api<S> {
     pub(crate) async fn send(&self, request: test::TestRequest) -> TestResponse {
-        let response = self.app.call(request.to_request()).await.unwrap();
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = to_bytes(response.into_body().boxed()).await.unwrap().to_vec();
-        TestResponse { status, headers, body }
+        TestResponse::of(self.respond(request).await).await
+    }
+
+    /// Sends a request and returns the response before its body is read.
+    pub(crate) async fn respond(&self, request: test::TestRequest) -> ServiceResponse<BoxBody> {
+        self.app.call(request.to_request()).await.unwrap()
     }
 
     pub(crate) async fn call(

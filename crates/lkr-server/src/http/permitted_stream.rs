@@ -1,0 +1,92 @@
+//! Streams that end when their client loses the right to them.
+
+use std::{io, pin::Pin, time::Duration};
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::context::RequestContext;
+
+/// The longest time between two checks of the right. Chosen, not measured. See docs/studies.md#limits-by-client.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The pause before the right is checked again if the accounts cannot be read.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often the right is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recheck {
+    /// Before each item, and while there is none every [`RECHECK_INTERVAL`]: for events.
+    EachItem,
+    /// Every [`RECHECK_INTERVAL`]: for the parts of a download.
+    Interval,
+}
+
+/// The state of a stream.
+struct Permitted<S, F> {
+    items: Pin<Box<S>>,
+    cx: RequestContext,
+    recheck: Recheck,
+    checked: Instant,
+    /// The last item of a stream that lost its right.
+    revoked: Option<F>,
+}
+
+/// The end of a download whose client lost its right.
+pub(crate) fn permission_lost<T>() -> Option<io::Result<T>> {
+    Some(Err(io::Error::new(io::ErrorKind::PermissionDenied, "the permission ended during the response")))
+}
+
+/// Passes items on while a new request with the same credential would be admitted. Afterwards the stream ends with what
+/// `revoked` returns: nothing for a stream of events, an error for a download, so that the client does not mistake it for
+/// complete.
+pub(crate) fn while_permitted<T: 'static>(
+    cx: RequestContext,
+    recheck: Recheck,
+    items: impl Stream<Item = T> + 'static,
+    revoked: impl FnOnce() -> Option<T> + 'static,
+) -> impl Stream<Item = T> + 'static {
+    let state =
+        Permitted { items: Box::pin(items), cx, recheck, checked: Instant::now(), revoked: Some(revoked) };
+    stream::unfold(state, |mut state| async move {
+        state.revoked.as_ref()?;
+        let item = state.next().await;
+        item.map(|item| (item, state))
+    })
+}
+
+impl<T, S: Stream<Item = T>, F: FnOnce() -> Option<T>> Permitted<S, F> {
+    async fn next(&mut self) -> Option<T> {
+        loop {
+            let due = self.checked + RECHECK_INTERVAL;
+            let item = tokio::select! {
+                item = self.items.next() => Some(item?),
+                () = sleep_until(due) => None,
+            };
+            if (self.recheck == Recheck::EachItem || Instant::now() >= due) && !self.is_permitted().await {
+                return self.revoked.take().and_then(|revoked| revoked());
+            }
+            if item.is_some() {
+                return item;
+            }
+        }
+    }
+
+    /// Whether the request would be admitted. While the accounts cannot be read nothing is sent; after
+    /// [`RECHECK_INTERVAL`] that counts as a refusal.
+    async fn is_permitted(&mut self) -> bool {
+        let until = Instant::now() + RECHECK_INTERVAL;
+        loop {
+            match self.cx.would_be_admitted().await {
+                Ok(is_admitted) => {
+                    self.checked = Instant::now();
+                    return is_admitted;
+                }
+                Err(_) if Instant::now() < until && !self.cx.state().is_stopping() => {
+                    sleep(RETRY_INTERVAL).await;
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+}
