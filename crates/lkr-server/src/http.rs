@@ -3,6 +3,7 @@
 mod access;
 mod client_address;
 mod client_quota;
+mod connection;
 mod context;
 mod endpoint;
 mod form;
@@ -15,6 +16,7 @@ mod query;
 mod request_body;
 mod request_id;
 mod response;
+mod response_framing;
 mod response_memory;
 mod sse;
 mod streamed_envelope;
@@ -25,6 +27,7 @@ pub(crate) use access::{
     Admin, Authenticated, Caller, Owner, PendingPassword, Public, PublicVerified, Reader, TaskOwner,
 };
 pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
+pub(crate) use connection::Connection;
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{answer_unknown_path, answer_wrong_method};

@@ -8,6 +8,8 @@ mod error;
 mod file_reader;
 mod first_admin;
 mod http;
+mod listener;
+mod log_limiter;
 mod memory;
 mod metrics;
 mod model_test;

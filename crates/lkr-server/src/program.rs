@@ -9,12 +9,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::{
     config::{ConfigSources, LoadedConfig, load, show},
     file_reader::PARSE_WORKER,
-    first_admin, memory,
+    first_admin,
+    log_limiter::LogLimiter,
+    memory,
     run::run,
 };
 
@@ -45,7 +47,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 fn start(arguments: Vec<OsString>) -> Result<()> {
     let LoadedConfig { config, warnings, check_only, reset_admin, print } =
         load(&ConfigSources::of_process(arguments))?;
-    start_logging();
+    let log_limiter = start_logging();
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -59,6 +61,7 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
         return std::io::stdout().write_all(text.as_bytes()).context("cannot print");
     }
     let served = runtime.block_on(async {
+        tokio::spawn(log_limiter.report());
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         run(config, async move {
@@ -74,12 +77,15 @@ fn start(arguments: Vec<OsString>) -> Result<()> {
     served
 }
 
-/// Logs to stderr at the level that `RUST_LOG` names, `info` by default.
-fn start_logging() {
+/// Logs to stderr at the level that `RUST_LOG` names, `info` by default. Returns the limiter of repeated lines.
+fn start_logging() -> LogLimiter {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new("info,actix_http=off,actix_server=warn"));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    let limiter = LogLimiter::default();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(limiter.clone()).with_filter(filter)).init();
+    limiter
 }
 
 /// An error and its causes in one line. A cause that an outer message already names is not repeated.

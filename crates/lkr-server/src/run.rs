@@ -1,14 +1,15 @@
 //! The life of the server: bind, open the services, serve, stop.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, time::Duration};
 
-use actix_web::{HttpServer, dev::ServerHandle, web::Data};
-use anyhow::{Context, Result};
+use actix_server::ServerHandle;
+use actix_web::web::Data;
+use anyhow::Result;
 
 use crate::{
-    app::create_app,
     config::Config,
     first_admin,
+    listener::serve,
     open::open_services,
     state::{AppOptions, AppState},
 };
@@ -21,15 +22,6 @@ const TASK_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// How long webhook deliveries in progress may take after a stop. The next start delivers the others.
 const DELIVERY_GRACE_PERIOD: Duration = Duration::from_secs(5);
-
-/// How long a connection may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long a connection may take to shut down after the server closes it.
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long an idle connection is kept.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// How long the last bytes of the last responses may take to leave the process.
 const FLUSH_GRACE_PERIOD: Duration = Duration::from_millis(200);
@@ -52,7 +44,7 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
         upload_extensions: config.upload_allowed_extensions.clone(),
         upload_max_bytes: config.upload_max_size_mb.saturating_mul(1024 * 1024),
     }));
-    let (handle, addresses) = serve(&config, &state)?;
+    let (handle, addresses) = serve(&config.listen, &state, REQUEST_GRACE_PERIOD)?;
     tokio::pin!(stop);
     let services = tokio::select! {
         services = open_services(&config, &state) => services,
@@ -79,27 +71,6 @@ pub(crate) async fn run(config: Config, stop: impl Future<Output = ()>) -> Resul
     services.kb.shutdown(TASK_GRACE_PERIOD).await;
     deliverer.shutdown(DELIVERY_GRACE_PERIOD).await;
     Ok(())
-}
-
-/// Binds the address and serves on threads of its own.
-fn serve(config: &Config, state: &Data<AppState>) -> Result<(ServerHandle, Vec<SocketAddr>)> {
-    let shared = state.clone();
-    let server = HttpServer::new(move || create_app(shared.clone()))
-        .client_request_timeout(HEAD_TIMEOUT)
-        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        // A client that disconnects cancels its request, above all the parsing of its file. Over TCP, a half-closed
-        // connection looks the same as a closed one. Few clients half-close, and they get no response.
-        .h1_allow_half_closed(false)
-        .keep_alive(KEEP_ALIVE)
-        .shutdown_timeout(REQUEST_GRACE_PERIOD.as_secs())
-        .disable_signals()
-        .bind(&config.listen)
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let addresses = server.addrs();
-    let server = server.run();
-    let handle = server.handle();
-    tokio::spawn(server);
-    Ok((handle, addresses))
 }
 
 /// Refuses new requests and waits for those in flight, but not for idle connections.

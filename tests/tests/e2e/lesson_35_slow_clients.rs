@@ -43,6 +43,35 @@ fn lesson_35_slow_clients_do_not_delay_other_requests() {
     waiting.read_to_end(&mut response).expect("the server closes a connection whose headers never end");
 }
 
+/// The bodies of anonymous clients have a bound by address, and accounts have memory of their own.
+#[test]
+fn lesson_35_slow_anonymous_bodies_do_not_refuse_the_documents_of_accounts() {
+    const BODY_BYTES: usize = 60_000;
+    let server = Server::start();
+    server.admin();
+    let head = format!(
+        "POST /api/v1/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        BODY_BYTES + 1
+    );
+    let request = [head.as_bytes(), &b" ".repeat(BODY_BYTES)].concat();
+    let mut slow: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+            stream.write_all(&request).unwrap();
+            stream
+        })
+        .collect();
+    let text = "granite basalt marble ".repeat(500_000);
+    let accepted = server.call("POST", "/documents", Some(&json!({ "text": text })), Some(server.admin()));
+    assert_eq!(accepted.status, 202, "{}", accepted.message());
+    // Beyond the bound, an anonymous body is refused at once, although it is not complete.
+    let mut response = [0; 12];
+    let last = slow.last_mut().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+    last.read_exact(&mut response).expect("a response before the time limit of a body");
+    assert_eq!(&response, b"HTTP/1.1 503");
+}
+
 #[test]
 fn lesson_35_oversized_body_is_refused_before_it_is_read() {
     let server = Server::start();

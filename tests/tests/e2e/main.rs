@@ -12,6 +12,7 @@ mod doctor;
 mod evaluation;
 mod files;
 mod full_disk;
+mod http_layer;
 mod kill9;
 mod language_models;
 mod lesson_01_every_task_ends;

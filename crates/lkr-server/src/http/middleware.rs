@@ -19,7 +19,7 @@ use actix_web::{
 };
 
 use super::{
-    in_flight::InFlightGuard, request_body::RequestBody, request_id::RequestId,
+    connection::PendingResponses, in_flight::InFlightGuard, request_body::RequestBody, request_id::RequestId,
     response_memory::MemoryReservation,
 };
 use crate::state::AppState;
@@ -63,6 +63,9 @@ pub(crate) async fn request_middleware(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId::choose(request.headers());
+    if let Some(pending) = request.request().conn_data::<PendingResponses>() {
+        pending.push(request.method() == Method::HEAD);
+    }
     let mut log_entry = AccessLogEntry::new(&request, &id);
     let state = request.app_data::<Data<AppState>>().cloned();
     let in_flight = state.as_ref().map(|state| state.in_flight.enter());

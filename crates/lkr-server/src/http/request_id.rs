@@ -14,8 +14,12 @@ impl RequestId {
             (1..=64).contains(&id.len())
                 && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
         };
-        let generate = || uuid::Uuid::now_v7().simple().to_string();
-        Self(sent.filter(is_valid).map_or_else(generate, str::to_owned))
+        sent.filter(is_valid).map_or_else(Self::generate, |id| Self(id.to_owned()))
+    }
+
+    /// A new id.
+    pub(super) fn generate() -> Self {
+        Self(uuid::Uuid::now_v7().simple().to_string())
     }
 
     /// The id that a request was given.

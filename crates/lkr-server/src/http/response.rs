@@ -116,6 +116,18 @@ fn error_response(error: ApiError, id: &RequestId) -> HttpResponse {
     envelope(&mut response, error.code.number(), &error.message, b"null", id)
 }
 
+/// The body of an error response.
+pub(super) fn error_body(error: &ApiError, id: &RequestId) -> Vec<u8> {
+    envelope_body(error.code.number(), &error.message, b"null", id)
+}
+
+fn envelope_body(code: u32, message: &str, data: &[u8], id: &RequestId) -> Vec<u8> {
+    let message = serde_json::Value::from(message);
+    let head = format!("{{\"code\":{code},\"message\":{message},\"data\":");
+    let tail = format!(",\"request_id\":\"{}\"}}", id.as_str());
+    [head.as_bytes(), data, tail.as_bytes()].concat()
+}
+
 fn envelope(
     response: &mut HttpResponseBuilder,
     code: u32,
@@ -123,10 +135,7 @@ fn envelope(
     data: &[u8],
     id: &RequestId,
 ) -> HttpResponse {
-    let message = serde_json::Value::from(message);
-    let head = format!("{{\"code\":{code},\"message\":{message},\"data\":");
-    let tail = format!(",\"request_id\":\"{}\"}}", id.as_str());
-    let body = [head.as_bytes(), data, tail.as_bytes()].concat();
+    let body = envelope_body(code, message, data, id);
     response
         .content_type("application/json")
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

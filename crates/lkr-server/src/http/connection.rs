@@ -1,0 +1,165 @@
+//! A connection below the framework, which completes the responses that the framework makes itself.
+//!
+//! A request whose head is malformed, too large or late never reaches the application: the framework answers 400, 431 or
+//! 408 without a body and closes the connection. This type follows the framing of the responses on a connection, and
+//! replaces such a response by one with the envelope and a request id, as the contract asks of every response.
+
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    io,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+};
+
+use actix_web::rt::net::{ActixStream, Ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{
+    request_id::RequestId,
+    response::error_body,
+    response_framing::{Framing, Next},
+};
+use crate::error::ApiError;
+
+/// The responses of the application that a connection has not written yet: for each, whether it answers a HEAD request
+/// and so has no body.
+///
+/// Requests of a connection are handled one after the other, and each has one response.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PendingResponses(Rc<RefCell<VecDeque<bool>>>);
+
+impl PendingResponses {
+    /// Announces the response to a request.
+    pub(super) fn push(&self, is_head: bool) {
+        self.0.borrow_mut().push_back(is_head);
+    }
+
+    /// Whether the next response answers a HEAD request.
+    pub(super) fn pop(&self) -> bool {
+        self.0.borrow_mut().pop_front().unwrap_or_default()
+    }
+}
+
+/// A connection.
+pub(crate) struct Connection<T> {
+    io: T,
+    framing: Framing,
+    pending: PendingResponses,
+    /// The bytes of the framework's next write that were examined already.
+    examined: usize,
+    /// A response in place of one of the framework, and how much of it is written.
+    replacement: Vec<u8>,
+    written: usize,
+    /// Called with the status of each response that is replaced.
+    observer: Rc<dyn Fn(u16)>,
+}
+
+impl<T> Connection<T> {
+    pub(crate) fn new(io: T, observer: Rc<dyn Fn(u16)>) -> Self {
+        let (framing, pending) = (Framing::default(), PendingResponses::default());
+        Self { io, framing, pending, examined: 0, replacement: Vec::new(), written: 0, observer }
+    }
+
+    /// Where the application announces its responses.
+    pub(crate) fn pending(&self) -> PendingResponses {
+        self.pending.clone()
+    }
+}
+
+impl<T: AsyncWrite + Unpin> Connection<T> {
+    /// Writes the rest of the replacement.
+    fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(rest) = self.replacement.get(self.written..).filter(|rest| !rest.is_empty()) {
+            let written = ready!(Pin::new(&mut self.io).poll_write(cx, rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.written += written;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Examines what was not examined yet, up to a response to replace. Returns that response's length if it is next.
+    fn examine(&mut self, bytes: &[u8]) -> Option<usize> {
+        let fresh = bytes.get(self.examined..).unwrap_or_default();
+        let pending = &self.pending;
+        match self.framing.advance(fresh, || pending.pop()) {
+            Next::All => self.examined = bytes.len(),
+            Next::Replace { before, status, length } => {
+                self.examined += before;
+                if self.examined == 0 {
+                    (self.observer)(status);
+                    self.replacement = replacement(status);
+                    self.written = 0;
+                    return Some(length);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_replacement(cx))?;
+        if let Some(length) = self.examine(bytes) {
+            return Poll::Ready(Ok(length));
+        }
+        let examined = bytes.get(..self.examined).unwrap_or(bytes);
+        let written = ready!(Pin::new(&mut self.io).poll_write(cx, examined))?;
+        self.examined = self.examined.saturating_sub(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_replacement(cx))?;
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_replacement(cx))?;
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buffer)
+    }
+}
+
+impl<T: ActixStream> ActixStream for Connection<T> {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        self.io.poll_read_ready(cx)
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        self.io.poll_write_ready(cx)
+    }
+}
+
+/// The response in place of one of the framework with this status.
+fn replacement(status: u16) -> Vec<u8> {
+    let (phrase, message) = match status {
+        408 => ("Request Timeout", "the head of the request did not arrive in time"),
+        431 => ("Request Header Fields Too Large", "the head of the request is too large"),
+        _ => ("Bad Request", "the head of the request is malformed"),
+    };
+    let id = RequestId::generate();
+    let body = error_body(&ApiError::invalid(message), &id);
+    let date = httpdate::fmt_http_date(std::time::SystemTime::now());
+    let head = format!(
+        "HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         x-content-type-options: nosniff\r\ncache-control: no-store\r\nx-request-id: {}\r\n\
+         connection: close\r\ndate: {date}\r\n\r\n",
+        body.len(),
+        id.as_str(),
+    );
+    [head.into_bytes(), body].concat()
+}
