@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests call this")]
 
 use lkr_domain::{BlockKind, CharSpan, Layered, Parsed};
-use lkr_layers::{LayerOptions, layer};
+use lkr_layers::{LayerOptions, layer, word_coverage};
 use lkr_parsers::{Markdown, Parser as _};
 use lkr_text::estimate_tokens;
 
@@ -10,6 +10,11 @@ use lkr_text::estimate_tokens;
 pub(crate) fn layered(text: &str) -> Layered {
     let parsed = Markdown.parse(&text.into()).unwrap();
     checked(&parsed, "")
+}
+
+/// The layers of a Markdown text that has a title of its own, checked.
+pub(crate) fn titled(text: &str, title: &str) -> Layered {
+    checked(&Markdown.parse(&text.into()).unwrap(), title)
 }
 
 /// The layers of `parsed`, checked against everything that has to hold.
@@ -26,6 +31,7 @@ pub(crate) fn checked(parsed: &Parsed, title: &str) -> Layered {
     assert!(!layered.root.title.is_empty());
     assert!(!layered.root.summary.is_empty());
     nested(&layered);
+    assert_eq!(word_coverage(parsed, &layered).missing, [""; 0], "words that no search finds");
     chunks_are_cut_from(&layered, &chars);
     covers(&layered, parsed, &chars);
     layered
