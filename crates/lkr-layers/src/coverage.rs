@@ -17,8 +17,8 @@ pub struct WordCoverage {
 /// Checks that each word of a text finds it: a search for the word alone, without a model, finds a chunk. `layered` are
 /// the layers of `parsed`.
 ///
-/// Words are what the index makes terms of: stop words are none, and a run of a script without spaces is one. Furniture has no words, and a heading has those of its
-/// title.
+/// Words are what the index makes terms of: stop words are none, and a run of a script without spaces is one. Furniture
+/// has no words, and a heading has those of its title.
 #[must_use]
 pub fn word_coverage(parsed: &Parsed, layered: &Layered) -> WordCoverage {
     let analyzer = Analyzer::new(Language::from_code(&layered.root.language));

@@ -54,21 +54,12 @@ impl<'a> Outline<'a> {
             let first = outline.units.len();
             let under = stack.last().copied();
             match piece.kind {
-                PieceKind::Body(body) => {
-                    push_units(&mut outline.units, &parsed.text, piece.range.clone(), body, under, max);
-                }
+                PieceKind::Body(body) => outline.push_text(&parsed.text, &piece.range, body, under, max),
                 PieceKind::Heading { level, title: words } if !words.is_empty() => {
                     outline.push_heading(level, words, piece.range.clone(), &mut stack);
                     if is_empty_section(level, pieces.get(at + 1..).unwrap_or_default()) {
                         let under = stack.last().copied();
-                        push_units(
-                            &mut outline.units,
-                            &parsed.text,
-                            piece.range.clone(),
-                            Body::Prose,
-                            under,
-                            max,
-                        );
+                        outline.push_text(&parsed.text, &piece.range, Body::Prose, under, max);
                     }
                 }
                 PieceKind::Heading { .. } | PieceKind::Furniture => {}
@@ -101,6 +92,10 @@ impl<'a> Outline<'a> {
     /// The headings except the top heading, with their indexes.
     pub(crate) fn below_top(&self) -> impl Iterator<Item = (usize, &Heading<'a>)> {
         self.headings.iter().enumerate().filter(|(at, _)| Some(*at) != self.top)
+    }
+
+    fn push_text(&mut self, text: &str, range: &Range<usize>, body: Body, under: Option<usize>, max: u32) {
+        push_units(&mut self.units, text, range.clone(), body, under, max);
     }
 
     fn push_heading(&mut self, level: u8, title: &'a str, range: Range<usize>, stack: &mut Vec<usize>) {

@@ -107,7 +107,6 @@ fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
 
 /// Cuts a range into parts of at most `max`, between words if possible: `2.13` in two is found by neither half.
 fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(Range<usize>, u32)) {
-    let slice = text.get(range.clone()).unwrap_or_default();
     let mut open: Option<(Range<usize>, u32)> = None;
     let mut add = |part: Range<usize>, cost: u32| match &mut open {
         Some((range, sum)) if *sum + cost <= max => {
@@ -120,6 +119,16 @@ fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(R
             }
         }
     };
+    for_each_part(text, range, max, &mut add);
+    if let Some((range, cost)) = open {
+        take(range, cost);
+    }
+}
+
+/// Calls `visit` with the words of a range, and with what is between them. A word that costs more than `max` is visited in
+/// parts.
+fn for_each_part(text: &str, range: &Range<usize>, max: u32, visit: &mut impl FnMut(Range<usize>, u32)) {
+    let slice = text.get(range.clone()).unwrap_or_default();
     let words = words(slice);
     let parts: Vec<(Range<usize>, u32)> = token_costs(slice).collect();
     let word_of = |(part, _): &(Range<usize>, u32)| {
@@ -130,19 +139,16 @@ fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(R
     for word in parts.chunk_by(|one, next| word_of(one).is_some_and(|word| word_of(next) == Some(word))) {
         let cost = word.iter().map(|(_, cost)| cost).sum();
         if cost <= max {
-            add(shift(outer(word)), cost);
+            visit(shift(outer(word)), cost);
             continue;
         }
         for (part, cost) in word.iter().map(|(part, cost)| (shift(part.clone()), *cost)) {
             if cost <= max {
-                add(part, cost);
+                visit(part, cost);
             } else {
-                slices(text, &part, max).for_each(|part| add(part.clone(), self::cost(text, &part)));
+                slices(text, &part, max).for_each(|part| visit(part.clone(), self::cost(text, &part)));
             }
         }
-    }
-    if let Some((range, cost)) = open {
-        take(range, cost);
     }
 }
 

@@ -20,8 +20,8 @@ pub(super) struct WordCheck {
 }
 
 impl WordCheck {
-    /// Checks a file as if it was uploaded, so that its title is its name. Returns a line about the words that no search
-    /// would find, if there are some.
+    /// Checks a file as if it was uploaded, so that its title is its name. Returns a line about the words that no
+    /// search would find, if there are some.
     pub(super) fn add(&mut self, file: &ParsedFile) -> Option<String> {
         let (title, _) = stem_and_suffix(&file.file_name);
         let layered = layer(&file.parsed, title, &LayerOptions::default());

@@ -1,4 +1,5 @@
 //! What has to hold of every document's layers.
+#![allow(dead_code, reason = "no test target uses all helpers")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests call this")]
 
 use lkr_domain::{BlockKind, CharSpan, Layered, Parsed};
@@ -35,6 +36,21 @@ pub(crate) fn checked(parsed: &Parsed, title: &str) -> Layered {
     chunks_are_cut_from(&layered, &chars);
     covers(&layered, parsed, &chars);
     layered
+}
+
+/// L2 nodes as `title [path]`, their L3 nodes two columns in, and the chunks four: `text [path]`.
+pub(crate) fn tree(layered: &Layered) -> Vec<String> {
+    let mut tree = Vec::new();
+    for section in &layered.l2 {
+        tree.push(format!("{} {:?}", section.title, section.path));
+        for passage in layered.l3.iter().filter(|node| node.parent == Some(section.ordinal)) {
+            tree.push(format!("  {} {:?}", passage.title, passage.path));
+            for chunk in layered.chunks.iter().filter(|chunk| chunk.parent == passage.ordinal) {
+                tree.push(format!("    {} {:?}", chunk.text, chunk.path));
+            }
+        }
+    }
+    tree
 }
 
 fn nested(layered: &Layered) {
