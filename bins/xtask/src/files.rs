@@ -1,4 +1,5 @@
-//! Scores every plugin on real files: the texts against those of other programs, the headings, and the speed.
+//! Scores every plugin on real files: the texts against those of other programs, whether a search finds each word, the
+//! headings, and the speed.
 
 use std::{
     ffi::OsStr,
@@ -87,7 +88,7 @@ impl Scores {
             let out = self.out.join(if body { "body" } else { "whole" }).join(plugin);
             let mut parse = Command::new(&self.program);
             parse.args(["parse", "--json", "--keep-going"]).arg(self.folder.join(kind.name));
-            parse.arg("--out").arg(&out).args(body.then_some("--body"));
+            parse.arg("--out").arg(&out).arg(if body { "--body" } else { "--check-words" });
             if kind.plugins.len() > 1 {
                 parse.args([format!("--{}", kind.name), (*plugin).to_owned()]);
             }
@@ -95,7 +96,8 @@ impl Scores {
             let output = parse.stdin(Stdio::null()).output().context("cannot run lkr")?;
             let stderr = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.success(), "lkr parse: {stderr}");
-            eprintln!("{plugin}: {}", stderr.lines().last().unwrap_or_default());
+            let summary = stderr.lines().rev().take(if body { 1 } else { 2 }).collect::<Vec<_>>().join("; ");
+            eprintln!("{plugin}: {summary}");
             Ok(out)
         };
         plugins.iter().map(read).collect()

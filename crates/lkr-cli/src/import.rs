@@ -1,9 +1,17 @@
 //! Ingests a collection into a knowledge base in this process.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    io::{Seek as _, Write as _},
+    time::Duration,
+};
 
-use anyhow::{Result, bail};
-use lkr::{Dedup, KnowledgeBase, ListFilter, NewDocument, Submission, Task, TaskId, TaskStatus};
+use anyhow::{Context, Result, anyhow, bail};
+use lkr::{
+    Dedup, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Submission, Task, TaskId, TaskStatus,
+    files::{FilePlugins, FileReader, FileSource, extracted_text},
+    stem_and_suffix,
+};
 
 use crate::collection::Input;
 
@@ -13,37 +21,90 @@ const PAGE: usize = 1000;
 /// The pause between polls of a task.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How documents enter a knowledge base.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ImportAs<'a> {
+    /// As texts with the titles of the collection.
+    Texts,
+    /// As Markdown files that this reader reads. Their titles are their file names, like those of uploads.
+    MarkdownFiles(&'a FileReader),
+}
+
 /// Ingests the documents that are not stored yet, including duplicates, and returns their number. Fails if the
 /// knowledge base contains other documents.
-pub(crate) async fn import_collection(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
+pub(crate) async fn import_collection(
+    kb: &KnowledgeBase,
+    inputs: Vec<Input>,
+    import_as: ImportAs<'_>,
+) -> Result<usize> {
     let stored = sources(kb).await?;
     let expected: HashSet<&str> = inputs.iter().map(|input| input.source.as_str()).collect();
     if let Some(other) = stored.iter().find(|source| !expected.contains(source.as_str())) {
         bail!("the knowledge base contains {other}, which is not in this collection");
     }
-    ingest_missing(kb, inputs, &stored).await
+    ingest_missing(kb, inputs, &stored, import_as).await
 }
 
 /// Ingests the documents that are not stored yet, whatever else the knowledge base contains.
 pub(crate) async fn import_missing(kb: &KnowledgeBase, inputs: Vec<Input>) -> Result<usize> {
     let stored = sources(kb).await?;
-    ingest_missing(kb, inputs, &stored).await
+    ingest_missing(kb, inputs, &stored, ImportAs::Texts).await
 }
 
-async fn ingest_missing(kb: &KnowledgeBase, inputs: Vec<Input>, stored: &HashSet<String>) -> Result<usize> {
+async fn ingest_missing(
+    kb: &KnowledgeBase,
+    inputs: Vec<Input>,
+    stored: &HashSet<String>,
+    import_as: ImportAs<'_>,
+) -> Result<usize> {
     let mut tasks = Vec::new();
-    for Input { title, source, text } in inputs {
-        if stored.contains(&source) {
-            continue;
-        }
-        let document = NewDocument { title, source, text, ..NewDocument::default() };
-        let submission = Submission { dedup: Dedup::None, ..Submission::default() };
-        tasks.push(kb.submit(document, submission).await?);
+    for input in inputs.into_iter().filter(|input| !stored.contains(&input.source)) {
+        tasks.push(match import_as {
+            ImportAs::Texts => submit_text(kb, input).await?,
+            ImportAs::MarkdownFiles(reader) => submit_file(kb, reader, input).await?,
+        });
     }
     for task in &tasks {
         wait_for(kb, task).await?;
     }
     Ok(tasks.len())
+}
+
+async fn submit_text(kb: &KnowledgeBase, Input { title, source, text }: Input) -> Result<Task> {
+    let document = NewDocument { title, source, text, ..NewDocument::default() };
+    Ok(kb.submit(document, with_duplicates()).await?)
+}
+
+async fn submit_file(kb: &KnowledgeBase, reader: &FileReader, input: Input) -> Result<Task> {
+    let Input { source, text, .. } = input;
+    let file_name = file_name(&source);
+    let mut file = tempfile::tempfile_in(reader.spool()).context("create a temporary file")?;
+    file.write_all(text.as_bytes()).and_then(|()| file.rewind()).context("write a temporary file")?;
+    let size_bytes = text.len() as u64;
+    let read = FileSource {
+        file_name: file_name.clone(),
+        media_type: None,
+        file: file.try_clone().context("open a temporary file")?,
+        length: size_bytes,
+    };
+    let extracted = reader.read(read, &FilePlugins::default()).await;
+    let extracted = extracted.map_err(|error| anyhow!("read {source}: {}", error.reason()))?;
+    let (title, extracted) = (stem_and_suffix(&file_name).0.to_owned(), extracted_text(extracted));
+    let file = NewFile { file_name, file, size_bytes, extracted, title, source, metadata: Metadata::new() };
+    Ok(kb.submit_file(file, with_duplicates()).await?)
+}
+
+fn with_duplicates() -> Submission {
+    Submission { dedup: Dedup::None, ..Submission::default() }
+}
+
+/// The name of the Markdown file of a document: the last part of its id, which follows the collection's name in its
+/// source.
+fn file_name(source: &str) -> String {
+    let id = source.split_once(':').map_or(source, |(_, id)| id);
+    let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let stem = last.strip_suffix(".md").unwrap_or(last);
+    format!("{}.md", if stem.is_empty() { "document" } else { stem })
 }
 
 /// The sources of all documents. Waits first for the documents that an interrupted run left unfinished.
@@ -100,11 +161,42 @@ mod tests {
         let Input { title, source, text } = input(0);
         let document = NewDocument { title, source, text, ..NewDocument::default() };
         kb.submit(document, Submission::default()).await.unwrap();
-        assert_eq!(import_collection(&kb, (0..3).map(input).collect()).await.unwrap(), 2);
+        assert_eq!(import_collection(&kb, (0..3).map(input).collect(), ImportAs::Texts).await.unwrap(), 2);
         assert_eq!(kb.stats().await.unwrap().counts.l1, 3);
-        assert_eq!(import_collection(&kb, (0..3).map(input).collect()).await.unwrap(), 0);
-        let refused = import_collection(&kb, vec![input(1)]).await.unwrap_err();
+        assert_eq!(import_collection(&kb, (0..3).map(input).collect(), ImportAs::Texts).await.unwrap(), 0);
+        let refused = import_collection(&kb, vec![input(1)], ImportAs::Texts).await.unwrap_err();
         assert!(refused.to_string().contains("moons:"), "{refused}");
         assert_eq!(import_missing(&kb, vec![input(1), input(7)]).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn markdown_file_is_titled_by_its_name_and_found_by_its_heading() {
+        let folder = tempfile::tempdir().unwrap();
+        let reader =
+            FileReader::in_process(folder.path().to_owned(), lkr::files::FileTools::default()).unwrap();
+        let kb = KnowledgeBase::builder().build().await.unwrap();
+        let (source, text) = ("zoo:animals/simple.md".to_owned(), "# My zebra\n\nIt rests.".to_owned());
+        let inputs = vec![Input { title: "Animals".to_owned(), source: source.clone(), text: text.clone() }];
+        let files = ImportAs::MarkdownFiles(&reader);
+        assert_eq!(import_collection(&kb, inputs.clone(), files).await.unwrap(), 1);
+        assert_eq!(import_collection(&kb, inputs, files).await.unwrap(), 0);
+        let document = kb.list(&ListFilter::default(), None, 2).await.unwrap().items.remove(0);
+        assert_eq!((document.title.as_str(), document.source), ("simple", source));
+        assert_eq!(kb.text(document.doc_id).await.unwrap().unwrap(), text);
+        let found = kb.search(&lkr::SearchRequest::new("zebra")).await.unwrap();
+        assert_eq!(found.response.results[0].path, ["My zebra"]);
+    }
+
+    #[test]
+    fn file_name_is_the_last_part_of_the_id() {
+        for (source, expected) in [
+            ("handbook:about/_index.md", "_index.md"),
+            ("docs:https://docs.example/en/welcome", "welcome.md"),
+            ("docs:https://docs.example/", "docs.example.md"),
+            ("moons:7", "7.md"),
+            ("moons:", "document.md"),
+        ] {
+            assert_eq!(file_name(source), expected, "{source}");
+        }
     }
 }

@@ -4,6 +4,7 @@ mod output;
 mod parsed_file;
 mod read;
 mod sources;
+mod word_check;
 
 use std::{
     env,
@@ -19,6 +20,7 @@ use lkr::files::{FilePlugins, FileReader, FileTools};
 
 use output::Output;
 use sources::sources;
+use word_check::WordCheck;
 
 /// The argument that makes this program a worker process, which reads one file.
 pub(crate) const PARSE_WORKER: &str = "parse-worker";
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Exit with success even if a file was refused.
     #[arg(long)]
     keep_going: bool,
+    /// Check that a search by words finds each word of the texts, and name those that it would not find.
+    #[arg(long)]
+    check_words: bool,
     #[command(flatten)]
     plugin_args: PluginArgs,
     /// Read this many files at once. [default: the number of processors]
@@ -67,7 +72,7 @@ struct PluginArgs {
     pdfium: Option<PathBuf>,
 }
 
-/// Reads the files and prints or writes their text. Fails if a file was refused.
+/// Reads the files and prints or writes their text. Fails if a file was refused or a checked word would not be found.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let outcome = runtime.block_on(parse(args));
@@ -87,10 +92,17 @@ async fn parse(args: &Args) -> Result<ExitCode> {
     let reader = FileReader::in_workers(program, vec![PARSE_WORKER.into()], spool.path().to_owned(), tools)?;
     let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let jobs = args.jobs.map_or(processors, usize::from);
-    let Counts { read, refused } = read_all(&reader, &plugins, sources, jobs, &args.output).await?;
+    let mut word_check = args.check_words.then(WordCheck::default);
+    let Counts { read, refused } =
+        read_all(&reader, &plugins, sources, jobs, &args.output, word_check.as_mut()).await?;
     let seconds = started.elapsed().as_secs_f64();
+    if let Some(check) = &word_check {
+        writeln!(stderr(), "{check}")?;
+    }
     writeln!(stderr(), "{read} read, {refused} refused, {seconds:.1} s")?;
-    Ok(if refused == 0 || args.keep_going { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let words_are_found = word_check.is_none_or(|check| check.is_complete());
+    let is_complete = (refused == 0 || args.keep_going) && words_are_found;
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[derive(Debug, Default)]
@@ -106,6 +118,7 @@ async fn read_all(
     sources: Vec<PathBuf>,
     jobs: usize,
     output: &Output,
+    mut word_check: Option<&mut WordCheck>,
 ) -> Result<Counts> {
     let several = sources.len() > 1;
     let reads = sources.into_iter().map(|source| async move {
@@ -118,6 +131,9 @@ async fn read_all(
         match parsed {
             Ok(parsed) => {
                 counts.read += 1;
+                if let Some(missing) = word_check.as_mut().and_then(|check| check.add(&parsed)) {
+                    writeln!(stderr(), "{}: {missing}", source.display())?;
+                }
                 output.write(parsed, several)?;
             }
             Err(reason) => {

@@ -1,7 +1,8 @@
-/// The most code points of a title that precede a text. See docs/studies.md#indexed-text.
-const TITLE_CHARS: usize = 200;
+/// The most code points of a title that precede a text: those of the longest heading, so that a title that is the
+/// document's heading is indexed whole. See docs/studies.md#indexed-text.
+const TITLE_CHARS: usize = 300;
 
-/// The text of a node or chunk as the dense and the sparse leg index it: the first 200 characters of the document's
+/// The text of a node or chunk as the dense and the sparse leg index it: the first 300 characters of the document's
 /// title, the heading path and the text, each on a line of its own. Blank parts are omitted.
 #[must_use]
 pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
@@ -10,6 +11,11 @@ pub fn indexed_text(title: &str, path: &[String], text: &str) -> String {
     let title = title.char_indices().nth(TITLE_CHARS).map_or(title, |(end, _)| title.split_at(end).0);
     let parts = [title, path.as_str(), text];
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether [`indexed_text`] contains all of a title.
+pub(crate) fn is_indexed_whole(title: &str) -> bool {
+    title.trim().chars().count() <= TITLE_CHARS
 }
 
 #[cfg(test)]
@@ -23,7 +29,7 @@ mod tests {
         assert_eq!(indexed_text(" ", &[], "It melts."), "It melts.");
         assert_eq!(
             indexed_text(&"é".repeat(4_096), &[], "It melts."),
-            format!("{}\nIt melts.", "é".repeat(200))
+            format!("{}\nIt melts.", "é".repeat(300))
         );
     }
 }

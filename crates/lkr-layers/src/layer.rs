@@ -44,7 +44,7 @@ pub fn layer(parsed: &Parsed, title: &str, options: &LayerOptions) -> Layered {
     let text = parsed.text.as_str();
     let language = detect(&parsed.body());
     let budget = budget(options, language);
-    let outline = Outline::new(parsed, budget.most);
+    let outline = Outline::new(parsed, title, budget.most);
     let terms = Terms::new(text, &outline.units, language);
     let writer = Writer {
         text,
@@ -136,7 +136,7 @@ impl Writer<'_> {
         start.min(first)..last.map_or(first, |unit| unit.range.end)
     }
 
-    /// The offset of the first heading between `after` and the first unit of the plan that is neither the title nor
+    /// The offset of the first heading between `after` and the first unit of the plan that is neither the top heading nor
     /// above the plan.
     fn lower_heading(&self, plan: &Plan, after: usize) -> Option<usize> {
         let headings = &self.outline.headings;
@@ -147,7 +147,7 @@ impl Writer<'_> {
         candidates
             .take_while(|(_, heading)| heading.first_unit == plan.units.start)
             .find(|(at, heading)| {
-                Some(*at) != self.outline.title && heading.level > above && heading.range.start >= after
+                Some(*at) != self.outline.top && heading.level > above && heading.range.start >= after
             })
             .map(|(_, heading)| heading.range.start)
     }

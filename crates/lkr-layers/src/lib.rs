@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod chunk;
+mod coverage;
 mod front_matter;
 mod indexed;
 mod keyword;
@@ -17,6 +18,7 @@ mod title;
 mod topic;
 mod unit;
 
+pub use coverage::{WordCoverage, word_coverage};
 pub use indexed::indexed_text;
 pub use layer::{LayerOptions, layer};
 pub use passages::{SummarySentence, summarize_passages};

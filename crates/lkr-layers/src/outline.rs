@@ -6,6 +6,7 @@ use lkr_domain::Parsed;
 
 use crate::{
     piece::{Body, Piece, PieceKind, pieces, trim},
+    title::is_title,
     unit::{Boundary, Unit, push_units},
 };
 
@@ -16,7 +17,7 @@ pub(crate) struct Heading<'a> {
     pub(crate) title: &'a str,
     /// Its byte range.
     pub(crate) range: Range<usize>,
-    /// Its parent heading, of a higher level; the document's title is none.
+    /// Its parent heading, of a higher level; the top heading only if it is in paths.
     pub(crate) parent: Option<usize>,
     /// The first unit after it, or its own if it is a unit.
     pub(crate) first_unit: usize,
@@ -27,39 +28,38 @@ pub(crate) struct Heading<'a> {
 pub(crate) struct Outline<'a> {
     /// The headings in order.
     pub(crate) headings: Vec<Heading<'a>>,
-    /// The index of the heading that is the document's title.
-    pub(crate) title: Option<usize>,
+    /// The index of the top heading: the only one of the highest level, at the start. It makes no section.
+    pub(crate) top: Option<usize>,
+    /// Whether the top heading begins every path, because the document's title is another.
+    pub(crate) top_is_in_paths: bool,
     /// The units in order.
     pub(crate) units: Vec<Unit>,
 }
 
 impl<'a> Outline<'a> {
-    /// Splits `parsed` into units of at most `max` hundredths of a token.
-    pub(crate) fn new(parsed: &'a Parsed, max: u32) -> Self {
+    /// Splits `parsed` into units of at most `max` hundredths of a token. `title` is the title that the client gave.
+    pub(crate) fn new(parsed: &'a Parsed, title: &str, max: u32) -> Self {
         let pieces = pieces(parsed);
-        let title = title(&pieces);
-        let mut outline = Self { headings: Vec::new(), title: None, units: Vec::new() };
+        let top = top_heading(&pieces);
+        // Only headings without a title come before the top heading, so that its index is 0.
+        let mut outline = Self {
+            headings: Vec::new(),
+            top: top.map(|_| 0),
+            top_is_in_paths: top.is_some_and(|heading| !is_title(title, heading)),
+            units: Vec::new(),
+        };
         let mut stack: Vec<usize> = Vec::new();
         let mut barrier = false;
         for (at, piece) in pieces.iter().enumerate() {
             let first = outline.units.len();
             let under = stack.last().copied();
             match piece.kind {
-                PieceKind::Body(body) => {
-                    push_units(&mut outline.units, &parsed.text, piece.range.clone(), body, under, max);
-                }
+                PieceKind::Body(body) => outline.push_text(&parsed.text, &piece.range, body, under, max),
                 PieceKind::Heading { level, title: words } if !words.is_empty() => {
-                    outline.push_heading(level, words, piece.range.clone(), &mut stack, title == Some(at));
+                    outline.push_heading(level, words, piece.range.clone(), &mut stack);
                     if is_empty_section(level, pieces.get(at + 1..).unwrap_or_default()) {
                         let under = stack.last().copied();
-                        push_units(
-                            &mut outline.units,
-                            &parsed.text,
-                            piece.range.clone(),
-                            Body::Prose,
-                            under,
-                            max,
-                        );
+                        outline.push_text(&parsed.text, &piece.range, Body::Prose, under, max);
                     }
                 }
                 PieceKind::Heading { .. } | PieceKind::Furniture => {}
@@ -71,7 +71,12 @@ impl<'a> Outline<'a> {
                 barrier = !matches!(piece.kind, PieceKind::Body(_));
             }
         }
-        outline.or_whole_text(parsed, max)
+        outline.or_whole_text(parsed, max).below_path_root()
+    }
+
+    /// The heading that begins every path.
+    pub(crate) fn path_root(&self) -> Option<usize> {
+        self.top.filter(|_| self.top_is_in_paths)
     }
 
     /// The path of `heading`: its parents and itself, without the document's title.
@@ -84,29 +89,33 @@ impl<'a> Outline<'a> {
         path
     }
 
-    /// The headings except the document's title, with their indexes.
-    pub(crate) fn below_title(&self) -> impl Iterator<Item = (usize, &Heading<'a>)> {
-        self.headings.iter().enumerate().filter(|(at, _)| Some(*at) != self.title)
+    /// The headings except the top heading, with their indexes.
+    pub(crate) fn below_top(&self) -> impl Iterator<Item = (usize, &Heading<'a>)> {
+        self.headings.iter().enumerate().filter(|(at, _)| Some(*at) != self.top)
     }
 
-    fn push_heading(
-        &mut self,
-        level: u8,
-        title: &'a str,
-        range: Range<usize>,
-        stack: &mut Vec<usize>,
-        is_title: bool,
-    ) {
+    fn push_text(&mut self, text: &str, range: &Range<usize>, body: Body, under: Option<usize>, max: u32) {
+        push_units(&mut self.units, text, range.clone(), body, under, max);
+    }
+
+    fn push_heading(&mut self, level: u8, title: &'a str, range: Range<usize>, stack: &mut Vec<usize>) {
         let at = self.headings.len();
         while stack.pop_if(|open| self.headings.get(*open).is_none_or(|open| open.level >= level)).is_some() {
         }
         let parent = stack.last().copied();
         self.headings.push(Heading { level, title, range, parent, first_unit: self.units.len() });
-        if is_title {
-            self.title = Some(at);
-        } else {
+        if self.top != Some(at) || self.top_is_in_paths {
             stack.push(at);
         }
+    }
+
+    /// Puts the front matter, which comes before the path root, below it like everything else.
+    fn below_path_root(mut self) -> Self {
+        let root = self.path_root();
+        for unit in self.units.iter_mut().take_while(|unit| unit.heading.is_none()) {
+            unit.heading = root;
+        }
+        self
     }
 
     /// A text that consists of furniture and markup alone becomes one range of units.
@@ -119,22 +128,23 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The piece that is the document's title: the only heading of the highest level, before any text except front matter.
-fn title(pieces: &[Piece<'_>]) -> Option<usize> {
-    let level = |piece: &Piece<'_>| match piece.kind {
-        PieceKind::Heading { level, title } if !title.is_empty() => Some(level),
+/// The only heading of the highest level, if it comes before any text except front matter.
+fn top_heading<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+    let heading = |piece: &Piece<'a>| match piece.kind {
+        PieceKind::Heading { level, title } if !title.is_empty() => Some((level, title)),
         _ => None,
     };
-    let highest = pieces.iter().filter_map(level).min()?;
-    let mut tops = pieces.iter().enumerate().filter(|(_, piece)| level(piece) == Some(highest));
-    let (at, _) = tops.next()?;
+    let (highest, _) = pieces.iter().filter_map(heading).min_by_key(|(level, _)| *level)?;
+    let headings = pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, heading(piece)?)));
+    let mut tops = headings.filter(|(_, (level, _))| *level == highest);
+    let (at, (_, title)) = tops.next()?;
     let mut before = pieces.iter().take(at);
     let first = before.all(|piece| match piece.kind {
         PieceKind::Heading { title, .. } => title.is_empty(),
         PieceKind::Furniture => true,
         PieceKind::Body(body) => body == Body::FrontMatter,
     });
-    (first && tops.next().is_none()).then_some(at)
+    (first && tops.next().is_none()).then_some(title)
 }
 
 /// Whether a heading of `level` followed by `following` has neither text nor lower headings.

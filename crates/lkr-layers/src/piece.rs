@@ -46,7 +46,7 @@ pub(crate) fn pieces(parsed: &Parsed) -> Vec<Piece<'_>> {
             continue;
         }
         push(&mut pieces, text, end..block.range.start, PieceKind::Body(Body::Prose));
-        push(&mut pieces, text, block.range.clone(), kind(block));
+        push(&mut pieces, text, block.range.clone(), kind(block, text));
         end = block.range.end;
     }
     push(&mut pieces, text, end..text.len(), PieceKind::Body(Body::Prose));
@@ -81,9 +81,14 @@ fn push<'a>(pieces: &mut Vec<Piece<'a>>, text: &str, range: Range<usize>, kind: 
     }
 }
 
-fn kind(block: &Block) -> PieceKind<'_> {
+fn kind<'a>(block: &'a Block, text: &str) -> PieceKind<'a> {
+    let has_words = || text.get(block.range.clone()).is_some_and(|raw| raw.contains(char::is_alphanumeric));
     match &block.kind {
         _ if block.furniture => PieceKind::Furniture,
+        // A heading of markup alone: its words are in no title, so that they would not be found.
+        BlockKind::Heading { title, .. } if title.trim().is_empty() && has_words() => {
+            PieceKind::Body(Body::Prose)
+        }
         BlockKind::Heading { level, title } => PieceKind::Heading { level: *level, title: title.trim() },
         BlockKind::Paragraph => PieceKind::Body(Body::Prose),
         BlockKind::List => PieceKind::Body(Body::List),

@@ -36,11 +36,11 @@ pub(crate) struct Section {
 /// The sections of a document.
 pub(crate) fn sections(outline: &Outline<'_>, terms: &Terms) -> Vec<Section> {
     let all = 0..outline.units.len();
-    let Some(l2) = outline.below_title().map(|(_, heading)| heading.level).min() else {
+    let Some(l2) = outline.below_top().map(|(_, heading)| heading.level).min() else {
         return by_topic(outline, terms);
     };
-    let l3 = outline.below_title().map(|(_, heading)| heading.level).filter(|level| *level > l2).min();
-    let plans = by_headings(outline, &all, l2, None);
+    let l3 = outline.below_top().map(|(_, heading)| heading.level).filter(|level| *level > l2).min();
+    let plans = by_headings(outline, &all, l2, outline.path_root());
     let with_passages = |node: Plan| {
         let passages = passages(outline, terms, &node, l3);
         Section { node, passages }
@@ -57,7 +57,7 @@ fn by_headings(outline: &Outline<'_>, units: &Range<usize>, level: u8, under: Op
         .enumerate()
         .skip(from)
         .take_while(|(_, heading)| heading.first_unit < units.end)
-        .filter(|(at, heading)| heading.level == level && Some(*at) != outline.title)
+        .filter(|(at, heading)| heading.level == level && Some(*at) != outline.top)
         .map(|(at, heading)| (at, heading.first_unit))
         .collect();
     let ends = starts.iter().skip(1).map(|(_, first)| *first).chain([units.end]);
@@ -95,7 +95,8 @@ fn passages(outline: &Outline<'_>, terms: &Terms, node: &Plan, l3: Option<u8>) -
 
 /// Splits a text without headings by topic, into passages and sections of passages.
 fn by_topic(outline: &Outline<'_>, terms: &Terms) -> Vec<Section> {
-    let all = Plan { units: 0..outline.units.len(), heading: None, under: None };
+    let plan = |units: Range<usize>| Plan { units, heading: None, under: outline.path_root() };
+    let all = plan(0..outline.units.len());
     if all.units.is_empty() {
         return Vec::new();
     }
@@ -110,7 +111,6 @@ fn by_topic(outline: &Outline<'_>, terms: &Terms) -> Vec<Section> {
         passages.iter().map(|part| cost(outline.units.get(part.clone()).unwrap_or_default())).collect();
     let between: Vec<f32> =
         passages.iter().map(|part| depths.get(part.start).copied().unwrap_or_default()).collect();
-    let plan = |units: Range<usize>| Plan { units, heading: None, under: None };
     let section = |group: Range<usize>| {
         let passages: Vec<Plan> = passages.get(group).unwrap_or_default().iter().cloned().map(plan).collect();
         let (first, last) = (passages.first()?, passages.last()?);

@@ -1,7 +1,10 @@
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::{
     front_matter::{is_fenced, value},
+    indexed::is_indexed_whole,
     outline::Outline,
     piece::Body,
     plain::{plain, shorten},
@@ -23,6 +26,24 @@ pub(crate) fn document_title(given: &str, text: &str, outline: &Outline<'_>) -> 
     let derived = heading.unwrap_or_else(|| first_line(text, outline));
     let cut: String = derived.chars().take(MAX_TITLE).collect();
     cut.trim().to_owned()
+}
+
+/// Whether the document's title is `heading`, so that whatever is indexed with the title is found by all its words.
+/// Case and white space make no difference.
+pub(crate) fn is_title(given: &str, heading: &str) -> bool {
+    if given.trim().is_empty() {
+        return heading.chars().count() <= MAX_TITLE;
+    }
+    is_indexed_whole(given) && normal(given).eq(normal(heading))
+}
+
+/// The letters of a title in lower case, with one space between words.
+fn normal(title: &str) -> impl Iterator<Item = char> + '_ {
+    let words = title.split_whitespace().enumerate();
+    words
+        .flat_map(|(at, word)| (at > 0).then_some(' ').into_iter().chain(word.chars()))
+        .nfc()
+        .flat_map(char::to_lowercase)
 }
 
 /// The first line with words; of a document with front matter alone, the title in it.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lkr_text::{sentences, token_costs};
+use lkr_text::{sentences, token_costs, words};
 
 use crate::piece::{Body, trim};
 
@@ -105,9 +105,8 @@ fn join_tiny(units: &mut Vec<Unit>, first: usize, max: u32) {
     }
 }
 
-/// Cuts a range into parts of at most `max`, between words if possible.
+/// Cuts a range into parts of at most `max`, between words if possible: `2.13` in two is found by neither half.
 fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(Range<usize>, u32)) {
-    let slice = text.get(range.clone()).unwrap_or_default();
     let mut open: Option<(Range<usize>, u32)> = None;
     let mut add = |part: Range<usize>, cost: u32| match &mut open {
         Some((range, sum)) if *sum + cost <= max => {
@@ -120,17 +119,43 @@ fn split_long(text: &str, range: &Range<usize>, max: u32, mut take: impl FnMut(R
             }
         }
     };
-    for (part, cost) in token_costs(slice) {
-        let part = range.start + part.start..range.start + part.end;
-        if cost <= max {
-            add(part, cost);
-        } else {
-            slices(text, &part, max).for_each(|part| add(part.clone(), self::cost(text, &part)));
-        }
-    }
+    for_each_part(text, range, max, &mut add);
     if let Some((range, cost)) = open {
         take(range, cost);
     }
+}
+
+/// Calls `visit` with the words of a range, and with what is between them. A word that costs more than `max` is visited in
+/// parts.
+fn for_each_part(text: &str, range: &Range<usize>, max: u32, visit: &mut impl FnMut(Range<usize>, u32)) {
+    let slice = text.get(range.clone()).unwrap_or_default();
+    let words = words(slice);
+    let parts: Vec<(Range<usize>, u32)> = token_costs(slice).collect();
+    let word_of = |(part, _): &(Range<usize>, u32)| {
+        let at = words.partition_point(|word| word.end <= part.start);
+        words.get(at).filter(|word| word.start <= part.start).map(|_| at)
+    };
+    let shift = |part: Range<usize>| range.start + part.start..range.start + part.end;
+    for word in parts.chunk_by(|one, next| word_of(one).is_some_and(|word| word_of(next) == Some(word))) {
+        let cost = word.iter().map(|(_, cost)| cost).sum();
+        if cost <= max {
+            visit(shift(outer(word)), cost);
+            continue;
+        }
+        for (part, cost) in word.iter().map(|(part, cost)| (shift(part.clone()), *cost)) {
+            if cost <= max {
+                visit(part, cost);
+            } else {
+                slices(text, &part, max).for_each(|part| visit(part.clone(), self::cost(text, &part)));
+            }
+        }
+    }
+}
+
+/// From the start of the first part to the end of the last.
+fn outer(parts: &[(Range<usize>, u32)]) -> Range<usize> {
+    let start = parts.first().map_or(0, |(part, _)| part.start);
+    start..parts.last().map_or(start, |(part, _)| part.end)
 }
 
 /// Cuts a long word into slices with so few characters that each fits, whatever its letters are.

@@ -3,7 +3,7 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{checked, layered};
+use common::{checked, layered, titled};
 use lkr_domain::{Block, BlockKind, Parsed};
 use lkr_layers::{LayerOptions, layer};
 use proptest::prelude::*;
@@ -25,8 +25,9 @@ proptest! {
             ],
             0..30,
         ),
+        title in prop_oneof![Just(""), Just("a"), Just("notes")],
     ) {
-        layered(&lines.join("\n"));
+        titled(&lines.join("\n"), title);
     }
 
     #[test]
@@ -73,7 +74,9 @@ fn layers_of_real_documents_are_consistent() {
         let documents = std::fs::read_to_string(path).unwrap();
         for line in documents.lines().take(300) {
             let document: serde_json::Value = serde_json::from_str(line).unwrap();
-            layered(document[key].as_str().unwrap());
+            let text = document[key].as_str().unwrap();
+            layered(text);
+            titled(text, "notes");
         }
     }
 }

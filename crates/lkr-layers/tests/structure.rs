@@ -3,23 +3,8 @@
 #[path = "support/common.rs"]
 mod common;
 
-use common::{checked, layered};
-use lkr_domain::{Block, BlockKind, Layered, PageSpan, Parsed};
-
-/// L2 nodes as `title [path]`, their L3 nodes two columns in, and the chunks four: `text [path]`.
-fn tree(layered: &Layered) -> Vec<String> {
-    let mut tree = Vec::new();
-    for section in &layered.l2 {
-        tree.push(format!("{} {:?}", section.title, section.path));
-        for passage in layered.l3.iter().filter(|node| node.parent == Some(section.ordinal)) {
-            tree.push(format!("  {} {:?}", passage.title, passage.path));
-            for chunk in layered.chunks.iter().filter(|chunk| chunk.parent == passage.ordinal) {
-                tree.push(format!("    {} {:?}", chunk.text, chunk.path));
-            }
-        }
-    }
-    tree
-}
+use common::{checked, layered, tree};
+use lkr_domain::{Block, BlockKind, PageSpan, Parsed};
 
 #[track_caller]
 fn check(text: &str, title: &str, expected: &[&str]) {
@@ -70,6 +55,18 @@ fn text_below_the_title_has_an_empty_path() {
         "A",
         &["X []", "  X []", "    ---\ntitle: X\n--- []", "B [\"B\"]", "  B [\"B\"]", "    b [\"B\"]"],
     );
+}
+
+#[test]
+fn heading_of_markup_alone_is_text() {
+    let chunk = "    ## <img alt=\"zebra\">\n\nb []";
+    check("# A\n\n## <img alt=\"zebra\">\n\nb", "A", &["b []", "  b []", chunk]);
+}
+
+#[test]
+fn long_sentence_is_not_cut_inside_a_number() {
+    let text = (0..600).map(|n| format!("{n}.{} ", n + 7)).collect::<String>();
+    assert!(layered(&text).chunks.len() > 4, "`checked` looks for each number");
 }
 
 #[test]

@@ -35,6 +35,10 @@ pub(crate) struct Args {
     /// Use the embedding model in this folder for the local knowledge base. Without it, searches use words alone.
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
     pub(super) model: Option<PathBuf>,
+    /// Bring the documents into the local knowledge base as Markdown files, titled by their file names, instead of as
+    /// texts with the collection's titles.
+    #[arg(long, conflicts_with = "server")]
+    pub(super) as_files: bool,
     /// Query the dense legs of local layered searches a second time.
     #[arg(long, conflicts_with = "server")]
     pub(super) second_round: bool,

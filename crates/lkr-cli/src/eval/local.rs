@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
+use lkr::files::{FileReader, FileTools};
 use lkr_eval::{Comparison, Measures};
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
         per_query::{self, JudgedQuery},
         systems::{FLAT, FLAT_RRF, LAYERED, LAYERED_RRF, System, SystemResults, systems},
     },
-    import::import_collection,
+    import::{ImportAs, import_collection},
     local_kb::LocalKnowledgeBase,
     stats::{Latency, mean},
 };
@@ -52,7 +53,10 @@ async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(LocalRep
     let inputs = collection(&args.dir)?;
     let mut citations = Citations::of(inputs.iter().map(|input| (input.source.clone(), input.text.clone())));
     let local_kb = LocalKnowledgeBase::open(data_dir, args.model.as_deref()).await?;
-    import_collection(&local_kb.kb, inputs).await?;
+    let spool = tempfile::tempdir().context("create a temporary folder")?;
+    let reader = FileReader::in_process(spool.path().to_owned(), FileTools::default())?;
+    let import_as = if args.as_files { ImportAs::MarkdownFiles(&reader) } else { ImportAs::Texts };
+    import_collection(&local_kb.kb, inputs, import_as).await?;
     let judge = Judge { prefix: format!("{name}:"), gold };
     let mut collected = Collected::default();
     for system in systems(&local_kb, args.second_round) {

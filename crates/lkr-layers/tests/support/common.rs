@@ -1,8 +1,9 @@
 //! What has to hold of every document's layers.
+#![allow(dead_code, reason = "no test target uses all helpers")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests call this")]
 
 use lkr_domain::{BlockKind, CharSpan, Layered, Parsed};
-use lkr_layers::{LayerOptions, layer};
+use lkr_layers::{LayerOptions, layer, word_coverage};
 use lkr_parsers::{Markdown, Parser as _};
 use lkr_text::estimate_tokens;
 
@@ -10,6 +11,11 @@ use lkr_text::estimate_tokens;
 pub(crate) fn layered(text: &str) -> Layered {
     let parsed = Markdown.parse(&text.into()).unwrap();
     checked(&parsed, "")
+}
+
+/// The layers of a Markdown text that has a title of its own, checked.
+pub(crate) fn titled(text: &str, title: &str) -> Layered {
+    checked(&Markdown.parse(&text.into()).unwrap(), title)
 }
 
 /// The layers of `parsed`, checked against everything that has to hold.
@@ -26,9 +32,25 @@ pub(crate) fn checked(parsed: &Parsed, title: &str) -> Layered {
     assert!(!layered.root.title.is_empty());
     assert!(!layered.root.summary.is_empty());
     nested(&layered);
+    assert_eq!(word_coverage(parsed, &layered).missing, [""; 0], "words that no search finds");
     chunks_are_cut_from(&layered, &chars);
     covers(&layered, parsed, &chars);
     layered
+}
+
+/// L2 nodes as `title [path]`, their L3 nodes two columns in, and the chunks four: `text [path]`.
+pub(crate) fn tree(layered: &Layered) -> Vec<String> {
+    let mut tree = Vec::new();
+    for section in &layered.l2 {
+        tree.push(format!("{} {:?}", section.title, section.path));
+        for passage in layered.l3.iter().filter(|node| node.parent == Some(section.ordinal)) {
+            tree.push(format!("  {} {:?}", passage.title, passage.path));
+            for chunk in layered.chunks.iter().filter(|chunk| chunk.parent == passage.ordinal) {
+                tree.push(format!("    {} {:?}", chunk.text, chunk.path));
+            }
+        }
+    }
+    tree
 }
 
 fn nested(layered: &Layered) {

@@ -27,3 +27,5 @@ mod replace;
 mod rerank;
 mod salted_embedder;
 mod vectors;
+#[cfg(feature = "files")]
+mod words;

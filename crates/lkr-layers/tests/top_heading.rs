@@ -1,0 +1,101 @@
+//! The top heading, where the document's title is another.
+
+#[path = "support/common.rs"]
+mod common;
+
+use common::{titled, tree};
+
+#[track_caller]
+fn check_titled(text: &str, title: &str, expected: &[&str]) {
+    assert_eq!(tree(&titled(text, title)), expected);
+}
+
+#[test]
+fn top_heading_that_is_not_the_title_begins_every_path() {
+    check_titled(
+        "# My zebra\n\nlead\n\n## B\nb\n### C\nc\n#### D\nd",
+        "simple",
+        &[
+            "lead [\"My zebra\"]",
+            "  lead [\"My zebra\"]",
+            "    lead [\"My zebra\"]",
+            "B [\"My zebra\", \"B\"]",
+            "  b [\"My zebra\", \"B\"]",
+            "    b [\"My zebra\", \"B\"]",
+            "  C [\"My zebra\", \"B\", \"C\"]",
+            "    c [\"My zebra\", \"B\", \"C\"]",
+            "    d [\"My zebra\", \"B\", \"C\", \"D\"]",
+        ],
+    );
+    check_titled("Zebra\n===\n\nb", "simple", &["b [\"Zebra\"]", "  b [\"Zebra\"]", "    b [\"Zebra\"]"]);
+    check_titled(
+        "lead\n\n# Zebra\nb",
+        "x",
+        &[
+            "lead []",
+            "  lead []",
+            "    lead []",
+            "Zebra [\"Zebra\"]",
+            "  Zebra [\"Zebra\"]",
+            "    b [\"Zebra\"]",
+        ],
+    );
+}
+
+#[test]
+fn front_matter_is_below_a_top_heading_that_is_not_the_title() {
+    check_titled(
+        "---\ntitle: X\n---\n# A\n## B\nb",
+        "x",
+        &[
+            "X [\"A\"]",
+            "  X [\"A\"]",
+            "    ---\ntitle: X\n--- [\"A\"]",
+            "B [\"A\", \"B\"]",
+            "  B [\"A\", \"B\"]",
+            "    b [\"A\", \"B\"]",
+        ],
+    );
+}
+
+#[test]
+fn top_heading_without_text_is_text_below_itself() {
+    check_titled("# A", "x", &["A [\"A\"]", "  A [\"A\"]", "    # A [\"A\"]"]);
+    check_titled("# A\n## B", "x", &["B [\"A\", \"B\"]", "  B [\"A\", \"B\"]", "    ## B [\"A\", \"B\"]"]);
+    check_titled(
+        "b\n# A",
+        "x",
+        &["b []", "  b []", "    b []", "A [\"A\"]", "  A [\"A\"]", "    # A [\"A\"]"],
+    );
+}
+
+#[test]
+fn top_heading_is_the_title_whatever_its_case_and_white_space() {
+    let paths =
+        |heading: &str, title: &str| titled(&format!("# {heading}\n\n## B\nb"), title).chunks[0].path.clone();
+    for title in ["", " \t", "My zebra", " my  ZEBRA "] {
+        assert_eq!(paths("My zebra", title), ["B"], "{title:?}");
+    }
+    assert_eq!(paths("\u{dc}ber uns", "u\u{308}ber uns"), ["B"], "composed and decomposed letters are equal");
+    for title in ["my-zebra", "zebra", "My zebra.md", "My zebras", "Myzebra"] {
+        assert_eq!(paths("My zebra", title), ["My zebra", "B"], "{title:?}");
+    }
+}
+
+#[test]
+fn top_heading_longer_than_a_title_begins_every_path() {
+    let heading = format!("{}zebra", "word ".repeat(30));
+    let layered = titled(&format!("# {heading}\n\nb"), "");
+    assert_eq!(layered.root.title.chars().count(), 119, "a derived title is cut");
+    assert_eq!(layered.chunks[0].path, [heading]);
+}
+
+#[test]
+fn top_heading_begins_the_paths_of_a_text_that_is_split_by_topic() {
+    let text =
+        (0..400).map(|n| format!("Sentence {n} tells of thing {} and more. ", n % 97)).collect::<String>();
+    let layered = titled(&format!("# Zebra\n\n{text}"), "x");
+    assert!(layered.l2.len() > 1);
+    let nodes = layered.l2.iter().chain(&layered.l3).map(|node| &node.path);
+    assert!(nodes.chain(layered.chunks.iter().map(|chunk| &chunk.path)).all(|path| *path == ["Zebra"]));
+}
