@@ -117,7 +117,7 @@ async fn uploaded_file_becomes_a_searchable_document() {
     assert_eq!(detail["file"], file);
     assert_eq!(detail["l2"][1]["title"], "Europa", "{detail}");
     let found = api.post("/api/v1/search", "", json!({ "query": "ocean" })).await.data();
-    assert_eq!(found["results"][0]["path"], json!(["Europa"]));
+    assert_eq!(found["results"][0]["path"], json!(["Moons", "Europa"]));
     let filters = json!({ "metadata": { "original_filename": "Moons of Jupiter.MD" } });
     let found = api.post("/api/v1/search", "", json!({ "query": "ocean", "filters": filters })).await.data();
     assert_eq!(found["results"].as_array().unwrap().len(), 1, "the filter by original_filename matches");
