@@ -1,4 +1,4 @@
-//! A text's vector does not depend on what it is embedded with.
+//! A text's vector does not depend on the other texts of its batch.
 
 #![allow(
     clippy::unwrap_used,

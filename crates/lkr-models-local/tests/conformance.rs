@@ -1,4 +1,4 @@
-//! What every embedder and every reranker promises.
+//! Runs the conformance suites of embedders and rerankers.
 
 #![allow(
     clippy::unwrap_used,

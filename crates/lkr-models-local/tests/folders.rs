@@ -1,4 +1,4 @@
-//! A folder that cannot be used is refused with an error that names what is wrong.
+//! Unusable model folders are refused with an error that names the defect.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,7 +44,7 @@ fn assert_refused(dir: &Path, expected: &str) {
     let error = LocalEmbedder::open(dir, LocalOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(!error.is_retryable());
-    assert!(error.to_string().contains(expected), "{error} does not say {expected:?}");
+    assert!(error.to_string().contains(expected), "{error} does not contain {expected:?}");
 }
 
 fn set(dir: &Path, file: &str, key: &str, value: Value) {

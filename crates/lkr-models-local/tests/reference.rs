@@ -1,4 +1,4 @@
-//! The vectors are those of the reference library; `fixtures/make.py` made what they are compared with.
+//! Vectors equal those of the reference library, which `fixtures/make.py` computed.
 
 #![allow(
     clippy::unwrap_used,
@@ -51,7 +51,7 @@ async fn check_family(name: &str) {
     let passages: Vec<&[f32]> = cases.iter().map(|case| case.passage.as_slice()).collect();
     check(&embedder, EmbedKind::Query, &texts, &queries).await;
     check(&embedder, EmbedKind::Passage, &texts, &passages).await;
-    // The comparison means something: different texts are far apart.
+    // The comparison is meaningful only if different texts are far apart.
     let [first, others @ ..] = passages.as_slice() else { panic!("no cases") };
     let nearest = others.iter().map(|other| cosine(first, other)).fold(-1.0, f64::max);
     assert!(nearest < 0.98, "{nearest}");
@@ -93,7 +93,7 @@ fn profiles_are_read_from_the_folders() {
         assert_eq!((profile.name.as_str(), profile.dims), (name, 32));
         profile
     });
-    // Cut by sentence_bert_config.json; by tokenizer_config.json; by sentence_bert_config.json.
+    // The limits are set in sentence_bert_config.json, tokenizer_config.json and sentence_bert_config.json.
     assert_eq!(profiles.each_ref().map(|profile| profile.max_tokens), [32, 40, 40]);
     let [a, b, c] = profiles.map(|profile| profile.id);
     assert!(a != b && b != c && a != c);
@@ -114,7 +114,7 @@ fn letters_per_piece_is_low_for_unknown_languages() {
     assert!((0.9..1.2).contains(&chinese), "Chinese {chinese}");
     let japanese = of("検索は文書を見つけます。東京は日本の首都です。");
     assert!((0.9..1.2).contains(&japanese), "Japanese {japanese}");
-    // Beyond a hundred characters a word is unknown: it counts by its characters, not as one piece.
+    // The tokenizer makes one unknown piece of a word of more than 100 characters. Such a word counts by its characters.
     let unknown = of(&"q".repeat(150));
     assert_eq!(unknown, 1.0);
     assert_eq!(embedder.letters_per_piece("12:30, 4 + 4 = 8 🙂"), None);

@@ -1,4 +1,4 @@
-//! The scores are those of the reference library, and folders that cannot be used are refused by name.
+//! Scores equal those of the reference library. Unusable model folders are refused with an error that names the defect.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ async fn check_family(name: &str, within: f32) {
             let about = format!("{query:?} {:?}: {score}, not {}", case.passage, case.score);
             assert!((score - case.score).abs() < within, "{about}");
         }
-        // The comparison means something: scores lie apart by far more than that.
+        // The comparison is meaningful only if scores differ by far more than the tolerance.
         let (least, most) = scores.iter().fold((f32::MAX, f32::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
         assert!(most - least > 20.0 * within, "{query:?}: {scores:?}");
     }
@@ -80,7 +80,7 @@ fn set(dir: &Path, file: &str, key: &str, value: Value) {
 fn assert_refused(dir: &Path, expected: &str) {
     let error = LocalReranker::open(dir, &RerankOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-    assert!(error.to_string().contains(expected), "{error} does not say {expected:?}");
+    assert!(error.to_string().contains(expected), "{error} does not contain {expected:?}");
 }
 
 #[test]
@@ -108,10 +108,10 @@ fn folder_of_another_model_is_refused() {
         set(dir.path(), "config.json", key, value);
         assert_refused(dir.path(), expected);
     }
-    let own = "config_sentence_transformers.json";
+    let config_file = "config_sentence_transformers.json";
     for (file, key, value, expected) in [
-        (own, "activation_fn", json!("torch.nn.modules.activation.Tanh"), "Tanh"),
-        (own, "default_prompt_name", json!("query"), "default_prompt_name query"),
+        (config_file, "activation_fn", json!("torch.nn.modules.activation.Tanh"), "Tanh"),
+        (config_file, "default_prompt_name", json!("query"), "default_prompt_name query"),
     ] {
         let dir = copy("tiny-bert-reranker");
         set(dir.path(), file, key, value);
@@ -120,7 +120,7 @@ fn folder_of_another_model_is_refused() {
     let dir = copy("tiny-bert-reranker");
     fs::copy(fixture("tiny-bert-mean").join("modules.json"), dir.path().join("modules.json")).unwrap();
     assert_refused(dir.path(), "Pooling");
-    // An embedding model has no head.
+    // An embedding model has no classification head.
     assert_refused(&fixture("tiny-bert-mean"), "Pooling");
     let dir = copy("tiny-bert-reranker");
     set(dir.path(), "tokenizer_config.json", "model_max_length", json!(3));
@@ -133,13 +133,13 @@ async fn activation_is_read_from_the_folder() {
     let mut scores = Vec::new();
     let mut ids = Vec::new();
     let (sigmoid, identity) = ("torch.nn.modules.activation.Sigmoid", "torch.nn.modules.linear.Identity");
-    // As versions wrote it, the newest first; and not at all.
+    // The keys of different library versions, the newest first. The last case sets no activation.
     for (file, key, value) in [
         ("config_sentence_transformers.json", "activation_fn", json!(identity)),
         ("config_sentence_transformers.json", "activation_fn", json!(sigmoid)),
         ("config.json", "sentence_transformers", json!({ "activation_fn": identity })),
         ("config.json", "sbert_ce_default_activation_function", json!(identity)),
-        ("config.json", "unsaid", json!(null)),
+        ("config.json", "unset", json!(null)),
     ] {
         let dir = copy("tiny-bert-reranker");
         set(dir.path(), "config_sentence_transformers.json", "activation_fn", json!(null));
@@ -148,9 +148,9 @@ async fn activation_is_read_from_the_folder() {
         scores.push(reranker.rerank(query, &passages).await.unwrap()[0]);
         ids.push(reranker.profile().id.clone());
     }
-    let [identity, sigmoid, older, oldest, unsaid] = scores[..] else { panic!("{scores:?}") };
+    let [identity, sigmoid, older, oldest, unset] = scores[..] else { panic!("{scores:?}") };
     assert!((sigmoid - 1.0 / (1.0 + (-identity).exp())).abs() < 1e-6, "{scores:?}");
-    assert_eq!((older, oldest, unsaid), (identity, identity, sigmoid));
-    assert_ne!(ids[0], ids[1], "other scores have another id");
+    assert_eq!((older, oldest, unset), (identity, identity, sigmoid));
+    assert_ne!(ids[0], ids[1], "another activation gives another id");
     assert_eq!(ids[0], ids[3]);
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of the addresses that a name server returns, exactly the allowed ones remain, in order.
+        /// Exactly the allowed addresses of a name server's answer remain, in their order.
         #[test]
         fn lesson_26_only_allowed_addresses_are_connected_to(said in prop::collection::vec(address(), 0..6)) {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

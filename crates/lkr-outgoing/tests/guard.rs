@@ -28,58 +28,62 @@ use tokio_rustls::{
     },
 };
 
-const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const METADATA: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(169, 254, 169, 254));
 
 const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("tls/models.example.pem");
 const KEY: &[u8] = include_bytes!("tls/models.example.key");
 
-/// A name server that answers each question as it was told to, in turn.
+/// A name server that returns the scripted answers in turn and records the names that it resolves.
 #[derive(Debug, Default)]
-struct Names {
+struct ScriptedResolver {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
-    asked: Mutex<Vec<String>>,
+    lookups: Mutex<Vec<String>>,
 }
 
-impl Names {
+impl ScriptedResolver {
     fn with_answers<const N: usize>(answers: [&[IpAddr]; N]) -> Arc<Self> {
         let answers = answers.map(<[IpAddr]>::to_vec).into();
-        Arc::new(Self { answers: Mutex::new(answers), asked: Mutex::default() })
+        Arc::new(Self { answers: Mutex::new(answers), lookups: Mutex::default() })
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    fn lookups(&self) -> Vec<String> {
+        self.lookups.lock().unwrap().clone()
     }
 }
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for ScriptedResolver {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.lookups.lock().unwrap().push(name.to_owned());
         let next = self.answers.lock().unwrap().pop_front();
         next.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such name"))
     }
 }
 
-/// A server that gives the same answer to all, and what it was asked.
+/// A server that sends the same response to every request, and records the heads of the requests.
 #[derive(Debug, Clone)]
 struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
-    hung_up: Arc<Notify>,
+    disconnected: Arc<Notify>,
 }
 
 impl Server {
-    /// The parts of the answer are sent one by one; after the last the connection is closed, unless that is empty.
+    /// Sends the parts of the response one by one. Then closes the connection, or waits for the client to close it if
+    /// the last part is empty or there is none.
     async fn responding(parts: &'static [&'static str]) -> Self {
         Self::start(parts, None).await
     }
 
     async fn start(parts: &'static [&'static str], tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind((HERE, 0)).await.unwrap();
-        let server =
-            Self { address: listener.local_addr().unwrap(), seen: Arc::default(), hung_up: Arc::default() };
+        let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            seen: Arc::default(),
+            disconnected: Arc::default(),
+        };
         let serving = server.clone();
         tokio::spawn(async move {
             loop {
@@ -114,9 +118,8 @@ impl Server {
             tokio::task::yield_now().await;
         }
         if parts.last().is_none_or(|last| last.is_empty()) {
-            // It waits for the client to hang up.
             while stream.read(&mut [0; 64]).await.unwrap_or(0) > 0 {}
-            self.hung_up.notify_one();
+            self.disconnected.notify_one();
         }
         let _ = stream.shutdown().await;
     }
@@ -130,16 +133,16 @@ impl Server {
     }
 }
 
-fn client(policy: Policy, names: &Arc<Names>) -> Outgoing {
+fn client(policy: Policy, names: &Arc<ScriptedResolver>) -> Outgoing {
     Outgoing::with(policy, Arc::clone(names) as Arc<dyn Resolve>, &Roots::Pem(AUTHORITY.to_vec())).unwrap()
 }
 
-fn kind<T: std::fmt::Debug>(answer: Result<T, Error>) -> ErrorKind {
-    answer.unwrap_err().kind()
+fn kind<T: std::fmt::Debug>(response: Result<T, Error>) -> ErrorKind {
+    response.unwrap_err().kind()
 }
 
-async fn body(answer: Response) -> String {
-    String::from_utf8(answer.bytes().await.unwrap().to_vec()).unwrap()
+async fn body(response: Response) -> String {
+    String::from_utf8(response.bytes().await.unwrap().to_vec()).unwrap()
 }
 
 fn get(address: &str) -> Request {
@@ -151,15 +154,15 @@ const OK: &[&str] = &["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"];
 #[tokio::test]
 async fn request_is_sent_with_its_headers_and_body() {
     let server = Server::responding(OK).await;
-    let names = Names::with_answers([&[HERE]]);
+    let names = ScriptedResolver::with_answers([&[LOOPBACK]]);
     let outgoing = client(Policy::any(), &names);
     let mut request = Request { body: Bytes::from_static(b"{}"), ..get(&server.url("Models.Example.")) };
     request.method = Method::POST;
     request.headers.insert(header::HOST, "other.example".parse().unwrap());
     request.headers.insert("x-a", "b".parse().unwrap());
-    let answer = outgoing.send(request).await.unwrap();
-    assert_eq!(answer.status, 200);
-    assert_eq!(body(answer).await, "hello");
+    let response = outgoing.send(request).await.unwrap();
+    assert_eq!(response.status, 200);
+    assert_eq!(body(response).await, "hello");
     let seen = server.seen().remove(0).to_lowercase();
     assert!(seen.starts_with("post /v1/x?y=1 http/1.1\r\n"), "{seen}");
     let host = format!("host: models.example:{}\r\n", server.address.port());
@@ -167,46 +170,42 @@ async fn request_is_sent_with_its_headers_and_body() {
         assert!(seen.contains(line), "{line} is not in {seen}");
     }
     assert!(!seen.contains("other.example") && !seen.contains("accept-encoding"), "{seen}");
-    assert_eq!(names.asked(), ["models.example"]);
+    assert_eq!(names.lookups(), ["models.example"]);
 }
 
 #[tokio::test]
 async fn lesson_26_redirects_are_not_followed() {
-    let elsewhere = Server::responding(OK).await;
-    let names = Names::with_answers([]);
+    let target = Server::responding(OK).await;
+    let names = ScriptedResolver::with_answers([]);
     let outgoing = client(Policy::any(), &names);
-    let metadata = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data\r\nContent-Length: 0\r\n\r\n";
-    let here = format!(
+    let to_metadata = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data\r\nContent-Length: 0\r\n\r\n";
+    let to_target = format!(
         "HTTP/1.1 307 Temporary Redirect\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n",
-        elsewhere.url("127.0.0.1")
+        target.url("127.0.0.1")
     );
-    for (text, status) in [(metadata.to_owned(), 302), (here, 307)] {
+    for (text, status) in [(to_metadata.to_owned(), 302), (to_target, 307)] {
         let parts: &'static [&'static str] = Box::leak(Box::new([&*Box::leak(text.into_boxed_str())]));
         let server = Server::responding(parts).await;
-        let answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
-        assert_eq!(answer.status, status, "the redirect is the answer");
+        let response = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
+        assert_eq!(response.status, status, "the redirect is returned as the response");
         assert_eq!(server.seen().len(), 1);
     }
-    assert_eq!(elsewhere.seen(), Vec::<String>::new());
-    assert_eq!(names.asked(), Vec::<String>::new());
+    assert_eq!(target.seen(), Vec::<String>::new());
+    assert_eq!(names.lookups(), Vec::<String>::new());
 }
 
-/// A name server that answers well when it is asked for the check, and otherwise when it is asked for the connection.
+/// DNS rebinding: the name server returns an allowed address to the first lookup and a forbidden one to the next.
 #[tokio::test]
 async fn lesson_26_name_is_resolved_once() {
     let server = Server::responding(OK).await;
-    let names = Names::with_answers([&[HERE], &[METADATA], &[HERE]]);
+    let names = ScriptedResolver::with_answers([&[LOOPBACK], &[METADATA], &[LOOPBACK]]);
     let outgoing = client(Policy::any(), &names);
     let url = server.url("rebinding.example");
     assert_eq!(outgoing.send(get(&url)).await.unwrap().status, 200);
-    assert_eq!(names.asked().len(), 1, "what was looked at is what was called");
+    assert_eq!(names.lookups().len(), 1, "the checked address is the one that is connected to");
     assert_eq!(kind(outgoing.send(get(&url)).await), ErrorKind::Refused);
     assert_eq!(outgoing.send(get(&url)).await.unwrap().status, 200);
-    assert_eq!(
-        (names.asked().len(), server.seen().len()),
-        (3, 2),
-        "nothing is kept from one request to the next"
-    );
+    assert_eq!((names.lookups().len(), server.seen().len()), (3, 2), "each request resolves the name again");
 }
 
 #[tokio::test]
@@ -216,28 +215,28 @@ async fn lesson_26_names_that_resolve_to_forbidden_addresses_are_refused() {
     let link_local: IpAddr = "fe80::1".parse().unwrap();
     for policy in [Policy::any(), listed] {
         for address in [METADATA, wrapped, link_local, "0.0.0.0".parse().unwrap()] {
-            let names = Names::with_answers([&[address]]);
+            let names = ScriptedResolver::with_answers([&[address]]);
             let error = client(policy.clone(), &names).send(get("http://a.example/")).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused, "{address}");
             assert!(error.reason().contains("never called"), "{error}");
         }
     }
-    // Those of several addresses that may be called are.
+    // If some of several addresses are allowed, one of these is called.
     let server = Server::responding(OK).await;
-    let names = Names::with_answers([&[METADATA, link_local, HERE]]);
-    let answer = client(Policy::any(), &names).send(get(&server.url("a.example"))).await;
-    assert_eq!(answer.unwrap().status, 200);
+    let names = ScriptedResolver::with_answers([&[METADATA, link_local, LOOPBACK]]);
+    let response = client(Policy::any(), &names).send(get(&server.url("a.example"))).await;
+    assert_eq!(response.unwrap().status, 200);
 }
 
 #[tokio::test]
 async fn lesson_26_unlisted_hosts_are_not_resolved() {
     let server = Server::responding(OK).await;
-    let names = Names::with_answers([&[HERE]]);
+    let names = ScriptedResolver::with_answers([&[LOOPBACK]]);
     let outgoing = client(Policy::only(["listed.example"]).unwrap(), &names);
     for host in ["127.0.0.1", "localhost", "other.example", "[::1]"] {
         assert_eq!(kind(outgoing.send(get(&server.url(host))).await), ErrorKind::Refused, "{host}");
     }
-    assert_eq!((names.asked().len(), server.seen().len()), (0, 0));
+    assert_eq!((names.lookups().len(), server.seen().len()), (0, 0));
     assert_eq!(outgoing.send(get(&server.url("listed.example"))).await.unwrap().status, 200);
 }
 
@@ -250,57 +249,57 @@ async fn response_is_read_in_parts_up_to_its_limit() {
         "",
     ];
     let server = Server::responding(stream).await;
-    let outgoing = client(Policy::any(), &Names::with_answers([]));
-    let mut answer = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
-    let mut came = String::new();
-    while came.len() < 8 {
-        came.push_str(std::str::from_utf8(&answer.chunk().await.unwrap().unwrap()).unwrap());
+    let outgoing = client(Policy::any(), &ScriptedResolver::with_answers([]));
+    let mut response = outgoing.send(get(&server.url("127.0.0.1"))).await.unwrap();
+    let mut received = String::new();
+    while received.len() < 8 {
+        received.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
     }
-    assert_eq!(came, "one\ntwo\n", "though the answer has not ended");
-    drop(answer);
-    server.hung_up.notified().await;
+    assert_eq!(received, "one\ntwo\n", "the parts are readable before the response ends");
+    drop(response);
+    server.disconnected.notified().await;
 
     let limits = Limits { body: 4, ..Limits::default() };
     let server = Server::responding(OK).await;
-    let answer = outgoing.send(Request { limits, ..get(&server.url("127.0.0.1")) }).await.unwrap();
-    assert_eq!(kind(answer.bytes().await), ErrorKind::TooLarge);
+    let response = outgoing.send(Request { limits, ..get(&server.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(kind(response.bytes().await), ErrorKind::TooLarge);
 }
 
 #[tokio::test]
 async fn time_limits_end_the_request() {
     let limits = Limits { total: Duration::from_millis(200), ..Limits::default() };
-    let outgoing = client(Policy::any(), &Names::with_answers([]));
-    // One says nothing, one stops in the middle.
+    let outgoing = client(Policy::any(), &ScriptedResolver::with_answers([]));
+    // One server sends nothing, another stops in the middle of the body.
     let silent = Server::responding(&[]).await;
-    let answer = outgoing.send(Request { limits, ..get(&silent.url("127.0.0.1")) }).await;
-    assert_eq!(kind(answer), ErrorKind::TimedOut);
-    silent.hung_up.notified().await;
-    let half = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
-    let answer = outgoing.send(Request { limits, ..get(&half.url("127.0.0.1")) }).await.unwrap();
-    assert_eq!(kind(answer.bytes().await), ErrorKind::TimedOut);
-    half.hung_up.notified().await;
-    // One goes on for a while, and has no more to say.
+    let response = outgoing.send(Request { limits, ..get(&silent.url("127.0.0.1")) }).await;
+    assert_eq!(kind(response), ErrorKind::TimedOut);
+    silent.disconnected.notified().await;
+    let partial = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let response = outgoing.send(Request { limits, ..get(&partial.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(kind(response.bytes().await), ErrorKind::TimedOut);
+    partial.disconnected.notified().await;
+    // The time limit between two parts.
     let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
-    let still = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
-    let mut answer = outgoing.send(Request { limits, ..get(&still.url("127.0.0.1")) }).await.unwrap();
-    assert_eq!(answer.chunk().await.unwrap().unwrap(), "hel");
-    assert_eq!(kind(answer.chunk().await), ErrorKind::TimedOut);
-    drop(answer);
-    still.hung_up.notified().await;
+    let stalled = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", ""]).await;
+    let mut response = outgoing.send(Request { limits, ..get(&stalled.url("127.0.0.1")) }).await.unwrap();
+    assert_eq!(response.chunk().await.unwrap().unwrap(), "hel");
+    assert_eq!(kind(response.chunk().await), ErrorKind::TimedOut);
+    drop(response);
+    stalled.disconnected.notified().await;
 }
 
 #[tokio::test]
 async fn invalid_responses_are_broken() {
-    let outgoing = client(Policy::any(), &Names::with_answers([]));
+    let outgoing = client(Policy::any(), &ScriptedResolver::with_answers([]));
     for parts in [&["SSH-2.0-server\r\n"] as &'static [&'static str], &["HTTP/1.1 200 OK\r\n"]] {
         let server = Server::responding(parts).await;
         assert_eq!(kind(outgoing.send(get(&server.url("127.0.0.1"))).await), ErrorKind::Broken, "{parts:?}");
     }
-    let short = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel"]).await;
-    let answer = outgoing.send(get(&short.url("127.0.0.1"))).await.unwrap();
-    assert_eq!(kind(answer.bytes().await), ErrorKind::Broken);
-    let nobody = TcpListener::bind((HERE, 0)).await.unwrap().local_addr().unwrap();
-    assert_eq!(kind(outgoing.send(get(&format!("http://{nobody}/"))).await), ErrorKind::Unreachable);
+    let truncated = Server::responding(&["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhel"]).await;
+    let response = outgoing.send(get(&truncated.url("127.0.0.1"))).await.unwrap();
+    assert_eq!(kind(response.bytes().await), ErrorKind::Broken);
+    let closed = TcpListener::bind((LOOPBACK, 0)).await.unwrap().local_addr().unwrap();
+    assert_eq!(kind(outgoing.send(get(&format!("http://{closed}/"))).await), ErrorKind::Unreachable);
     assert_eq!(kind(outgoing.send(get("http://unknown.example/")).await), ErrorKind::Unreachable);
 }
 
@@ -317,18 +316,18 @@ async fn untrusted_certificates_are_refused() {
         .unwrap();
     let server = Server::start(OK, Some(TlsAcceptor::from(Arc::new(config)))).await;
     let url = |host: &str| server.url(host).replacen("http:", "https:", 1);
-    let names = Names::with_answers([&[HERE], &[HERE], &[HERE]]);
+    let names = ScriptedResolver::with_answers([&[LOOPBACK], &[LOOPBACK], &[LOOPBACK]]);
     let trusting = client(Policy::any(), &names);
-    let answer = trusting.send(get(&url("models.example"))).await.unwrap();
-    assert_eq!(body(answer).await, "hello");
+    let response = trusting.send(get(&url("models.example"))).await.unwrap();
+    assert_eq!(body(response).await, "hello");
     assert_eq!(
         kind(trusting.send(get(&url("other.example"))).await),
         ErrorKind::Unreachable,
-        "another's name"
+        "the certificate is for another name"
     );
     let names: Arc<dyn Resolve> = names;
-    let others = Outgoing::with(Policy::any(), names, &Roots::System).unwrap();
-    let answer = others.send(get(&url("models.example"))).await;
-    assert_eq!(kind(answer), ErrorKind::Unreachable, "an authority that nobody knows");
+    let system_roots = Outgoing::with(Policy::any(), names, &Roots::System).unwrap();
+    let response = system_roots.send(get(&url("models.example"))).await;
+    assert_eq!(kind(response), ErrorKind::Unreachable, "the certificate authority is unknown");
     assert_eq!(server.seen().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What a taxonomy file may say, and the line that a mistake is reported on.
+//! Valid and invalid taxonomy files, and the line numbers in their errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::error::Error as _;

@@ -1,4 +1,4 @@
-//! The classifier over vectors that a test can foresee.
+//! The similarity classifier with predictable vectors.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Embedder for Counting {
 
     async fn embed(&self, kind: EmbedKind, texts: &[String]) -> lkr_models::Result<Vec<Vec<f32>>> {
         if self.calls.fetch_add(1, Ordering::Relaxed) < self.failures {
-            return Err(lkr_models::Error::new(self.kind, "embed", "away"));
+            return Err(lkr_models::Error::new(self.kind, "embed", "unavailable"));
         }
         self.inner.embed(kind, texts).await
     }
@@ -96,7 +96,7 @@ async fn category_below_the_threshold_is_not_assigned() {
 }
 
 #[tokio::test]
-async fn one_category_is_enough() {
+async fn single_category_is_assigned_to_similar_text_only() {
     let one = "categories: [{id: cats, name: Cats, description: purring felines chase mice}]";
     let classifier = classifier(one, SimilarityOptions::default());
     assert_eq!(name(&classifier, "felines chase mice").await.as_deref(), Some("Cats"));
@@ -105,20 +105,20 @@ async fn one_category_is_enough() {
 
 #[tokio::test]
 async fn first_of_equally_similar_categories_wins() {
-    // To the embedder words in any case and order are the same.
-    let twins = "
+    // The embedder ignores the case and the order of words.
+    let equal_categories = "
 categories:
 - {id: z, name: tin can, description: of metal}
 - {id: a, name: can tin, description: metal of}
 ";
-    let classifier = classifier(twins, SimilarityOptions::default());
+    let classifier = classifier(equal_categories, SimilarityOptions::default());
     for _ in 0..3 {
         assert_eq!(name(&classifier, "a tin of metal").await.as_deref(), Some("tin can"));
     }
 }
 
 #[tokio::test]
-async fn categories_are_embedded_once_and_failures_are_not_kept() {
+async fn categories_are_embedded_once_and_failures_are_not_cached() {
     let embedder = counting(1, lkr_models::ErrorKind::Unavailable);
     let taxonomy = Taxonomy::from_yaml(ANIMALS).unwrap();
     let classifier = SimilarityClassifier::new(taxonomy, embedder.clone(), SimilarityOptions::default());
@@ -155,7 +155,7 @@ async fn non_retryable_model_error_is_internal() {
 }
 
 #[test]
-fn id_names_everything_that_changes_answers() {
+fn id_changes_with_the_taxonomy_the_threshold_and_the_model() {
     let of = |text: &str, threshold, dims| {
         let options = SimilarityOptions::default().with_threshold(threshold);
         let embedder = Arc::new(MemoryEmbedder::with_dims(dims));

@@ -330,12 +330,12 @@ async fn lesson_21_deleted_account_has_no_rights() {
         assert_eq!(forbidden, [ErrorKind::Forbidden; 4]);
         if comes_back {
             let made = auth.create_key("bob", "k", None, OPERATOR).await.unwrap();
-            let own = [
+            let own_account = [
                 kind_of(auth.create_key("bob", "k", None, by).await),
                 kind_of(auth.delete_key("bob", made.key.id, by).await),
                 kind_of(auth.change_password("bob", PASSWORD, OTHER, by).await),
             ];
-            assert_eq!(own, [ErrorKind::Unauthenticated; 3]);
+            assert_eq!(own_account, [ErrorKind::Unauthenticated; 3]);
             assert!(auth.authenticate(&made.secret).await.is_ok());
         }
     }

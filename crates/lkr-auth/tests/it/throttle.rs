@@ -182,7 +182,7 @@ async fn lesson_32_concurrent_failures_are_all_counted() {
     assert!(login_from(&one_more, "192.0.2.7", "admin", PASSWORD).await.is_ok());
 }
 
-/// A damaged hash fails the login if it is read, which shows whether it was.
+/// A login that reads a damaged hash fails with an internal error, so the error shows whether the hash was read.
 #[tokio::test]
 async fn throttled_attempt_hashes_nothing() {
     let (auth, state) = limited(1, 100).await;

@@ -48,7 +48,7 @@ fn original_path_contains_the_utc_year_and_month() {
 }
 
 #[tokio::test]
-async fn stored_file_is_read_whole_and_in_ranges() {
+async fn stored_file_is_read_completely_and_in_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let originals = Originals::in_folder(folder.path().join("uploads"));
     assert!(originals.get("2026/11/a.txt").await.unwrap().is_none());

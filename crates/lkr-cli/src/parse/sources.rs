@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_give_files_of_known_formats_and_files_give_themselves() {
+    fn folders_are_filtered_by_format_and_named_files_are_not() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("b")).unwrap();
         for name in ["c.HTML", "b/a.docx", "b/skip.exe", "alone.exe"] {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unsaved_answers_are_taken_once_and_without_unused_ones() {
+    fn take_unsaved_returns_used_answers_once_enough_are_new() {
         let described = |summary: &str| Description {
             summary: summary.to_owned(),
             parts: Vec::new(),

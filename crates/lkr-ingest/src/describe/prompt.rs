@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unsupported_summary_is_asked_for_twice_and_then_fails() {
+    async fn unsupported_summary_is_requested_twice_and_then_fails() {
         let model = ScriptedChat::new(|_| Ok(r#"{"summary": "Cheese."}"#.to_owned()));
         let answer = SectionPrompt::new(&model).describe(&section(&["Ice is cold."])).await;
         assert!(

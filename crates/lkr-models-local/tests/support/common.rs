@@ -1,4 +1,4 @@
-//! What the tests share: the folders of models, and how vectors are compared.
+//! Model folders and comparisons of vectors, shared by the tests.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use lkr_models::Embedder;
 use lkr_models_local::{LocalEmbedder, LocalOptions, LocalReranker, RerankOptions};
 
-/// A folder beside the tests.
+/// A folder of `tests/fixtures`.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
@@ -20,7 +20,7 @@ pub(crate) fn open_reranker(dir: &Path) -> LocalReranker {
     LocalReranker::open(dir, &RerankOptions::default()).unwrap()
 }
 
-/// The folder of all-MiniLM-L6-v2. Without it the test is skipped, which in CI is a failure.
+/// The folder of all-MiniLM-L6-v2. Without it the test is skipped; in CI it fails.
 pub(crate) fn minilm() -> Option<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let dir = std::env::var_os("LKR_MODEL_DIR")
@@ -38,7 +38,7 @@ pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
-/// The vectors of `profile().dims` numbers and length 1 that the port promises.
+/// Asserts that a vector has `profile().dims` numbers and length 1, as `Embedder` requires.
 pub(crate) fn assert_unit(embedder: &LocalEmbedder, vector: &[f32]) {
     assert_eq!(vector.len(), embedder.profile().dims);
     assert!((cosine(vector, vector) - 1.0).abs() < 1e-6, "not finite");

@@ -98,8 +98,9 @@ async fn lesson_15_no_chunk_is_hidden_by_its_parents() {
             let (layered, flat) = (respond(&searcher, &layered).await, respond(&searcher, &flat).await);
             assert_eq!(ids(&layered), ids(&flat));
             for result in &layered.results {
-                let own = flat.results.iter().find(|other| other.chunk_id == result.chunk_id).unwrap();
-                assert!(result.score >= own.score);
+                let flat_result =
+                    flat.results.iter().find(|other| other.chunk_id == result.chunk_id).unwrap();
+                assert!(result.score >= flat_result.score);
             }
         }
     }

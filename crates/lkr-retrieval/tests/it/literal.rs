@@ -184,8 +184,8 @@ async fn one_document_gets_at_most_two_thirds_of_a_page() {
     let mut before = HashSet::new();
     for (top_k, most) in [(1, 1), (3, 2), (10, 7), (12, 8), (35, 30), (100, 30)] {
         let response = respond(&searcher, &SearchRequest { top_k, ..request("whale") }).await;
-        let own = titles(&response).iter().filter(|title| title.starts_with("Whale")).count();
-        assert_eq!(own, most, "of {top_k}");
+        let from_large = titles(&response).iter().filter(|title| title.starts_with("Whale")).count();
+        assert_eq!(from_large, most, "of {top_k}");
         assert!(response.results.is_sorted_by(|a, b| a.score >= b.score));
         let ids: HashSet<_> = response.results.iter().map(|result| result.chunk_id).collect();
         assert!(ids.is_superset(&before), "the page of {top_k} lacks results of a smaller page");

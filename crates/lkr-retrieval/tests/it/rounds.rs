@@ -41,7 +41,7 @@ async fn lesson_10_second_round_adds_at_most_one_batch() {
     assert_eq!(calls(two_rounds.clone(), &layered).await, (2, 4));
     assert_eq!(calls(SearchOptions::default(), &flat).await, (1, 1));
     assert_eq!(calls(two_rounds.clone(), &flat).await, (1, 1));
-    // Without a dense vote there is no second round.
+    // If the dense legs have no weight, there is no second round.
     assert_eq!(calls(two_rounds, &request("Io の火山")).await.0, 1);
 }
 

@@ -245,11 +245,11 @@ async fn missing_model_is_warned_about_with_the_results() {
 }
 
 #[tokio::test]
-async fn dropped_stream_ends_the_work() {
+async fn dropped_summary_stream_does_not_delay_the_next_search() {
     let base = library().await;
     let searcher = searcher(&base, FailingChat::HangsAfter("The ice is twenty kilometres thick [1]. It"));
     drop(searcher.search_stream(&summary_request()).await.unwrap());
-    // Nothing waits for the dropped stream.
+    // The next search does not wait for the dropped stream.
     assert_eq!(searcher.search(&SearchRequest::new("ice")).await.unwrap().cache, CacheStatus::Miss);
 }
 

@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// What is passed on of a form that arrives in chunks of `size` bytes.
+    /// The bytes that are passed on for a form that arrives in chunks of `size` bytes.
     async fn transcoded(form: &[u8], size: usize) -> Vec<u8> {
         let chunks: Vec<_> = form.chunks(size).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
         let forwarded =
@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(transcoded(&form[10..], size).await, &expected[10..], "{size}");
         }
         for end in 0..form.len() {
-            // At the end of the stream nothing is held back.
+            // At the end of the stream all bytes have been passed on.
             assert!(transcoded(&form[..end], 3).await.len() >= end, "{end}");
         }
         let long = [b"--B\r\n".to_vec(), vec![0xe9; 2 * MAX_BYTES], HEADERS_END.to_vec()].concat();

@@ -79,7 +79,7 @@ async fn settings_change_under_load_is_never_applied_in_part() {
     set(&api, &admin, json!({ "summarize": entries[0] })).await;
     // The calls run on other threads, so that a change can come at any moment.
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let asking: Vec<_> = (0..4)
+    let callers: Vec<_> = (0..4)
         .map(|_| {
             let source = api.chat_models.clone();
             threads.spawn(async move {
@@ -91,26 +91,26 @@ async fn settings_change_under_load_is_never_applied_in_part() {
             })
         })
         .collect();
-    let asked = || providers.iter().map(|provider| provider.seen().len()).sum::<usize>();
-    let ended = || asking.iter().all(tokio::task::JoinHandle::is_finished);
+    let request_count = || providers.iter().map(|provider| provider.seen().len()).sum::<usize>();
+    let ended = || callers.iter().all(tokio::task::JoinHandle::is_finished);
     let mut changes = 0;
     while !ended() {
         changes += 1;
         set(&api, &admin, json!({ "summarize": entries[changes % 2] })).await;
-        let before = asked();
-        while asked() < before + 3 && !ended() {
+        let before = request_count();
+        while request_count() < before + 3 && !ended() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
-    for task in asking {
+    for task in callers {
         task.await.unwrap();
     }
     threads.shutdown_background();
-    let mut all = 0;
+    let mut total = 0;
     for (provider, name) in providers.iter().zip(["one", "two"]) {
         let seen = provider.seen();
         assert!(!seen.is_empty(), "one provider got no call in {changes} changes");
-        all += seen.len();
+        total += seen.len();
         for seen in seen {
             assert_eq!(
                 (&seen.body["model"], seen.authorization),
@@ -119,7 +119,7 @@ async fn settings_change_under_load_is_never_applied_in_part() {
         }
         provider.assert_well_asked();
     }
-    assert_eq!(all, 200, "each call succeeds without a retry");
+    assert_eq!(total, 200, "each call succeeds without a retry");
 }
 
 #[actix_web::test]

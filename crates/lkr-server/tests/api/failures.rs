@@ -48,7 +48,7 @@ async fn task_of<S: App>(api: &Api<S>) -> String {
     api.get("/api/v1/documents/tasks").await.data()["items"][0]["task_id"].as_str().unwrap().to_owned()
 }
 
-/// Whether a request needs no credential, so that the failure is not the login's.
+/// Whether a request needs no credential. It is then sent without one, so that the failure is not that of the login.
 fn is_public(method: &Method, path: &str) -> bool {
     (*method == Method::GET && path != "/api/v1/auth/me")
         || path.contains("/search")

@@ -241,8 +241,8 @@ async fn download_returns_the_file_or_a_range_with_safe_headers() {
     let name = "Größe \u{202e}1.txt";
     let (_, detail) = api.uploaded(&token, &[("file", Some(name), b"0123456789")]).await;
     let doc_id = &detail["l1"]["doc_id"];
-    let whole = api.file(doc_id, &[]).await;
-    assert_eq!((whole.status.as_u16(), whole.body.as_slice()), (200, &b"0123456789"[..]));
+    let complete = api.file(doc_id, &[]).await;
+    assert_eq!((complete.status.as_u16(), complete.body.as_slice()), (200, &b"0123456789"[..]));
     for (header, value) in [
         ("content-type", "text/plain"),
         ("content-length", "10"),
@@ -255,10 +255,10 @@ async fn download_returns_the_file_or_a_range_with_safe_headers() {
     ] {
         // The HTTP server sets the length of a streamed body.
         if header != "content-length" {
-            assert_eq!(whole.header(header), Some(value));
+            assert_eq!(complete.header(header), Some(value));
         }
     }
-    let etag = whole.header("etag").unwrap().to_owned();
+    let etag = complete.header("etag").unwrap().to_owned();
     let part = api.file(doc_id, &[("range", "bytes=2-4")]).await;
     assert_eq!((part.status.as_u16(), part.body.as_slice()), (206, &b"234"[..]));
     assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
@@ -291,7 +291,7 @@ async fn file_name_with_browser_escapes_is_unescaped() {
     }
 }
 
-/// Old programs send whole paths, and names in the encoding of their system.
+/// Old programs send complete paths, and names in the encoding of their system.
 #[actix_web::test]
 async fn file_name_in_windows_1252_or_with_a_path_is_accepted() {
     let api = api().await;
@@ -314,8 +314,8 @@ async fn file_name_in_windows_1252_or_with_a_path_is_accepted() {
 async fn form_with_oversized_preamble_or_headers_is_refused() {
     let api = api().await;
     let token = api.admin().await;
-    let whole = form(&[("file", Some("a.txt"), b"words")]);
-    let preamble = ["x".repeat(70_000).into_bytes(), b"\r\n".to_vec(), whole].concat();
+    let valid_form = form(&[("file", Some("a.txt"), b"words")]);
+    let preamble = ["x".repeat(70_000).into_bytes(), b"\r\n".to_vec(), valid_form].concat();
     let long = form(&[("file", Some(&"x".repeat(70_000)), b"words")]);
     let headers = "X-A: b\r\n".repeat(40);
     let many = format!("--{BOUNDARY}\r\n{headers}\r\n\r\n--{BOUNDARY}--\r\n").into_bytes();

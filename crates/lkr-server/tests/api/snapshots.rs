@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TEXT, TestResponse, api};
 
-/// Replaces what differs from run to run: ids, times and durations.
+/// Replaces values that differ between runs: ids, times and durations.
 fn redact(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -86,7 +86,7 @@ async fn duplicate_upsert_and_force_follow_the_settings() {
 }
 
 #[actix_web::test]
-async fn batch_is_accepted_whole_or_refused_with_the_position() {
+async fn batch_is_accepted_completely_or_refused_with_the_position() {
     let api = api().await;
     let token = api.admin().await;
     let batch =

@@ -167,7 +167,7 @@ async fn last_admin_cannot_be_demoted_disabled_or_deleted() {
     }
     delete(&api, "ADMIN", &admin).await.expect_error(1006, 403);
     patch(&api, "admin", &admin, json!({ "role": "admin", "disabled": false })).await.data();
-    // Of two admins that demote each other at once, one remains.
+    // If two admins demote each other at once, one of them remains an admin.
     let body =
         json!({ "username": "eva", "password": PASSWORD, "role": "admin", "must_change_password": false });
     api.post("/api/v1/users", &admin, body).await.data();

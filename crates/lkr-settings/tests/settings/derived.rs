@@ -86,7 +86,7 @@ async fn change_drops_the_value_at_once() {
 }
 
 #[tokio::test]
-async fn change_leaves_held_values_alive_and_later_calls_get_the_new_one() {
+async fn value_in_use_survives_a_change_and_later_calls_get_the_new_one() {
     let (settings, _) = new_settings();
     let (derived, counts) = derive_counted(&settings);
     let before = derived.get().await.unwrap();

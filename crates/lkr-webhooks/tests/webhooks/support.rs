@@ -24,7 +24,7 @@ pub(crate) use self::{
 mod damaged_state;
 mod receiver;
 
-/// The longest wait for anything.
+/// The time limit of every wait.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) const SECRET: &str = "a secret of the test's";

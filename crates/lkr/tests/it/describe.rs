@@ -155,7 +155,7 @@ async fn failing_model_leaves_extractive_summaries_and_a_warning() {
             warning.contains("summaries are extractive") && warning.contains("the provider is unavailable")
         });
         assert!(warned, "{:?}", done.warnings);
-        assert!(requests(&model).0 <= 4, "the model was asked too often");
+        assert!(requests(&model).0 <= 4, "the model was called too often");
         let detail = kb.detail(doc_id).await.unwrap().unwrap();
         assert!(detail.document.summary.contains("rests in its bed"), "{}", detail.document.summary);
         assert_eq!(blobs(&stores).await, 1, "no reply was stored");

@@ -300,9 +300,9 @@ async fn missing_data_file_is_reported_and_not_recreated() {
 async fn damaged_text_is_reported_and_never_returned() {
     let closed = ClosedKb::new().await;
     let path = closed.text_path(closed.first());
-    let whole = fs::read(&path).unwrap();
+    let file_bytes = fs::read(&path).unwrap();
     for damage in ["flip", "cut", "gone"] {
-        let mut bytes = whole.clone();
+        let mut bytes = file_bytes.clone();
         match damage {
             "flip" => bytes[20] ^= 1,
             "cut" => bytes.truncate(100),
@@ -328,7 +328,7 @@ async fn damaged_text_is_reported_and_never_returned() {
         );
         assert!(kb.text_stream(closed.first().doc_id).await.is_err());
         kb.close().await;
-        fs::write(&path, &whole).unwrap();
+        fs::write(&path, &file_bytes).unwrap();
     }
     assert_eq!(closed.findings().await, Vec::<String>::new());
 }

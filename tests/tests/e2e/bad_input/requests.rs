@@ -203,7 +203,7 @@ fn non_http_bytes_do_not_harm_the_server() {
             let status = send_raw(port, request.as_bytes()).status;
             assert!((400..500).contains(&status), "{status} to {request:.40}");
         }
-        // Nor does a client that disconnects without a request.
+        // A client that disconnects without a request does no harm either.
         drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     });
 }
