@@ -51,8 +51,8 @@ impl AnswerCache {
         self.unsaved += 1;
     }
 
-    /// Everything to store, if there is enough that is not stored yet: with `all`, anything; else about a 32nd of what is
-    /// stored, because all descriptions are written together. Counts them as stored.
+    /// The serialised descriptions, which then count as stored. `None` if too few are new: with `all` that is none, else
+    /// fewer than about one in 32 of those stored, because each write contains all descriptions.
     pub(super) fn take_unsaved(&mut self, all: bool) -> Option<Vec<u8>> {
         let least = if all { 1 } else { 1 + self.used.len() / 32 };
         if self.unsaved < least {
