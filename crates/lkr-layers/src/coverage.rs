@@ -5,6 +5,9 @@ use lkr_text::{Analyzer, Language, query_terms, token_costs, words};
 
 use crate::indexed::indexed_text;
 
+/// The longest compound in characters that no chunk's end cuts: a chunk of the default size holds it.
+const LONGEST_COMPOUND: usize = 200;
+
 /// The result of [`word_coverage`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WordCoverage {
@@ -17,8 +20,8 @@ pub struct WordCoverage {
 /// Checks that each word of a text finds it: a search for the word alone, without a model, finds a chunk. `layered` are
 /// the layers of `parsed`.
 ///
-/// Words are what the index makes terms of: stop words are none, and a run of a script without spaces is one. Furniture
-/// has no words, and a heading has those of its title.
+/// Words are what the index makes terms of: stop words are none, and a run of a script without spaces is one, as is a
+/// compound of more than 200 characters. Furniture has no words, and a heading has those of its title.
 #[must_use]
 pub fn word_coverage(parsed: &Parsed, layered: &Layered) -> WordCoverage {
     let analyzer = Analyzer::new(Language::from_code(&layered.root.language));
@@ -37,7 +40,7 @@ pub fn word_coverage(parsed: &Parsed, layered: &Layered) -> WordCoverage {
     };
     for part in searchable_parts(parsed) {
         for word in words(part).into_iter().filter_map(|range| part.get(range)) {
-            if is_unspaced(word) {
+            if is_unspaced(word) || word.chars().count() > LONGEST_COMPOUND {
                 check(word);
             } else {
                 analyzer.for_each(word, |_, range| check(word.get(range).unwrap_or_default()));

@@ -133,7 +133,8 @@ fn for_each_part(text: &str, range: &Range<usize>, max: u32, visit: &mut impl Fn
     let parts: Vec<(Range<usize>, u32)> = token_costs(slice).collect();
     let word_of = |(part, _): &(Range<usize>, u32)| {
         let at = words.partition_point(|word| word.end <= part.start);
-        words.get(at).filter(|word| word.start <= part.start).map(|_| at)
+        // A part may begin with marks, with which no word begins.
+        words.get(at).filter(|word| word.start < part.end).map(|_| at)
     };
     let shift = |part: Range<usize>| range.start + part.start..range.start + part.end;
     for word in parts.chunk_by(|one, next| word_of(one).is_some_and(|word| word_of(next) == Some(word))) {

@@ -235,3 +235,16 @@ fn long_text_without_headings_is_split_by_topic() {
     assert_eq!(starts, changes);
     assert!(layered.l3.len() > layered.l2.len());
 }
+
+#[test]
+fn long_text_without_spaces_is_cut_between_words() {
+    let check = |part: &dyn Fn(usize) -> String| {
+        for lead in 0..40 {
+            layered(&("x!".repeat(lead) + &(100..400).map(part).collect::<String>()));
+        }
+    };
+    check(&|n| format!("\u{17b4}{n},{n}["));
+    check(&|n| format!("part_{n}/"));
+    check(&|n| format!("V.{n};"));
+    check(&|n| format!("word{n}"));
+}

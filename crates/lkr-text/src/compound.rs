@@ -84,9 +84,11 @@ fn number(word: &str, range: &Range<usize>, visit: &mut impl FnMut(Piece)) {
     }
 }
 
-/// Whether a word is digits separated by full stops.
+/// Whether a word is digits separated by full stops, digits first.
 pub(crate) fn is_version(word: &str) -> bool {
-    word.contains('.') && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    word.contains('.')
+        && word.starts_with(|c: char| c.is_ascii_digit())
+        && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// A word of mixed case: the word itself, and its camel-case parts if each has at least two letters.

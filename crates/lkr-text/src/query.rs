@@ -110,6 +110,7 @@ mod tests {
         check("1.2.3", "", "since v1.2.3 of foo_bar");
         check("FOO_BAR", "", "since v1.2.3 of foo_bar");
         check("bar", "", "since v1.2.3 of foo_bar");
+        check("2", "", "part V.2");
     }
 
     #[test]

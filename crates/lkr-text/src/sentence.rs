@@ -1,11 +1,11 @@
 use std::ops::Range;
 
 use crate::{
-    chars::is_cjk,
-    word::{rest, slice},
+    chars::{CharClass, class, is_cjk, is_mark},
+    word::{rest, segments, slice},
 };
 
-/// The longest sentence in Unicode code points. Longer ones are split, at white space if possible.
+/// The longest sentence in Unicode code points. Longer ones are split, at white space if possible, else between words.
 pub const MAX_SENTENCE_CHARS: usize = 1_000;
 
 /// The byte ranges of the sentences of `text`, in order, without overlap and without white space at their ends.
@@ -242,13 +242,33 @@ fn push_bounded(text: &str, range: Range<usize>, ranges: &mut Vec<Range<usize>>)
     let mut range = trim(text, range);
     while let Some(limit) = nth_char(slice(text, &range), MAX_SENTENCE_CHARS) {
         let head = slice(text, &(range.start..range.start + limit));
-        let at = head.rfind(char::is_whitespace).filter(|&at| at > limit / 2).unwrap_or(limit);
+        let at = last_cut(head, slice(text, &(range.start + limit..range.end)));
         ranges.push(trim(text, range.start..range.start + at));
         range = trim(text, range.start + at..range.end);
     }
     if !range.is_empty() {
         ranges.push(range);
     }
+}
+
+/// Where to cut `head`, which `tail` follows, in its second half: at white space, else before the last word, else between
+/// the parts of a word, else between characters.
+fn last_cut(head: &str, tail: &str) -> usize {
+    let half = head.len() / 2;
+    let white_space = head.rfind(char::is_whitespace).filter(|&at| at > half);
+    let before_word = || segments(head).last().map(|word| word.range.start).filter(|&at| at > half);
+    let mut after = tail.chars().next();
+    let (mut between_parts, mut between_characters) = (None, None);
+    for (at, c) in head.char_indices().rev().take_while(|(at, _)| *at > half) {
+        let end = at + c.len_utf8();
+        if after.is_some_and(|after| !is_mark(after)) {
+            let parts = [Some(c), after].map(|c| c.is_some_and(|c| class(c) == CharClass::Word));
+            between_characters = between_characters.or(Some(end));
+            between_parts = between_parts.or((parts != [true; 2]).then_some(end));
+        }
+        after = Some(c);
+    }
+    white_space.or_else(before_word).or(between_parts).or(between_characters).unwrap_or(head.len())
 }
 
 /// The byte offset of the `n`-th character; `None` if there are not more than `n`.
@@ -315,5 +335,17 @@ mod tests {
         let count = sentences(&"ab ".repeat(2000)).len();
         assert!((6..=8).contains(&count), "{count}");
         assert_eq!(sentences(&"é".repeat(2500)).len(), 3);
+    }
+
+    #[test]
+    fn long_sentences_are_split_between_words_and_their_parts() {
+        let first =
+            |text: &str| sentences(text).first().map(|range| text.get(range.clone()).unwrap().to_owned());
+        let words = "ab/".repeat(332) + "cd/efgh_2.13/ij";
+        assert_eq!(first(&words), Some("ab/".repeat(332) + "cd/"));
+        let parts = "ab_".repeat(333) + "cd_ef";
+        assert_eq!(first(&parts), Some("ab_".repeat(333)));
+        let marks = "e".repeat(999) + "e\u{301}e";
+        assert_eq!(first(&marks), Some("e".repeat(999)));
     }
 }
