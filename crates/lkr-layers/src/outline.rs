@@ -5,6 +5,7 @@ use std::ops::Range;
 use lkr_domain::Parsed;
 
 use crate::{
+    front_matter::value,
     piece::{Body, Piece, PieceKind, pieces, trim},
     title::is_title,
     unit::{Boundary, Unit, push_units},
@@ -32,6 +33,9 @@ pub(crate) struct Outline<'a> {
     pub(crate) top: Option<usize>,
     /// Whether the top heading begins every path, because the document's title is another.
     pub(crate) top_is_in_paths: bool,
+    /// The title in the front matter, which begins every path: of a text without a top heading whose given title is
+    /// another, such as the name of its file.
+    front_matter_title: Option<&'a str>,
     /// The units in order.
     pub(crate) units: Vec<Unit>,
 }
@@ -46,6 +50,8 @@ impl<'a> Outline<'a> {
             headings: Vec::new(),
             top: top.map(|_| 0),
             top_is_in_paths: top.is_some_and(|heading| !is_title(title, heading)),
+            front_matter_title: front_matter_title(parsed, &pieces)
+                .filter(|named| top.is_none() && !title.trim().is_empty() && !is_title(title, named)),
             units: Vec::new(),
         };
         let mut stack: Vec<usize> = Vec::new();
@@ -85,6 +91,7 @@ impl<'a> Outline<'a> {
             self.headings.get(heading.parent?)
         });
         let mut path: Vec<String> = lead.map(|heading| heading.title.to_owned()).collect();
+        path.extend(self.front_matter_title.map(str::to_owned));
         path.reverse();
         path
     }
@@ -126,6 +133,11 @@ impl<'a> Outline<'a> {
         }
         self
     }
+}
+
+fn front_matter_title<'a>(parsed: &'a Parsed, pieces: &[Piece<'_>]) -> Option<&'a str> {
+    let first = pieces.first().filter(|piece| piece.kind == PieceKind::Body(Body::FrontMatter))?;
+    value(parsed.text.get(first.range.clone())?, "title")
 }
 
 /// The only heading of the highest level, if it comes before any text except front matter.

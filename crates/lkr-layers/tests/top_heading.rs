@@ -99,3 +99,22 @@ fn top_heading_begins_the_paths_of_a_text_that_is_split_by_topic() {
     let nodes = layered.l2.iter().chain(&layered.l3).map(|node| &node.path);
     assert!(nodes.chain(layered.chunks.iter().map(|chunk| &chunk.path)).all(|path| *path == ["Zebra"]));
 }
+
+#[test]
+fn front_matter_title_that_is_not_the_title_begins_every_path() {
+    let text = "---\ntitle: \"Edit pages\"\n---\n\nlead\n\n## B\nb\n\n## C\nc";
+    let paths = |text: &str, title: &str| -> Vec<Vec<String>> {
+        titled(text, title).chunks.into_iter().map(|chunk| chunk.path).collect()
+    };
+    let under_name = paths(text, "_index");
+    assert!(under_name.iter().all(|path| path[0] == "Edit pages"), "{under_name:?}");
+    assert_eq!(under_name.last().unwrap()[..], ["Edit pages", "C"]);
+    for title in ["", "edit  pages"] {
+        assert!(paths(text, title).iter().flatten().all(|heading| heading != "Edit pages"), "{title:?}");
+    }
+    let with_top = paths("---\ntitle: X\n---\n\n# A\n\n## B\nb", "_index");
+    assert!(with_top.iter().all(|path| path[0] == "A"), "{with_top:?}");
+    assert!(paths("---\ntags: []\n---\n\n## B\nb\n\n## C\nc", "_index")[0].is_empty());
+    let without_front_matter = paths("lead\n\n---\ntitle: X\n---\n\n## B\nb\n\n## C\nc", "_index");
+    assert!(without_front_matter.iter().flatten().all(|heading| heading != "X"), "{without_front_matter:?}");
+}
