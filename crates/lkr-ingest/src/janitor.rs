@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Error, ErrorKind, Ports, Result, collections::delete_everywhere, gc::Gc,
-    missing_fingerprints::add_fingerprints, state::IngestState,
+    missing_fingerprints::add_fingerprints, queueing::enqueue, state::IngestState,
 };
 
 /// The number of records that are read at a time.
@@ -27,13 +27,15 @@ const ROUND: Duration = Duration::from_secs(60);
 /// How far the timestamps of files may lag behind the clock.
 const TIMESTAMP_LAG: Duration = Duration::from_millis(20);
 
-/// Queues every unfinished task. Queued ones keep their place.
+/// Queues every unfinished task. Queued ones keep their place; those queued before tasks had flows get theirs.
 pub(crate) async fn requeue_unfinished(ports: &Ports) -> Result<()> {
     let mut after: Option<String> = None;
     loop {
         let (tasks, next) = ports.catalog.unfinished(after.as_deref(), BATCH).await?;
         for task in tasks {
-            ports.queue.push(task, Duration::ZERO).await?;
+            if let Some(task) = ports.catalog.task(task).await? {
+                enqueue(&*ports.queue, &ports.texts, &task).await?;
+            }
         }
         match next {
             Some(next) => after = Some(next),

@@ -3,7 +3,8 @@ use std::time::Duration;
 /// Options of ingestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// The number of documents that are processed at once.
+    /// The number of documents that are processed at once. Texts longer than 1 MiB are processed beside them, as
+    /// [`long_texts`](Self::long_texts) allows.
     pub workers: usize,
     /// The number of texts that are embedded and stored at a time: the most work that a crash can cost.
     pub batch: usize,

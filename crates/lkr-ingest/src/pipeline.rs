@@ -36,9 +36,10 @@ pub(crate) async fn ingest(
     active: ActiveTask,
     task: &Task,
     report: &Report,
+    share: TextPermit,
 ) -> Result<()> {
     let pipeline = Pipeline { state, active, task, begun: Instant::now() };
-    pipeline.run(report).await
+    pipeline.run(report, share).await
 }
 
 struct Pipeline<'a> {
@@ -52,10 +53,10 @@ struct Pipeline<'a> {
 type UniqueText<'a> = (Option<TextClaim<'a>>, Vec<Write>);
 
 impl<'a> Pipeline<'a> {
-    async fn run(&self, report: &Report) -> Result<()> {
+    async fn run(&self, report: &Report, share: TextPermit) -> Result<()> {
         let Self { state, task, .. } = *self;
         report.begin(Stage::Parse);
-        let (text, permit) = self.read_text().await?;
+        let (text, permit) = self.read_text(share).await?;
         let (parsed, fingerprint) = parse(&state.ports.parser, text).await?;
         // The claim is held until the document is published.
         let Some((mut claim, mut unique)) = self.claim_text(&fingerprint).await? else { return Ok(()) };
@@ -98,13 +99,15 @@ impl<'a> Pipeline<'a> {
 
     /// Reads the text. If only this text is unreadable while the store works, that counts as a failed attempt: a damaged
     /// file must not be retried forever.
-    async fn read_text(&self) -> Result<(StoredText, TextPermit)> {
+    async fn read_text(&self, share: TextPermit) -> Result<(StoredText, TextPermit)> {
         let texts = &self.state.ports.texts;
         let (doc_id, revision) = (self.task.doc_id()?, self.task.input.revision);
         let TaskInput { text_sha256, blocks_sha256, .. } = &self.task.input;
         let read = async {
-            let length = texts.length(doc_id, revision).await?;
-            let permit = self.state.text_budget.acquire(length).await;
+            let permit = match share {
+                Some(share) => Some(share),
+                None => self.state.text_budget.acquire(texts.length(doc_id, revision).await?).await,
+            };
             let text = texts.get(doc_id, revision, text_sha256.as_deref()).await?;
             let blocks = match self.task.input.extracted {
                 true => Some(texts.blocks(doc_id, revision, blocks_sha256.as_deref()).await?),

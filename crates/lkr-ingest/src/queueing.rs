@@ -8,15 +8,17 @@ use std::{
     time::Duration,
 };
 
-use lkr_catalog::Task;
-use lkr_state::TaskQueue;
+use lkr_catalog::{Task, Texts};
+use lkr_domain::Creator;
+use lkr_state::{TaskQueue, Work};
 
-use crate::{Error, ErrorKind, Result, gc::Gc};
+use crate::{Error, ErrorKind, Result, gc::Gc, text_budget::SHORT_BYTES};
 
 /// The task queue with its limit. A task whose record is stored but which could not be queued is queued by the janitor.
 #[derive(Debug)]
 pub(crate) struct Queueing {
     queue: Arc<dyn TaskQueue>,
+    texts: Texts,
     limit: u64,
     gc: Arc<Gc>,
     /// Whether an accepted task may be missing from the queue.
@@ -24,8 +26,8 @@ pub(crate) struct Queueing {
 }
 
 impl Queueing {
-    pub(crate) fn new(queue: Arc<dyn TaskQueue>, limit: u64, gc: Arc<Gc>) -> Self {
-        Self { queue, limit, gc, is_incomplete: AtomicBool::new(false) }
+    pub(crate) fn new(queue: Arc<dyn TaskQueue>, texts: Texts, limit: u64, gc: Arc<Gc>) -> Self {
+        Self { queue, texts, limit, gc, is_incomplete: AtomicBool::new(false) }
     }
 
     /// Fails with `Overloaded` if `more` tasks would exceed the limit of the queue.
@@ -42,7 +44,7 @@ impl Queueing {
     /// Queues accepted tasks. On failure the janitor queues them later: every accepted task will end.
     pub(crate) async fn push(&self, tasks: &[Task]) {
         for task in tasks.iter().filter(|task| !task.status.has_ended()) {
-            if let Err(error) = self.queue.push(task.task_id, Duration::ZERO).await {
+            if let Err(error) = enqueue(&*self.queue, &self.texts, task).await {
                 tracing::warn!(task = %task.task_id, %error, "cannot queue a task; the janitor will retry");
                 self.requeue_later();
             }
@@ -64,4 +66,20 @@ impl Queueing {
     pub(crate) fn take_incomplete(&self) -> bool {
         self.is_incomplete.swap(false, Ordering::Relaxed)
     }
+}
+
+/// Queues a task in the flow of its account.
+pub(crate) async fn enqueue(queue: &dyn TaskQueue, texts: &Texts, task: &Task) -> Result<()> {
+    let work = match task.subject.doc_id() {
+        // A text that cannot be read counts as short; the attempt will find out why.
+        Some(doc_id) => work(&task.created_by, texts.length(doc_id, task.input.revision).await.unwrap_or(0)),
+        // A task over all documents runs beside the workers, so it takes no turn from an account.
+        None => Work { flow: "background".to_owned(), ..Work::default() },
+    };
+    Ok(queue.enqueue(task.task_id, work, Duration::ZERO).await?)
+}
+
+fn work(creator: &Creator, cost: u64) -> Work {
+    let flow = if creator.id.is_empty() { "anonymous".to_owned() } else { format!("account:{}", creator.id) };
+    Work { flow, cost, is_long: cost > SHORT_BYTES }
 }

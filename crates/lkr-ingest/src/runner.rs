@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use lkr_catalog::{
     ActiveTask, Catalog, FailureReason, Progress, Stage, Task, TaskFailure, TaskKind, TaskStatus,
 };
-use lkr_state::{Claim, TaskQueue};
+use lkr_state::{Claim, Lane, TaskQueue};
 use time::OffsetDateTime;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -16,6 +16,7 @@ use crate::{
     gc::Gc,
     queueing::Queueing,
     report::{Report, Reports},
+    text_budget::TextPermit,
 };
 
 /// How long a worker waits for a task before it checks whether to stop.
@@ -32,12 +33,16 @@ pub(crate) trait Jobs: Send + Sync + 'static {
     /// The stage that a kind of task begins with.
     fn first_stage(&self, kind: TaskKind) -> Stage;
 
-    /// Performs one attempt of a task and ends the task.
+    /// Waits until there is room for a long text.
+    fn reserve(&self, task: &Task) -> impl Future<Output = TextPermit> + Send;
+
+    /// Performs one attempt of a task and ends the task. `share` is what was reserved for its text.
     fn perform(
         &self,
         active: ActiveTask,
         task: &Task,
         report: &Report,
+        share: TextPermit,
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// Removes what a task stored that has ended or was superseded, unless it is live.
@@ -55,30 +60,32 @@ pub(crate) struct Runner<J> {
 }
 
 impl<J: Jobs> Runner<J> {
-    /// Works on tasks until `stopped` is true. A task over all documents runs beside document tasks, one at a time.
+    /// Works on short tasks until `stopped` is true. A task over all documents runs beside document tasks, one at a time.
     pub(crate) async fn work(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
         let mut corpus_tasks = JoinSet::new();
         while !*stopped.borrow() {
             let claimed = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stop| *stop) => break,
-                claimed = self.queue.claim(self.options.lease, CLAIM_TIMEOUT) => claimed,
+                claimed = self.queue.claim_in(Lane::Short, self.options.lease, CLAIM_TIMEOUT) => claimed,
             };
             while corpus_tasks.try_join_next().is_some() {}
             match claimed {
                 Ok(Some(claim)) if corpus_tasks.is_empty() && self.is_corpus_task(&claim).await => {
                     corpus_tasks.spawn(Arc::clone(&self).attend_until(stopped.clone(), claim));
                 }
-                Ok(Some(claim)) => self.attend(&claim).await,
+                Ok(Some(claim)) => self.attend(&claim, None).await,
                 Ok(None) => {}
-                Err(error) => {
-                    let pause = self.options.store_pause;
-                    tracing::warn!(%error, ?pause, "cannot claim a task: the queue is unavailable; will retry");
-                    tokio::time::sleep(pause).await;
-                }
+                Err(error) => self.pause_claims(&error).await,
             }
         }
         while corpus_tasks.join_next().await.is_some() {}
+    }
+
+    async fn pause_claims(&self, error: &lkr_state::Error) {
+        let pause = self.options.store_pause;
+        tracing::warn!(%error, ?pause, "cannot claim a task: the queue is unavailable; will retry");
+        tokio::time::sleep(pause).await;
     }
 
     /// Whether a task is known to be about all documents.
@@ -90,19 +97,17 @@ impl<J: Jobs> Runner<J> {
     /// Runs a claimed task. When the workers stop, returns it to the queue: the next start continues it.
     async fn attend_until(self: Arc<Self>, mut stopped: watch::Receiver<bool>, claim: Claim) {
         tokio::select! {
-            () = self.attend(&claim) => return,
+            () = self.attend(&claim, None) => return,
             _ = stopped.wait_for(|stop| *stop) => {}
         }
-        if let Err(error) = self.queue.retry(&claim, Duration::ZERO).await {
-            tracing::warn!(task = %claim.task, %error, "cannot return a task to the queue; its lease will expire");
-        }
+        self.give_back(&claim).await;
     }
 
     /// Runs one attempt of a claimed task, then finishes the claim or returns it to the queue.
-    async fn attend(&self, claim: &Claim) {
+    async fn attend(&self, claim: &Claim, share: TextPermit) {
         let (report, reports) = Report::new();
         // A model or parser of the embedding program may panic; that fails the attempt, not the worker.
-        let outcome = AssertUnwindSafe(self.attempt(claim, &report, &reports))
+        let outcome = AssertUnwindSafe(self.attempt(claim, &report, &reports, share))
             .catch_unwind()
             .await
             .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "ingest", "a step panicked")));
@@ -128,7 +133,13 @@ impl<J: Jobs> Runner<J> {
         Ok(task.is_none_or(|task| task.status.has_ended()))
     }
 
-    async fn attempt(&self, claim: &Claim, report: &Report, reports: &Reports) -> Result<()> {
+    async fn attempt(
+        &self,
+        claim: &Claim,
+        report: &Report,
+        reports: &Reports,
+        share: TextPermit,
+    ) -> Result<()> {
         let Some(mut task) = self.catalog.task(claim.task).await? else { return Ok(()) };
         let Some(active) = self.active(&task).await? else {
             return self.jobs.clean_up(&task).await;
@@ -140,7 +151,7 @@ impl<J: Jobs> Runner<J> {
         self.catalog.record_progress(active, &task).await?;
         let outcome = tokio::select! {
             biased;
-            done = self.jobs.perform(active, &task, report) => done,
+            done = self.jobs.perform(active, &task, report, share) => done,
             lost = self.keep_lease(claim) => Err(lost),
             superseded = self.record_reports(active, task.clone(), reports.clone()) => Err(superseded),
         };
@@ -245,5 +256,8 @@ impl<J: Jobs> Runner<J> {
     }
 }
 
+#[cfg(test)]
+mod fairness_tests;
+mod long_texts;
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,12 @@ impl IngestState {
     pub(crate) fn new(ports: Ports, options: IngestOptions, collections: CollectionSets) -> Self {
         let opened = OffsetDateTime::now_utc();
         let gc = Arc::new(Gc::new(ports.originals.clone()));
-        let queueing = Queueing::new(Arc::clone(&ports.queue), options.queue_limit, Arc::clone(&gc));
+        let queueing = Queueing::new(
+            Arc::clone(&ports.queue),
+            ports.texts.clone(),
+            options.queue_limit,
+            Arc::clone(&gc),
+        );
         Self {
             queueing: Arc::new(queueing),
             changes: PendingChanges::new(&ports, Arc::clone(&gc), opened),

@@ -16,7 +16,7 @@ pub(crate) struct TextBudget {
 }
 
 /// The longest text in bytes that needs no permit.
-const SHORT_BYTES: u64 = 1024 * 1024;
+pub(crate) const SHORT_BYTES: u64 = 1024 * 1024;
 
 impl TextBudget {
     pub(crate) fn new(limit: usize) -> Self {

@@ -14,6 +14,7 @@ use crate::{
     report::Report,
     runner::{Jobs, Runner},
     state::IngestState,
+    text_budget::TextPermit,
 };
 
 /// The running workers. Dropping it aborts them, which loses nothing.
@@ -61,6 +62,7 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
     for _ in 0..state.options.workers.max(1) {
         tasks.spawn(Arc::clone(&runner).work(stopped.clone()));
     }
+    tasks.spawn(Arc::clone(&runner).work_on_long_texts(stopped.clone()));
     tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));
     tasks.spawn(run_until(stopped, backfill::run(Arc::clone(state))));
     Ok(Workers { stop, tasks })
@@ -86,10 +88,24 @@ impl Jobs for IngestJobs {
         }
     }
 
-    async fn perform(&self, active: ActiveTask, task: &Task, report: &Report) -> Result<()> {
+    async fn reserve(&self, task: &Task) -> TextPermit {
+        let doc_id = task.subject.doc_id()?;
+        let length = self.0.ports.texts.length(doc_id, task.input.revision).await.ok()?;
+        self.0.text_budget.acquire(length).await
+    }
+
+    async fn perform(
+        &self,
+        active: ActiveTask,
+        task: &Task,
+        report: &Report,
+        share: TextPermit,
+    ) -> Result<()> {
         let state = &*self.0;
         match task.kind {
-            TaskKind::Ingest | TaskKind::Replace => pipeline::ingest(state, active, task, report).await,
+            TaskKind::Ingest | TaskKind::Replace => {
+                pipeline::ingest(state, active, task, report, share).await
+            }
             TaskKind::Reembed => reembed(state, active, task, report).await,
             TaskKind::Reclassify => reclassify(&state.ports, &state.changes, active, task, report).await,
             TaskKind::Evaluate => evaluate(&state.ports, active, task, report).await,

@@ -4,6 +4,7 @@ mod child;
 mod confine;
 mod error;
 mod extracted;
+mod fair_gate;
 mod limits;
 mod memory;
 mod message;

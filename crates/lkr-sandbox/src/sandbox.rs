@@ -4,21 +4,16 @@ use std::{
     fs::File,
     io::{Read, Seek},
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
 use lkr_parsers::{Parser, Source};
-use tokio::{runtime::Handle, sync::Semaphore};
+use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    Error, ErrorKind, Extracted, Limits, Result,
-    child::IdleWorker,
-    error::{OPERATION, internal},
+    Extracted, Limits, Result, child::IdleWorker, error::internal, fair_gate::FairGate,
     message::ExtractionRequest,
 };
 
@@ -109,10 +104,9 @@ struct SandboxState {
     options: SandboxOptions,
     /// Starts and watches the processes, independent of the runtime of the caller.
     runtime: Handle,
-    permits: Semaphore,
-    /// Permits of files with OCR: fewer, so that files without OCR are not blocked.
-    ocr_permits: Semaphore,
-    admitted: AtomicUsize,
+    places: Arc<FairGate>,
+    /// Places of files with OCR: fewer, so that files without OCR are not blocked.
+    ocr_places: Arc<FairGate>,
     idle_workers: Mutex<Vec<IdleWorker>>,
 }
 
@@ -126,12 +120,11 @@ impl Sandbox {
         std::fs::create_dir_all(&options.spool).map_err(|error| {
             internal(format!("folder {} could not be created: {error}", options.spool.display()))
         })?;
-        let permits = Semaphore::new(options.concurrency.max(1));
-        let ocr_permits = Semaphore::new(options.concurrency.saturating_sub(1).max(1));
-        let (admitted, idle_workers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let sandbox = Self {
-            state: Arc::new(SandboxState { options, runtime, permits, ocr_permits, admitted, idle_workers }),
-        };
+        let places = FairGate::new(options.concurrency, options.max_waiting);
+        let ocr_places = FairGate::new(options.concurrency.saturating_sub(1), options.max_waiting);
+        let idle_workers = Mutex::new(Vec::new());
+        let sandbox =
+            Self { state: Arc::new(SandboxState { options, runtime, places, ocr_places, idle_workers }) };
         sandbox.state.refill_idle_workers();
         Ok(sandbox)
     }
@@ -145,21 +138,32 @@ impl Sandbox {
     /// Extracts the text of a file with the parser for `plan`. Dropping the future ends the extraction.
     ///
     /// # Errors
-    /// `Overloaded` if too many files wait, kinds for which [`is_file_error`](ErrorKind::is_file_error) is true, and
-    /// `Internal`.
+    /// `Overloaded` if too many files wait, kinds for which [`is_file_error`](crate::ErrorKind::is_file_error)
+    /// is true, and `Internal`.
     pub async fn extract(
         &self,
         plan: serde_json::Value,
         source: FileSource,
         limits: Limits,
     ) -> Result<Extracted> {
+        self.extract_for("", plan, source, limits).await
+    }
+
+    /// As [`extract`](Self::extract), in the turn of an account: accounts whose files wait take turns.
+    ///
+    /// # Errors
+    /// As [`extract`](Self::extract).
+    pub async fn extract_for(
+        &self,
+        account: &str,
+        plan: serde_json::Value,
+        source: FileSource,
+        limits: Limits,
+    ) -> Result<Extracted> {
         let state = Arc::clone(&self.state);
-        let _slot = state.admit()?;
         let uses_ocr = !limits.ocr_time.is_zero();
-        // The semaphores are never closed.
-        let _ocr_permit =
-            if uses_ocr { Some(state.ocr_permits.acquire().await.map_err(internal)?) } else { None };
-        let _permit = state.permits.acquire().await.map_err(internal)?;
+        let _ocr_place = if uses_ocr { Some(state.ocr_places.enter(account).await?) } else { None };
+        let _place = state.places.enter(account).await?;
         match &state.options.mode {
             SandboxMode::InProcess(build) => state.in_process(Arc::clone(build), plan, source, limits).await,
             SandboxMode::Worker { .. } => {
@@ -171,16 +175,6 @@ impl Sandbox {
 }
 
 impl SandboxState {
-    /// Admits a file, unless too many are waiting.
-    fn admit(&self) -> Result<QueueSlot<'_>> {
-        let slot = QueueSlot(&self.admitted);
-        let before = self.admitted.fetch_add(1, Ordering::SeqCst);
-        if before < self.options.concurrency.max(1) + self.options.max_waiting {
-            return Ok(slot);
-        }
-        Err(Error::new(ErrorKind::Overloaded, OPERATION, format!("{before} files are being read or waiting")))
-    }
-
     async fn in_process(
         &self,
         build: ParserFactory,
@@ -257,14 +251,5 @@ impl SandboxState {
                 }
             }
         }
-    }
-}
-
-/// Counts a file as admitted until it is dropped.
-struct QueueSlot<'a>(&'a AtomicUsize);
-
-impl Drop for QueueSlot<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -18,6 +18,7 @@
 
 mod claims;
 mod counters;
+mod flows;
 mod limits;
 mod queue;
 mod scan;
@@ -33,7 +34,7 @@ pub mod state_cases {
 
 /// The cases of [`task_queue_suite!`](crate::task_queue_suite).
 pub mod queue_cases {
-    pub use super::{claims::*, queue::*};
+    pub use super::{claims::*, flows::*, queue::*};
 }
 
 /// Turns every case of the conformance suite of state stores into a `#[tokio::test]`.
@@ -157,6 +158,10 @@ macro_rules! task_queue_suite {
             dropped_claims_lose_no_task
             dropped_queue_writes_apply_or_do_nothing
             durations_beyond_the_clock_never_end
+            burst_of_one_flow_lets_other_flows_pass
+            flows_take_turns_by_cost
+            long_tasks_are_claimed_in_their_lane_only
+            retried_task_keeps_its_flow
             health_of_a_working_queue_is_ok
         );
     };

@@ -3,7 +3,9 @@ use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use lkr_domain::TaskId;
 
-use crate::{Claim, Error, ErrorKind, Key, Record, Result, ScanOrder, StateStore, TaskQueue, Write};
+use crate::{
+    Claim, Error, ErrorKind, Key, Lane, Record, Result, ScanOrder, StateStore, TaskQueue, Work, Write,
+};
 
 /// Called with the name of each operation before it runs; returns the kind of error to fail with.
 type Fault = Box<dyn Fn(&'static str) -> Option<ErrorKind> + Send + Sync>;
@@ -107,6 +109,16 @@ impl TaskQueue for FailingQueue {
     async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
         inject_fault(&self.fault, "push")?;
         self.inner.push(task, delay).await
+    }
+
+    async fn enqueue(&self, task: TaskId, work: Work, delay: Duration) -> Result<()> {
+        inject_fault(&self.fault, "push")?;
+        self.inner.enqueue(task, work, delay).await
+    }
+
+    async fn claim_in(&self, lane: Lane, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
+        inject_fault(&self.fault, "claim")?;
+        self.inner.claim_in(lane, lease, wait).await
     }
 
     async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {

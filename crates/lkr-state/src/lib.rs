@@ -5,6 +5,7 @@ pub mod conformance;
 mod error;
 #[cfg(any(test, feature = "conformance"))]
 mod failing;
+mod fair;
 mod keyed_mutex;
 mod memory;
 mod queue;
@@ -14,9 +15,10 @@ mod store;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::{FailingQueue, FailingState, FaultFuture};
+pub use fair::{BASE_COST, FairTags};
 pub use keyed_mutex::KeyedMutex;
 pub use memory::{MemoryQueue, MemoryState};
-pub use queue::{Claim, TaskQueue};
+pub use queue::{Claim, Lane, TaskQueue, Work};
 pub use retry_on_conflict::{
     ConflictError, ContentionObserver, MAX_ATTEMPTS, ObservedState, contention_reason, retry_on_conflict,
 };

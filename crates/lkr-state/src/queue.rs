@@ -19,12 +19,23 @@ use crate::Result;
 )]
 pub trait TaskQueue: Debug + Send + Sync + 'static {
     /// Queues a task that is claimable after `delay`. Does nothing if the task is queued or claimed already.
-    async fn push(&self, task: TaskId, delay: Duration) -> Result<()>;
+    async fn enqueue(&self, task: TaskId, work: Work, delay: Duration) -> Result<()>;
 
-    /// Claims the task that has been claimable for the longest time; waits up to `wait` for one.
+    /// Queues a task without a flow or cost, as [`enqueue`](Self::enqueue) does.
+    async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
+        self.enqueue(task, Work::default(), delay).await
+    }
+
+    /// Claims a task of `lane`; waits up to `wait` for one. Flows take turns by the cost of their tasks, as
+    /// [`FairTags`](crate::FairTags) says. Within a flow, the task is next that has been claimable for the longest time.
     ///
     /// A task becomes claimable when its delay ends or its lease expires.
-    async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>>;
+    async fn claim_in(&self, lane: Lane, lease: Duration, wait: Duration) -> Result<Option<Claim>>;
+
+    /// Claims a task of any lane, as [`claim_in`](Self::claim_in) does.
+    async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
+        self.claim_in(Lane::Any, lease, wait).await
+    }
 
     /// Renews the lease: it now ends after `lease` from now. An expired lease can be renewed until another worker claims
     /// the task.
@@ -48,6 +59,36 @@ pub trait TaskQueue: Debug + Send + Sync + 'static {
 
     /// Whether the queue is reachable.
     async fn health(&self) -> Result<()>;
+}
+
+/// What a queue needs to know of a task in order to be fair.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whose turn the task takes, such as an account.
+    pub flow: String,
+    /// The size of the task, such as the bytes of its text.
+    pub cost: u64,
+    /// Whether the task belongs to the lane of long tasks.
+    pub is_long: bool,
+}
+
+impl Work {
+    /// What the task costs its flow.
+    #[must_use]
+    pub const fn charge(&self) -> u64 {
+        self.cost.saturating_add(crate::BASE_COST)
+    }
+}
+
+/// The tasks that a worker takes. Short tasks never wait behind long ones, because different workers take them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Short tasks, and long ones while there are no short ones.
+    Any,
+    /// Short tasks only.
+    Short,
+    /// Long tasks only.
+    Long,
 }
 
 /// A task under lease.

@@ -1,19 +1,25 @@
 //! The port `TaskQueue`.
 
+mod entry;
+mod fair;
 mod verify;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use heed::{RoTxn, RwTxn};
 use lkr_domain::TaskId;
-use lkr_state::{Claim, Result, TaskQueue};
+use lkr_state::{Claim, FairTags, Lane, Result, TaskQueue, Work};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use self::entry::{QueueEntry, UNCLAIMED};
 pub(crate) use self::verify::verify;
 use crate::{
     clock,
-    codec::{FieldReader, damaged, strip_checksum, with_checksum},
+    codec::damaged,
     env::Kb,
     error::{Failure, InternalResult},
     shared::StoreShared,
@@ -53,13 +59,34 @@ impl LmdbQueue {
         StoreShared::read(&self.shared, work).await.map_err(|failure| failure.into_state(operation))
     }
 
+    /// Writes with the order of the flows.
+    async fn write_fairly<T, F>(&self, operation: &'static str, mut work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Kb, &mut RwTxn, &mut FairTags) -> InternalResult<T> + Send + 'static,
+    {
+        let tags = Arc::clone(&self.shared.fair_tags);
+        self.write(operation, move |kb, txn| {
+            // A poisoned lock is safe to use: tags decide about turns, and any tag is valid.
+            let mut tags = tags.lock().unwrap_or_else(PoisonError::into_inner);
+            let tags = match &mut *tags {
+                Some(tags) => tags,
+                none => none.insert(fair::restore(kb, txn)?),
+            };
+            fair::tag_due(kb, txn, tags)?;
+            work(kb, txn, tags)
+        })
+        .await
+    }
+
     /// Claims a due task, or returns the time until one is due.
-    async fn try_claim(&self, lease: Duration) -> Result<std::result::Result<Claim, Duration>> {
-        let wait = self.read("claim", until_due).await?;
+    async fn try_claim(&self, lane: Lane, lease: Duration) -> Result<std::result::Result<Claim, Duration>> {
+        let wait = self.read("claim", move |kb, txn| fair::until_due(kb, txn, lane)).await?;
         if !wait.is_zero() {
             return Ok(Err(wait));
         }
-        let claimed = self.write("claim", move |kb, txn| claim(kb, txn, lease)).await?;
+        let claimed =
+            self.write_fairly("claim", move |kb, txn, tags| claim(kb, txn, tags, lane, lease)).await?;
         // Another worker may have been faster.
         Ok(claimed.ok_or(Duration::ZERO))
     }
@@ -67,20 +94,20 @@ impl LmdbQueue {
 
 #[async_trait]
 impl TaskQueue for LmdbQueue {
-    async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
-        self.write("push", move |kb, txn| push(kb, txn, task, delay)).await?;
+    async fn enqueue(&self, task: TaskId, work: Work, delay: Duration) -> Result<()> {
+        self.write_fairly("push", move |kb, txn, tags| push(kb, txn, tags, task, &work, delay)).await?;
         self.shared.tasks.notify_waiters();
         Ok(())
     }
 
-    async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
+    async fn claim_in(&self, lane: Lane, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
         let now = Instant::now();
         let deadline = now.checked_add(wait).unwrap_or(now + Duration::from_secs(86_400 * 365));
         loop {
             // Registered before the lookup, so that no push between lookup and wait is missed.
             let mut pushed = std::pin::pin!(self.shared.tasks.notified());
             pushed.as_mut().enable();
-            let due = match self.try_claim(lease).await? {
+            let due = match self.try_claim(lane, lease).await? {
                 Ok(claim) => return Ok(Some(claim)),
                 Err(due) => Instant::now() + due.min(MAX_POLL_INTERVAL),
             };
@@ -99,7 +126,7 @@ impl TaskQueue for LmdbQueue {
         let claim = claim.clone();
         self.write("heartbeat", move |kb, txn| {
             let entry = leased_entry(kb, txn, &claim)?;
-            reschedule(kb, txn, claim.task, &entry, clock::after(clock::now(), lease), claim.token)
+            reschedule(kb, txn, claim.task, entry, clock::after(clock::now(), lease), claim.token)
         })
         .await?;
         // The heartbeat may have shortened the lease, so waiting workers must look again.
@@ -118,9 +145,10 @@ impl TaskQueue for LmdbQueue {
 
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()> {
         let claim = claim.clone();
-        self.write("retry", move |kb, txn| {
+        self.write_fairly("retry", move |kb, txn, tags| {
             let entry = leased_entry(kb, txn, &claim)?;
-            reschedule(kb, txn, claim.task, &entry, clock::after(clock::now(), delay), UNCLAIMED)
+            let due = fair::due_after(tags, &entry.work, delay);
+            reschedule(kb, txn, claim.task, entry, due, UNCLAIMED)
         })
         .await?;
         self.shared.tasks.notify_waiters();
@@ -144,38 +172,6 @@ impl TaskQueue for LmdbQueue {
     }
 }
 
-/// The token of a task that nobody has claimed. The counter begins at 1.
-const UNCLAIMED: u64 = 0;
-
-/// A queued or claimed task as it is stored; times are microseconds since 1970.
-struct QueueEntry {
-    /// When it is claimable; for a claimed task, when the lease ends.
-    due: u64,
-    /// Its order among tasks with the same due time.
-    sequence: u64,
-    /// The due time before it was claimed.
-    since: u64,
-    /// The claim that holds it, or [`UNCLAIMED`].
-    token: u64,
-}
-
-impl QueueEntry {
-    fn decode(checksummed: &[u8], task: TaskId) -> InternalResult<Self> {
-        let name = || format!("the queue's entry of task {task}");
-        let mut fields = FieldReader(strip_checksum(checksummed, name)?);
-        let mut next = || fields.u64().ok_or_else(|| damaged(name));
-        Ok(Self { due: next()?, sequence: next()?, since: next()?, token: next()? })
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        with_checksum(&[self.due, self.sequence, self.since, self.token].map(u64::to_le_bytes).concat())
-    }
-
-    fn due_key(&self) -> [u8; 16] {
-        (u128::from(self.due) << 64 | u128::from(self.sequence)).to_be_bytes()
-    }
-}
-
 fn find(kb: &Kb, txn: &RoTxn, task: TaskId) -> InternalResult<Option<QueueEntry>> {
     kb.tables
         .tasks
@@ -195,38 +191,49 @@ fn remove_point(kb: &Kb, txn: &mut RwTxn, task: TaskId, entry: &QueueEntry) -> I
     Ok(())
 }
 
-fn push(kb: &Kb, txn: &mut RwTxn, task: TaskId, delay: Duration) -> InternalResult<()> {
-    if find(kb, txn, task)?.is_some() {
-        return Ok(());
+fn push(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    tags: &mut FairTags,
+    task: TaskId,
+    work: &Work,
+    delay: Duration,
+) -> InternalResult<()> {
+    match find(kb, txn, task)? {
+        // Queued before tasks had flows.
+        Some(entry) if entry.token == UNCLAIMED && entry.work == Work::default() && *work != entry.work => {
+            let due = if entry.due < FairTags::END { tags.tag(work) } else { entry.due };
+            reschedule(kb, txn, task, QueueEntry { work: work.clone(), ..entry }, due, UNCLAIMED)
+        }
+        Some(_) => Ok(()),
+        None => {
+            let due = fair::due_after(tags, work, delay);
+            let sequence = kb.count(txn, SEQUENCE)?;
+            put(
+                kb,
+                txn,
+                task,
+                &QueueEntry { due, sequence, since: due, token: UNCLAIMED, work: work.clone() },
+            )
+        }
     }
-    let due = clock::after(clock::now(), delay);
-    let sequence = kb.count(txn, SEQUENCE)?;
-    put(kb, txn, task, &QueueEntry { due, sequence, since: due, token: UNCLAIMED })
 }
 
-/// The next task and its due time.
-fn next(kb: &Kb, txn: &RoTxn) -> InternalResult<Option<(TaskId, u64)>> {
-    let Some((key, task)) = kb.tables.due.first(txn)? else { return Ok(None) };
-    let parts = key.first_chunk().zip(task.try_into().ok());
-    let (due, task) = parts.ok_or_else(|| damaged(|| "the order of the queue".to_owned()))?;
-    Ok(Some((TaskId::from_bytes(task), u64::from_be_bytes(*due))))
-}
-
-/// The time until a task is due; zero if one is due.
-fn until_due(kb: &Kb, txn: &RoTxn) -> InternalResult<Duration> {
-    let now = clock::now();
-    Ok(next(kb, txn)?.map_or(MAX_POLL_INTERVAL, |(_, due)| Duration::from_micros(due.saturating_sub(now))))
-}
-
-/// Claims the task that has been due for the longest. Only an unclaimed task, or one whose lease has ended, is due.
-fn claim(kb: &Kb, txn: &mut RwTxn, lease: Duration) -> InternalResult<Option<Claim>> {
-    let now = clock::now();
-    let Some((task, _)) = next(kb, txn)?.filter(|(_, due)| *due <= now) else { return Ok(None) };
+/// Claims the task of `lane` whose turn it is.
+fn claim(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    tags: &mut FairTags,
+    lane: Lane,
+    lease: Duration,
+) -> InternalResult<Option<Claim>> {
+    let Some((task, tag)) = fair::next(kb, txn, lane)? else { return Ok(None) };
     let name = || format!("the queue's entry of task {task}");
     let entry = find(kb, txn, task)?.ok_or_else(|| damaged(name))?;
+    tags.serve(tag);
     let token = kb.count(txn, TOKENS)?;
     let claimed = QueueEntry { since: entry.due, ..entry };
-    reschedule(kb, txn, task, &claimed, clock::after(now, lease), token)?;
+    reschedule(kb, txn, task, claimed, clock::after(clock::now(), lease), token)?;
     Ok(Some(Claim { task, token }))
 }
 
@@ -235,13 +242,13 @@ fn reschedule(
     kb: &Kb,
     txn: &mut RwTxn,
     task: TaskId,
-    entry: &QueueEntry,
+    entry: QueueEntry,
     due: u64,
     token: u64,
 ) -> InternalResult<()> {
     kb.tables.due.delete(txn, &entry.due_key())?;
     let sequence = kb.count(txn, SEQUENCE)?;
-    put(kb, txn, task, &QueueEntry { due, sequence, since: entry.since, token })
+    put(kb, txn, task, &QueueEntry { due, sequence, token, ..entry })
 }
 
 /// The entry of a claimed task, if the claim still holds its lease.
@@ -263,11 +270,13 @@ pub(crate) fn clear_leases(kb: &Kb) -> InternalResult<()> {
             claimed.push((task, entry));
         }
     }
-    for (task, entry) in &claimed {
-        reschedule(kb, &mut txn, *task, entry, entry.since, UNCLAIMED)?;
+    if claimed.is_empty() {
+        return Ok(());
     }
-    if !claimed.is_empty() {
-        txn.commit()?;
+    for (task, entry) in claimed {
+        let since = entry.since;
+        reschedule(kb, &mut txn, task, entry, since, UNCLAIMED)?;
     }
+    txn.commit()?;
     Ok(())
 }

@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     thread::JoinHandle,
 };
 
 use heed::{RoTxn, RwTxn};
+use lkr_state::FairTags;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::{
@@ -30,6 +31,8 @@ pub(crate) struct StoreShared {
     pub(crate) options: LmdbOptions,
     /// Wakes workers that wait for a task.
     pub(crate) tasks: Notify,
+    /// The order of flows in the queue; read from the store by the first write to the queue.
+    pub(crate) fair_tags: Arc<Mutex<Option<FairTags>>>,
     /// Limits concurrent query batches. They wait here rather than with open transactions. The query threads hold the
     /// permits.
     pub(crate) searches: Arc<Semaphore>,
@@ -61,7 +64,9 @@ impl StoreShared {
         }
         threads.push(writing);
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
-        Ok(Self { writer, graphs, options, tasks, searches, kb, threads, opened: Some(opened), _lock: lock })
+        let fair_tags = Arc::default();
+        let opened = Some(opened);
+        Ok(Self { writer, graphs, options, tasks, fair_tags, searches, kb, threads, opened, _lock: lock })
     }
 
     /// A read-only store, without threads of its own.
@@ -69,7 +74,8 @@ impl StoreShared {
         let graphs = Arc::new(Graphs::new(dir.join("graph"), &options));
         let (tasks, searches) = (Notify::new(), Arc::new(Semaphore::new(MAX_CONCURRENT_BATCHES)));
         let (writer, threads) = (Writer::closed(), Vec::new());
-        Self { writer, graphs, options, tasks, searches, kb, threads, opened: None, _lock: lock }
+        let fair_tags = Arc::default();
+        Self { writer, graphs, options, tasks, fair_tags, searches, kb, threads, opened: None, _lock: lock }
     }
 
     /// Whether the store is read-only. A read-only store may be damaged.

@@ -99,7 +99,7 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
     let Upload { file, warnings, options } =
-        read_upload(&mut cx, &["title", "source", "metadata", "force", "upsert"]).await?;
+        read_upload(&mut cx, &caller.account.id, &["title", "source", "metadata", "force", "upsert"]).await?;
     let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
     let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
@@ -109,7 +109,8 @@ async fn replace(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult 
     let doc_id = cx.doc_id()?;
     // Do not parse a file for an unknown document.
     cx.services()?.kb.document(doc_id).await.for_write()?.ok_or_else(unknown_document)?;
-    let Upload { file, warnings, options } = read_upload(&mut cx, &["title", "source", "metadata"]).await?;
+    let Upload { file, warnings, options } =
+        read_upload(&mut cx, &caller.account.id, &["title", "source", "metadata"]).await?;
     let submission = Submission { warnings, ..submission(&cx, &caller, options).await? };
     let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
@@ -123,7 +124,11 @@ struct Upload {
 }
 
 /// Reads the form of an upload and parses its file.
-async fn read_upload(cx: &mut RequestContext, texts: &'static [&'static str]) -> Result<Upload, ApiError> {
+async fn read_upload(
+    cx: &mut RequestContext,
+    account_id: &str,
+    texts: &'static [&'static str],
+) -> Result<Upload, ApiError> {
     let services = cx.services()?.clone();
     let state = cx.state_data();
     let rules = FormRules {
@@ -138,7 +143,7 @@ async fn read_upload(cx: &mut RequestContext, texts: &'static [&'static str]) ->
     check_line("the file's name", &file.name).map_err(limit_exceeded)?;
     let options =
         SubmissionOptions { force: boolean("force", &mut texts)?, upsert: boolean("upsert", &mut texts)? };
-    let extracted = extract(&services, &file).await?;
+    let extracted = extract(&services, account_id, &file).await?;
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
@@ -159,7 +164,7 @@ fn boolean(name: &str, texts: &mut BTreeMap<&str, Vec<u8>>) -> Result<bool, ApiE
 }
 
 /// The text of a file, parsed with the plugins that the settings select.
-async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiError> {
+async fn extract(services: &Services, account_id: &str, file: &FormFile) -> Result<Extracted, ApiError> {
     let plugins = selected_plugins(&services.settings.current().await?.settings.parsers);
     let source = FileSource {
         file_name: file.name.clone(),
@@ -167,7 +172,7 @@ async fn extract(services: &Services, file: &FormFile) -> Result<Extracted, ApiE
         file: file.file.try_clone().map_err(|error| ApiError::internal(&error))?,
         length: file.length,
     };
-    let extracted = services.files.read(source, &plugins).await;
+    let extracted = services.files.read_for(account_id, source, &plugins).await;
     let extracted = extracted.map_err(|error| parse_error(&file.name, error))?;
     check_text(&file.name, &extracted)?;
     Ok(extracted)

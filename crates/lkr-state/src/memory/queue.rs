@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use lkr_domain::TaskId;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{Claim, Error, ErrorKind, Result, TaskQueue};
+use crate::{Claim, Error, ErrorKind, FairTags, Lane, Result, TaskQueue, Work};
 
 /// A [`TaskQueue`] in memory. Tasks are lost when the value is dropped.
 #[derive(Default)]
@@ -24,9 +24,13 @@ struct MemoryQueueState {
     entries: HashMap<TaskId, Entry>,
     /// The last token or sequence number issued. Both share one counter and are never reused.
     last_number: u64,
+    tags: FairTags,
 }
 
 struct Entry {
+    work: Work,
+    /// The place of a claimable task among the flows.
+    tag: Option<u64>,
     /// When the task becomes claimable: the end of its delay or lease. `None` means never.
     claimable: Option<Instant>,
     /// Orders tasks that become claimable at the same instant.
@@ -51,24 +55,35 @@ impl MemoryQueue {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl TaskQueue for MemoryQueue {
-    async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
+    async fn enqueue(&self, task: TaskId, work: Work, delay: Duration) -> Result<()> {
+        let now = Instant::now();
         let mut state = self.lock();
+        state.tag_claimable(now);
         let sequence = state.next_number();
-        let entry = Entry { claimable: Instant::now().checked_add(delay), sequence, token: None };
+        let entry = Entry { work, tag: None, claimable: now.checked_add(delay), sequence, token: None };
         state.entries.entry(task).or_insert(entry);
+        state.tag_claimable(now);
         drop(state);
         self.changed.notify_waiters();
         Ok(())
     }
 
+    async fn push(&self, task: TaskId, delay: Duration) -> Result<()> {
+        self.enqueue(task, Work::default(), delay).await
+    }
+
     async fn claim(&self, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
+        self.claim_in(Lane::Any, lease, wait).await
+    }
+
+    async fn claim_in(&self, lane: Lane, lease: Duration, wait: Duration) -> Result<Option<Claim>> {
         let deadline = Instant::now().checked_add(wait);
         loop {
             // Registers the waiter before the lookup, so that a task pushed in between wakes it.
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             let now = Instant::now();
-            let next_claimable = match self.lock().claim(now, lease) {
+            let next_claimable = match self.lock().claim(lane, now, lease) {
                 Ok(claim) => return Ok(Some(claim)),
                 Err(next_claimable) => next_claimable,
             };
@@ -83,7 +98,10 @@ impl TaskQueue for MemoryQueue {
     }
 
     async fn heartbeat(&self, claim: &Claim, lease: Duration) -> Result<()> {
-        self.lock().claimed_entry("heartbeat", claim)?.claimable = Instant::now().checked_add(lease);
+        let mut state = self.lock();
+        let entry = state.claimed_entry("heartbeat", claim)?;
+        (entry.claimable, entry.tag) = (Instant::now().checked_add(lease), None);
+        drop(state);
         // A heartbeat can also shorten a lease, so waiting claims must check again.
         self.changed.notify_waiters();
         Ok(())
@@ -97,10 +115,14 @@ impl TaskQueue for MemoryQueue {
     }
 
     async fn retry(&self, claim: &Claim, delay: Duration) -> Result<()> {
+        let now = Instant::now();
         let mut state = self.lock();
+        state.tag_claimable(now);
         let sequence = state.next_number();
         let entry = state.claimed_entry("retry", claim)?;
-        *entry = Entry { claimable: Instant::now().checked_add(delay), sequence, token: None };
+        (entry.claimable, entry.tag) = (now.checked_add(delay), None);
+        (entry.sequence, entry.token) = (sequence, None);
+        state.tag_claimable(now);
         drop(state);
         self.changed.notify_waiters();
         Ok(())
@@ -125,22 +147,34 @@ impl MemoryQueueState {
         self.last_number
     }
 
-    /// Claims the task that has been claimable for the longest time. Otherwise returns when the next task becomes
-    /// claimable.
-    fn claim(&mut self, now: Instant, lease: Duration) -> Result<Claim, Option<Instant>> {
-        let token = self.next_number();
-        let timed_entries =
-            self.entries.iter_mut().filter_map(|(task, entry)| Some((entry.claimable?, task, entry)));
-        let Some((claimable, task, entry)) = timed_entries.min_by_key(|(at, _, entry)| (*at, entry.sequence))
-        else {
-            return Err(None);
-        };
-        if claimable > now {
-            return Err(Some(claimable));
+    /// Gives every task that has become claimable its place among the flows.
+    fn tag_claimable(&mut self, now: Instant) {
+        let untagged = self.entries.values_mut().filter(|entry| entry.tag.is_none());
+        let mut claimable: Vec<_> =
+            untagged.filter(|entry| entry.claimable.is_some_and(|at| at <= now)).collect();
+        claimable.sort_by_key(|entry| (entry.claimable, entry.sequence));
+        for entry in claimable {
+            entry.tag = Some(self.tags.tag(&entry.work));
         }
-        entry.token = Some(token);
-        entry.claimable = now.checked_add(lease);
-        Ok(Claim { task: *task, token })
+    }
+
+    /// Claims the next task of `lane`. Otherwise returns when a task becomes claimable.
+    fn claim(&mut self, lane: Lane, now: Instant, lease: Duration) -> Result<Claim, Option<Instant>> {
+        self.tag_claimable(now);
+        let token = self.next_number();
+        for &is_long in FairTags::lanes(lane) {
+            let tagged = self.entries.iter_mut().filter(|(_, entry)| entry.work.is_long == is_long);
+            let tagged = tagged.filter_map(|(task, entry)| Some((entry.tag?, *task, entry)));
+            let Some((tag, task, entry)) = tagged.min_by_key(|(tag, _, entry)| (*tag, entry.sequence)) else {
+                continue;
+            };
+            entry.token = Some(token);
+            (entry.claimable, entry.tag) = (now.checked_add(lease), None);
+            self.tags.serve(tag);
+            return Ok(Claim { task, token });
+        }
+        let untagged = self.entries.values().filter(|entry| entry.tag.is_none());
+        Err(untagged.filter_map(|entry| entry.claimable).min())
     }
 
     /// The entry of a valid claim.

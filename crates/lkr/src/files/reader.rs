@@ -86,15 +86,30 @@ impl FileReader {
     /// # Errors
     /// `Invalid` if the file cannot be read, `Overloaded` if too many files wait.
     pub async fn read(&self, source: FileSource, plugins: &FilePlugins) -> Result<Extracted> {
+        self.read_for("", source, plugins).await
+    }
+
+    /// As [`read`](Self::read), in the turn of an account: if many files wait, accounts take turns, and an account
+    /// without a file being read need not wait for the files of one other account.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_for(
+        &self,
+        account: &str,
+        source: FileSource,
+        plugins: &FilePlugins,
+    ) -> Result<Extracted> {
         let (started, second) = (Instant::now(), source.try_clone().during("read file")?);
-        match self.read_once(source, plugins, self.limits).await {
+        match self.read_once(account, source, plugins, self.limits).await {
             Err(error) if error.kind() == lkr_sandbox::ErrorKind::Crash => {
                 let Some((plugins, warning)) = plugins.fallback(&second.file_name) else {
                     return Err(error).during("read file");
                 };
                 let time = self.limits.time.saturating_sub(started.elapsed()).max(MIN_FALLBACK_TIME);
                 let limits = Limits { time, ..self.limits };
-                let mut extracted = self.read_once(second, &plugins, limits).await.during("read file")?;
+                let mut extracted =
+                    self.read_once(account, second, &plugins, limits).await.during("read file")?;
                 extracted.warn(warning);
                 Ok(extracted)
             }
@@ -104,6 +119,7 @@ impl FileReader {
 
     async fn read_once(
         &self,
+        account: &str,
         source: FileSource,
         plugins: &FilePlugins,
         limits: Limits,
@@ -113,7 +129,7 @@ impl FileReader {
             .map_err(|error| lkr_sandbox::Error::new(lkr_sandbox::ErrorKind::Internal, "read file", error))?;
         let may_have_images = Format::from_file_name(&source.file_name) == Some(Format::Pdf);
         let ocr_time = if may_have_images && plugins.uses_ocr() { OCR_TIME } else { limits.ocr_time };
-        self.sandbox.extract(plan, source, Limits { ocr_time, ..limits }).await
+        self.sandbox.extract_for(account, plan, source, Limits { ocr_time, ..limits }).await
     }
 }
 

@@ -1,0 +1,73 @@
+use lkr_domain::TaskId;
+
+use super::support::*;
+use crate::{Lane, Work};
+
+fn work(flow: &str, cost: u64) -> Work {
+    Work { flow: flow.to_owned(), cost, is_long: false }
+}
+
+async fn enqueue(queue: &Queue, count: usize, work: &Work) -> Vec<TaskId> {
+    let tasks: Vec<TaskId> = (0..count).map(|_| TaskId::new()).collect();
+    for task in &tasks {
+        queue.enqueue(*task, work.clone(), ZERO).await.unwrap();
+    }
+    tasks
+}
+
+async fn claim(queue: &Queue) -> TaskId {
+    queue.claim_in(Lane::Short, LONG, LONG).await.unwrap().unwrap().task
+}
+
+/// A task of a flow that was idle is claimed next, however many tasks another flow queued before it.
+pub async fn burst_of_one_flow_lets_other_flows_pass(queue: Queue) {
+    let burst = enqueue(&queue, 50, &work("burst", 500_000)).await;
+    assert_eq!(claim(&queue).await, burst[0]);
+    assert_eq!(claim(&queue).await, burst[1]);
+    let other = enqueue(&queue, 1, &work("other", 1_000)).await[0];
+    assert_eq!(claim(&queue).await, other);
+    assert_eq!(claim(&queue).await, burst[2], "a flow must keep its order");
+}
+
+/// While two flows have tasks waiting, their served costs differ by at most one task.
+pub async fn flows_take_turns_by_cost(queue: Queue) {
+    let large = enqueue(&queue, 8, &work("large", 400_000)).await;
+    enqueue(&queue, 60, &work("small", 30_000)).await;
+    let (mut of_large, mut of_small) = (0_u64, 0_u64);
+    for _ in 0..40 {
+        match large.contains(&claim(&queue).await) {
+            true => of_large += work("", 400_000).charge(),
+            false => of_small += work("", 30_000).charge(),
+        }
+        let difference = of_large.abs_diff(of_small);
+        assert!(difference <= work("", 400_000).charge(), "large {of_large}, small {of_small}");
+    }
+}
+
+/// A worker of short tasks never gets a long one, nor the other way round.
+pub async fn long_tasks_are_claimed_in_their_lane_only(queue: Queue) {
+    let long = Work { is_long: true, ..work("one", 5_000_000) };
+    let long = enqueue(&queue, 2, &long).await;
+    assert_eq!(queue.claim_in(Lane::Short, LONG, ZERO).await.unwrap(), None);
+    let short = enqueue(&queue, 1, &work("one", 10)).await;
+    let first = queue.claim_in(Lane::Long, LONG, LONG).await.unwrap().unwrap();
+    assert_eq!(first.task, long[0]);
+    assert_eq!(claim(&queue).await, short[0]);
+    assert_eq!(queue.claim_in(Lane::Short, LONG, ZERO).await.unwrap(), None);
+    queue.retry(&first, ZERO).await.unwrap();
+    assert_eq!(queue.claim(LONG, LONG).await.unwrap().unwrap().task, long[1]);
+    assert_eq!(queue.claim(LONG, LONG).await.unwrap().unwrap().task, long[0]);
+}
+
+/// A task that is returned to the queue waits in its own flow, behind that flow's other tasks.
+pub async fn retried_task_keeps_its_flow(queue: Queue) {
+    let one = enqueue(&queue, 3, &work("one", 100_000)).await;
+    let first = queue.claim(LONG, LONG).await.unwrap().unwrap();
+    assert_eq!(first.task, one[0]);
+    queue.retry(&first, ZERO).await.unwrap();
+    let two = enqueue(&queue, 2, &work("two", 100_000)).await;
+    assert_eq!(claim(&queue).await, two[0]);
+    let rest = [claim(&queue).await, claim(&queue).await, claim(&queue).await, claim(&queue).await];
+    assert_eq!(rest.iter().filter(|task| one.contains(task)).count(), 3);
+    assert_eq!(rest[3], one[0]);
+}
