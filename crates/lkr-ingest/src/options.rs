@@ -3,7 +3,8 @@ use std::time::Duration;
 /// Options of ingestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// The number of documents that are processed at once. Texts longer than 1 MiB are processed beside them, as
+    /// The number of documents that are processed at once. Beside them, if there are at least two, one document is processed
+    /// of an account that has none in progress, and texts longer than 1 MiB are, as
     /// [`long_texts`](Self::long_texts) allows.
     pub workers: usize,
     /// The number of texts that are embedded and stored at a time: the most work that a crash can cost.

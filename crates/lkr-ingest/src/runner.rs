@@ -56,18 +56,21 @@ pub(crate) struct Runner<J> {
     pub(crate) queueing: Arc<Queueing>,
     pub(crate) gc: Arc<Gc>,
     pub(crate) options: IngestOptions,
+    /// The number of workers that wait for a short task.
+    pub(crate) idle: watch::Sender<usize>,
     pub(crate) jobs: J,
 }
 
 impl<J: Jobs> Runner<J> {
-    /// Works on short tasks until `stopped` is true. A task over all documents runs beside document tasks, one at a time.
-    pub(crate) async fn work(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
+    /// Works on the tasks of `lane` until `stopped` is true: short tasks, or those of the spare lane while no worker of
+    /// short tasks is idle. A task over all documents runs beside document tasks, one at a time.
+    pub(crate) async fn work(self: Arc<Self>, lane: Lane, mut stopped: watch::Receiver<bool>) {
         let mut corpus_tasks = JoinSet::new();
         while !*stopped.borrow() {
             let claimed = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stop| *stop) => break,
-                claimed = self.queue.claim_in(Lane::Short, self.options.lease, CLAIM_TIMEOUT) => claimed,
+                claimed = self.claim(lane) => claimed,
             };
             while corpus_tasks.try_join_next().is_some() {}
             match claimed {
@@ -80,6 +83,18 @@ impl<J: Jobs> Runner<J> {
             }
         }
         while corpus_tasks.join_next().await.is_some() {}
+    }
+
+    async fn claim(&self, lane: Lane) -> lkr_state::Result<Option<Claim>> {
+        if lane == Lane::Spare {
+            // The sender is never closed, because the runner has it.
+            let _ = self.idle.subscribe().wait_for(|idle| *idle == 0).await;
+            return self.queue.claim_in(lane, self.options.lease, CLAIM_TIMEOUT).await;
+        }
+        self.idle.send_modify(|idle| *idle += 1);
+        let claimed = self.queue.claim_in(lane, self.options.lease, CLAIM_TIMEOUT).await;
+        self.idle.send_modify(|idle| *idle -= 1);
+        claimed
     }
 
     async fn pause_claims(&self, error: &lkr_state::Error) {

@@ -1,8 +1,9 @@
 //! Starting and stopping the workers, the janitor and the backfill.
 
-use std::{sync::Arc, time::Duration};
+use std::{iter::repeat_n, sync::Arc, time::Duration};
 
 use lkr_catalog::{ActiveTask, Stage, Task, TaskKind};
+use lkr_state::Lane;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
@@ -57,10 +58,14 @@ pub(crate) async fn start(state: &Arc<IngestState>) -> Result<Workers> {
         queueing: Arc::clone(&state.queueing),
         gc: Arc::clone(&state.gc),
         options: state.options.clone(),
+        idle: watch::Sender::new(0),
         jobs: IngestJobs(Arc::clone(state)),
     });
-    for _ in 0..state.options.workers.max(1) {
-        tasks.spawn(Arc::clone(&runner).work(stopped.clone()));
+    let workers = state.options.workers.max(1);
+    // One worker beside the others, so that an account does not wait until another's burst leaves one free.
+    let spare = usize::from(workers > 1);
+    for lane in repeat_n(Lane::Short, workers).chain(repeat_n(Lane::Spare, spare)) {
+        tasks.spawn(Arc::clone(&runner).work(lane, stopped.clone()));
     }
     tasks.spawn(Arc::clone(&runner).work_on_long_texts(stopped.clone()));
     tasks.spawn(run_until(stopped.clone(), janitor::run(Arc::clone(state))));

@@ -161,6 +161,7 @@ macro_rules! task_queue_suite {
             burst_of_one_flow_lets_other_flows_pass
             flows_take_turns_by_cost
             long_tasks_are_claimed_in_their_lane_only
+            flows_with_claims_are_not_in_the_spare_lane
             retried_task_keeps_its_flow
             health_of_a_working_queue_is_ok
         );

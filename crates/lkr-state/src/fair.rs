@@ -52,7 +52,7 @@ impl FairTags {
     pub const fn lanes(lane: Lane) -> &'static [bool] {
         match lane {
             Lane::Any => &[false, true],
-            Lane::Short => &[false],
+            Lane::Short | Lane::Spare => &[false],
             Lane::Long => &[true],
         }
     }

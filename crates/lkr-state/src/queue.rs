@@ -87,6 +87,8 @@ pub enum Lane {
     Any,
     /// Short tasks only.
     Short,
+    /// Short tasks of flows that have no task claimed.
+    Spare,
     /// Long tasks only.
     Long,
 }

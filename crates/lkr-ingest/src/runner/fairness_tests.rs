@@ -53,6 +53,7 @@ fn runner() -> Arc<Runner<OrderedJobs>> {
         queue,
         gc,
         options: IngestOptions::default(),
+        idle: watch::Sender::new(0),
         jobs: OrderedJobs { texts, budget: TextBudget::new(2 << 20), begun: Mutex::default() },
     })
 }
@@ -79,7 +80,7 @@ async fn long_texts_that_wait_for_their_share_occupy_no_worker() {
     let runner = runner();
     let (_stop, stopped) = watch::channel(false);
     // One worker in all.
-    let _worker = tokio::spawn(Arc::clone(&runner).work(stopped.clone()));
+    let _worker = tokio::spawn(Arc::clone(&runner).work(Lane::Short, stopped.clone()));
     let _long_texts = tokio::spawn(Arc::clone(&runner).work_on_long_texts(stopped));
     let mut long = Vec::new();
     for _ in 0..8 {
@@ -98,9 +99,24 @@ async fn document_of_another_account_passes_a_burst() {
         burst.push(submit(&runner, "flood", 200_000).await);
     }
     let (_stop, stopped) = watch::channel(false);
-    let _worker = tokio::spawn(Arc::clone(&runner).work(stopped));
+    let _worker = tokio::spawn(Arc::clone(&runner).work(Lane::Short, stopped));
     assert_eq!(begun(&runner).await, [burst[0]]);
     let other = submit(&runner, "other", 1_000).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(begun(&runner).await, [burst[0], other]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_of_another_account_begins_while_a_burst_holds_the_workers() {
+    let runner = runner();
+    let mut burst = Vec::new();
+    for _ in 0..8 {
+        burst.push(submit(&runner, "flood", 900_000).await);
+    }
+    let (_stop, stopped) = watch::channel(false);
+    let workers = [Lane::Short, Lane::Short, Lane::Spare];
+    let _workers = workers.map(|lane| tokio::spawn(Arc::clone(&runner).work(lane, stopped.clone())));
+    assert_eq!(begun(&runner).await, burst[..2]);
+    let other = [submit(&runner, "other", 1_000).await, submit(&runner, "other", 1_000).await];
+    assert_eq!(begun(&runner).await, [&burst[..2], &other[..1]].concat());
 }

@@ -59,6 +59,25 @@ pub async fn long_tasks_are_claimed_in_their_lane_only(queue: Queue) {
     assert_eq!(queue.claim(LONG, LONG).await.unwrap().unwrap().task, long[0]);
 }
 
+/// The spare lane has the flows of which nothing is claimed, however many tasks of others come before.
+pub async fn flows_with_claims_are_not_in_the_spare_lane(queue: Queue) {
+    let burst = enqueue(&queue, 30, &work("burst", 500_000)).await;
+    let spare = async || queue.claim_in(Lane::Spare, LONG, ZERO).await.unwrap();
+    let first = spare().await.unwrap();
+    assert_eq!(first.task, burst[0]);
+    assert_eq!(spare().await, None);
+    enqueue(&queue, 1, &Work { is_long: true, ..work("long", 5_000_000) }).await;
+    assert_eq!(spare().await, None, "long tasks are in no spare lane");
+    let other = enqueue(&queue, 2, &work("other", 1_000)).await;
+    let claimed = spare().await.unwrap();
+    assert_eq!(claimed.task, other[0]);
+    assert_eq!(spare().await, None);
+    queue.finish(&claimed).await.unwrap();
+    assert_eq!(spare().await.unwrap().task, other[1]);
+    queue.retry(&first, ZERO).await.unwrap();
+    assert_eq!(spare().await.unwrap().task, burst[1]);
+}
+
 /// A task that is returned to the queue waits in its own flow, behind that flow's other tasks.
 pub async fn retried_task_keeps_its_flow(queue: Queue) {
     let one = enqueue(&queue, 3, &work("one", 100_000)).await;

@@ -1,5 +1,5 @@
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -162,8 +162,10 @@ impl MemoryQueueState {
     fn claim(&mut self, lane: Lane, now: Instant, lease: Duration) -> Result<Claim, Option<Instant>> {
         self.tag_claimable(now);
         let token = self.next_number();
+        let busy = self.flows_with_claims(lane);
         for &is_long in FairTags::lanes(lane) {
             let tagged = self.entries.iter_mut().filter(|(_, entry)| entry.work.is_long == is_long);
+            let tagged = tagged.filter(|(_, entry)| !busy.contains(&entry.work.flow));
             let tagged = tagged.filter_map(|(task, entry)| Some((entry.tag?, *task, entry)));
             let Some((tag, task, entry)) = tagged.min_by_key(|(tag, _, entry)| (*tag, entry.sequence)) else {
                 continue;
@@ -175,6 +177,12 @@ impl MemoryQueueState {
         }
         let untagged = self.entries.values().filter(|entry| entry.tag.is_none());
         Err(untagged.filter_map(|entry| entry.claimable).min())
+    }
+
+    /// The flows that [`Lane::Spare`] leaves out.
+    fn flows_with_claims(&self, lane: Lane) -> HashSet<String> {
+        let claimed = self.entries.values().filter(|entry| entry.tag.is_none() && entry.token.is_some());
+        claimed.filter(|_| lane == Lane::Spare).map(|entry| entry.work.flow.clone()).collect()
     }
 
     /// The entry of a valid claim.

@@ -2,6 +2,7 @@
 //! `due` lists the claimable tasks of the short lane, then those of the long lane, then those that wait, by their time.
 
 use std::{
+    collections::HashSet,
     ops::{Bound, Range},
     time::Duration,
 };
@@ -12,6 +13,10 @@ use lkr_state::{FairTags, Lane, Work};
 
 use super::{MAX_POLL_INTERVAL, QueueEntry, UNCLAIMED, find, reschedule};
 use crate::{clock, codec::damaged, env::Kb, error::InternalResult};
+
+/// The most waiting tasks that are looked at for one of a flow without a claim: more than there are accounts that are
+/// busy at once. Chosen, not measured.
+const MAX_SPARE_SCAN: usize = 256;
 
 /// The due time of a task that is claimable after `delay`.
 pub(super) fn due_after(tags: &mut FairTags, work: &Work, delay: Duration) -> u64 {
@@ -49,9 +54,31 @@ pub(super) fn tag_due(kb: &Kb, txn: &mut RwTxn, tags: &mut FairTags) -> Internal
 
 /// The task of `lane` whose turn it is, and its start tag.
 pub(super) fn next(kb: &Kb, txn: &RoTxn, lane: Lane) -> InternalResult<Option<(TaskId, u64)>> {
+    if lane == Lane::Spare {
+        return next_spare(kb, txn);
+    }
     for &is_long in FairTags::lanes(lane) {
         if let Some(next) = first(kb, txn, FairTags::range(is_long))? {
             return Ok(Some(next));
+        }
+    }
+    Ok(None)
+}
+
+/// The first task of a flow that has none claimed. Such a task has one of the lowest start tags, so that only the first
+/// tasks are looked at.
+fn next_spare(kb: &Kb, txn: &RoTxn) -> InternalResult<Option<(TaskId, u64)>> {
+    let mut busy = HashSet::new();
+    for row in tasks(kb, txn, FairTags::END..u64::MAX)? {
+        let (task, _) = row?;
+        busy.extend(
+            find(kb, txn, task)?.filter(|entry| entry.token != UNCLAIMED).map(|entry| entry.work.flow),
+        );
+    }
+    for row in tasks(kb, txn, FairTags::range(false))?.take(MAX_SPARE_SCAN) {
+        let (task, tag) = row?;
+        if find(kb, txn, task)?.is_some_and(|entry| !busy.contains(&entry.work.flow)) {
+            return Ok(Some((task, tag)));
         }
     }
     Ok(None)
@@ -69,11 +96,21 @@ pub(super) fn until_due(kb: &Kb, txn: &RoTxn, lane: Lane) -> InternalResult<Dura
 
 /// The first task with a due time in `range`.
 fn first(kb: &Kb, txn: &RoTxn, range: Range<u64>) -> InternalResult<Option<(TaskId, u64)>> {
+    tasks(kb, txn, range)?.next().transpose()
+}
+
+/// The tasks with a due time in `range`, in the order of the due times.
+fn tasks<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    range: Range<u64>,
+) -> InternalResult<impl Iterator<Item = InternalResult<(TaskId, u64)>> + use<'t>> {
     let [from, to] = [range.start, range.end].map(|due| (u128::from(due) << 64).to_be_bytes());
     let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-    let Some(row) = kb.tables.due.range(txn, &range)?.next() else { return Ok(None) };
-    let (key, task) = row?;
-    let parts = key.first_chunk().zip(task.try_into().ok());
-    let (due, task) = parts.ok_or_else(|| damaged(|| "the order of the queue".to_owned()))?;
-    Ok(Some((TaskId::from_bytes(task), u64::from_be_bytes(*due))))
+    Ok(kb.tables.due.range(txn, &range)?.map(|row| {
+        let (key, task) = row?;
+        let parts = key.first_chunk().zip(task.try_into().ok());
+        let (due, task) = parts.ok_or_else(|| damaged(|| "the order of the queue".to_owned()))?;
+        Ok((TaskId::from_bytes(task), u64::from_be_bytes(*due)))
+    }))
 }
