@@ -10,6 +10,7 @@ mod citations;
 mod cli;
 mod doctor;
 mod evaluation;
+mod fair_ingestion;
 mod files;
 mod full_disk;
 mod http_layer;
