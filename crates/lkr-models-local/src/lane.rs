@@ -1,6 +1,6 @@
 //! The threads of one kind of text and the queue of waiting texts.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,12 +24,24 @@ pub(crate) trait Encode: Send + Sync + 'static {
 /// The threads, queue and prefix of one kind of text (queries or passages).
 ///
 /// Waiting texts of all callers are batched together, so many calls with one or two texts cost about as much as one
-/// call with all of them.
+/// call with all of them. Calls share the threads fairly, so a call with two texts does not wait for those of long calls.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) prefix: String,
     permits: Arc<Semaphore>,
-    waiting: Arc<Mutex<VecDeque<Waiting>>>,
+    waiting: Arc<Mutex<WaitingTexts>>,
+}
+
+/// The waiting texts, in the order of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with each call as a
+/// flow: a text's start tag is the virtual time of its call plus the tokens of the texts before it in the call, and the
+/// virtual time is the start tag of the text that was taken last.
+#[derive(Debug, Default)]
+struct WaitingTexts {
+    /// By the start tag and the number of the text.
+    texts: BTreeMap<(u64, u64), Waiting>,
+    now: u64,
+    /// The number of texts that were ever enqueued.
+    enqueued: u64,
 }
 
 /// A waiting text and the receiver of its vector.
@@ -74,7 +86,7 @@ impl Lane {
                 answered = &mut answers => return answered.map_err(error::internal)?.into_iter().collect(),
                 permit = Arc::clone(&self.permits).acquire_owned() => permit.map_err(error::unavailable)?,
             };
-            if lock(&self.waiting).is_empty() {
+            if lock(&self.waiting).texts.is_empty() {
                 // All of these texts are on some thread.
                 drop(permit);
                 return answers.await.map_err(error::internal)?.into_iter().collect();
@@ -89,9 +101,13 @@ impl Lane {
 
     fn enqueue(&self, sequences: Vec<Sequence>) -> Vec<oneshot::Receiver<Result<Vec<f32>>>> {
         let mut waiting = lock(&self.waiting);
-        let hand_in = |sequence| {
+        let mut tag = waiting.now;
+        let hand_in = |sequence: Sequence| {
             let (reply, answer) = oneshot::channel();
-            waiting.push_back(Waiting { sequence, reply });
+            let key = (tag, waiting.enqueued);
+            tag += sequence.ids.len() as u64;
+            waiting.enqueued += 1;
+            waiting.texts.insert(key, Waiting { sequence, reply });
             answer
         };
         sequences.into_iter().map(hand_in).collect()
@@ -103,14 +119,14 @@ impl Lane {
     }
 }
 
-fn lock(waiting: &Mutex<VecDeque<Waiting>>) -> std::sync::MutexGuard<'_, VecDeque<Waiting>> {
+fn lock(waiting: &Mutex<WaitingTexts>) -> std::sync::MutexGuard<'_, WaitingTexts> {
     // No operation leaves the queue in an inconsistent state.
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Encodes one batch of the texts that have waited longest.
-fn encode_next(encoder: &impl Encode, waiting: &Mutex<VecDeque<Waiting>>) {
-    let batch = next_batch(&mut lock(waiting));
+/// Encodes one batch of the texts whose turn it is.
+fn encode_next(encoder: &impl Encode, waiting: &Mutex<WaitingTexts>) {
+    let batch = lock(waiting).next_batch();
     if batch.is_empty() {
         return;
     }
@@ -135,12 +151,20 @@ fn encode_guarded(encoder: &impl Encode, sequences: &[&Sequence]) -> Result<Vec<
         .unwrap_or_else(|_| Err(error::internal("the model panicked")))
 }
 
-/// Takes the next batch from the queue, without texts whose caller is gone.
-fn next_batch(waiting: &mut VecDeque<Waiting>) -> Vec<Waiting> {
-    waiting.retain(|waiting| !waiting.reply.is_closed());
-    let lengths: Vec<usize> = waiting.iter().map(|waiting| waiting.sequence.ids.len()).collect();
-    let count = balanced(&lengths, BATCH_TOKENS).first().map_or(0, ExactSizeIterator::len);
-    waiting.drain(..count).collect()
+impl WaitingTexts {
+    /// Takes the next batch, without texts whose caller is gone.
+    fn next_batch(&mut self) -> Vec<Waiting> {
+        self.texts.retain(|_, waiting| !waiting.reply.is_closed());
+        let lengths: Vec<usize> = self.texts.values().map(|waiting| waiting.sequence.ids.len()).collect();
+        let count = balanced(&lengths, BATCH_TOKENS).first().map_or(0, ExactSizeIterator::len);
+        let mut batch = Vec::with_capacity(count);
+        while let Some(((tag, _), waiting)) = (batch.len() < count).then(|| self.texts.pop_first()).flatten()
+        {
+            self.now = tag;
+            batch.push(waiting);
+        }
+        batch
+    }
 }
 
 impl Waiting {
@@ -231,6 +255,26 @@ mod tests {
         drop(busy);
         assert_eq!(lane.encode(&encoder, vec![of(&[5; 3])]).await.unwrap(), [[3.0]]);
         assert_eq!(encoder.batches.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn short_call_passes_the_texts_of_long_calls() {
+        let (lane, encoder) = lane(1);
+        let busy = lane.all_threads(1).await;
+        let encode = |texts: usize, tokens: usize| {
+            let (lane, encoder) = (&lane, &encoder);
+            async move {
+                lane.encode(encoder, vec![of(&[7].repeat(tokens)); texts]).await.unwrap();
+                encoder.batches.load(Ordering::Relaxed)
+            }
+        };
+        let calls = join_all([encode(200, 500), encode(200, 500), encode(200, 500), encode(2, 9)]);
+        tokio::pin!(calls);
+        assert!((&mut calls).now_or_never().is_none());
+        drop(busy);
+        // The number of batches when each call was answered.
+        let batches = calls.await;
+        assert!(batches[3] < 10 && batches[..3].iter().all(|batches| *batches > 100), "{batches:?}");
     }
 
     #[tokio::test]
