@@ -13,8 +13,9 @@ use crate::batch::balanced;
 use crate::error;
 use crate::tokens::Sequence;
 
-/// The most tokens of a batch: enough for efficient matrix products, few enough for buffers of some megabytes.
-const BATCH_TOKENS: usize = 2048;
+/// The most tokens of a batch: enough for efficient matrix products, few enough that a text whose turn it is does not wait
+/// long for the batches before it. See docs/studies.md#embedding-batches.
+const BATCH_TOKENS: usize = 512;
 
 /// Converts token ids to one vector for each text.
 pub(crate) trait Encode: Send + Sync + 'static {
@@ -29,6 +30,8 @@ pub(crate) trait Encode: Send + Sync + 'static {
 pub(crate) struct Lane {
     pub(crate) prefix: String,
     permits: Arc<Semaphore>,
+    /// For jobs that take milliseconds, so that they do not wait for batches.
+    short_job_permits: Arc<Semaphore>,
     waiting: Arc<Mutex<WaitingTexts>>,
 }
 
@@ -54,15 +57,17 @@ struct Waiting {
 impl Lane {
     pub(crate) fn new(prefix: String, threads: usize) -> Self {
         let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
-        Self { prefix, permits: Arc::new(Semaphore::new(threads)), waiting: Arc::default() }
+        let permits = || Arc::new(Semaphore::new(threads));
+        Self { prefix, permits: permits(), short_job_permits: permits(), waiting: Arc::default() }
     }
 
-    /// Runs `job` on a blocking thread when the lane has a permit.
+    /// Runs a job of some milliseconds, such as tokenizing, on a blocking thread beside the batches.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(error::unavailable)?;
+        let permits = Arc::clone(&self.short_job_permits);
+        let permit = permits.acquire_owned().await.map_err(error::unavailable)?;
         let runtime = Handle::try_current().map_err(error::unavailable)?;
         let job = move || {
             // The thread holds the permit: dropping the future does not release it before the job ends.
