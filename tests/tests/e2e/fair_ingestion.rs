@@ -108,7 +108,7 @@ fn times_beside_a_burst() {
                 times(&|number| time_of_a_search(&server, number)),
             ]
         };
-        server.add(&json!({"text": text(5_000, 1_000)}));
+        let _ = server.add(&json!({"text": text(5_000, 1_000)}));
         time_of_a_document(&server, &token, 99);
         let alone = times(0..9);
         let burst = flood(&server, sizes);
