@@ -71,7 +71,7 @@ impl Restorer {
         let path = entry.path().to_owned();
         match path.as_str() {
             SECRET_KEY => {
-                self.staged.put_secret_key(&read_small_entry(&mut entry).await?)?;
+                self.staged.put_secret_key(read_small_entry(&mut entry).await?)?;
                 self.summary.with_secret_key = true;
             }
             PROBLEMS => self.summary.problems = read_problems(&mut entry).await?,

@@ -19,7 +19,11 @@ pub(super) struct StagedRestore {
     store: StagedFolder,
     blobs: StagedFolder,
     uploads: StagedFolder,
-    secret_key: PathBuf,
+    secret_key: SecretKeyFile,
+    /// The folders that this restore created, if a restore fails to be removed; inner ones first.
+    created: Vec<PathBuf>,
+    /// Whether everything is in place.
+    is_committed: bool,
     /// Keeps servers from starting on the target folder during the restore.
     _lock: FolderLock,
 }
@@ -27,6 +31,13 @@ pub(super) struct StagedRestore {
 struct StagedFolder {
     target: PathBuf,
     staging: PathBuf,
+}
+
+/// The file of the key that seals stored secrets.
+struct SecretKeyFile {
+    path: PathBuf,
+    /// The key to write; `None` if the archive has none or the file contains it already.
+    new: Option<Vec<u8>>,
 }
 
 impl StagedRestore {
@@ -42,8 +53,10 @@ impl StagedRestore {
                 return Err(conflict(format!("there is data in {} already", target.display())));
             }
         }
+        let created = missing_folders(folders, [&store.target, &blobs.target, &uploads.target]);
         let lock = FolderLock::take(&store.target).map_err(open_error)?;
-        let staged = Self { store, blobs, uploads, secret_key: folders.secret_key(), _lock: lock };
+        let secret_key = SecretKeyFile { path: folders.secret_key(), new: None };
+        let staged = Self { store, blobs, uploads, secret_key, created, is_committed: false, _lock: lock };
         staged.all().into_iter().try_for_each(StagedFolder::clear).map_err(io_error(RESTORE))?;
         Ok(staged)
     }
@@ -73,25 +86,36 @@ impl StagedRestore {
         &self.store.staging
     }
 
-    /// Writes the key that seals stored secrets, unless the same key exists already.
+    /// Takes the key that seals stored secrets. It is written by [`commit`](Self::commit), unless the same key exists
+    /// already.
     ///
     /// # Errors
     /// `Conflict` if a different key exists.
-    pub(super) fn put_secret_key(&self, key: &[u8]) -> Result<()> {
-        match fs::read(&self.secret_key) {
+    pub(super) fn put_secret_key(&mut self, key: Vec<u8>) -> Result<()> {
+        let path = &self.secret_key.path;
+        match fs::read(path) {
             Ok(existing) if existing == key => Ok(()),
-            Ok(_) => Err(conflict(format!("{} contains a different key already", self.secret_key.display()))),
-            Err(_) => write_private(&self.secret_key, key).map_err(io_error(RESTORE)),
+            Ok(_) => Err(conflict(format!("{} contains a different key already", path.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.secret_key.new = Some(key);
+                Ok(())
+            }
+            Err(error) => Err(io_error(RESTORE)(error)),
         }
     }
 
-    /// Syncs the staging folders, then moves their content into place.
-    pub(super) fn commit(&self) -> Result<()> {
+    /// Syncs the staging folders, then moves their content and the key into place.
+    pub(super) fn commit(mut self) -> Result<()> {
         let result = || {
             self.all().into_iter().try_for_each(|folder| sync_below(&folder.staging))?;
+            if let Some(key) = &self.secret_key.new {
+                write_private(&self.secret_key.path, key)?;
+            }
             self.all().into_iter().try_for_each(StagedFolder::commit)
         };
-        result().map_err(io_error(RESTORE))
+        result().map_err(io_error(RESTORE))?;
+        self.is_committed = true;
+        Ok(())
     }
 }
 
@@ -103,11 +127,17 @@ impl Drop for StagedRestore {
                 tracing::warn!(%folder, %error, "staging folder of a restore could not be removed");
             }
         }
+        if self.is_committed {
+            return;
+        }
         // If no store was moved into place, the lock file is removed too.
         let store = &self.store.target;
         if !store.join("kb").exists() {
             let _ = fs::remove_file(store.join("lock"));
-            let _ = fs::remove_dir(store);
+        }
+        // Folders with data are not removed.
+        for folder in &self.created {
+            let _ = fs::remove_dir(folder);
         }
     }
 }
@@ -134,6 +164,13 @@ impl StagedFolder {
         }
         fs::File::open(&self.target)?.sync_all()
     }
+}
+
+/// The folders that do not exist yet, inner ones first: the targets, the data folder and its parents.
+fn missing_folders(folders: &Folders, targets: [&PathBuf; 3]) -> Vec<PathBuf> {
+    let outer = folders.data_dir.ancestors().map(Path::to_owned);
+    let all = targets.into_iter().cloned().chain(outer);
+    all.filter(|folder| !folder.as_os_str().is_empty() && folder.symlink_metadata().is_err()).collect()
 }
 
 /// Whether a folder does not exist, is empty, or contains only what an interrupted restore left.

@@ -166,6 +166,56 @@ async fn backup_of_a_closed_knowledge_base_contains_the_secret_key_on_request() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn failed_restore_leaves_the_folders_as_they_were() {
+    let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
+    fill(&kb, source.path()).await;
+    kb.close().await;
+    let from = Folders::new(source.path().join("kb"));
+    fs::write(from.data_dir.join("secret.key"), "00").unwrap();
+    let mut archive = Vec::new();
+    let backup = open_backup(&from).await.unwrap().with_secret_key(&from).await.unwrap();
+    backup.write(&mut archive).await.unwrap();
+
+    // The target has a folder with a file of somebody else, and no folder below it.
+    fs::write(target.path().join("notes.txt"), "mine").unwrap();
+    let inner = Folders::new(target.path().join("deep/kb"));
+    let folders = Folders::new(target.path());
+    let before = paths_below(target.path());
+    for at in (600..archive.len()).step_by(archive.len() / 40) {
+        for to in [&inner, &folders] {
+            assert!(restore(&archive[..at], to).await.is_err());
+            assert_eq!(paths_below(target.path()), before, "cut at {at} of {}", archive.len());
+        }
+    }
+    // An empty folder of the target stays.
+    fs::create_dir_all(&inner.uploads_dir).unwrap();
+    let before = paths_below(target.path());
+    assert!(restore(&archive[..archive.len() / 2], &inner).await.is_err());
+    assert_eq!(paths_below(target.path()), before);
+
+    fs::write(target.path().join("secret.key"), "01").unwrap();
+    let before = paths_below(target.path());
+    assert_eq!(restore(&archive[..], &folders).await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(paths_below(target.path()), before);
+    assert_eq!(fs::read(target.path().join("secret.key")).unwrap(), b"01");
+}
+
+/// The files and folders below a folder, sorted.
+fn paths_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            paths.extend(paths_below(&path));
+        }
+        paths.push(path);
+    }
+    paths.sort();
+    paths
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn backup_names_missing_and_damaged_files_and_saves_the_rest() {
     let source = tempfile::tempdir().unwrap();
     let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
