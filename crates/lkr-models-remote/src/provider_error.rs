@@ -12,8 +12,9 @@ const KEY_PART: usize = 8;
 /// An error body of a provider.
 #[derive(Debug, Default)]
 pub(crate) struct ProviderError {
+    /// The message of a body of a known form. Another body may be that of any internal server, and is not repeated.
     message: String,
-    /// Message, code, type and parameter in lower case, for searching.
+    /// Message, code, type and parameter in lower case, or a body of another form, for searching.
     searchable: String,
     /// The status in the body.
     pub(crate) status: Option<StatusCode>,
@@ -21,27 +22,37 @@ pub(crate) struct ProviderError {
 
 impl ProviderError {
     /// Parses a response body. Known forms: `{"error": {"message", "type", "param", "code"}}` (OpenAI and most others),
-    /// `{"error": "…"}` (Ollama, TEI), `{"message", "type", "param", "code"}` (vLLM), `{"detail": …}` (FastAPI), a list
-    /// whose first element is one of these (Google), and plain text.
+    /// `{"error": "…"}` (Ollama, TEI), `{"object": "error", "message", "type", "param", "code"}` (vLLM), `{"detail": "…"}` and
+    /// `{"detail": [{"msg"}]}` (FastAPI), and a list whose first element is one of these (Google).
     pub(crate) fn parse(body: &[u8]) -> Self {
         let value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
         let value = value.get(0).unwrap_or(&value);
-        Self::from_value(value.get("error").or_else(|| value.get("detail")).unwrap_or(value))
+        if let Some(error) = value.get("error").or_else(|| value.get("detail")) {
+            return Self::from_value(error);
+        }
+        let is_error = ["object", "type", "code"].iter().any(|name| value.get(name).is_some());
+        match Self::from_value(value) {
+            error if is_error && value.is_object() => error,
+            other => Self { message: String::new(), ..other },
+        }
     }
 
-    /// Reads the value of the field `error`.
+    /// Reads the value of the field `error` or `detail`.
     pub(crate) fn from_value(error: &Value) -> Self {
         let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        let details =
+            || error.as_array()?.iter().map(|detail| detail.get("msg")?.as_str()).collect::<Option<Vec<_>>>();
         let message = match error {
             Value::String(message) => message.clone(),
-            Value::Null => String::new(),
-            other if text("message").is_empty() => other.to_string(),
+            Value::Array(_) => details().unwrap_or_default().join("; "),
             _ => text("message").to_owned(),
         };
+        let unknown = if message.is_empty() && !error.is_null() { error.to_string() } else { String::new() };
         let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         let status = code.filter(|code| (400..600).contains(code));
-        let searchable = [&message, text("code"), text("type"), text("param")].join("\n").to_lowercase();
+        let searchable =
+            [&message, &unknown, text("code"), text("type"), text("param")].join("\n").to_lowercase();
         Self { message, searchable, status: status.and_then(|code| StatusCode::from_u16(code).ok()) }
     }
 
@@ -140,8 +151,16 @@ mod tests {
             (r#"{"object": "error", "message": "no", "code": 400}"#, "no"),
             (r#"{"detail": "no"}"#, "no"),
             (r#"[{"error": {"message": "no", "code": 400}}]"#, "no"),
-            (r#"{"detail": [{"loc": ["x"]}]}"#, r#"[{"loc":["x"]}]"#),
-            ("no\r\n\u{1b}[31m way", "no [31m way"),
+            (r#"{"detail": [{"loc": ["x"], "msg": "no"}, {"msg": "never"}]}"#, "no; never"),
+            ("{\"error\": \"no\\r\\n\\u001b[31m way\"}", "no [31m way"),
+            // Not the errors of a provider.
+            (r#"{"detail": [{"loc": ["x"]}]}"#, ""),
+            (r#"{"error": {"trace": "secret"}}"#, ""),
+            (r#"{"message": "secret"}"#, ""),
+            (r#"{"password": "secret"}"#, ""),
+            (r#"["secret"]"#, ""),
+            ("\"secret\"", ""),
+            ("<html>secret</html>", ""),
             ("", ""),
             ("null", ""),
         ] {
@@ -190,7 +209,7 @@ mod tests {
             before in "\\PC{0,30}", key in "sk-[a-zA-Z0-9]{20,40}", after in "\\PC{0,30}", from in 0_usize..10,
         ) {
             let part = key.split_at(from).1;
-            let message = format!("{before}{part}{after}");
+            let message = serde_json::json!({ "error": format!("{before}{part}{after}") }).to_string();
             let excerpt = ProviderError::parse(message.as_bytes()).excerpt(Some(&Secret::new(key.as_str())));
             for part in part.as_bytes().windows(KEY_PART) {
                 prop_assert!(!excerpt.contains(std::str::from_utf8(part).unwrap()), "{}", excerpt);
@@ -198,8 +217,9 @@ mod tests {
         }
 
         #[test]
-        fn excerpt_is_short_and_has_no_control_characters(body: Vec<u8>) {
-            let excerpt = ProviderError::parse(&body).excerpt(None);
+        fn excerpt_is_short_and_has_no_control_characters(message: String) {
+            let body = serde_json::json!({ "error": message }).to_string();
+            let excerpt = ProviderError::parse(body.as_bytes()).excerpt(None);
             prop_assert!(excerpt.chars().count() <= EXCERPT_CHARS + 1 && !excerpt.contains(char::is_control));
         }
     }

@@ -49,9 +49,14 @@ async fn refusals_have_the_right_kind_and_never_show_the_key() {
         (Fault::status(500), ErrorKind::Unavailable, "the provider failed (status 500)"),
         (Fault::status(503), ErrorKind::Unavailable, "the provider failed"),
         (
-            text(502, "<html>\n<b>Bad gateway</b>\u{7}"),
+            text(502, &format!("<html>\n<b>{KEY_PART}</b>\u{7}")),
             ErrorKind::Unavailable,
-            "provider message: <html> <b>Bad gateway</b>",
+            "the provider failed (status 502)",
+        ),
+        (
+            text(502, r#"{"error": "Bad\n<b>gateway</b>\u0007"}"#),
+            ErrorKind::Unavailable,
+            "provider message: Bad <b>gateway</b>",
         ),
         (
             Fault::error(500, &format!("no such key: {KEY}, nor {KEY_PART}"), KEY),

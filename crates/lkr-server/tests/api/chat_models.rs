@@ -226,6 +226,33 @@ async fn settings_test_of_a_remote_model_reports_its_answer_or_error_without_the
     provider.assert_well_asked();
 }
 
+/// Only the error message of a provider is repeated, and not what an internal server answers.
+#[actix_web::test]
+async fn lesson_26_settings_test_repeats_no_body_of_an_internal_server() {
+    let (api, provider) = (api().await, TestProvider::start());
+    let admin = api.admin().await;
+    let bodies = [
+        "hunter2",
+        "\"hunter2\"",
+        "<p>hunter2</p>",
+        r#"{"password": "hunter2"}"#,
+        r#"{"message": "hunter2"}"#,
+        r#"{"error": {"trace": "hunter2"}}"#,
+        r#"["hunter2"]"#,
+    ];
+    for (body, status) in
+        bodies.into_iter().flat_map(|body| [200, 400, 404, 500].map(|status| (body, status)))
+    {
+        for name in ["summarize", "embed"] {
+            let fault = Fault::Answer { status, headers: Vec::new(), body: body.to_owned() };
+            provider.next([fault.clone(), fault.clone(), fault]);
+            let body = json!({ "models": { name: entry(&provider, "large", KEY) } });
+            let tested = api.post("/api/v1/settings/test", &admin, body).await.data();
+            assert!(!tested.to_string().contains("hunter2"), "{status}: {tested}");
+        }
+    }
+}
+
 #[actix_web::test]
 async fn lesson_26_model_url_of_the_metadata_service_is_refused() {
     let api = api().await;
