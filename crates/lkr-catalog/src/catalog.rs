@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use lkr_domain::{DocId, Document, TaskId};
+use lkr_domain::{DocId, Document, Scope, SpaceName, TaskId};
 use lkr_state::{ConflictError, Record, StateStore, StateStoreExt, Write};
 
 use crate::{Outbox, Result, Task, document, key, task_record::read_task};
@@ -72,16 +72,30 @@ impl Catalog {
         record.map(|record| read_task(&record)).transpose()
     }
 
-    /// The write that invalidates cached answers, for changes to something else than documents that searches depend on.
+    /// The writes that invalidate all cached answers, for changes to something else than documents that searches depend
+    /// on.
     #[must_use]
-    pub fn invalidate_cached_answers() -> Write {
-        Write::increment(key::GENERATION)
+    pub fn invalidate_cached_answers() -> [Write; 2] {
+        [Write::increment(key::GENERATION), Write::increment(key::CORPUS_GENERATION)]
     }
 
-    /// A number that grows with every change that searches can show. An answer that was computed at an earlier
-    /// generation may be stale.
-    pub async fn generation(&self) -> Result<u64> {
-        Ok(self.state.counter(key::GENERATION).await?)
+    /// The writes that invalidate the cached answers of a space's searches.
+    pub(crate) fn invalidate_answers_of(space: &SpaceName) -> [Write; 2] {
+        [Write::increment(key::GENERATION), Write::increment(key::space_generation(space))]
+    }
+
+    /// A number that grows with every change that searches of the scope can show. An answer that was computed at an
+    /// earlier generation may be stale. Changes in other spaces do not affect it.
+    pub async fn generation(&self, scope: &Scope) -> Result<u64> {
+        let keys = match scope {
+            Scope::All => vec![key::GENERATION.to_owned()],
+            Scope::Spaces(spaces) => {
+                let spaces = spaces.iter().map(key::space_generation);
+                spaces.chain([key::CORPUS_GENERATION.to_owned()]).collect()
+            }
+        };
+        let counters = self.state.get_many(&keys).await?;
+        Ok(counters.iter().flatten().map(Record::as_counter).fold(0, u64::wrapping_add))
     }
 
     pub(crate) fn task_ended_events(&self, task: &Task) -> Vec<Write> {

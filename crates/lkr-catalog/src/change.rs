@@ -66,7 +66,7 @@ impl Catalog {
             before.document.as_ref().map_or(Expect::Absent, |before| Expect::Version(before.version));
         let mut writes = alongside;
         writes.push(Write::put(key::document(after.doc_id), expect, document::encode(after)?));
-        writes.push(Write::increment(key::GENERATION));
+        writes.extend(Self::invalidate_answers_of(&after.space));
         writes.extend(note.map(|note| Write::delete(note.key(), Expect::Any)));
         if let Some(change) = for_replacement {
             writes.extend(before.add_concurrent_edit(change)?);

@@ -1,6 +1,6 @@
 //! The stored form of a document's record.
 
-use lkr_domain::{Counts, Creator, DocId, Document, Fingerprint, Metadata, Original, SPACE_DEFAULT};
+use lkr_domain::{Counts, Creator, DocId, Document, Fingerprint, Metadata, Original, SpaceName};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -46,7 +46,7 @@ enum Versioned {
 pub(crate) fn encode(document: &Document) -> Result<Vec<u8>> {
     let document = document.clone();
     let record = Versioned::V1(DocumentV1 {
-        space: document.space,
+        space: document.space.into(),
         revision: document.revision,
         title: document.title,
         source: document.source,
@@ -73,7 +73,7 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         serde_json::from_slice(bytes).map_err(|e| Error::corrupt("read document record", e))?;
     Ok(Document {
         doc_id,
-        space: if record.space.is_empty() { SPACE_DEFAULT.to_owned() } else { record.space },
+        space: space_of(record.space)?,
         revision: record.revision,
         title: record.title,
         source: record.source,
@@ -92,4 +92,12 @@ pub(crate) fn decode(doc_id: DocId, bytes: &[u8]) -> Result<Document> {
         original: record.original,
         fingerprint: record.fingerprint,
     })
+}
+
+/// The space of a stored record. Records of versions without spaces name none.
+pub(crate) fn space_of(stored: String) -> Result<SpaceName> {
+    if stored.is_empty() {
+        return Ok(SpaceName::default());
+    }
+    stored.try_into().map_err(|e| Error::corrupt("read space of record", e))
 }

@@ -37,8 +37,8 @@ impl Catalog {
     /// `Conflict` if the task ended meanwhile.
     pub async fn end_reembedding(&self, active: ActiveTask, task: &Task) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let writes = [active.end(), put, Write::increment(key::GENERATION)];
-        Ok(self.state.apply(writes.into_iter().chain(self.task_ended_events(task)).collect()).await?)
+        let writes = [active.end(), put].into_iter().chain(Self::invalidate_cached_answers());
+        Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }
 
     /// The write that records that a change to this model was cancelled, so that no start begins it again by itself.
@@ -72,13 +72,8 @@ impl Catalog {
     pub async fn put_cosine_scale(&self, model: &str, cosine_scale: f32) -> Result<()> {
         let record = serde_json::to_vec(&CosineScaleV1 { cosine_scale });
         let record = record.map_err(|e| Error::corrupt("write cosine scale", e))?;
-        Ok(self
-            .state
-            .apply(vec![
-                Write::put(key::cosine_scale(model), Expect::Any, record),
-                Write::increment(key::GENERATION),
-            ])
-            .await?)
+        let put = Write::put(key::cosine_scale(model), Expect::Any, record);
+        Ok(self.state.apply([put].into_iter().chain(Self::invalidate_cached_answers()).collect()).await?)
     }
 
     /// Records that documents may lack dense vectors or have unreferenced points.
@@ -98,7 +93,7 @@ impl Catalog {
     /// Records that documents have dense vectors and invalidates cached answers.
     pub async fn mark_embedded(&self, documents: &[DocId]) -> Result<()> {
         let notes = documents.iter().map(|&id| Write::delete(key::unembedded(id), Expect::Any));
-        Ok(self.state.apply(notes.chain([Write::increment(key::GENERATION)]).collect()).await?)
+        Ok(self.state.apply(notes.chain(Self::invalidate_cached_answers()).collect()).await?)
     }
 }
 

@@ -51,8 +51,8 @@ impl Catalog {
             unfinished.concurrent_edit.end(unfinished.active, document.revision),
             Write::put(key::document(doc_id), expect, document::encode(document)?),
             Write::put(key::task(task.task_id), Expect::Any, write_task(task)?),
-            Write::increment(key::GENERATION),
         ]);
+        writes.extend(Self::invalidate_answers_of(&document.space));
         writes.extend(before.map(|before| Garbage::of_document(&before.value).put()));
         // Failed tasks that were accepted later can still be retried.
         let earlier = state.failed_attempts.iter().filter(|attempt| attempt.revision < document.revision);

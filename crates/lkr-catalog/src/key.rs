@@ -1,11 +1,14 @@
 //! The keys of the records in the state store.
 
-use lkr_domain::{DocId, TaskId, hex};
+use lkr_domain::{DocId, SpaceName, TaskId, hex};
 use sha2::{Digest, Sha256};
 
 use crate::TaskSubject;
 
+/// Counts every change that searches can show.
 pub(crate) const GENERATION: &str = "generation";
+/// Counts the changes that affect the searches of every space.
+pub(crate) const CORPUS_GENERATION: &str = "generation/";
 pub(crate) const DOCUMENTS: &str = "doc/";
 pub(crate) const TASKS: &str = "task/";
 pub(crate) const GARBAGE: &str = "trash/";
@@ -24,6 +27,11 @@ pub(crate) const UNEMBEDDED: &str = "unembedded/";
 
 /// The model of the last re-embedding that was cancelled.
 pub(crate) const DECLINED: &str = "declined-model";
+
+/// Counts the changes that affect the searches of a space.
+pub(crate) fn space_generation(space: &SpaceName) -> String {
+    format!("{CORPUS_GENERATION}{space}")
+}
 
 /// The cosine scale of a model.
 pub(crate) fn cosine_scale(model: &str) -> String {

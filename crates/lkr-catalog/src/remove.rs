@@ -31,7 +31,7 @@ impl Catalog {
         let (mut writes, mut garbage, mut counts) = (alongside, Vec::new(), Counts::default());
         if let Some(document) = document {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
-            writes.push(Write::increment(key::GENERATION));
+            writes.extend(Self::invalidate_answers_of(&document.value.space));
             writes.extend(unindex(&document.value));
             writes.extend(self.document_deleted_events(*doc_id));
             garbage.push(Garbage::of_document(&document.value));

@@ -12,7 +12,7 @@ const MAX_TAG_BYTES: usize = 64;
 #[must_use]
 pub fn tags_of(document: &Document) -> Tags {
     let properties = [
-        ("space", &document.space),
+        ("space", document.space.as_str()),
         ("category", &document.category),
         ("source", &document.source),
         ("language", &document.language),

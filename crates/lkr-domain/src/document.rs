@@ -3,13 +3,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{DocId, Layer};
+use crate::{DocId, Layer, SpaceName};
 
 /// Free-form metadata: string keys and string values.
 pub type Metadata = BTreeMap<String, String>;
-
-/// The space of all documents and points; other spaces are not supported yet.
-pub const SPACE_DEFAULT: &str = "default";
 
 /// Metadata keys that only lkr sets; they describe the stored original.
 pub const RESERVED_METADATA: [&str; 3] = ["raw_file_path", "original_filename", "original_size_bytes"];
@@ -85,8 +82,8 @@ impl std::ops::AddAssign for Counts {
 pub struct Document {
     /// The id.
     pub doc_id: DocId,
-    /// The space: always [`SPACE_DEFAULT`] for now.
-    pub space: String,
+    /// The space that contains the document.
+    pub space: SpaceName,
     /// The revision whose points and text are live.
     pub revision: u64,
     /// The title.

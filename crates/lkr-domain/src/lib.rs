@@ -6,16 +6,18 @@ mod file_name;
 mod hex;
 mod id;
 mod layer;
+mod space;
 mod sparse;
 mod structure;
 
 pub use document::{
     Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_NEW_TEXT_BYTES,
-    MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA, SPACE_DEFAULT,
+    MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA,
 };
 pub use file_name::{last_component, stem_and_suffix};
 pub use hex::hex;
 pub use id::{AuditId, DocId, EventId, KeyId, ParseIdError, PointId, TaskId, WebhookId};
 pub use layer::Layer;
+pub use space::{InvalidSpaceName, Scope, SpaceName, is_space_name};
 pub use sparse::SparseVector;
 pub use structure::{Block, BlockKind, CharSpan, Chunk, Layered, Node, PageSpan, Parsed, Root};

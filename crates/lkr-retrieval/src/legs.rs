@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::try_join_all;
-use lkr_domain::{DocId, Layer, PointId};
+use lkr_domain::{DocId, Layer, PointId, Scope};
 use lkr_vectors::{
     Collection, CollectionSpec, Condition, Error, ErrorKind, Filter, Hit, Query, QueryVector, Result,
     VectorStore,
@@ -86,6 +86,13 @@ pub(crate) const fn layers(mode: Mode) -> &'static [Layer] {
     }
 }
 
+/// The points that legs search.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    pub(crate) scope: Scope,
+    pub(crate) filter: Filter,
+}
+
 /// One query to all legs of a mode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LegsQuery<'a> {
@@ -101,7 +108,7 @@ pub(crate) struct LegsQuery<'a> {
 /// `NotFound` if a collection was dropped meanwhile: the aliases then name others, and the call can be repeated.
 pub(crate) async fn query<const N: usize>(
     store: &dyn VectorStore,
-    filter: &Filter,
+    selection: &Selection,
     legs_queries: [LegsQuery<'_>; N],
 ) -> Result<[Legs; N]> {
     let in_use = |layer: &Layer| legs_queries.iter().any(|it| layers(it.mode).contains(layer));
@@ -110,7 +117,7 @@ pub(crate) async fn query<const N: usize>(
     let mut batch = Vec::new();
     let mut answered = legs_queries.map(|_| Legs::default());
     for (legs_query, legs) in legs_queries.iter().zip(&mut answered) {
-        add_queries(legs_query, filter, &specs, &mut batch, legs);
+        add_queries(legs_query, selection, &specs, &mut batch, legs);
     }
     let started = Instant::now();
     let lists = if batch.is_empty() { Vec::new() } else { store.query_batch(&batch).await? };
@@ -129,13 +136,13 @@ pub(crate) async fn query<const N: usize>(
 /// Adds the legs of a query, without hits, and to the batch one query for each leg that has a vector.
 fn add_queries(
     legs_query: &LegsQuery<'_>,
-    filter: &Filter,
+    selection: &Selection,
     specs: &[(Layer, CollectionSpec)],
     batch: &mut Vec<Query>,
     legs: &mut Legs,
 ) {
     let LegsQuery { mode, query, limits } = *legs_query;
-    let filter = limits.excluded.iter().fold(filter.clone(), |filter, &(doc_id, revision)| {
+    let filter = limits.excluded.iter().fold(selection.filter.clone(), |filter, &(doc_id, revision)| {
         filter.and_not(Condition::Revision(doc_id, revision))
     });
     for (layer, spec) in specs.iter().filter(|(layer, _)| layers(mode).contains(layer)) {
@@ -147,6 +154,7 @@ fn add_queries(
             batch.extend(vector.map(|vector| Query {
                 collection: spec.collection.clone(),
                 vector,
+                scope: selection.scope.clone(),
                 filter: filter.clone(),
                 limit: limits.hits,
             }));

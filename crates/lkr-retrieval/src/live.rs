@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use lkr_catalog::{Catalog, Result};
-use lkr_domain::{DocId, Document};
+use lkr_domain::{DocId, Document, Scope};
 use lkr_vectors::PointOrigin;
 
 use crate::legs::{Leg, Legs};
@@ -34,10 +34,10 @@ impl Liveness {
     }
 }
 
-/// Drops the hits that do not belong to a live document's recorded revision. Records are read after the hits, so that a
-/// document is never shown after its delete has completed.
-pub(crate) async fn retain_live(catalog: &Catalog, legs: &mut Legs) -> Result<Liveness> {
-    let documents = documents(catalog, revisions(legs)).await?;
+/// Drops the hits that do not belong to the recorded revision of a live document in the scope. Records are read after the
+/// hits, so that a document is never shown after its delete has completed, nor in a space that it has left.
+pub(crate) async fn retain_live(catalog: &Catalog, scope: &Scope, legs: &mut Legs) -> Result<Liveness> {
+    let documents = documents(catalog, scope, revisions(legs)).await?;
     let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
     let replaced = stale.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
     let starved =
@@ -46,19 +46,28 @@ pub(crate) async fn retain_live(catalog: &Catalog, legs: &mut Legs) -> Result<Li
 }
 
 /// Removes from `stale` the revisions that became live, and returns whether none did.
-pub(crate) async fn retain_stale(catalog: &Catalog, stale: &mut Vec<(DocId, u64)>) -> Result<bool> {
-    let documents = documents(catalog, stale.iter().copied()).await?;
+pub(crate) async fn retain_stale(
+    catalog: &Catalog,
+    scope: &Scope,
+    stale: &mut Vec<(DocId, u64)>,
+) -> Result<bool> {
+    let documents = documents(catalog, scope, stale.iter().copied()).await?;
     let before = stale.len();
     stale.retain(|&revision| !is_live(&documents, revision));
     Ok(stale.len() == before)
 }
 
-/// The records of these documents that are live.
-async fn documents(catalog: &Catalog, revisions: impl Iterator<Item = (DocId, u64)>) -> Result<Documents> {
+/// The records of these documents that are live and in the scope.
+async fn documents(
+    catalog: &Catalog,
+    scope: &Scope,
+    revisions: impl Iterator<Item = (DocId, u64)>,
+) -> Result<Documents> {
     let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
     let records = catalog.documents(&ids).await?;
-    Ok(ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?))).collect())
+    let live = ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?)));
+    Ok(live.filter(|(_, document)| scope.contains(&document.space)).collect())
 }
 
 fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {

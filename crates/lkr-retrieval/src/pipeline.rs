@@ -94,7 +94,7 @@ impl Search<'_> {
         let options = &self.state.options;
         Ok(CacheKey {
             request: self.request.shared(),
-            generation: self.state.catalog.generation().await?,
+            generation: self.state.catalog.generation(&self.request.scope).await?,
             model: self.encoder.id().map(str::to_owned),
             reranker: self.reranking.profile().map(|profile| profile.id.clone()),
             summarizer: self.summarizer.as_ref().and_then(Summarizer::model_name).map(str::to_owned),

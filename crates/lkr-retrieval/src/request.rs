@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use lkr_catalog::{metadata_tag, tag};
-use lkr_domain::{DocId, SPACE_DEFAULT};
+use lkr_domain::{DocId, Scope};
 use lkr_vectors::{Condition, Filter};
 
 use crate::{Error, Result};
@@ -21,7 +21,9 @@ pub struct SearchRequest {
     pub top_k: usize,
     /// Whether the response has a summary of the results.
     pub summarize: bool,
-    /// Which documents are searched.
+    /// The spaces that are searched. Documents of other spaces affect nothing in the response.
+    pub scope: Scope,
+    /// Which documents of the scope are searched.
     pub filters: SearchFilters,
     /// Which layers are searched.
     pub mode: Mode,
@@ -88,6 +90,7 @@ impl Default for SearchRequest {
             query: String::new(),
             top_k: 10,
             summarize: false,
+            scope: Scope::All,
             filters: SearchFilters::default(),
             mode: Mode::default(),
             group_by: GroupBy::default(),
@@ -123,14 +126,13 @@ impl SearchRequest {
 }
 
 impl SearchFilters {
-    /// The filter for the vector store, within the default space.
+    /// The filter for the vector store.
     pub(crate) fn to_filter(&self) -> Filter {
         let fields = [("category", &self.category), ("source", &self.source), ("language", &self.language)];
         let fields = fields.into_iter().filter_map(|(key, value)| Some(condition(tag(key, value.as_ref()?))));
         let metadata = self.metadata.iter().map(|(key, value)| condition(metadata_tag(key, value)));
         let docs = self.doc_ids.iter().map(|ids| Condition::Docs(ids.clone()));
-        let space = std::iter::once(condition(tag("space", SPACE_DEFAULT)));
-        Filter { must: space.chain(fields).chain(metadata).chain(docs).collect(), must_not: Vec::new() }
+        Filter { must: fields.chain(metadata).chain(docs).collect(), must_not: Vec::new() }
     }
 }
 
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn to_filter_has_one_condition_for_each_filter_and_the_space() {
+    fn to_filter_has_one_condition_for_each_filter() {
         let filters = SearchFilters {
             category: Some(String::new()),
             source: Some("s".to_owned()),
@@ -192,7 +194,6 @@ mod tests {
             metadata: BTreeMap::from([("k".to_owned(), "v".to_owned())]),
         };
         let expected = [
-            condition(("space".to_owned(), "default".to_owned())),
             condition(("category".to_owned(), String::new())),
             condition(("source".to_owned(), "s".to_owned())),
             condition(("language".to_owned(), "en".to_owned())),
@@ -200,6 +201,6 @@ mod tests {
             Condition::Docs(Vec::new()),
         ];
         assert_eq!(filters.to_filter().must, expected);
-        assert_eq!(SearchFilters::default().to_filter().must.len(), 1);
+        assert_eq!(SearchFilters::default().to_filter(), Filter::all());
     }
 }

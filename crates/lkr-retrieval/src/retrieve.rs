@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 
 use lkr_catalog::Catalog;
 use lkr_domain::{Chunk, DocId, Layer, PointId};
-use lkr_vectors::{ErrorKind, Filter, Point, VectorStore};
+use lkr_vectors::{ErrorKind, Point, VectorStore};
 
 use crate::{
     GroupBy, LegKind, Mode, Result, SearchOptions, SearchRequest,
     candidate::Candidate,
     encoded_query::{DenseQuery, EncodedQuery},
     feedback,
-    legs::{self, LegLimits, Legs, LegsQuery},
+    legs::{self, LegLimits, Legs, LegsQuery, Selection},
     live::{self, Documents, Liveness},
     page::{dominant_document, page, shortlist},
     points,
@@ -71,8 +71,8 @@ pub(crate) async fn retrieve(
     options: &SearchOptions,
 ) -> Result<Retrieved> {
     let mut limits = LegLimits { hits: options.candidates.max(2 * request.top_k), excluded: Vec::new() };
-    let filter = request.filters.to_filter();
-    let mut round = Round { stores, request, query, refinement, options, filter, is_last: false };
+    let selection = Selection { scope: request.scope.clone(), filter: request.filters.to_filter() };
+    let mut round = Round { stores, request, query, refinement, options, selection, is_last: false };
     let mut count = 1;
     loop {
         round.is_last = count >= MAX_ROUNDS;
@@ -92,7 +92,7 @@ struct Round<'a> {
     query: &'a EncodedQuery,
     refinement: &'a Refinement,
     options: &'a SearchOptions,
-    filter: Filter,
+    selection: Selection,
     is_last: bool,
 }
 
@@ -106,13 +106,14 @@ struct RankedHits {
 
 impl Round<'_> {
     async fn run(&self, limits: &mut LegLimits) -> Result<Option<Retrieved>> {
-        let generation = self.stores.catalog.generation().await?;
+        let generation = self.stores.catalog.generation(&self.request.scope).await?;
         let Some(mut hits) = self.query_legs(limits).await? else { return Ok(None) };
         if !self.query_chunks_again(limits, &mut hits).await? {
             return Ok(None);
         }
         // Neither revision of a document that was replaced between the hits and the records would be shown.
-        let torn = hits.liveness.replaced && self.stores.catalog.generation().await? != generation;
+        let torn = hits.liveness.replaced
+            && self.stores.catalog.generation(&self.request.scope).await? != generation;
         let insufficient = extend(limits, self.request, &hits);
         if (torn || insufficient) && !self.is_last {
             return Ok(None);
@@ -127,12 +128,15 @@ impl Round<'_> {
     async fn query_legs(&self, limits: &mut LegLimits) -> Result<Option<RankedHits>> {
         let Stores { vectors, catalog } = self.stores;
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
-        let queried = legs::query(vectors, &self.filter, [legs_query]).await;
+        let queried = legs::query(vectors, &self.selection, [legs_query]).await;
         let Some([mut legs]) = self.unless_switched(queried)? else { return Ok(None) };
-        let liveness = live::retain_live(catalog, &mut legs).await?;
+        let liveness = live::retain_live(catalog, &self.request.scope, &mut legs).await?;
         // An excluded revision may have been published since; no revision of its document would be shown.
         let none_excluded = limits.excluded.is_empty();
-        if !none_excluded && !live::retain_stale(catalog, &mut limits.excluded).await? && !self.is_last {
+        if !none_excluded
+            && !live::retain_stale(catalog, &self.request.scope, &mut limits.excluded).await?
+            && !self.is_last
+        {
             return Ok(None);
         }
         let ranked = rank::rank(&legs, self.fusion_params());
@@ -161,10 +165,10 @@ impl Round<'_> {
         let others_limits = LegLimits { hits: self.request.top_k, excluded };
         let moved = LegsQuery { mode: Mode::Flat, query: &moved_query, limits };
         let others = LegsQuery { query: &others_query, limits: &others_limits, ..moved };
-        let queried = legs::query(vectors, &self.filter, [moved, others]).await;
+        let queried = legs::query(vectors, &self.selection, [moved, others]).await;
         let Some(mut queried) = self.unless_switched(queried)? else { return Ok(false) };
         for legs in &mut queried {
-            hits.liveness.merge(live::retain_live(catalog, legs).await?);
+            hits.liveness.merge(live::retain_live(catalog, &self.request.scope, legs).await?);
         }
         let [moved, others] = queried;
         hits.legs.replace(moved);

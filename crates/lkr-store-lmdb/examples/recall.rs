@@ -7,7 +7,7 @@
 
 use std::{env, fs, path::Path, time::Instant};
 
-use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
 use lkr_vectors::{
     Collection, CollectionSpec, Condition, DenseSpec, Filter, Point, PointOrigin, Query, QueryVector, Tags,
@@ -172,7 +172,7 @@ impl Bench {
         let tag = Condition::Tag { key: format!("of-{of}"), any: vec!["0".to_owned()] };
         let filter = if of == 1 { Filter::all() } else { Filter::only(tag) };
         let vector = QueryVector::Dense(vector.to_vec());
-        let query = Query { collection: self.name.clone(), vector, filter, limit: LIMIT };
+        let query = Query { collection: self.name.clone(), vector, scope: Scope::All, filter, limit: LIMIT };
         let hits = self.vectors.query_batch(&[query]).await?;
         Ok(hits.into_iter().flatten().map(|hit| hit.origin.ordinal).collect())
     }

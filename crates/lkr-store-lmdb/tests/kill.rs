@@ -25,7 +25,7 @@ use std::{
 };
 
 use common::{doc, id, name, point, spec};
-use lkr_domain::TaskId;
+use lkr_domain::{Scope, TaskId};
 use lkr_state::{Expect, StateStore, StateStoreExt, TaskQueue, Write};
 use lkr_store_lmdb::LmdbStore;
 use lkr_vectors::{
@@ -236,8 +236,13 @@ async fn answers_equal(vectors: &dyn VectorStore, reference: &MemoryVectors, lan
             [QueryVector::Dense(point.dense.clone().unwrap()), QueryVector::Sparse(point.sparse.clone())]
         {
             for filter in [Filter::all(), Filter::only(tag.clone())] {
-                let query =
-                    [Query { collection: collection(lane), vector: vector.clone(), filter, limit: 20 }];
+                let query = [Query {
+                    collection: collection(lane),
+                    vector: vector.clone(),
+                    scope: Scope::All,
+                    filter,
+                    limit: 20,
+                }];
                 let expected = reference.query_batch(&query).await.unwrap();
                 assert_eq!(vectors.query_batch(&query).await.unwrap(), expected);
             }

@@ -15,5 +15,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use failing::FailingVectors;
 pub use filter::{Condition, Filter};
 pub use memory::MemoryVectors;
-pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, Tags};
+pub use point::{
+    Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, SPACE_TAG, Tags, is_in_scope,
+};
 pub use store::{Include, Page, Query, QueryVector, ScrollCursor, VectorStore};

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fmt};
 
-use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use serde::{Deserialize, Serialize};
 
 /// The name of a collection or of an alias: 1 to 64 characters of `a-z 0-9 - _ .`.
@@ -60,6 +60,11 @@ pub struct DenseSpec {
 /// filtered by any key; values match only if they are equal.
 pub type Tags = BTreeMap<String, String>;
 
+/// The key of the tag that names a point's space. Points without it are in no space: only [`Scope::All`] contains them.
+///
+/// [`Scope::All`]: lkr_domain::Scope::All
+pub const SPACE_TAG: &str = "space";
+
 /// Where a point comes from. Every hit carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PointOrigin {
@@ -73,6 +78,17 @@ pub struct PointOrigin {
     pub l2: Option<PointId>,
     /// The passage that contains a chunk.
     pub l3: Option<PointId>,
+}
+
+/// Whether a point with these tags is in the scope.
+#[must_use]
+pub fn is_in_scope(tags: &Tags, scope: &Scope) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Spaces(spaces) => {
+            tags.get(SPACE_TAG).is_some_and(|space| spaces.iter().any(|name| name.as_str() == space))
+        }
+    }
 }
 
 /// A point to be stored.

@@ -1,7 +1,7 @@
 use std::{fmt::Debug, path::Path};
 
 use async_trait::async_trait;
-use lkr_domain::{PointId, SparseVector};
+use lkr_domain::{PointId, Scope, SparseVector};
 
 use crate::{Collection, CollectionSpec, Filter, Hit, Point, Result, Tags};
 
@@ -106,7 +106,10 @@ pub struct Query {
     pub collection: Collection,
     /// The vector to search for.
     pub vector: QueryVector,
-    /// The points to search in.
+    /// The spaces to search in, by the tag [`SPACE_TAG`]. Points of other spaces do not affect the hits: scores are those
+    /// of a store that holds the points in the scope only.
+    pub scope: Scope,
+    /// Which points of the scope to search.
     pub filter: Filter,
     /// The maximum number of hits.
     pub limit: usize,
@@ -119,9 +122,9 @@ pub enum QueryVector {
     /// vector are never hits. The search may be approximate in collections of more than a thousand points.
     Dense(Vec<f32>),
     /// Finds the points with the highest `Σ idf(t) · q(t) · w(t)` over shared terms, with
-    /// `idf(t) = ln(1 + (N − n + ½) / (n + ½))`. `N` is the number of points in the collection and `n` the number of
-    /// points with the term; the filter does not affect them. The search is exact, to the accuracy of `f32`. Points
-    /// without a shared term are never hits.
+    /// `idf(t) = ln(1 + (N − n + ½) / (n + ½))`. `N` is the number of points in the scope and `n` the number of those
+    /// with the term; the filter does not affect them. The search is exact, to the accuracy of `f32`. Points without a
+    /// shared term are never hits.
     Sparse(SparseVector),
 }
 

@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 use lkr_retrieval::{
     MemoryCache, SearchOptions, SearchRequest, Searcher,
     catalog::{Acceptance, Catalog, Task, TaskInput, points_of, tags_of},
-    domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SPACE_DEFAULT},
+    domain::{Block, BlockKind, Counts, DocId, Document, Layer, Metadata, Parsed, SpaceName},
     layers::{LayerOptions, indexed_text, layer},
     models::{SparseEncoder, average_terms},
     state::MemoryState,
@@ -72,7 +72,7 @@ async fn index(
     let now = OffsetDateTime::now_utc();
     let document = Document {
         doc_id: task.doc_id()?,
-        space: SPACE_DEFAULT.to_owned(),
+        space: SpaceName::default(),
         revision: 1,
         title: layered.root.title.clone(),
         source: String::new(),

@@ -7,11 +7,11 @@ use std::{
 
 use anyhow::{Context, Result};
 use lkr::{
-    Layer, SPACE_DEFAULT, SearchOptions, SearchRequest,
+    Layer, Scope, SearchOptions, SearchRequest,
     ports::{EmbedKind, Embedder},
 };
 use lkr_models::SparseEncoder;
-use lkr_vectors::{Collection, Condition, Filter, Query as Leg, QueryVector};
+use lkr_vectors::{Collection, Filter, Query as Leg, QueryVector};
 
 use crate::{collection::Query, local_kb::LocalKnowledgeBase, stats::Latency};
 
@@ -63,14 +63,14 @@ async fn query_legs(
     let vector = embedder.embed(EmbedKind::Query, &[query.to_owned()]).await?.pop();
     let dense = QueryVector::Dense(vector.context("the model returned no vector")?);
     let sparse = QueryVector::Sparse(SparseEncoder::default().query(query));
-    let space = Condition::Tag { key: "space".to_owned(), any: vec![SPACE_DEFAULT.to_owned()] };
     let legs: Vec<Leg> = Layer::ALL
         .into_iter()
         .flat_map(|layer| [(layer, dense.clone()), (layer, sparse.clone())])
         .map(|(layer, vector)| Leg {
             collection: Collection::from(layer),
             vector,
-            filter: Filter::only(space.clone()),
+            scope: Scope::All,
+            filter: Filter::all(),
             limit: SearchOptions::default().candidates,
         })
         .collect();

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use lkr_catalog::{Acceptance, Catalog, Task, TaskInput, l1_id, points_of, tags_of};
-use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SPACE_DEFAULT};
+use lkr_domain::{Counts, DocId, Document, Layer, Layered, Metadata, SpaceName};
 use lkr_layers::{LayerOptions, indexed_text, layer};
 use lkr_models::{
     EmbedKind, Embedder, EmbedderProfile, Error, ErrorKind, Result, SparseEncoder, average_terms, term_id,
@@ -206,7 +206,7 @@ fn document(doc_id: DocId, revision: u64, input: &TestDocument<'_>, layered: &La
     let count = |len: usize| len as u64;
     Document {
         doc_id,
-        space: SPACE_DEFAULT.to_owned(),
+        space: SpaceName::default(),
         revision,
         title: layered.root.title.clone(),
         source: input.source.to_owned(),

@@ -87,7 +87,7 @@ async fn put(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     let change = SettingsChange::from(input);
     let detail = Map::from_iter([("changed".to_owned(), json!(change.paths()))]);
     let entry = AuditLog::entry(caller.actor(), AuditAction::SettingsChange, "settings", detail)?;
-    let alongside = vec![entry, Catalog::invalidate_cached_answers()];
+    let alongside = [entry].into_iter().chain(Catalog::invalidate_cached_answers()).collect();
     let services = cx.services()?;
     let snapshot = services.settings.update(&change, &if_match(&cx), alongside).await?;
     if change.models.is_some_and(|models| models.embed.is_some()) {
@@ -99,7 +99,7 @@ async fn put(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
 async fn reset(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
     let entry = AuditLog::entry(caller.actor(), AuditAction::SettingsReset, "settings", Map::new())?;
-    let alongside = vec![entry, Catalog::invalidate_cached_answers()];
+    let alongside = [entry].into_iter().chain(Catalog::invalidate_cached_answers()).collect();
     let services = cx.services()?;
     let snapshot = services.settings.reset(&if_match(&cx), alongside).await?;
     services.embedder_reconciler.changed(caller.creator()).await;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{DocId, Fusion, GroupBy, Mode, SearchFilters, SearchRequest};
+use lkr::{DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -65,6 +65,7 @@ impl SearchInput {
     pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
         let default = SearchRequest::default();
         let request = SearchRequest {
+            scope: Scope::All,
             query: self.query,
             top_k: self.top_k.map_or(default.top_k, |top_k| top_k as usize),
             summarize: self.summarize.unwrap_or(default.summarize),

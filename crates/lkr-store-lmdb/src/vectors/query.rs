@@ -144,7 +144,7 @@ mod tests {
         task::{Context, Waker},
     };
 
-    use lkr_domain::SparseVector;
+    use lkr_domain::{Scope, SparseVector};
     use lkr_vectors::{Collection, CollectionSpec, Filter, VectorStore};
     use tokio::{runtime, task};
 
@@ -158,6 +158,7 @@ mod tests {
         let query = Query {
             collection: Collection::new("points").unwrap(),
             vector: QueryVector::Sparse(SparseVector::default()),
+            scope: Scope::All,
             filter: Filter::all(),
             limit: 1,
         };

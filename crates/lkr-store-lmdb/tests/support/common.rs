@@ -11,7 +11,7 @@
 use std::{path::Path, time::Duration};
 
 use heed::{CommitOrAbort, Database, EnvOpenOptions, RwTxn, types::Bytes};
-use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use lkr_store_lmdb::{LmdbOptions, LmdbStore, LmdbVectors};
 use lkr_vectors::{
     Collection, CollectionSpec, DenseSpec, Filter, Hit, Point, PointOrigin, Query, QueryVector, Tags,
@@ -106,7 +106,7 @@ pub async fn search(
     filter: &Filter,
     limit: usize,
 ) -> Vec<Hit> {
-    let query = Query { collection: name.clone(), vector, filter: filter.clone(), limit };
+    let query = Query { collection: name.clone(), vector, scope: Scope::All, filter: filter.clone(), limit };
     store.query_batch(&[query]).await.unwrap().remove(0)
 }
 

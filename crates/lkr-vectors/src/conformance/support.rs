@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use serde_json::json;
 
 use crate::{
@@ -97,7 +97,7 @@ pub(super) fn unit(vector: Vec<f32>) -> Vec<f32> {
 }
 
 pub(super) fn query(collection: &Collection, vector: QueryVector, filter: &Filter, limit: usize) -> Query {
-    Query { collection: collection.clone(), vector, filter: filter.clone(), limit }
+    Query { collection: collection.clone(), vector, scope: Scope::All, filter: filter.clone(), limit }
 }
 
 pub(super) async fn search(

@@ -1,24 +1,23 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use lkr_domain::{PointId, SparseVector};
 
 use crate::{
     CollectionSpec, Error, ErrorKind, Filter, Hit, Include, Page, Point, Query, QueryVector, Result,
-    ScrollCursor, Tags,
+    ScrollCursor, Tags, is_in_scope,
 };
 
-/// A collection with its points by id and the document frequency of each term.
+/// A collection with its points by id.
 #[derive(Clone)]
 pub(super) struct MemoryCollection {
     spec: CollectionSpec,
     points: BTreeMap<PointId, Point>,
-    document_frequencies: HashMap<u32, u64>,
 }
 
 impl MemoryCollection {
     pub(super) fn new(spec: CollectionSpec) -> Self {
-        Self { spec, points: BTreeMap::new(), document_frequencies: HashMap::new() }
+        Self { spec, points: BTreeMap::new() }
     }
 
     pub(super) const fn spec(&self) -> &CollectionSpec {
@@ -50,30 +49,11 @@ impl MemoryCollection {
     }
 
     pub(super) fn put(&mut self, point: Point) {
-        for term in point.sparse.indices() {
-            *self.document_frequencies.entry(*term).or_default() += 1;
-        }
-        if let Some(replaced) = self.points.insert(point.id, point) {
-            self.decrement_frequencies(&replaced.sparse);
-        }
+        self.points.insert(point.id, point);
     }
 
     pub(super) fn delete(&mut self, filter: &Filter) -> u64 {
-        let removed: Vec<Point> =
-            self.points.extract_if(.., |_, point| matches(filter, point)).map(|(_, p)| p).collect();
-        removed.iter().for_each(|point| self.decrement_frequencies(&point.sparse));
-        removed.len() as u64
-    }
-
-    fn decrement_frequencies(&mut self, sparse: &SparseVector) {
-        for term in sparse.indices() {
-            if let Some(frequency) = self.document_frequencies.get_mut(term) {
-                *frequency -= 1;
-                if *frequency == 0 {
-                    self.document_frequencies.remove(term);
-                }
-            }
-        }
+        self.points.extract_if(.., |_, point| matches(filter, point)).count() as u64
     }
 
     pub(super) fn set_tags(&mut self, filter: &Filter, tags: &Tags) -> u64 {
@@ -122,7 +102,8 @@ impl MemoryCollection {
     }
 
     pub(super) fn query(&self, query: &Query) -> Result<Vec<Hit>> {
-        let points = self.points().filter(|point| matches(&query.filter, point));
+        let in_scope = || self.points().filter(|point| is_in_scope(&point.tags, &query.scope));
+        let points = in_scope().filter(|point| matches(&query.filter, point));
         let mut hits: Vec<Hit> = match &query.vector {
             QueryVector::Dense(vector) => {
                 self.check_dense(vector, "query_batch")?;
@@ -130,7 +111,7 @@ impl MemoryCollection {
                 points.filter_map(|point| Some(hit(point, score(point)?))).collect()
             }
             QueryVector::Sparse(vector) => {
-                let weights = self.weighted_terms(vector);
+                let weights = weighted_terms(vector, in_scope);
                 points.filter_map(|point| Some(hit(point, sparse_dot(&weights, &point.sparse)?))).collect()
             }
         };
@@ -138,17 +119,20 @@ impl MemoryCollection {
         hits.truncate(query.limit);
         Ok(hits)
     }
+}
 
-    /// The terms of a query that occur in any point, each with `idf · q`.
-    fn weighted_terms(&self, query: &SparseVector) -> Vec<(u32, f64)> {
-        let points = self.points.len() as f64;
-        let weight = |(term, weight): (u32, f32)| {
-            let frequency = *self.document_frequencies.get(&term)? as f64;
-            let idf = (1.0 + (points - frequency + 0.5) / (frequency + 0.5)).ln();
-            Some((term, idf * f64::from(weight)))
-        };
-        query.iter().filter_map(weight).collect()
-    }
+/// The terms of a query that occur in any of the points, each with `idf · q`.
+fn weighted_terms<'p, I>(query: &SparseVector, points: impl Fn() -> I) -> Vec<(u32, f64)>
+where
+    I: Iterator<Item = &'p Point>,
+{
+    let total = points().count() as f64;
+    let weight = |(term, weight): (u32, f32)| {
+        let holders = points().filter(|point| point.sparse.indices().binary_search(&term).is_ok()).count();
+        let idf = (1.0 + (total - holders as f64 + 0.5) / (holders as f64 + 0.5)).ln();
+        (holders > 0).then(|| (term, idf * f64::from(weight)))
+    };
+    query.iter().filter_map(weight).collect()
 }
 
 fn matches(filter: &Filter, point: &Point) -> bool {
