@@ -11,7 +11,7 @@ use std::{
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls, types::Bytes};
 
 pub(crate) use self::format::verify as verify_format;
-use self::format::{FORMAT, refuse_known_formats, refuse_other_formats};
+use self::format::{refuse_known_formats, refuse_other_formats};
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
     error::{Error, Failure, InternalResult, Result},
@@ -101,7 +101,7 @@ impl Kb {
         refuse_other_formats(&env)?;
         let tables = create_tables(&env, NAMES).map_err(failed)?.into();
         let kb = Self { env, tables };
-        kb.mark_format().map_err(failed)?;
+        format::migrate(&kb).map_err(failed)?;
         Ok(kb)
     }
 
@@ -126,16 +126,6 @@ impl Kb {
     /// A read transaction that may outlive the borrow and move between threads.
     pub(crate) fn snapshot(&self) -> InternalResult<Snapshot> {
         Ok(self.env.clone().static_read_txn()?)
-    }
-
-    /// Writes the format into a new store.
-    fn mark_format(&self) -> InternalResult<()> {
-        let mut txn = self.env.write_txn()?;
-        if self.tables.meta.get(&txn, b"format")?.is_none() {
-            self.tables.meta.put(&mut txn, b"format", &with_checksum(&FORMAT.to_le_bytes()))?;
-            txn.commit()?;
-        }
-        Ok(())
     }
 
     /// The value of the counter `name`; 0 if it is missing.

@@ -5,11 +5,13 @@ mod dense;
 mod filter;
 mod kernel;
 pub(crate) mod keys;
+mod migrate;
 mod postings;
 mod query;
 mod read;
 mod record;
 pub(crate) mod registry;
+mod scope;
 mod sparse;
 mod top_k;
 mod verify;
@@ -31,6 +33,7 @@ use lkr_vectors::{
 pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     dense::vector as read_vector,
+    migrate::migrate_from_format_2,
     verify::{rebuild_indexes, verify},
 };
 use crate::{

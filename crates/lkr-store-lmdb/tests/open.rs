@@ -73,8 +73,8 @@ async fn store_with_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     for (format, said) in [
-        (1_u32, "has format 1, which an earlier version wrote; this version reads format 2"),
-        (3, "has format 3, which a newer version wrote; this version reads format 2"),
+        (1_u32, "has format 1, which an earlier version wrote; this version reads format 3"),
+        (4, "has format 4, which a newer version wrote; this version reads format 3"),
     ] {
         let bytes = format.to_le_bytes();
         let sealed = [&crc32c::crc32c(&bytes).to_le_bytes()[..], &bytes].concat();

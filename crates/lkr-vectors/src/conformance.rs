@@ -21,6 +21,7 @@ mod model;
 mod points;
 mod rng;
 mod scale;
+mod scope;
 mod scroll;
 mod snapshot;
 mod sparse;
@@ -28,7 +29,7 @@ mod support;
 
 pub use self::{
     collections::*, concurrency::*, dense::*, dropping::*, filters::*, model::*, points::*, scale::*,
-    scroll::*, snapshot::*, sparse::*,
+    scope::*, scroll::*, snapshot::*, sparse::*,
 };
 
 /// Turns every case of the conformance suite into a `#[tokio::test]`.
@@ -88,6 +89,9 @@ macro_rules! vector_store_suite {
             sparse_idf_ignores_deleted_and_replaced_points
             sparse_idf_ignores_the_filter
             sparse_ties_are_sorted_by_id
+            points_outside_the_scope_change_no_hit
+            scope_contains_the_points_of_its_spaces
+            set_tags_moves_points_between_spaces
             sparse_query_skips_points_without_a_shared_term
             empty_sparse_vectors_are_accepted
             sparse_query_respects_filter_and_limit

@@ -1,19 +1,24 @@
 //! The version of the storage format, which is stored in `meta`.
 
+use std::time::Instant;
+
 use heed::{CommitOrAbort, RoTxn, types::Bytes};
 
 use super::{Environment, Kb};
 use crate::{
     codec::{correct_bit_flip, damaged, verify_checksum, with_checksum},
     error::{Error, ErrorKind, InternalResult, Result},
+    vectors,
     verify::Finding,
 };
 
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
+/// The earlier format that [`migrate`] reads.
+const MIGRATED: u32 = 2;
 
-/// Like [`refuse_other_formats`], but accepts an unreadable format record, which the row check reports.
+/// Refuses a store in another format, but accepts an unreadable format record, which the row check reports.
 pub(super) fn refuse_known_formats(env: &Environment) -> Result<()> {
-    match refuse_other_formats(env) {
+    match refuse_formats(env, &[FORMAT]) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(()),
         refused => refused,
     }
@@ -29,14 +34,38 @@ pub(crate) fn verify(kb: &Kb, txn: &RoTxn, findings: &mut Vec<Finding>) -> Inter
     Ok(())
 }
 
-/// Refuses a store in another format before anything is written to it.
+/// Refuses a store in a format that [`migrate`] does not read, before anything is written to it.
 pub(super) fn refuse_other_formats(env: &Environment) -> Result<()> {
+    refuse_formats(env, &[MIGRATED, FORMAT])
+}
+
+/// Brings a store of an earlier format to the current one, in one transaction. A new store gets the current format.
+pub(super) fn migrate(kb: &Kb) -> InternalResult<()> {
+    let found = stored_format(&kb.env)?;
+    if found == FORMAT {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let mut txn = kb.env.write_txn()?;
+    if found == MIGRATED {
+        vectors::migrate_from_format_2(kb, &mut txn)?;
+    }
+    kb.tables.meta.put(&mut txn, b"format", &with_checksum(&FORMAT.to_le_bytes()))?;
+    txn.commit()?;
+    if found == MIGRATED {
+        let ms = started.elapsed().as_millis();
+        tracing::info!(from = MIGRATED, to = FORMAT, ms, "store migrated");
+    }
+    Ok(())
+}
+
+/// Refuses a store whose format is none of these.
+fn refuse_formats(env: &Environment, readable: &[u32]) -> Result<()> {
     let found = stored_format(env).map_err(Error::on_open)?;
-    let whose = match found {
-        0 | FORMAT => return Ok(()),
-        1..FORMAT => "an earlier",
-        _ => "a newer",
-    };
+    if found == 0 || readable.contains(&found) {
+        return Ok(());
+    }
+    let whose = if found < FORMAT { "an earlier" } else { "a newer" };
     let message = format!(
         "{} has format {found}, which {whose} version wrote; this version reads format {FORMAT}",
         env.path().display()

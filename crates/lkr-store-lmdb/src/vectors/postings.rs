@@ -1,4 +1,5 @@
-//! Posting lists: for each term, the ids of the points that contain it and their weights, in blocks.
+//! Posting lists: for each term and space, the ids of the points that contain it and their weights, in blocks. A search
+//! reads only the lists of its scope, and counts document frequencies in them.
 //!
 //! A block's key ends with its base, a lower bound of its ids. The ids follow as differences, then the weights
 //! unchanged, so that scores are exact. Ids only grow, so new entries are appended to the last block.
@@ -11,8 +12,14 @@ use std::{collections::BTreeMap, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::SparseVector;
+use roaring::RoaringBitmap;
 
-use super::{describe_point_part, keys, record::StoredTerms, registry::IdCounters};
+use super::{
+    describe_point_part,
+    keys::{self, SpaceKey},
+    record::{StoredTerms, stored_space},
+    registry::{self, IdCounters},
+};
 use crate::{
     codec::{FieldReader, damaged, put_varint, strip_checksum, with_checksum},
     env::Kb,
@@ -87,52 +94,98 @@ fn encode(base: u32, entries: &[Entry]) -> Vec<u8> {
     with_checksum(&bytes)
 }
 
-/// The blocks of a term, in the order of their ids.
+/// The blocks of a term in a space, in the order of their ids.
 pub(crate) fn blocks<'t>(
     kb: &Kb,
     txn: &'t RoTxn,
     collection: u16,
     term: u32,
+    space: SpaceKey,
 ) -> InternalResult<Vec<Block<'t>>> {
-    let rows = kb.tables.postings.prefix_iter(txn, &keys::term(collection, term))?;
+    let rows = kb.tables.postings.prefix_iter(txn, &keys::term_in(collection, term, space))?;
     rows.map(|row| row.map_err(Into::into).and_then(|(key, checksummed)| Block::parse(key, checksummed)))
         .collect()
 }
 
-/// The pending points in the order of their ids, with their terms. Damaged ones are skipped and logged, so that the
-/// others are still found and posted.
-pub(crate) fn pending_points<'t>(
-    kb: &'t Kb,
+/// The blocks of a term in each space that has some, in the order of their ids.
+pub(crate) fn blocks_of_all_spaces<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    term: u32,
+) -> InternalResult<Vec<Vec<Block<'t>>>> {
+    let (mut lists, mut last) = (Vec::<Vec<Block>>::new(), None);
+    for row in kb.tables.postings.prefix_iter(txn, &keys::term(collection, term))? {
+        let (key, checksummed) = row?;
+        let (block, space) = (Block::parse(key, checksummed)?, keys::space_of(key));
+        match lists.last_mut().filter(|_| last == Some(space)) {
+            Some(list) => list.push(block),
+            None => lists.push(vec![block]),
+        }
+        last = Some(space);
+    }
+    Ok(lists)
+}
+
+/// The pending points in the order of their ids, with their rows.
+fn pending_rows<'t>(
+    kb: &Kb,
     txn: &'t RoTxn,
     collection: u16,
     ids: IdCounters,
-) -> InternalResult<impl Iterator<Item = InternalResult<(u32, StoredTerms<'t>)>>> {
+) -> InternalResult<impl Iterator<Item = InternalResult<(u32, &'t [u8])>>> {
     let (first, end) = (keys::row(collection, ids.posted), keys::row(collection, ids.next));
     let range = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
-    let rows = kb.tables.bodies.range(txn, &range)?;
-    Ok(rows.filter_map(move |row| {
-        let point = row
-            .map_err(Into::into)
-            .and_then(|(key, checksummed)| pending_point(kb, txn, collection, key, checksummed));
-        point.transpose()
+    Ok(kb.tables.bodies.range(txn, &range)?.map(|row| {
+        let (key, checksummed) = row?;
+        let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
+        Ok((id, checksummed))
     }))
 }
 
-/// The id and the terms of a row; `None`, after logging, if the terms are damaged.
-fn pending_point<'t>(
+/// Calls `visit` with the pending points in the order of their ids, and with their terms. With `scope`, only those of its
+/// points are read. Damaged ones are skipped and logged, so that the others are still found.
+pub(crate) fn for_each_pending<'t>(
+    kb: &Kb,
+    txn: &'t RoTxn,
+    collection: u16,
+    scope: Option<&RoaringBitmap>,
+    mut visit: impl FnMut(u32, StoredTerms<'t>),
+) -> InternalResult<()> {
+    let ids = registry::ids(kb, txn, collection)?;
+    let mut read = |id, checksummed| {
+        let terms = terms_of(kb, txn, collection, id, checksummed);
+        terms.into_iter().for_each(|terms| visit(id, terms));
+    };
+    let Some(scope) = scope else {
+        return pending_rows(kb, txn, collection, ids)?.try_for_each(|row| {
+            let (id, checksummed) = row?;
+            read(id, checksummed);
+            Ok(())
+        });
+    };
+    for id in scope.range(ids.posted..ids.next) {
+        if let Some(checksummed) = kb.tables.bodies.get(txn, &keys::row(collection, id))? {
+            read(id, checksummed);
+        }
+    }
+    Ok(())
+}
+
+/// The terms of a row; `None`, after logging, if they are damaged.
+fn terms_of<'t>(
     kb: &Kb,
     txn: &RoTxn,
     collection: u16,
-    key: &[u8],
+    id: u32,
     checksummed: &'t [u8],
-) -> InternalResult<Option<(u32, StoredTerms<'t>)>> {
-    let id = keys::row_id(key).ok_or_else(|| damaged(|| "the key of a body".to_owned()))?;
+) -> Option<StoredTerms<'t>> {
     let terms = StoredTerms::of_row(checksummed);
     if terms.is_none() {
         let failure = damaged(|| describe_point_part(kb, txn, collection, id, "the body"));
         tracing::error!(%failure, "point with damaged terms left out of sparse queries");
     }
-    Ok(terms.map(|terms| (id, terms)))
+    terms
 }
 
 /// Adds all pending points to the lists if there are too many of them, and returns the new counters.
@@ -161,14 +214,16 @@ pub(super) fn post_slice(
 ) -> InternalResult<IdCounters> {
     let mut changes = PostingChanges::default();
     let (mut posted, mut entries) = (ids.next, 0);
-    for point in pending_points(kb, txn, collection, ids)? {
-        let (id, terms) = point?;
+    for row in pending_rows(kb, txn, collection, ids)? {
+        let (id, checksummed) = row?;
         if entries >= max_entries {
             posted = id;
             break;
         }
+        let terms = terms_of(kb, txn, collection, id, checksummed);
+        let Some((terms, space)) = terms.zip(stored_space(checksummed)) else { continue };
         entries += terms.len();
-        changes.add(id, &terms.to_vector());
+        changes.add(id, space, &terms.to_vector());
     }
     changes.apply(kb, txn, collection)?;
     Ok(IdCounters { posted, ..ids })
@@ -177,29 +232,33 @@ pub(super) fn post_slice(
 /// Entries to add and to remove, collected so that each block is written once.
 #[derive(Debug, Default)]
 pub(crate) struct PostingChanges {
-    terms: BTreeMap<u32, TermChange>,
+    lists: BTreeMap<(u32, SpaceKey), ListChange>,
 }
 
 #[derive(Debug, Default)]
-struct TermChange {
+struct ListChange {
     added: Vec<Entry>,
     removed: Vec<u32>,
 }
 
 impl PostingChanges {
     /// Adds a point, whose id is above all existing ids.
-    pub(crate) fn add(&mut self, id: u32, sparse: &SparseVector) {
-        sparse.iter().for_each(|(term, weight)| self.terms.entry(term).or_default().added.push((id, weight)));
+    pub(crate) fn add(&mut self, id: u32, space: SpaceKey, sparse: &SparseVector) {
+        for (term, weight) in sparse.iter() {
+            self.lists.entry((term, space)).or_default().added.push((id, weight));
+        }
     }
 
-    pub(crate) fn remove(&mut self, id: u32, sparse: &SparseVector) {
-        sparse.indices().iter().for_each(|term| self.terms.entry(*term).or_default().removed.push(id));
+    pub(crate) fn remove(&mut self, id: u32, space: SpaceKey, sparse: &SparseVector) {
+        for term in sparse.indices() {
+            self.lists.entry((*term, space)).or_default().removed.push(id);
+        }
     }
 
     pub(crate) fn apply(self, kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<()> {
-        for (term, TermChange { added, mut removed }) in self.terms {
+        for ((term, space), ListChange { added, mut removed }) in self.lists {
             removed.sort_unstable();
-            let list = PostingList { kb, collection, term };
+            let list = PostingList { kb, collection, term, space };
             list.remove(txn, &removed)?;
             list.append(txn, &added)?;
         }
@@ -207,16 +266,17 @@ impl PostingChanges {
     }
 }
 
-/// The posting list of a term, to be changed.
+/// The posting list of a term in a space, to be changed.
 struct PostingList<'k> {
     kb: &'k Kb,
     collection: u16,
     term: u32,
+    space: SpaceKey,
 }
 
 impl PostingList<'_> {
-    fn key(&self, base: u32) -> [u8; 10] {
-        keys::block(self.collection, self.term, base)
+    fn key(&self, base: u32) -> [u8; 18] {
+        keys::block(self.collection, self.term, self.space, base)
     }
 
     fn write(&self, txn: &mut RwTxn, base: u32, entries: &[Entry]) -> InternalResult<()> {
@@ -243,7 +303,8 @@ impl PostingList<'_> {
 
     /// The block of a row, if the row belongs to this list.
     fn decoded(&self, row: Option<(&[u8], &[u8])>) -> InternalResult<Option<(u32, Vec<Entry>)>> {
-        let row_of_list = row.filter(|(key, _)| key.starts_with(&keys::term(self.collection, self.term)));
+        let row_of_list =
+            row.filter(|(key, _)| key.starts_with(&keys::term_in(self.collection, self.term, self.space)));
         let Some((key, checksummed)) = row_of_list else { return Ok(None) };
         let block = Block::parse(key, checksummed)?;
         let mut entries = Vec::with_capacity(MAX_BLOCK_ENTRIES);

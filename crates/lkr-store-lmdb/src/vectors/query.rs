@@ -14,7 +14,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     dense::{self, DenseQuery},
-    filter, registry, sparse,
+    filter, registry,
+    scope::PointScope,
+    sparse,
     write::{check_dims, origin},
 };
 use crate::{
@@ -106,10 +108,13 @@ fn run_query(shared: &StoreShared, txn: &RoTxn, query: &Query) -> InternalResult
             return Err(Failure::invalid(format!("{value} in a dense vector")));
         }
     }
-    let selected = filter::selected(kb, txn, entry.number, &query.filter)?;
+    let scope = PointScope::read(kb, txn, entry.number, &query.scope)?;
+    let selected = scope.and(filter::selected(kb, txn, entry.number, &query.filter)?);
     let selected = selected.as_ref();
     let best = match &query.vector {
-        QueryVector::Sparse(vector) => sparse::search(kb, txn, entry.number, vector, selected, query.limit)?,
+        QueryVector::Sparse(vector) => {
+            sparse::search(kb, txn, entry.number, vector, (&scope, selected), query.limit)?
+        }
         QueryVector::Dense(vector) => {
             let query = DenseQuery { collection: entry.number, vector, selected, limit: query.limit };
             dense::search(kb, txn, &shared.graphs, &query)?

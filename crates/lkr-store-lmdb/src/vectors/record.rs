@@ -1,8 +1,9 @@
 //! The stored form of points.
 
 use lkr_domain::{DocId, PointId, SparseVector};
-use lkr_vectors::{PointOrigin, Tags};
+use lkr_vectors::{PointOrigin, SPACE_TAG, Tags};
 
+use super::keys::SpaceKey;
 use crate::codec::{FieldReader, verify_checksum, with_checksum};
 
 /// The point id and origin: the few bytes that every hit needs.
@@ -63,6 +64,22 @@ impl Body {
             .collect::<Option<_>>()?;
         Some(Self { tags, sparse, payload: fields.0.to_vec() })
     }
+}
+
+/// The space of a stored body; the payload is not read. `None` if the tags are damaged.
+pub(crate) fn stored_space(checksummed: &[u8]) -> Option<SpaceKey> {
+    let (_, body) = checksummed.split_first_chunk::<4>()?;
+    let mut fields = FieldReader(body);
+    let terms = fields.u32()? as usize;
+    fields.take(terms)?;
+    let mut space = SpaceKey::default();
+    for _ in 0..fields.u32()? {
+        let (key, value) = (text(&mut fields)?, text(&mut fields)?);
+        if key == SPACE_TAG {
+            space = SpaceKey::of(&value);
+        }
+    }
+    Some(space)
 }
 
 fn encode_terms(sparse: &SparseVector) -> Vec<u8> {

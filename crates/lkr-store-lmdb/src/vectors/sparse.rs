@@ -7,9 +7,8 @@ use lkr_domain::SparseVector;
 use roaring::RoaringBitmap;
 
 use super::{
-    bitmap::{self, Field},
     postings::{self, Block, Entry},
-    registry,
+    scope::PointScope,
     top_k::TopK,
 };
 use crate::{env::Kb, error::InternalResult};
@@ -17,17 +16,17 @@ use crate::{env::Kb, error::InternalResult};
 /// The number of ids whose scores are summed at a time: their sums fit into the cache.
 const WINDOW_IDS: usize = 1 << 14;
 
-/// The points with the highest scores that share a term with the query and are `selected`, including ties with the
-/// last.
+/// The points with the highest scores that are in the scope, share a term with the query and are `selected`, including
+/// ties with the last.
 pub(crate) fn search(
     kb: &Kb,
     txn: &RoTxn,
     collection: u16,
     query: &SparseVector,
-    selected: Option<&RoaringBitmap>,
+    (scope, selected): (&PointScope, Option<&RoaringBitmap>),
     limit: usize,
 ) -> InternalResult<Vec<(f32, u32)>> {
-    let mut lists = lists(kb, txn, collection, query)?;
+    let mut lists = lists(kb, txn, collection, scope, query)?;
     let mut window = ScoreWindow::new();
     let mut top = TopK::new(limit);
     while let Some(start) = lists.iter().filter_map(PostingCursor::next_id).min() {
@@ -44,36 +43,47 @@ pub(crate) fn search(
     Ok(top.into_top())
 }
 
-/// The posting lists of the query's terms, each with `idf · q`, in the order of the terms.
+/// The posting lists of the query's terms in the spaces of the scope, each with `idf · q`, in the order of the terms.
 fn lists<'t>(
     kb: &Kb,
     txn: &'t RoTxn,
     collection: u16,
+    scope: &PointScope,
     query: &SparseVector,
 ) -> InternalResult<Vec<PostingCursor<'t>>> {
-    let points = bitmap::read(kb, txn, collection, Field::Live)?.len() as f64;
-    let pending = pending(kb, txn, collection, query)?;
-    let mut lists = Vec::with_capacity(query.len());
+    let pending = pending(kb, txn, collection, scope, query)?;
+    let mut cursors = Vec::with_capacity(query.len());
     for ((term, weight), pending) in query.iter().zip(pending) {
-        let blocks = postings::blocks(kb, txn, collection, term)?;
-        let holders = blocks.iter().map(|block| usize::from(block.count())).sum::<usize>() + pending.len();
-        if holders > 0 {
-            lists.push(PostingCursor::new(blocks, pending, idf(points, holders as f64) * f64::from(weight))?);
+        let mut lists = scope.blocks(kb, txn, collection, term)?;
+        let posted = lists.iter().flatten().map(|block| usize::from(block.count())).sum::<usize>();
+        let holders = posted + pending.len();
+        if holders == 0 {
+            continue;
+        }
+        let weight = idf(scope.points() as f64, holders as f64) * f64::from(weight);
+        // Pending points follow the posted ones of every space.
+        cursors.push(PostingCursor::new(lists.pop().unwrap_or_default(), pending, weight)?);
+        for blocks in lists {
+            cursors.push(PostingCursor::new(blocks, Vec::new(), weight)?);
         }
     }
-    Ok(lists)
+    Ok(cursors)
 }
 
-/// For each term of the query, the entries of pending points.
-fn pending(kb: &Kb, txn: &RoTxn, collection: u16, query: &SparseVector) -> InternalResult<Vec<Vec<Entry>>> {
-    let ids = registry::ids(kb, txn, collection)?;
+/// For each term of the query, the entries of pending points in the scope.
+fn pending(
+    kb: &Kb,
+    txn: &RoTxn,
+    collection: u16,
+    scope: &PointScope,
+    query: &SparseVector,
+) -> InternalResult<Vec<Vec<Entry>>> {
     let mut entries = vec![Vec::new(); query.len()];
-    for point in postings::pending_points(kb, txn, collection, ids)? {
-        let (id, terms) = point?;
+    postings::for_each_pending(kb, txn, collection, scope.ids(), |id, terms| {
         for (term, entries) in query.indices().iter().zip(&mut entries) {
             entries.extend(terms.weight(*term).map(|weight| (id, weight)));
         }
-    }
+    })?;
     Ok(entries)
 }
 

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use lkr_domain::{DocId, PointId, SparseVector};
+use lkr_domain::{DocId, PointId, Scope, SpaceName, SparseVector};
 use lkr_vectors::{
     Collection, CollectionSpec, Condition, DenseSpec, Filter, Include, Point, PointOrigin, Tags,
 };
 use proptest::prelude::*;
 
-use super::{filter, keys, postings, read, registry, registry::CollectionEntry, sparse, write};
+use super::{
+    filter, keys, migrate::migrate_from_format_2, postings, read, registry, registry::CollectionEntry,
+    scope::PointScope, sparse, write,
+};
 use crate::{
     env::Kb,
     error::{FailureKind, InternalResult},
@@ -81,11 +84,33 @@ impl Fixture {
     fn with_term_1(&self) -> InternalResult<Vec<(u32, f32)>> {
         let txn = self.kb.env.read_txn()?;
         let query = SparseVector::from_pairs([(1, 1.0)]);
-        let found = sparse::search(&self.kb, &txn, self.entry.number, &query, None, 10_000)?;
+        let found = self.search(&txn, &query, &Scope::All, 10_000)?;
         let hit = |(score, id)| Ok((write::origin(&self.kb, &txn, self.entry.number, id)?.1.ordinal, score));
         let mut found = found.into_iter().map(hit).collect::<InternalResult<Vec<_>>>()?;
         found.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(found)
+    }
+
+    fn search(
+        &self,
+        txn: &heed::RoTxn,
+        query: &SparseVector,
+        scope: &Scope,
+        limit: usize,
+    ) -> InternalResult<Vec<(f32, u32)>> {
+        let scope = PointScope::read(&self.kb, txn, self.entry.number, scope)?;
+        let selected = scope.and(None);
+        sparse::search(&self.kb, txn, self.entry.number, query, (&scope, selected.as_ref()), limit)
+    }
+
+    /// The ordinals and scores of the points of a scope with term 1.
+    fn in_scope(&self, scope: &Scope) -> Vec<(u32, f32)> {
+        let txn = self.kb.env.read_txn().unwrap();
+        let found = self.search(&txn, &SparseVector::from_pairs([(1, 1.0)]), scope, 10_000).unwrap();
+        let ordinal = |id| write::origin(&self.kb, &txn, self.entry.number, id).unwrap().1.ordinal;
+        let mut found: Vec<_> = found.into_iter().map(|(score, id)| (ordinal(id), score)).collect();
+        found.sort_by_key(|(ordinal, _)| *ordinal);
+        found
     }
 
     /// Flips a bit in the body of the point with this internal id.
@@ -130,7 +155,7 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
 
     let txn = fixture.kb.env.read_txn().unwrap();
     let query = SparseVector::from_pairs([(1, 1.0), (103, 2.0)]);
-    let best = sparse::search(&fixture.kb, &txn, fixture.entry.number, &query, None, 1_000).unwrap();
+    let best = fixture.search(&txn, &query, &Scope::All, 1_000).unwrap();
     assert_eq!(best.len(), 200);
     let idf = |n: f64| (1.0 + (200.0 - n + 0.5) / (n + 0.5)).ln();
     for (score, id) in best {
@@ -167,6 +192,71 @@ fn pending_points_are_found_like_posted_ones() {
         was_posted.push(fixture.is_posted());
     }
     assert!(!was_posted[0] && was_posted[29], "{was_posted:?}");
+}
+
+fn in_space(n: u32, space: &str) -> Point {
+    let tags = Tags::from([("space".to_owned(), space.to_owned())]);
+    Point { tags, ..point(n) }
+}
+
+fn scope(space: &str) -> Scope {
+    Scope::of(SpaceName::new(space).unwrap())
+}
+
+/// Posted and pending points of other spaces affect neither hits nor document frequencies.
+#[test]
+fn search_in_a_scope_equals_a_store_of_that_scope_alone() {
+    let (mixed, alone) = (fixture(), fixture());
+    for batch in (0..3_000).collect::<Vec<u32>>().chunks(250) {
+        let of = |n: &u32| in_space(*n, ["a", "b", "c"][(*n % 3) as usize]);
+        mixed.upsert(batch.iter().map(of).collect());
+        alone.upsert(batch.iter().filter(|n| *n % 3 == 1).map(of).collect());
+        assert_eq!(mixed.in_scope(&scope("b")), alone.in_scope(&Scope::All));
+    }
+    assert!(mixed.is_posted());
+    let moved = Tags::from([("space".to_owned(), "b".to_owned())]);
+    let filter = Filter::only(Condition::Docs(vec![DocId::from_bytes([0; 16])]));
+    mixed.change(|txn| write::set_tags(&mixed.kb, txn, &mixed.entry, &filter, &moved).unwrap());
+    alone.upsert((0..10).map(|n| in_space(n, "b")).collect());
+    assert_eq!(mixed.in_scope(&scope("b")), alone.in_scope(&Scope::All));
+    assert_eq!(mixed.in_scope(&scope("a")).len() + mixed.in_scope(&scope("c")).len(), 2_000 - 7);
+}
+
+/// Puts the posting lists back into the form of format 2.
+fn undo_migration(fixture: &Fixture) {
+    let table = fixture.kb.tables.postings;
+    let txn = fixture.kb.env.read_txn().unwrap();
+    let rows: Vec<_> = table.iter(&txn).unwrap().map(|row| row.unwrap()).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(key, block)| (key.to_vec(), [&key[..6], &key[14..]].concat(), block.to_vec()))
+        .collect();
+    drop(txn);
+    assert!(!rows.is_empty());
+    fixture.change(|txn| {
+        for (key, old, block) in rows {
+            table.delete(txn, &key).unwrap();
+            table.put(txn, &old, &block).unwrap();
+        }
+    });
+}
+
+#[test]
+fn migration_from_format_2_keeps_posting_lists() {
+    for space in ["default", "another"] {
+        let fixture = fixture();
+        fixture.upsert((0..2_500).map(|n| in_space(n, space)).collect());
+        let before = fixture.in_scope(&scope(space));
+        assert_eq!(before.len(), 2_500);
+        undo_migration(&fixture);
+        fixture.change(|txn| migrate_from_format_2(&fixture.kb, txn).unwrap());
+        fixture.upsert(vec![in_space(2_500, "other")]);
+        assert_eq!(fixture.in_scope(&scope("other")).len(), 1);
+        assert!(fixture.in_scope(&scope(space)) == before);
+        fixture.delete(Condition::Ids(vec![id(2_500)]));
+        fixture.delete(Condition::Ids((0..2_500).map(id).collect()));
+        assert!(!fixture.is_posted());
+    }
 }
 
 #[test]
@@ -342,25 +432,25 @@ proptest! {
         steps in proptest::collection::vec((1usize..300, proptest::collection::vec(any::<u16>(), 0..200)), 1..8),
     ) {
         let fixture = fixture();
-        let one = SparseVector::from_pairs([(5, 1.5)]);
+        let (space, one) = (keys::SpaceKey::of("a"), SparseVector::from_pairs([(5, 1.5)]));
         let (mut next, mut expected_ids) = (0_u32, BTreeSet::new());
         for (added, removed) in steps {
             let mut changes = postings::PostingChanges::default();
             let removed: BTreeSet<u32> =
                 removed.into_iter().filter_map(|n| expected_ids.iter().nth(usize::from(n) % expected_ids.len().max(1)).copied()).collect();
             for id in &removed {
-                changes.remove(*id, &one);
+                changes.remove(*id, space, &one);
                 expected_ids.remove(id);
             }
             for id in (next..).step_by(7).take(added) {
-                changes.add(id, &one);
+                changes.add(id, space, &one);
                 expected_ids.insert(id);
                 next = id + 1;
             }
             fixture.change(|txn| changes.apply(&fixture.kb, txn, 1).unwrap());
             let txn = fixture.kb.env.read_txn().unwrap();
             let (mut found, mut entries, mut count) = (Vec::new(), Vec::new(), 0);
-            for block in postings::blocks(&fixture.kb, &txn, 1, 5).unwrap() {
+            for block in postings::blocks(&fixture.kb, &txn, 1, 5, space).unwrap() {
                 block.decode_into(&mut entries).unwrap();
                 prop_assert!(!entries.is_empty() && entries.iter().all(|(_, weight)| *weight == 1.5));
                 count += usize::from(block.count());

@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use super::{
     bitmap::{BitmapChanges, Field},
-    dense, describe_point_part, filter, keys,
+    dense, describe_point_part, filter,
+    keys::{self, SpaceKey},
     postings::{self, PostingChanges},
     record::{Body, decode_origin, encode_dense, encode_origin},
-    registry::{self, CollectionEntry},
+    registry::{self, CollectionEntry, IdCounters},
 };
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
@@ -87,13 +88,7 @@ pub(crate) fn upsert(
     points: &[EncodedPoint],
 ) -> InternalResult<()> {
     points.iter().filter_map(|point| point.dims).try_for_each(|dims| check_dims(entry, dims))?;
-    let ids = registry::ids(kb, txn, entry.number)?;
-    if points.len() >= MAX_ID.saturating_sub(ids.next) as usize {
-        let message = format!("{} has used up its ids; switch to a new collection", entry.spec.collection);
-        return Err(Failure::new(FailureKind::Internal, message));
-    }
-    let mut changes = PointChanges::new(kb, entry.number, ids.posted);
-    let mut changed = ids;
+    let mut changes = PointChanges::new(kb, txn, entry)?;
     for point in points {
         let old = filter::internal(kb, txn, entry.number, point.id)?;
         if let Some(old) = old {
@@ -102,16 +97,9 @@ pub(crate) fn upsert(
             }
             changes.remove_point(txn, old)?;
         }
-        changes.put(txn, changed.next, point)?;
-        changed.next += 1;
-        changed.pending_bytes += point.body_row.len() as u64;
+        changes.insert(txn, point)?;
     }
-    changes.apply(txn)?;
-    let changed = postings::post_pending_if_due(kb, txn, entry.number, changed)?;
-    if changed != ids {
-        registry::set_ids(kb, txn, entry.number, changed)?;
-    }
-    Ok(())
+    changes.apply(txn)
 }
 
 /// Checks that vectors of `dims` dimensions fit the collection.
@@ -148,8 +136,7 @@ pub(crate) fn delete(
     filter_expr: &Filter,
 ) -> InternalResult<u64> {
     let ids = filter::matching_ids(kb, txn, entry.number, filter_expr)?;
-    let posted = registry::ids(kb, txn, entry.number)?.posted;
-    let mut changes = PointChanges::new(kb, entry.number, posted);
+    let mut changes = PointChanges::new(kb, txn, entry)?;
     for id in &ids {
         let point = changes.remove_point(txn, id)?;
         kb.tables.ids.delete(txn, &keys::point(entry.number, point))?;
@@ -167,41 +154,49 @@ pub(crate) fn set_tags(
     tags: &Tags,
 ) -> InternalResult<u64> {
     let ids = filter::matching_ids(kb, txn, entry.number, filter_expr)?;
-    let mut bitmaps = BitmapChanges::default();
+    let mut changes = PointChanges::new(kb, txn, entry)?;
     for id in &ids {
-        let mut body = body(kb, txn, entry.number, id)?;
-        for (key, value) in body.tags.iter().filter(|(key, value)| tags.get(*key) != Some(value)) {
-            bitmaps.remove(entry.number, Field::Tag(key, value), id);
-        }
-        for (key, value) in tags.iter().filter(|(key, value)| body.tags.get(*key) != Some(value)) {
-            bitmaps.add(entry.number, Field::Tag(key, value), id);
-        }
-        if body.tags != *tags {
-            body.tags.clone_from(tags);
-            kb.tables.bodies.put(txn, &keys::row(entry.number, id), &with_checksum(&body.encode()))?;
+        let body = body(kb, txn, entry.number, id)?;
+        if SpaceKey::of_tags(&body.tags) != SpaceKey::of_tags(tags) {
+            changes.move_to_space(txn, id, body, tags)?;
+        } else if body.tags != *tags {
+            changes.replace_tags(txn, id, body, tags)?;
         }
     }
-    bitmaps.apply(kb, txn)?;
+    changes.apply(txn)?;
     Ok(ids.len())
 }
 
 /// Changes of a collection's points: rows are written at once, indexes at the end.
 struct PointChanges<'k> {
     kb: &'k Kb,
+    entry: &'k CollectionEntry,
     collection: u16,
-    /// Posting lists contain the points below this id.
-    posted: u32,
+    /// The counters before the changes. Posting lists contain the points below `posted`.
+    before: IdCounters,
+    /// The counters with the inserted points.
+    after: IdCounters,
     bitmaps: BitmapChanges,
     postings: PostingChanges,
 }
 
 impl<'k> PointChanges<'k> {
-    fn new(kb: &'k Kb, collection: u16, posted: u32) -> Self {
+    fn new(kb: &'k Kb, txn: &RoTxn, entry: &'k CollectionEntry) -> InternalResult<Self> {
+        let before = registry::ids(kb, txn, entry.number)?;
         let (bitmaps, postings) = (BitmapChanges::default(), PostingChanges::default());
-        Self { kb, collection, posted, bitmaps, postings }
+        Ok(Self { kb, entry, collection: entry.number, before, after: before, bitmaps, postings })
     }
 
-    fn put(&mut self, txn: &mut RwTxn, id: u32, point: &EncodedPoint) -> InternalResult<()> {
+    /// Writes a point under the next id.
+    fn insert(&mut self, txn: &mut RwTxn, point: &EncodedPoint) -> InternalResult<()> {
+        let id = self.after.next;
+        if id >= MAX_ID {
+            let name = &self.entry.spec.collection;
+            let message = format!("{name} has used up its ids; switch to a new collection");
+            return Err(Failure::new(FailureKind::Internal, message));
+        }
+        self.after.next += 1;
+        self.after.pending_bytes += point.body_row.len() as u64;
         let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
         tables.ids.put(txn, &keys::point(self.collection, point.id), &filter::encode_internal(id))?;
         tables.origins.put(txn, &key, &point.origin_row)?;
@@ -215,6 +210,37 @@ impl<'k> PointChanges<'k> {
         Ok(())
     }
 
+    /// Replaces the tags of a point that stays in its space.
+    fn replace_tags(&mut self, txn: &mut RwTxn, id: u32, mut body: Body, tags: &Tags) -> InternalResult<()> {
+        for (key, value) in body.tags.iter().filter(|(key, value)| tags.get(*key) != Some(value)) {
+            self.bitmaps.remove(self.collection, Field::Tag(key, value), id);
+        }
+        for (key, value) in tags.iter().filter(|(key, value)| body.tags.get(*key) != Some(value)) {
+            self.bitmaps.add(self.collection, Field::Tag(key, value), id);
+        }
+        body.tags.clone_from(tags);
+        let row = with_checksum(&body.encode());
+        Ok(self.kb.tables.bodies.put(txn, &keys::row(self.collection, id), &row)?)
+    }
+
+    /// Gives a point tags of another space. It gets a new internal id, because posting lists grow only at their ends.
+    fn move_to_space(&mut self, txn: &mut RwTxn, id: u32, body: Body, tags: &Tags) -> InternalResult<()> {
+        let (point, origin) = origin(self.kb, txn, self.collection, id)?;
+        let dense_row = self.kb.tables.dense.get(txn, &keys::row(self.collection, id))?.map(<[u8]>::to_vec);
+        let body = Body { tags: tags.clone(), ..body };
+        let moved = EncodedPoint {
+            id: point,
+            origin,
+            origin_row: with_checksum(&encode_origin(point, &origin)),
+            body_row: with_checksum(&body.encode()),
+            dense_row,
+            dims: self.entry.dims(),
+            body,
+        };
+        self.remove_point(txn, id)?;
+        self.insert(txn, &moved)
+    }
+
     /// Removes all rows of a point except the entry of its id, and returns its id.
     fn remove_point(&mut self, txn: &mut RwTxn, id: u32) -> InternalResult<PointId> {
         let (point, origin) = origin(self.kb, txn, self.collection, id)?;
@@ -223,8 +249,8 @@ impl<'k> PointChanges<'k> {
         tables.origins.delete(txn, &key)?;
         tables.bodies.delete(txn, &key)?;
         tables.dense.delete(txn, &key)?;
-        if id < self.posted {
-            self.postings.remove(id, &body.sparse);
+        if id < self.before.posted {
+            self.postings.remove(id, SpaceKey::of_tags(&body.tags), &body.sparse);
         }
         for field in fields(&origin, &body.tags) {
             self.bitmaps.remove(self.collection, field, id);
@@ -234,7 +260,16 @@ impl<'k> PointChanges<'k> {
 
     fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
         self.bitmaps.apply(self.kb, txn)?;
-        self.postings.apply(self.kb, txn, self.collection)
+        self.postings.apply(self.kb, txn, self.collection)?;
+        let after = if self.after == self.before {
+            self.after
+        } else {
+            postings::post_pending_if_due(self.kb, txn, self.collection, self.after)?
+        };
+        if after != self.before {
+            registry::set_ids(self.kb, txn, self.collection, after)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,16 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use lkr_domain::PointId;
+use lkr_domain::{PointId, Scope, SpaceName};
 
 use super::{rng::Rng, support::*};
-use crate::{Collection, Condition, Filter, Hit, Include, MemoryVectors, Point, QueryVector};
+use crate::{
+    Collection, Condition, Filter, Hit, Include, MemoryVectors, Point, Query, QueryVector, SPACE_TAG,
+};
 
 const IDS: u64 = 80;
 const DOCS: u64 = 8;
 const TERMS: u64 = 25;
+const SPACES: [&str; 3] = ["red", "green", "blue"];
 
 /// Seeded random sequences of writes and reads: every result equals that of [`MemoryVectors`].
 pub async fn random_operations_match_the_reference(store: Store) {
@@ -82,6 +85,9 @@ async fn compare_random_reads(
         batch.push(query(name, QueryVector::Dense(rng.dense(DIMS)), &filter, limit));
         batch.push(query(name, QueryVector::Sparse(rng.sparse(6, TERMS)), &filter, limit));
         batch.push(query(name, QueryVector::Sparse(rng.sparse(2, TERMS)), &Filter::all(), limit));
+        for vector in [QueryVector::Dense(rng.dense(DIMS)), QueryVector::Sparse(rng.sparse(6, TERMS))] {
+            batch.push(Query { scope: random_scope(rng), ..query(name, vector, &filter, limit) });
+        }
     }
     let expected = reference.query_batch(&batch).await.unwrap();
     let results = store.query_batch(&batch).await.unwrap();
@@ -129,12 +135,20 @@ fn random_point(rng: &mut Rng) -> Point {
 
 fn random_tags(rng: &mut Rng) -> crate::Tags {
     let mut tags = crate::Tags::new();
+    if rng.below(8) > 0 {
+        tags.insert(SPACE_TAG.to_owned(), SPACES[rng.below(3) as usize].to_owned());
+    }
     for key in ["a", "b", "c"] {
         if rng.below(3) > 0 {
             tags.insert(key.to_owned(), rng.below(3).to_string());
         }
     }
     tags
+}
+
+fn random_scope(rng: &mut Rng) -> Scope {
+    let chosen = SPACES.into_iter().chain(["unknown"]).filter(|_| rng.below(2) == 0);
+    chosen.map(|name| SpaceName::new(name).unwrap()).collect()
 }
 
 fn random_filter(rng: &mut Rng) -> Filter {

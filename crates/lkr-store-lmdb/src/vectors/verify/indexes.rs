@@ -71,8 +71,9 @@ impl ExpectedIndexes {
 
     pub(super) fn add(&mut self, collection: u16, id: u32, origin: &PointOrigin, body: &Body) {
         if id < self.stored_postings {
+            let space = keys::SpaceKey::of_tags(&body.tags);
             for (term, weight) in body.sparse.iter() {
-                self.postings.add([u64::from(id), u64::from(term), u64::from(weight.to_bits())]);
+                self.postings.add(posting(id, term, space, weight));
             }
         }
         for field in fields(origin, &body.tags) {
@@ -113,24 +114,30 @@ impl ExpectedIndexes {
     }
 }
 
+/// An entry of a posting list.
+fn posting(id: u32, term: u32, space: keys::SpaceKey, weight: f32) -> [u64; 3] {
+    [u64::from(id) << 32 | u64::from(term), space.to_u64(), u64::from(weight.to_bits())]
+}
+
 /// The content of the posting lists; `None` if a block is damaged or out of order.
 fn stored_postings(kb: &Kb, txn: &RoTxn, collection: u16) -> InternalResult<Option<SetHash>> {
     let (mut sum, mut entries, mut last) = (SetHash::default(), Vec::new(), None);
     for row in kb.tables.postings.prefix_iter(txn, &keys::collection(collection))? {
         let (key, checksummed) = row?;
         let Ok(block) = Block::parse(key, checksummed) else { return Ok(None) };
-        let (Some(term), Ok(())) = (keys::term_of(key), block.decode_into(&mut entries)) else {
+        let list = keys::term_of(key).zip(keys::space_of(key));
+        let (Some((term, space)), Ok(())) = (list, block.decode_into(&mut entries)) else {
             return Ok(None);
         };
         if entries.is_empty() {
             return Ok(None);
         }
         for (id, weight) in &entries {
-            if last.is_some_and(|last| last >= (term, *id)) {
+            if last.is_some_and(|last| last >= (term, space, *id)) {
                 return Ok(None);
             }
-            last = Some((term, *id));
-            sum.add([u64::from(*id), u64::from(term), u64::from(weight.to_bits())]);
+            last = Some((term, space, *id));
+            sum.add(posting(*id, term, space, *weight));
         }
     }
     Ok(Some(sum))
