@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use lkr_domain::{Creator, DocId, TaskId};
+use lkr_domain::{Creator, DocId, SpaceName, TaskId};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -150,45 +150,69 @@ impl Catalog {
         Ok(IdempotencyRecord { tasks: found, version: Some(record.version) })
     }
 
-    /// The document that an account's upserts of a source replace, and the version of that record. The document may
-    /// have been deleted since, or have another source.
-    pub async fn upsert_target(&self, source: &str, owner: &str) -> Result<Option<(DocId, u64)>> {
-        let Some(record) = self.state.get(&key::upsert(source, owner)).await? else { return Ok(None) };
+    /// The document that an account's upserts of a source in a space replace, and the version of that record. The
+    /// document may have been deleted or moved since, or have another source.
+    pub async fn upsert_target(
+        &self,
+        space: &SpaceName,
+        source: &str,
+        owner: &str,
+    ) -> Result<Option<(DocId, u64)>> {
+        let Some(record) = self.state.get(&key::upsert(space, source, owner)).await? else { return Ok(None) };
         let text = std::str::from_utf8(&record.value).map_err(|e| Error::corrupt("read upsert target", e))?;
         let doc_id = text.parse().map_err(|e| Error::corrupt("read upsert target", e))?;
         Ok(Some((doc_id, record.version)))
     }
 
-    /// The write that makes `doc_id` the target of an account's upserts of a source. It expects the version `read`.
+    /// The write that makes `doc_id` the target of an account's upserts of a source in a space. It expects the version
+    /// `read`.
     #[must_use]
-    pub fn put_upsert_target(source: &str, owner: &str, doc_id: DocId, read: Option<u64>) -> Write {
+    pub fn put_upsert_target(
+        space: &SpaceName,
+        source: &str,
+        owner: &str,
+        doc_id: DocId,
+        read: Option<u64>,
+    ) -> Write {
         let expect = read.map_or(Expect::Absent, Expect::Version);
-        Write::put(key::upsert(source, owner), expect, doc_id.to_string())
+        Write::put(key::upsert(space, source, owner), expect, doc_id.to_string())
     }
 }
 
 impl Task {
     /// A pending ingestion of a new document.
     #[must_use]
-    pub fn ingest(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Ingest, TaskSubject::Document(doc_id), created_by, input)
+    pub fn ingest(doc_id: DocId, space: SpaceName, created_by: Creator, input: TaskInput) -> Self {
+        Self::pending(TaskKind::Ingest, TaskSubject::Document(doc_id), Some(space), created_by, input)
     }
 
     /// A pending replacement of a document.
     #[must_use]
-    pub fn replace(doc_id: DocId, created_by: Creator, input: TaskInput) -> Self {
-        Self::pending(TaskKind::Replace, TaskSubject::Document(doc_id), created_by, input)
+    pub fn replace(doc_id: DocId, space: SpaceName, created_by: Creator, input: TaskInput) -> Self {
+        Self::pending(TaskKind::Replace, TaskSubject::Document(doc_id), Some(space), created_by, input)
     }
 
-    /// A pending classification of all documents.
+    /// A pending classification of all documents, or of those of a space.
     #[must_use]
-    pub fn reclassify(created_by: Creator) -> Self {
-        Self::pending(
-            TaskKind::Reclassify,
-            TaskSubject::Corpus(CorpusSlot::unique()),
-            created_by,
-            TaskInput::default(),
-        )
+    pub fn reclassify(space: Option<SpaceName>, created_by: Creator) -> Self {
+        Self::of_corpus(TaskKind::Reclassify, space, created_by)
+    }
+
+    /// A pending removal of a space with all its documents.
+    #[must_use]
+    pub fn delete_space(space: SpaceName, created_by: Creator) -> Self {
+        Self::of_corpus(TaskKind::DeleteSpace, Some(space), created_by)
+    }
+
+    /// A pending removal of the documents that match a filter.
+    #[must_use]
+    pub fn delete_where(created_by: Creator) -> Self {
+        Self::of_corpus(TaskKind::DeleteWhere, None, created_by)
+    }
+
+    fn of_corpus(kind: TaskKind, space: Option<SpaceName>, created_by: Creator) -> Self {
+        let subject = TaskSubject::Corpus(CorpusSlot::unique());
+        Self::pending(kind, subject, space, created_by, TaskInput::default())
     }
 
     /// A pending re-embedding of all documents with another model. All such tasks share one slot, so a new one replaces
@@ -196,25 +220,28 @@ impl Task {
     #[must_use]
     pub fn reembed(created_by: Creator, model: ModelName) -> Self {
         let input = TaskInput { model: Some(model), ..TaskInput::default() };
-        Self::pending(TaskKind::Reembed, TaskSubject::Corpus(CorpusSlot::REEMBEDDING), created_by, input)
+        let subject = TaskSubject::Corpus(CorpusSlot::REEMBEDDING);
+        Self::pending(TaskKind::Reembed, subject, None, created_by, input)
     }
 
     /// A pending evaluation of searches with a gold set.
     #[must_use]
     pub fn evaluate(created_by: Creator) -> Self {
-        Self::pending(
-            TaskKind::Evaluate,
-            TaskSubject::Corpus(CorpusSlot::unique()),
-            created_by,
-            TaskInput::default(),
-        )
+        Self::of_corpus(TaskKind::Evaluate, None, created_by)
     }
 
-    fn pending(kind: TaskKind, subject: TaskSubject, created_by: Creator, input: TaskInput) -> Self {
+    fn pending(
+        kind: TaskKind,
+        subject: TaskSubject,
+        space: Option<SpaceName>,
+        created_by: Creator,
+        input: TaskInput,
+    ) -> Self {
         let now = OffsetDateTime::now_utc();
         Self {
             task_id: TaskId::new(),
             subject,
+            space,
             kind,
             status: TaskStatus::Pending,
             stage: Stage::Queued,

@@ -1,11 +1,15 @@
 //! Changes to a live document's record that leave its text and vectors unchanged.
 
+use std::collections::BTreeSet;
+
 use lkr_domain::{DocId, Document};
 use lkr_state::{Expect, ScanOrder, Write};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Catalog, DocumentChange, DocumentState, Result, Stored, document, key};
+use crate::{
+    Catalog, DocumentChange, DocumentState, Garbage, Result, Stored, document, finish::reindex, key,
+};
 
 /// A note that the tags of a document's points are being changed. It is written before the tags, and removed by the
 /// step that changes the record. If a crash leaves it behind, the next start sets the tags again from the record.
@@ -15,13 +19,34 @@ pub struct ChangeNote {
     pub doc_id: DocId,
     /// A unique id that contains the time of creation.
     id: Uuid,
+    /// The revision to which the document's points are being copied, if they are.
+    copy: Option<u64>,
 }
 
 impl ChangeNote {
     /// A new note about a document.
     #[must_use]
     pub fn new(doc_id: DocId) -> Self {
-        Self { doc_id, id: Uuid::now_v7() }
+        Self { doc_id, id: Uuid::now_v7(), copy: None }
+    }
+
+    /// A new note that the points and the text of a document are being copied to a revision.
+    #[must_use]
+    pub fn of_copy(doc_id: DocId, revision: u64) -> Self {
+        Self { copy: Some(revision), ..Self::new(doc_id) }
+    }
+
+    /// The revision to which the document's points are being copied, if they are.
+    #[must_use]
+    pub const fn copy_revision(&self) -> Option<u64> {
+        self.copy
+    }
+
+    /// The write that makes the copy garbage, unless it is live.
+    #[must_use]
+    pub fn discard_copy(&self, live: Option<u64>) -> Option<Write> {
+        let revision = self.copy.filter(|copy| live != Some(*copy))?;
+        Some(Garbage { doc_id: self.doc_id, revision, original: None }.put())
     }
 
     /// The time of creation, to the millisecond.
@@ -36,16 +61,24 @@ impl ChangeNote {
         format!("{}{}/{}", key::CHANGES, self.doc_id, self.id.simple())
     }
 
-    pub(crate) fn parse(key: &str) -> Option<Self> {
+    fn value(&self) -> String {
+        self.copy.map(|revision| revision.to_string()).unwrap_or_default()
+    }
+
+    pub(crate) fn parse(key: &str, value: &[u8]) -> Option<Self> {
         let (doc_id, id) = key.strip_prefix(key::CHANGES)?.split_once('/')?;
-        Some(Self { doc_id: doc_id.parse().ok()?, id: id.parse().ok()? })
+        let copy = match value {
+            [] => None,
+            digits => Some(std::str::from_utf8(digits).ok()?.parse().ok()?),
+        };
+        Some(Self { doc_id: doc_id.parse().ok()?, id: id.parse().ok()?, copy })
     }
 }
 
 impl Catalog {
     /// Records that a document's points are about to get tags that differ from its record.
     pub async fn note_change(&self, note: &ChangeNote) -> Result<()> {
-        Ok(self.state.apply(vec![Write::put(note.key(), Expect::Any, Vec::new())]).await?)
+        Ok(self.state.apply(vec![Write::put(note.key(), Expect::Any, note.value())]).await?)
     }
 
     /// Changes the record of a live document. Searches and listings show the change once this returns.
@@ -66,7 +99,7 @@ impl Catalog {
             before.document.as_ref().map_or(Expect::Absent, |before| Expect::Version(before.version));
         let mut writes = alongside;
         writes.push(Write::put(key::document(after.doc_id), expect, document::encode(after)?));
-        writes.extend(Self::invalidate_answers_of(&after.space));
+        writes.extend(self.visible_change(before.document.as_ref().map(|before| &before.value), after));
         writes.extend(note.map(|note| Write::delete(note.key(), Expect::Any)));
         if let Some(change) = for_replacement {
             writes.extend(before.add_concurrent_edit(change)?);
@@ -85,6 +118,14 @@ impl Catalog {
         Ok(self.state.apply(vec![put, Write::delete(note.key(), Expect::Any)]).await?)
     }
 
+    /// Whether points and text of a document are being copied to this revision.
+    pub(crate) async fn is_copy(&self, doc_id: DocId, revision: u64) -> Result<bool> {
+        let prefix = format!("{}{doc_id}/", key::CHANGES);
+        let notes = self.state.scan(&prefix, None, ScanOrder::Ascending, usize::MAX).await?;
+        let mut notes = notes.iter().filter_map(|(key, record)| ChangeNote::parse(key, &record.value));
+        Ok(notes.any(|note| note.copy == Some(revision)))
+    }
+
     /// Up to `limit` notes of unfinished changes, beyond `after`.
     pub async fn unfinished_changes(
         &self,
@@ -93,11 +134,25 @@ impl Catalog {
     ) -> Result<Vec<ChangeNote>> {
         let after = after.map(ChangeNote::key);
         let records = self.state.scan(key::CHANGES, after.as_deref(), ScanOrder::Ascending, limit).await?;
-        Ok(records.iter().filter_map(|(key, _)| ChangeNote::parse(key)).collect())
+        Ok(records.iter().filter_map(|(key, record)| ChangeNote::parse(key, &record.value)).collect())
     }
 
-    /// Removes the note of a change that did not happen.
+    /// The index entries and the generations that change with a record. If the points have a new revision, the earlier one
+    /// becomes garbage; the original stays.
+    fn visible_change(&self, before: Option<&Document>, after: &Document) -> Vec<Write> {
+        let mut writes = reindex(before, after);
+        writes.push(Write::increment(key::GENERATION));
+        let spaces = BTreeSet::from_iter(before.map(|before| &before.space).into_iter().chain([&after.space]));
+        writes.extend(spaces.into_iter().map(|space| Write::increment(key::space_generation(space))));
+        let copied = before.filter(|before| before.revision != after.revision);
+        let garbage = copied.map(|before| Garbage { original: None, ..Garbage::of_document(before) });
+        writes.extend(garbage.map(|garbage| garbage.put()));
+        writes
+    }
+
+    /// Removes the note of a change that did not happen, of a document that is no longer live.
     pub async fn forget_change(&self, note: &ChangeNote) -> Result<()> {
-        Ok(self.state.apply(vec![Write::delete(note.key(), Expect::Any)]).await?)
+        let delete = Write::delete(note.key(), Expect::Any);
+        Ok(self.state.apply(note.discard_copy(None).into_iter().chain([delete]).collect()).await?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lkr_domain::{DocId, Document, Metadata};
+use lkr_domain::{DocId, Document, Metadata, SpaceName};
 use lkr_state::{Expect, StateStoreExt, Write};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,9 @@ pub struct DocumentChange {
     /// The source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The space to which the document moves. A replacement goes where the live document is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<SpaceName>,
     /// The category's name; empty for none. The change marks the category as chosen by a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
@@ -37,6 +40,9 @@ impl DocumentChange {
         }
         if let Some(source) = &self.source {
             after.source.clone_from(source);
+        }
+        if let Some(space) = &self.space {
+            after.space.clone_from(space);
         }
         if let Some(category) = &self.category {
             after.category.clone_from(category);
@@ -75,9 +81,10 @@ impl DocumentChange {
     #[must_use]
     pub fn then(&self, later: &Self) -> Self {
         let mut both = self.clone();
-        let Self { title, source, category, metadata } = later.clone();
+        let Self { title, source, space, category, metadata } = later.clone();
         both.title = title.or(both.title);
         both.source = source.or(both.source);
+        both.space = space.or(both.space);
         both.category = category.or(both.category);
         both.metadata.extend(metadata);
         both

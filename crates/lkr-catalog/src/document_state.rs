@@ -153,15 +153,17 @@ impl Catalog {
         Ok(failed_attempts)
     }
 
-    /// Whether a live document, an unfinished task or a failed attempt refers to this revision.
+    /// Whether a live document, an unfinished task, a failed attempt or a copy in progress refers to this revision.
     pub async fn is_referenced(&self, doc_id: DocId, revision: u64) -> Result<bool> {
         // Nearly always the revision is the live one, which costs one read.
         let live = self.document(doc_id).await?;
         if live.is_some_and(|live| live.value.revision == revision) {
             return Ok(true);
         }
+        // A copy's note is read before the record, which the step that ends the note changes.
+        let is_copy = self.is_copy(doc_id, revision).await?;
         let state = self.document_state(doc_id).await?;
-        Ok(state.revisions().any(|referenced| referenced == revision))
+        Ok(is_copy || state.revisions().any(|referenced| referenced == revision))
     }
 }
 
@@ -248,7 +250,11 @@ impl DocumentState {
         }
         let change = self.unfinished.as_ref().map(|unfinished| &unfinished.concurrent_edit.change);
         // A change that exceeds a limit was refused when it was requested.
-        change.and_then(|change| change.apply(&document).ok()).unwrap_or(document)
+        let mut document = change.and_then(|change| change.apply(&document).ok()).unwrap_or(document);
+        if let Some(Stored { value: before, .. }) = &self.document {
+            document.space = before.space.clone();
+        }
+        document
     }
 
     /// Whether a revision occurs twice, because it changed its role between two reads.
@@ -272,6 +278,18 @@ impl DocumentState {
     pub fn next_revision(&self, now: time::OffsetDateTime) -> u64 {
         let clock = u64::try_from(now.unix_timestamp_nanos() / 1_000).unwrap_or_default();
         self.revisions().max().map_or(clock, |latest| clock.max(latest + 1))
+    }
+
+    /// A revision for a copy of the live document's points. It is below those of replacements that were accepted already, so
+    /// that these still replace the copy.
+    #[must_use]
+    pub fn copy_revision(&self, now: time::OffsetDateTime) -> u64 {
+        let live = self.document.as_ref().map_or(0, |document| document.value.revision);
+        if self.revisions().all(|revision| revision <= live) {
+            return self.next_revision(now);
+        }
+        let is_free = |candidate: &u64| self.revisions().all(|revision| revision != *candidate);
+        (live + 1..).find(is_free).unwrap_or(live)
     }
 
     /// The write that expects the live document's record to be unchanged.

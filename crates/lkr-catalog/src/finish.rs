@@ -9,8 +9,9 @@ use crate::{
     TaskSubject, UnfinishedTask, document,
     document_state::{FailedAttemptV1, MAX_FAILED_ATTEMPTS},
     garbage::{Garbage, discard_failed_attempt},
-    key,
+    key, space_index,
     task_record::write_task,
+    text_index::encode_simhash,
 };
 
 impl Catalog {
@@ -88,10 +89,18 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task ended meanwhile.
     pub async fn end(&self, active: ActiveTask, task: &Task) -> Result<()> {
+        self.end_with(active, task, Vec::new()).await
+    }
+
+    /// [`end`](Self::end) with additional records of the same step.
+    ///
+    /// # Errors
+    /// `Conflict` if the task ended meanwhile, or an expectation of `alongside` does not hold.
+    pub async fn end_with(&self, active: ActiveTask, task: &Task, alongside: Vec<Write>) -> Result<()> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let gold = Write::delete(key::gold(task.task_id), Expect::Any);
-        let writes = [active.end(), put, gold].into_iter().chain(self.task_ended_events(task));
-        Ok(self.state.apply(writes.collect()).await?)
+        let writes = [active.end(), put, gold].into_iter().chain(alongside);
+        Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
     }
 
     /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.
@@ -167,23 +176,29 @@ fn put_failed_attempt(doc_id: DocId, task: &Task) -> Result<Write> {
     Ok(Write::put(key::failed_attempt(doc_id, task.input.revision), Expect::Any, attempt))
 }
 
-/// The writes that replace the entries of a document in the text indexes.
+/// The writes that replace the entries of a document in the indexes of spaces and texts.
 pub(crate) fn reindex(before: Option<&Document>, after: &Document) -> Vec<Write> {
-    let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
+    let mut entries = vec![space_index::put(after)];
     if let Some(fingerprint) = &after.fingerprint {
-        let content = key::content(&fingerprint.sha256, after.doc_id);
-        let simhash = key::simhash(after.doc_id);
-        // A step may contain a key once only.
-        writes.retain(|write| write.key != content && write.key != simhash);
-        writes.push(Write::put(content, Expect::Any, Vec::new()));
-        writes.push(Write::put(simhash, Expect::Any, format!("{:016x}", fingerprint.simhash)));
+        let content = key::content(&after.space, &fingerprint.sha256, after.doc_id);
+        let simhash = encode_simhash(&after.space, fingerprint.simhash);
+        entries.push(Write::put(content, Expect::Any, Vec::new()));
+        entries.push(Write::put(key::simhash(after.doc_id), Expect::Any, simhash));
     }
+    let mut writes: Vec<Write> = before.map(unindex).unwrap_or_default();
+    // A step may contain a key once only.
+    writes.retain(|removal| entries.iter().all(|entry| entry.key != removal.key));
+    writes.extend(entries);
     writes
 }
 
-/// The writes that remove a document from the text indexes.
+/// The writes that remove a document from the indexes of spaces and texts.
 pub(crate) fn unindex(document: &Document) -> Vec<Write> {
-    let Some(fingerprint) = &document.fingerprint else { return Vec::new() };
-    let keys = [key::content(&fingerprint.sha256, document.doc_id), key::simhash(document.doc_id)];
-    keys.map(|key| Write::delete(key, Expect::Any)).into()
+    let mut writes = vec![space_index::delete(document)];
+    if let Some(fingerprint) = &document.fingerprint {
+        let content = key::content(&document.space, &fingerprint.sha256, document.doc_id);
+        let keys = [content, key::simhash(document.doc_id)];
+        writes.extend(keys.map(|key| Write::delete(key, Expect::Any)));
+    }
+    writes
 }

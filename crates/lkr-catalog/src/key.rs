@@ -75,18 +75,37 @@ pub(crate) fn concurrent_edit(id: DocId, revision: u64) -> String {
     format!("amend/{id}/{revision}")
 }
 
-/// Present if a document has this text, by the digest of its normal form.
-pub(crate) fn content(sha256: &str, id: DocId) -> String {
-    format!("{}{id}", contents_of(sha256))
+pub(crate) const SPACE_DOCUMENTS: &str = "in-space/";
+
+/// Present if a live document is in the space.
+pub(crate) fn space_document(space: &SpaceName, id: DocId) -> String {
+    format!("{SPACE_DOCUMENTS}{space}/{id}")
 }
 
-pub(crate) fn contents_of(sha256: &str) -> String {
-    format!("content/{sha256}/")
+pub(crate) fn space_documents(space: &SpaceName) -> String {
+    format!("{SPACE_DOCUMENTS}{space}/")
 }
 
-/// Written by every publish of this text, so that of two concurrent ones only one succeeds.
-pub(crate) fn content_guard(sha256: &str) -> String {
-    format!("content-guard/{sha256}")
+/// Present if a document of the space has this text, by the digest of its normal form.
+pub(crate) fn content(space: &SpaceName, sha256: &str, id: DocId) -> String {
+    format!("{}{id}", contents_of(space, sha256))
+}
+
+pub(crate) fn contents_of(space: &SpaceName, sha256: &str) -> String {
+    format!("content/{}/", digest_in(space, sha256))
+}
+
+/// Written by every publish of this text in the space, so that of two concurrent ones only one succeeds.
+pub(crate) fn content_guard(space: &SpaceName, sha256: &str) -> String {
+    format!("content-guard/{}", digest_in(space, sha256))
+}
+
+/// A digest that differs by space. In the default space it is the one that versions without spaces stored.
+pub(crate) fn digest_in(space: &SpaceName, sha256: &str) -> String {
+    match space.is_default() {
+        true => sha256.to_owned(),
+        false => hex(&Sha256::digest(format!("{space}/{sha256}"))),
+    }
 }
 
 pub(crate) const SIMHASHES: &str = "simhash/";
@@ -95,10 +114,10 @@ pub(crate) fn simhash(id: DocId) -> String {
     format!("{SIMHASHES}{id}")
 }
 
-/// The document that an account's upserts of a source replace.
-pub(crate) fn upsert(source: &str, owner: &str) -> String {
+/// The document that an account's upserts of a source in the space replace.
+pub(crate) fn upsert(space: &SpaceName, source: &str, owner: &str) -> String {
     let digest = |text: &str| hex(&Sha256::digest(text));
-    format!("upsert/{}/{}", digest(source), digest(owner))
+    format!("upsert/{}/{}", digest_in(space, &digest(source)), digest(owner))
 }
 
 /// The tasks that were accepted under an idempotency key.

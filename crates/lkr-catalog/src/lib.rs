@@ -23,6 +23,7 @@ mod referenced;
 mod remove;
 mod retry;
 mod scan;
+mod space_index;
 mod stats;
 mod tags;
 mod task;
@@ -60,11 +61,11 @@ pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{CorpusSlot, ModelName, Task, TaskInput, TaskKind, TaskSubject};
 pub use task_failure::{FailureReason, TaskFailure};
 pub use task_result::{
-    DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult, SearchQuality,
+    DeleteResult, DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult, SearchQuality,
     TaskResult,
 };
 pub use task_status::{Progress, Stage, TaskStatus};
-pub use text_index::UniqueText;
+pub use text_index::{UniqueText, text_digest};
 pub use texts::{ContentDigests, ExtractedText, Texts};
 pub use uploads::Upload;
 pub use version::STORE_VERSION;

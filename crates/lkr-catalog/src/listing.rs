@@ -1,7 +1,12 @@
-use lkr_domain::{DocId, Document, TaskId};
+use std::collections::BTreeSet;
+
+use lkr_domain::{DocId, Document, Scope, SpaceName, TaskId};
 use lkr_state::ScanOrder;
 
-use crate::{Catalog, Error, Result, Task, TaskStatus, catalog::read_document, key, task_record::read_task};
+use crate::{
+    Catalog, Error, Result, Task, catalog::read_document, key, space_index::SpaceDocuments,
+    task_record::read_task,
+};
 
 /// Which documents a listing shows; an empty filter shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,27 +40,59 @@ pub struct Page<T, K> {
 const BATCH: usize = 100;
 
 impl Catalog {
-    /// Documents, the newest first, beyond `after`. Every page but the last has `limit` items.
+    /// Documents in the scope, the newest first, beyond `after`. Every page but the last has `limit` items.
     pub async fn list(
         &self,
+        scope: &Scope,
         filter: &ListFilter,
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
         let keep = |document: &Document| filter.shows(document);
+        if let Scope::Spaces(spaces) = scope {
+            return self.list_spaces(spaces, keep, after, limit).await;
+        }
         let after = after.map(key::document);
         let page = self.page(key::DOCUMENTS, after, limit, decode_document, keep).await?;
         Ok(Page { next: page.next.map(|document| document.doc_id), items: page.items })
     }
 
-    /// Tasks, the newest first, beyond `after`. Every page but the last has `limit` items.
+    /// The documents of some spaces. The record decides in which space a document is: an entry of the index that
+    /// contradicts it was read while the document moved.
+    async fn list_spaces(
+        &self,
+        spaces: &BTreeSet<SpaceName>,
+        keep: impl Fn(&Document) -> bool,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Page<Document, DocId>> {
+        let mut entries = SpaceDocuments::new(self, spaces, after);
+        let mut items: Vec<Document> = Vec::new();
+        loop {
+            let batch = entries.next_batch().await?;
+            if batch.is_empty() {
+                return Ok(Page { items, next: None });
+            }
+            let documents = self.documents(&batch).await?.into_iter().flatten();
+            for document in documents.filter(|document| spaces.contains(&document.space) && keep(document)) {
+                if items.last().is_some_and(|last| last.doc_id == document.doc_id) {
+                    continue;
+                }
+                if items.len() == limit {
+                    return Ok(Page { next: items.last().map(|last| last.doc_id), items });
+                }
+                items.push(document);
+            }
+        }
+    }
+
+    /// The tasks that `keep` accepts, the newest first, beyond `after`. Every page but the last has `limit` items.
     pub async fn tasks(
         &self,
-        status: Option<TaskStatus>,
+        keep: impl Fn(&Task) -> bool,
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
-        let keep = |task: &Task| status.is_none_or(|status| task.status == status);
         let after = after.map(key::task);
         let decode = |_: &str, record: &_| read_task(record);
         let page = self.page(key::TASKS, after, limit, decode, keep).await?;

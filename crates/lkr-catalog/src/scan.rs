@@ -1,6 +1,6 @@
 //! A scan of all records, for consistency checks.
 
-use lkr_domain::{DocId, Document, TaskId};
+use lkr_domain::{DocId, Document, SpaceName, TaskId};
 use lkr_state::{Record, ScanOrder, Write};
 
 use crate::{
@@ -9,8 +9,9 @@ use crate::{
     document,
     document_state::{FailedAttemptV1, read_failed_attempt},
     embedding::is_cosine_scale,
-    garbage, key,
+    garbage, key, space_index,
     task_record::read_task,
+    text_index::{decode_simhash, encode_simhash},
     uploads::UploadV1,
 };
 
@@ -42,6 +43,8 @@ pub enum RecordContent {
     Content(String, DocId),
     /// The SimHash of a document's text.
     Simhash(DocId, u64),
+    /// The entry of a document in the index of its space.
+    SpaceEntry(SpaceName, DocId),
     /// The target of an account's upserts.
     Upsert(DocId),
     /// The tasks of an idempotency key.
@@ -93,7 +96,7 @@ impl Catalog {
         Ok(self.state.get_many(&[key.to_owned()]).await?.into_iter().next().flatten())
     }
 
-    /// Writes the entries of a live document in the text indexes.
+    /// Writes the entries of a live document in the indexes of spaces and texts.
     ///
     /// # Errors
     /// Errors of the state store.
@@ -101,15 +104,20 @@ impl Catalog {
         Ok(self.state.apply(crate::finish::reindex(None, document)).await?)
     }
 
-    /// Whether the text indexes contain a document with the fingerprint of its record.
+    /// Whether the indexes of spaces and texts contain a document as its record describes it.
     ///
     /// # Errors
     /// Errors of the state store.
     pub async fn is_indexed(&self, document: &Document) -> Result<bool> {
+        let entry = self.record(&key::space_document(&document.space, document.doc_id)).await?;
+        if entry.is_none_or(|entry| space_index::decode(&entry.value) != Some(space_index::entry(document))) {
+            return Ok(false);
+        }
         let Some(fingerprint) = &document.fingerprint else { return Ok(true) };
-        let keys = [key::content(&fingerprint.sha256, document.doc_id), key::simhash(document.doc_id)];
+        let content = key::content(&document.space, &fingerprint.sha256, document.doc_id);
+        let keys = [content, key::simhash(document.doc_id)];
         let records = self.state.get_many(&keys).await?;
-        let bits = format!("{:016x}", fingerprint.simhash);
+        let bits = encode_simhash(&document.space, fingerprint.simhash);
         Ok(matches!(&*records, [Some(_), Some(simhash)] if simhash.value == bits.as_bytes()))
     }
 
@@ -165,7 +173,12 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             let (sha256, doc_id) = rest.split_once('/')?;
             Some(RecordContent::Content(sha256.to_owned(), doc_id.parse().ok()?))
         }
-        "simhash" => Some(RecordContent::Simhash(rest.parse().ok()?, u64::from_str_radix(text()?, 16).ok()?)),
+        "simhash" => Some(RecordContent::Simhash(rest.parse().ok()?, decode_simhash(value)?.1)),
+        "in-space" => {
+            space_index::decode(value)?;
+            let (space, doc_id) = space_index::parse_key(key)?;
+            Some(RecordContent::SpaceEntry(space, doc_id))
+        }
         "upsert" => Some(RecordContent::Upsert(text()?.parse().ok()?)),
         "idempotency" => {
             let IdempotencyRecordV1 { tasks } = serde_json::from_slice(value).ok()?;
@@ -173,7 +186,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
         }
         "gold" => Some(RecordContent::Gold(rest.parse().ok()?)),
         "trash" => garbage::parse(key, value).map(RecordContent::Garbage),
-        "change" => ChangeNote::parse(key).map(RecordContent::Change),
+        "change" => ChangeNote::parse(key, value).map(RecordContent::Change),
         "upload" => {
             let UploadV1 { path, .. } = serde_json::from_slice(value).ok()?;
             Some(RecordContent::Upload(rest.split('/').next()?.parse().ok()?, path))

@@ -1,9 +1,12 @@
 use std::collections::BTreeMap;
 
-use lkr_domain::Counts;
-use lkr_state::ScanOrder;
+use lkr_domain::{Counts, Scope};
+use lkr_state::Record;
 
-use crate::{Catalog, Result, key, listing::decode_document};
+use crate::{
+    Catalog, Error, ErrorKind, Result, key,
+    space_index::{self, SpaceEntry},
+};
 
 /// Totals over all live documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,9 +20,6 @@ pub struct Stats {
 /// The name under which documents without a category are counted.
 pub const UNCATEGORIZED: &str = "uncategorized";
 
-/// Records per page of the scan.
-const PAGE: usize = 100;
-
 impl Stats {
     /// The number of documents without a category.
     #[must_use]
@@ -28,26 +28,29 @@ impl Stats {
     }
 }
 
+impl Stats {
+    fn add(&mut self, key: &str, record: &Record) -> Result<()> {
+        let damaged =
+            || Error::new(ErrorKind::Corrupt, "read space index", format!("entry {key} is damaged"));
+        let SpaceEntry { counts, category } = space_index::decode(&record.value).ok_or_else(damaged)?;
+        self.counts += counts;
+        let category = if category.is_empty() { UNCATEGORIZED.to_owned() } else { category };
+        *self.categories.entry(category).or_default() += 1;
+        Ok(())
+    }
+}
+
 impl Catalog {
-    /// Sums the counts of all live documents.
-    pub async fn stats(&self) -> Result<Stats> {
+    /// Sums the counts of all live documents in the scope.
+    pub async fn stats(&self, scope: &Scope) -> Result<Stats> {
         let mut stats = Stats::default();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.state.scan(key::DOCUMENTS, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
-            for (key, record) in &page {
-                let document = decode_document(key, record)?;
-                stats.counts += document.counts;
-                let category = match document.category.as_str() {
-                    "" => UNCATEGORIZED.to_owned(),
-                    _ => document.category,
-                };
-                *stats.categories.entry(category).or_default() += 1;
-            }
-            if page.len() < PAGE {
-                return Ok(stats);
-            }
-            after = page.into_iter().next_back().map(|(key, _)| key);
+        let prefixes = match scope {
+            Scope::All => vec![key::SPACE_DOCUMENTS.to_owned()],
+            Scope::Spaces(spaces) => spaces.iter().map(key::space_documents).collect(),
+        };
+        for prefix in prefixes {
+            self.for_each_space_entry(&prefix, |key, record| stats.add(key, record)).await?;
         }
+        Ok(stats)
     }
 }

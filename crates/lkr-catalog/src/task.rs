@@ -1,4 +1,4 @@
-use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, TaskId};
+use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, SpaceName, TaskId};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -14,6 +14,8 @@ pub struct Task {
     pub task_id: TaskId,
     /// What it is about.
     pub subject: TaskSubject,
+    /// The space in which it was accepted; `None` if it is about no single space.
+    pub space: Option<SpaceName>,
     /// What it does.
     pub kind: TaskKind,
     /// Whether it waits, runs or has ended.
@@ -81,9 +83,11 @@ impl TaskSubject {
     pub(crate) const fn of_record(kind: TaskKind, record_id: DocId) -> Self {
         match kind {
             TaskKind::Ingest | TaskKind::Replace => Self::Document(record_id),
-            TaskKind::Reembed | TaskKind::Reclassify | TaskKind::Evaluate => {
-                Self::Corpus(CorpusSlot(record_id))
-            }
+            TaskKind::Reembed
+            | TaskKind::Reclassify
+            | TaskKind::Evaluate
+            | TaskKind::DeleteSpace
+            | TaskKind::DeleteWhere => Self::Corpus(CorpusSlot(record_id)),
         }
     }
 }
@@ -123,6 +127,12 @@ pub enum TaskKind {
     Reclassify,
     /// Measures search quality with a gold set.
     Evaluate,
+    /// Removes a space with all its documents.
+    #[serde(rename = "delete_space")]
+    DeleteSpace,
+    /// Removes the documents that match a filter.
+    #[serde(rename = "delete_where")]
+    DeleteWhere,
 }
 
 impl TaskKind {
@@ -135,6 +145,8 @@ impl TaskKind {
             Self::Reembed => "reembed",
             Self::Reclassify => "reclassify",
             Self::Evaluate => "evaluate",
+            Self::DeleteSpace => "delete_space",
+            Self::DeleteWhere => "delete_where",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The stored form of a task's record.
 
-use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, TaskId};
+use lkr_domain::{Creator, Dedup, DocId, Metadata, Original, SpaceName, TaskId};
 use lkr_state::Record;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -16,6 +16,9 @@ struct TaskV1 {
     task_id: TaskId,
     /// [`TaskSubject::record_id`]; the kind tells whether it is a document's id.
     doc_id: DocId,
+    /// Absent in tasks of versions without spaces, whose documents are in the default space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    space: Option<SpaceName>,
     kind: TaskKind,
     status: TaskStatus,
     stage: Stage,
@@ -81,9 +84,11 @@ pub(crate) fn read_task(record: &Record) -> Result<Task> {
 
 impl From<Task> for TaskV1 {
     fn from(task: Task) -> Self {
+        let is_corpus = task.subject.doc_id().is_none();
         Self {
             task_id: task.task_id,
             doc_id: task.subject.record_id(),
+            space: task.space.filter(|space| is_corpus || !space.is_default()),
             kind: task.kind,
             status: task.status,
             stage: task.stage,
@@ -101,9 +106,12 @@ impl From<Task> for TaskV1 {
 
 impl From<TaskV1> for Task {
     fn from(record: TaskV1) -> Self {
+        let subject = TaskSubject::of_record(record.kind, record.doc_id);
+        let default = subject.doc_id().map(|_| SpaceName::default());
         Self {
             task_id: record.task_id,
-            subject: TaskSubject::of_record(record.kind, record.doc_id),
+            subject,
+            space: record.space.or(default),
             kind: record.kind,
             status: record.status,
             stage: record.stage,

@@ -15,6 +15,8 @@ pub enum TaskResult {
     Reembedded(ReembedResult),
     /// Search quality was measured.
     Evaluated(EvaluateResult),
+    /// Documents were deleted.
+    Deleted(DeleteResult),
 }
 
 impl TaskResult {
@@ -23,7 +25,7 @@ impl TaskResult {
     pub fn document(self) -> Option<DocumentResult> {
         match self {
             Self::Document(result) => Some(result),
-            Self::Reclassified(_) | Self::Reembedded(_) | Self::Evaluated(_) => None,
+            Self::Reclassified(_) | Self::Reembedded(_) | Self::Evaluated(_) | Self::Deleted(_) => None,
         }
     }
 }
@@ -59,6 +61,15 @@ pub struct Duplicate {
     pub doc_id: DocId,
     /// The number of bits, of 64, in which their fingerprints differ; 0 for equal texts.
     pub distance: u32,
+}
+
+/// The result of deleting documents by a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteResult {
+    /// The number of documents that were deleted.
+    pub documents: u64,
+    /// The live points that went with them, by layer.
+    pub deleted: Counts,
 }
 
 /// The result of classifying all documents.

@@ -66,6 +66,8 @@ pub enum Stage {
     Evaluate,
     /// Making the document visible.
     Publish,
+    /// Deleting documents, one by one.
+    Delete,
 }
 
 impl Stage {
@@ -81,6 +83,7 @@ impl Stage {
             Self::Classify => "classify",
             Self::Evaluate => "evaluate",
             Self::Publish => "publish",
+            Self::Delete => "delete",
         }
     }
 }

@@ -173,6 +173,24 @@ impl Texts {
         }
     }
 
+    /// Copies a text, its blocks and its notes to another revision. They are durable once this returns.
+    ///
+    /// # Errors
+    /// `Corrupt` if there is no text, or its SHA-256 is not `sha256`.
+    pub async fn copy(&self, doc_id: DocId, from: u64, to: u64, sha256: Option<&str>) -> Result<()> {
+        let text = self.blobs.get(&path(doc_id, from)).await?.bytes().await?;
+        verified::check(&text, sha256, || description(doc_id))?;
+        put(&self.blobs, &path(doc_id, to), text).await?;
+        for path in [blocks_path, notes_path] {
+            match self.blobs.get(&path(doc_id, from)).await {
+                Ok(found) => put(&self.blobs, &path(doc_id, to), found.bytes().await?).await.map(drop)?,
+                Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the blocks of a text, if there are any.
     pub async fn delete_blocks(&self, doc_id: DocId, revision: u64) -> Result<()> {
         delete(&self.blobs, &blocks_path(doc_id, revision)).await

@@ -5,10 +5,14 @@ use lkr_state::{Expect, Record, StateStoreExt, Write};
 
 use crate::{
     Catalog, Error, ErrorKind, Result, Stored, catalog::read_document, document, finish::reindex, key,
+    space_index,
 };
 
-/// The version that this release writes. Version 1 had no replacements and no fingerprints.
-pub const STORE_VERSION: u64 = 2;
+/// The version that this release writes. Version 1 had no replacements and no fingerprints, version 2 no spaces.
+pub const STORE_VERSION: u64 = 3;
+
+/// The first version whose documents have fingerprints.
+const FIRST_WITH_FINGERPRINTS: u64 = 2;
 
 impl Catalog {
     /// The version of the store.
@@ -33,13 +37,32 @@ impl Catalog {
         if found == STORE_VERSION {
             return Ok(None);
         }
+        // Adding the entries again after a crash changes nothing.
+        self.index_spaces().await?;
         let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
-        let writes = vec![
-            Write::put(key::VERSION, expect, STORE_VERSION.to_string()),
-            Write::put(key::WITHOUT_FINGERPRINTS, Expect::Any, Vec::new()),
-        ];
+        let mut writes = vec![Write::put(key::VERSION, expect, STORE_VERSION.to_string())];
+        if found < FIRST_WITH_FINGERPRINTS {
+            writes.push(Write::put(key::WITHOUT_FINGERPRINTS, Expect::Any, Vec::new()));
+        }
         self.state.apply(writes).await?;
         Ok(Some(found))
+    }
+
+    /// Adds all live documents to the index of spaces, which version 2 lacks.
+    async fn index_spaces(&self) -> Result<()> {
+        const PAGE: usize = 500;
+        let mut after = None;
+        loop {
+            let page = self.stored_documents(after, PAGE).await?;
+            let entries: Vec<Write> = page.iter().map(|stored| space_index::put(&stored.value)).collect();
+            if !entries.is_empty() {
+                self.state.apply(entries).await?;
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.value.doc_id),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Whether some documents may lack fingerprints because an earlier version ingested them.

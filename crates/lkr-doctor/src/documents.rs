@@ -13,7 +13,7 @@ impl Checker<'_> {
         match self.ports.catalog.is_indexed(document).await {
             Ok(true) => {}
             Ok(false) => {
-                let what = format!("document {} is not in the text indexes", document.doc_id);
+                let what = format!("document {} is not in the indexes", document.doc_id);
                 self.report_finding(
                     what,
                     Some(&document.title),

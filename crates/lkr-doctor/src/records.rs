@@ -1,7 +1,7 @@
 //! Checks every record, and that what it refers to exists.
 
-use lkr_catalog::{RecordContent, ScannedRecord, Task, TaskStatus};
-use lkr_domain::{DocId, Fingerprint, TaskId};
+use lkr_catalog::{RecordContent, ScannedRecord, Task, TaskStatus, text_digest};
+use lkr_domain::{DocId, Document, Fingerprint, TaskId};
 
 use crate::{checker::Checker, repair::RepairAction};
 
@@ -50,10 +50,15 @@ impl Checker<'_> {
                 self.ports.catalog.is_referenced(*doc_id, *revision).await.unwrap_or(self.assume_valid())
             }
             RecordContent::Content(sha256, doc_id) => {
-                self.has_fingerprint(*doc_id, |fingerprint| fingerprint.sha256 == *sha256).await
+                self.is_live_with(*doc_id, |document| text_digest(document).as_ref() == Some(sha256)).await
             }
             RecordContent::Simhash(doc_id, bits) => {
-                self.has_fingerprint(*doc_id, |fingerprint| fingerprint.simhash == *bits).await
+                let has_bits = |fingerprint: &Fingerprint| fingerprint.simhash == *bits;
+                self.is_live_with(*doc_id, |document| document.fingerprint.as_ref().is_some_and(has_bits))
+                    .await
+            }
+            RecordContent::SpaceEntry(space, doc_id) => {
+                self.is_live_with(*doc_id, |document| document.space == *space).await
             }
             RecordContent::Unknown(record) => {
                 let is_readable = self.ports.readers.iter().find_map(|read| read(&key, &record.value));
@@ -85,11 +90,9 @@ impl Checker<'_> {
         self.repairer.is_none()
     }
 
-    async fn has_fingerprint(&self, doc_id: DocId, matches: impl Fn(&Fingerprint) -> bool) -> bool {
+    async fn is_live_with(&self, doc_id: DocId, matches: impl Fn(&Document) -> bool) -> bool {
         let Ok(document) = self.ports.catalog.document(doc_id).await else { return self.assume_valid() };
-        document
-            .and_then(|document| document.value.fingerprint)
-            .is_some_and(|fingerprint| matches(&fingerprint))
+        document.is_some_and(|document| matches(&document.value))
     }
 
     async fn is_unfinished(&self, doc_id: DocId, task_id: TaskId) -> bool {

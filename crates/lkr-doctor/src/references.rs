@@ -37,6 +37,7 @@ impl References {
                 (Some((*doc_id, *revision)), original.clone())
             }
             RecordContent::Upload(_, path) => (None, Some(path.clone())),
+            RecordContent::Change(note) => (note.copy_revision().map(|copy| (note.doc_id, copy)), None),
             _ => return,
         };
         self.other_revisions.extend(revision);

@@ -1,7 +1,7 @@
 //! Accepting documents: new ones, replacements, and upserts by source.
 
 use lkr_catalog::{Acceptance, Catalog, Idempotency, IdempotencyRecord, Task};
-use lkr_domain::{Dedup, DocId};
+use lkr_domain::{Dedup, DocId, SpaceName};
 use lkr_state::Write;
 use tokio::sync::Mutex;
 
@@ -34,8 +34,8 @@ pub(crate) async fn accept(
     // Submissions for the same document would only conflict with each other.
     let _lock = match &*items {
         [(Item { replaces: Some(doc_id), .. }, _)] => state.submission_locks.lock(doc_id).await,
-        [(Item { source, .. }, Submission { upsert: Some(_), .. })] if !source.is_empty() => {
-            state.submission_locks.lock(source).await
+        [(Item { source, .. }, Submission { upsert: Some(_), space, .. })] if !source.is_empty() => {
+            state.submission_locks.lock((space, source)).await
         }
         _ => None,
     };
@@ -95,34 +95,39 @@ async fn prepare(
     staged: &mut [StagedDocument],
 ) -> Result<Option<(Vec<Acceptance>, Vec<Write>)>> {
     let (mut acceptances, mut writes) = (Vec::with_capacity(staged.len()), Vec::new());
-    let upserts = |staged: &StagedDocument| staged.submission.upsert.map(|_| staged.item.source.clone());
-    let sources: Vec<Option<String>> = staged.iter().map(upserts).collect();
+    let upserts = |StagedDocument { item, submission, .. }: &StagedDocument| {
+        submission.upsert.map(|_| (submission.space.clone(), item.source.clone()))
+    };
+    let sources: Vec<Option<(SpaceName, String)>> = staged.iter().map(upserts).collect();
     for (at, document) in staged.iter_mut().enumerate() {
         // Of several upserts of one source, the last counts.
         let later = sources.get(at + 1..).unwrap_or_default();
-        let source =
-            sources.get(at).filter(|source| source.as_ref().is_some_and(|source| !source.is_empty()));
+        let source = sources
+            .get(at)
+            .filter(|source| source.as_ref().is_some_and(|(_, source)| !source.is_empty()));
         if source.is_some_and(|source| later.contains(source)) {
             let created_by = document.submission.created_by.clone();
-            let task = Task::ingest(DocId::new(), created_by, document.task_input(1)).cancelled();
+            let (space, input) = (document.submission.space.clone(), document.task_input(1));
+            let task = Task::ingest(DocId::new(), space, created_by, input).cancelled();
             acceptances.push(Acceptance { task, existing: None });
             continue;
         }
         let Some(target) = find_target(state, document).await? else { return Ok(None) };
         let Target { doc_id, replaced, remember } = target;
         writes.extend(remember);
-        let is_replacement = replaced.as_ref().is_some_and(|state| state.document.is_some());
-        if is_replacement {
+        let live = replaced.as_ref().and_then(|state| state.document.as_ref());
+        let live_space = live.map(|live| live.value.space.clone());
+        if live_space.is_some() {
             writes.extend((document.submission.on_replace)(doc_id));
         }
         document.store(&state.ports, doc_id, replaced.as_ref()).await?;
         let mut input = document.task_input(document.revision());
         let created_by = document.submission.created_by.clone();
-        let task = if is_replacement {
+        let task = if let Some(space) = live_space {
             input.dedup = Dedup::None;
-            Task::replace(doc_id, created_by, input)
+            Task::replace(doc_id, space, created_by, input)
         } else {
-            Task::ingest(doc_id, created_by, input)
+            Task::ingest(doc_id, document.submission.space.clone(), created_by, input)
         };
         acceptances.push(Acceptance { task, existing: replaced });
     }
@@ -138,7 +143,8 @@ async fn find_target(state: &IngestState, document: &StagedDocument) -> Result<O
     }
     match submission.upsert {
         Some(upsert) if !item.source.is_empty() => {
-            upsert::find_target(&state.ports, &item.source, &submission.created_by, upsert).await.map(Some)
+            let place = upsert::Place { space: &submission.space, source: &item.source };
+            upsert::find_target(&state.ports, place, &submission.created_by, upsert).await.map(Some)
         }
         _ => Ok(Some(Target::new())),
     }

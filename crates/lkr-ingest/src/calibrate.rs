@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lkr_catalog::ListFilter;
-use lkr_domain::{DocId, Document, Layer, PointId};
+use lkr_domain::{DocId, Document, Layer, PointId, Scope};
 use lkr_models::{CALIBRATION_SAMPLE, Embedder, cosine_scale, spread};
 use lkr_vectors::Include;
 use sha2::{Digest, Sha256};
@@ -27,7 +27,7 @@ pub(crate) async fn calibrate(ports: &Ports, embedder: &dyn Embedder) -> Result<
 pub(crate) async fn calibrate_first(ports: &Ports, embedder: &dyn Embedder) -> Result<()> {
     let catalog = &ports.catalog;
     let is_known = catalog.cosine_scale(&embedder.profile().id).await?.is_some();
-    if !is_known && catalog.stats().await?.counts.chunks >= CALIBRATION_SAMPLE as u64 {
+    if !is_known && catalog.stats(&Scope::All).await?.counts.chunks >= CALIBRATION_SAMPLE as u64 {
         calibrate(ports, embedder).await?;
     }
     Ok(())
@@ -52,7 +52,7 @@ async fn sampled_documents(ports: &Ports) -> Result<Vec<Document>> {
     let mut sampled = BTreeMap::new();
     let mut after: Option<DocId> = None;
     loop {
-        let page = ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
+        let page = ports.catalog.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
         for document in page.items {
             sampled.insert(Sha256::digest(document.doc_id.as_bytes()), document);
             if sampled.len() > CALIBRATION_SAMPLE {

@@ -1,6 +1,6 @@
 //! Changing the properties of a live document: its record, and the tags of its points.
 
-use lkr_catalog::{DocumentChange, tags_of};
+use lkr_catalog::{DocumentChange, DocumentState, tags_of};
 use lkr_domain::{DocId, Document};
 use lkr_state::Write;
 use time::OffsetDateTime;
@@ -22,15 +22,27 @@ pub(crate) async fn change_by_hand(
     change: &DocumentChange,
     alongside: Vec<Write>,
 ) -> Result<Option<Document>> {
-    let apply = |document: &Document| {
-        let after = change.apply(document);
-        let invalid = |exceeded| {
-            Error::new(ErrorKind::Invalid, "change document", format!("after the change {exceeded}"))
-        };
-        Ok(Some(after.map_err(invalid)?))
-    };
+    let apply = |document: &Document| apply_by_hand(change, document).map(Some);
     let edit = Edit { ports, changes, doc_id, apply, by_hand: Some(change), alongside };
     Ok(edit.run().await?.map(|(document, _)| document))
+}
+
+/// The document after a change by a person.
+///
+/// # Errors
+/// `Invalid` if it would exceed a limit.
+pub(crate) fn apply_by_hand(change: &DocumentChange, document: &Document) -> Result<Document> {
+    let invalid =
+        |exceeded| Error::new(ErrorKind::Invalid, "change document", format!("after the change {exceeded}"));
+    change.apply(document).map_err(invalid)
+}
+
+/// Checks that an unfinished replacement may be changed like this, too.
+pub(crate) fn check_replacement(state: &DocumentState, change: &DocumentChange) -> Result<()> {
+    state.check_concurrent_edit(change).map_err(|exceeded| {
+        let reason = format!("in the unfinished replacement, after the change {exceeded}");
+        Error::new(ErrorKind::Invalid, "change document", reason)
+    })
 }
 
 /// Sets the category that was found for a live document, unless a person chose one. Returns whether it changed.
@@ -96,10 +108,7 @@ where
         };
         let concurrent = self.by_hand.filter(|_| state.may_be_replaced());
         if let Some(change) = concurrent {
-            state.check_concurrent_edit(change).map_err(|exceeded| {
-                let reason = format!("in the unfinished replacement, after the change {exceeded}");
-                Error::new(ErrorKind::Invalid, "change document", reason)
-            })?;
+            check_replacement(&state, change)?;
         }
         if after == before.value && concurrent.is_none() {
             return Ok(Some((after, false)));

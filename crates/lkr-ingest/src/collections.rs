@@ -84,7 +84,7 @@ pub(crate) async fn drop_unused(vectors: &dyn VectorStore, next_model: Option<&s
 
 /// Deletes points from all collections, including those that an earlier process began to fill.
 pub(crate) async fn delete_everywhere(vectors: &dyn VectorStore, filter: &Filter) -> Result<()> {
-    for collection in all_collections(vectors).await? {
+    for (_, collection) in all_collections(vectors).await? {
         ignore_dropped(vectors.delete(&collection, filter).await)?;
     }
     Ok(())
@@ -96,20 +96,21 @@ pub(crate) async fn set_tags_everywhere(
     filter: &Filter,
     tags: &Tags,
 ) -> Result<()> {
-    for collection in all_collections(vectors).await? {
+    for (_, collection) in all_collections(vectors).await? {
         ignore_dropped(vectors.set_tags(&collection, filter, tags).await)?;
     }
     Ok(())
 }
 
 /// The collections of the four layers, of every model, L1 first.
-async fn all_collections(vectors: &dyn VectorStore) -> Result<Vec<Collection>> {
+pub(crate) async fn all_collections(vectors: &dyn VectorStore) -> Result<Vec<(Layer, Collection)>> {
     let all = vectors.collections().await?;
     let mut found = Vec::new();
     for layer in Layer::ALL {
         let live = vectors.describe(&layer.into()).await?.map(|spec| spec.collection);
         let is_ours = |name: &Collection| live.as_ref() == Some(name) || is_of_layer(name, layer);
-        found.extend(all.iter().map(|spec| spec.collection.clone()).filter(is_ours));
+        let ours = all.iter().map(|spec| spec.collection.clone()).filter(is_ours);
+        found.extend(ours.map(|collection| (layer, collection)));
     }
     Ok(found)
 }

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use lkr_catalog::{Catalog, Duplicate, Stored};
-use lkr_domain::{Dedup, Document, Fingerprint, TaskId};
+use lkr_domain::{Dedup, Document, TaskId};
 use lkr_state::Write;
 
 use crate::{
     Result,
-    duplicate_index::{DuplicateIndex, TextClaim},
+    duplicate_index::{DuplicateIndex, SpaceText, TextClaim},
 };
 
 /// Whether a text becomes a document.
@@ -27,32 +27,33 @@ pub(crate) async fn decide<'a>(
     index: &'a DuplicateIndex,
     task: TaskId,
     rule: Dedup,
-    fingerprint: &Fingerprint,
+    text: SpaceText<'_>,
 ) -> Result<Decision<'a>> {
     if rule == Dedup::None {
         return Ok(Decision::Unique(None, Vec::new()));
     }
     // Claim first, then look: a duplicate that is published in between was claimed before, so this claim would fail.
-    let Some(claim) = index.claim(task, rule, fingerprint) else { return Ok(Decision::Wait) };
+    let Some(claim) = index.claim(task, rule, text) else { return Ok(Decision::Wait) };
     match rule {
         Dedup::None => Ok(Decision::Unique(None, Vec::new())),
-        Dedup::Sha256 => find_equal(catalog, claim, fingerprint).await,
-        Dedup::Simhash { threshold } => find_near(catalog, index, claim, fingerprint, threshold).await,
+        Dedup::Sha256 => find_equal(catalog, claim, text).await,
+        Dedup::Simhash { threshold } => find_near(catalog, index, claim, text, threshold).await,
     }
 }
 
 async fn find_equal<'a>(
     catalog: &Catalog,
     claim: TextClaim<'a>,
-    fingerprint: &Fingerprint,
+    SpaceText { space, fingerprint }: SpaceText<'_>,
 ) -> Result<Decision<'a>> {
     loop {
-        let doc_id = match catalog.document_with_text(&fingerprint.sha256).await? {
+        let doc_id = match catalog.document_with_text(space, &fingerprint.sha256).await? {
             Ok(doc_id) => doc_id,
             Err(unique) => return Ok(Decision::Unique(Some(claim), vec![unique.into_write()])),
         };
-        // A document that was deleted since has left the text index too.
-        if let Some(document) = catalog.document(doc_id).await? {
+        // A document that was deleted or moved since has left the text index too.
+        let document = catalog.document(doc_id).await?;
+        if let Some(document) = document.filter(|document| document.value.space == *space) {
             return Ok(Decision::Duplicate(Duplicate { doc_id, distance: 0 }, Box::new(document)));
         }
     }
@@ -62,15 +63,15 @@ async fn find_near<'a>(
     catalog: &Catalog,
     index: &DuplicateIndex,
     claim: TextClaim<'a>,
-    fingerprint: &Fingerprint,
+    SpaceText { space, fingerprint }: SpaceText<'_>,
     threshold: u32,
 ) -> Result<Decision<'a>> {
     index.load(catalog).await?;
     let mut stale = HashSet::new();
-    while let Some((doc_id, distance)) = index.nearest(fingerprint.simhash, threshold, &stale) {
+    while let Some((doc_id, distance)) = index.nearest(space, fingerprint.simhash, threshold, &stale) {
         let document = catalog.document(doc_id).await?;
         let has_distance = |document: &Stored<Document>| {
-            let known = document.value.fingerprint.as_ref();
+            let known = document.value.fingerprint.as_ref().filter(|_| document.value.space == *space);
             known.is_some_and(|known| (known.simhash ^ fingerprint.simhash).count_ones() == distance)
         };
         if let Some(document) = document.filter(has_distance) {

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use lkr_catalog::{Task, tags_of};
-use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, SpaceName, hex};
+use lkr_domain::{Counts, DocId, Document, Fingerprint, Layer, Layered, Parsed, hex};
 use lkr_layers::{LayerOptions, layer};
 use lkr_models::{SparseEncoder, average_terms};
 use lkr_parsers::{Parser, Source, decode_blocks};
@@ -105,7 +105,7 @@ fn new_document(
     let root = layered.root.clone();
     Document {
         doc_id,
-        space: SpaceName::default(),
+        space: task.space.clone().unwrap_or_default(),
         revision: task.input.revision,
         title: root.title,
         source: task.input.source.clone(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lkr_catalog::Catalog;
-use lkr_domain::{Dedup, DocId, Document, Fingerprint, TaskId};
+use lkr_domain::{Dedup, DocId, Document, Fingerprint, SpaceName, TaskId};
 
 use crate::{Result, SimhashIndex};
 
@@ -16,9 +16,45 @@ const PAGE: usize = 1_000;
 /// Claims on texts by the tasks of this process, and the SimHash fingerprints of live documents.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateIndex {
-    claims: Mutex<HashMap<TaskId, Fingerprint>>,
+    claims: Mutex<HashMap<TaskId, (SpaceName, Fingerprint)>>,
     simhashes: Mutex<Simhashes>,
     loading: tokio::sync::Mutex<()>,
+}
+
+/// A text and the space in which its duplicates are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpaceText<'a> {
+    pub(crate) space: &'a SpaceName,
+    pub(crate) fingerprint: &'a Fingerprint,
+}
+
+/// The fingerprints of live documents by space.
+#[derive(Debug, Default)]
+struct SpaceIndexes {
+    by_space: HashMap<SpaceName, SimhashIndex>,
+    spaces: HashMap<DocId, SpaceName>,
+}
+
+impl SpaceIndexes {
+    /// Adds a document, or moves it to this space.
+    fn insert(&mut self, space: &SpaceName, doc_id: DocId, simhash: u64) {
+        if self.spaces.get(&doc_id).is_some_and(|before| before != space) {
+            self.remove(doc_id);
+        }
+        self.by_space.entry(space.clone()).or_default().insert(doc_id, simhash);
+        self.spaces.insert(doc_id, space.clone());
+    }
+
+    fn remove(&mut self, doc_id: DocId) {
+        let Some(space) = self.spaces.remove(&doc_id) else { return };
+        if let Some(index) = self.by_space.get_mut(&space) {
+            index.remove(doc_id);
+        }
+    }
+
+    fn contains(&self, doc_id: DocId) -> bool {
+        self.spaces.contains_key(&doc_id)
+    }
 }
 
 /// The fingerprints of live documents. They are loaded when they are first needed.
@@ -27,8 +63,8 @@ enum Simhashes {
     #[default]
     Unloaded,
     /// The loaded part, and the documents that were deleted since loading began.
-    Loading(SimhashIndex, HashSet<DocId>),
-    Loaded(SimhashIndex),
+    Loading(SpaceIndexes, HashSet<DocId>),
+    Loaded(SpaceIndexes),
 }
 
 /// While it exists, no other task of this process claims an equal or near text.
@@ -45,7 +81,7 @@ impl Drop for TextClaim<'_> {
 }
 
 impl DuplicateIndex {
-    fn claims(&self) -> MutexGuard<'_, HashMap<TaskId, Fingerprint>> {
+    fn claims(&self) -> MutexGuard<'_, HashMap<TaskId, (SpaceName, Fingerprint)>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,7 +89,7 @@ impl DuplicateIndex {
         self.simhashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A document was published.
+    /// A document was published, or moved to another space.
     pub(crate) fn published(&self, document: &Document) {
         let (doc_id, fingerprint) = (document.doc_id, document.fingerprint.as_ref());
         let Some(fingerprint) = fingerprint else { return };
@@ -61,9 +97,9 @@ impl DuplicateIndex {
             Simhashes::Unloaded => {}
             Simhashes::Loading(index, deleted) => {
                 deleted.remove(&doc_id);
-                index.insert(doc_id, fingerprint.simhash);
+                index.insert(&document.space, doc_id, fingerprint.simhash);
             }
-            Simhashes::Loaded(index) => index.insert(doc_id, fingerprint.simhash),
+            Simhashes::Loaded(index) => index.insert(&document.space, doc_id, fingerprint.simhash),
         }
     }
 
@@ -85,27 +121,30 @@ impl DuplicateIndex {
         &self,
         task: TaskId,
         rule: Dedup,
-        fingerprint: &Fingerprint,
+        SpaceText { space, fingerprint }: SpaceText<'_>,
     ) -> Option<TextClaim<'_>> {
         let mut claims = self.claims();
-        let mut others = claims.iter().filter(|(other, _)| **other != task);
-        if others.any(|(_, other)| are_duplicates(rule, fingerprint, other)) {
+        let mut others = claims.iter().filter(|(other, (of, _))| **other != task && of == space);
+        if others.any(|(_, (_, other))| are_duplicates(rule, fingerprint, other)) {
             return None;
         }
-        claims.insert(task, fingerprint.clone());
+        claims.insert(task, (space.clone(), fingerprint.clone()));
         Some(TextClaim { index: self, task })
     }
 
-    /// The document whose fingerprint is nearest to `simhash`, within `threshold` bits and not among `excluded`, and
+    /// The document of a space whose fingerprint is nearest to `simhash`, within `threshold` bits and not among `excluded`, and
     /// the number of bits in which it differs. [`load`](Self::load) must have been called.
     pub(crate) fn nearest(
         &self,
+        space: &SpaceName,
         simhash: u64,
         threshold: u32,
         excluded: &HashSet<DocId>,
     ) -> Option<(DocId, u32)> {
         match &*self.simhashes() {
-            Simhashes::Loaded(index) => index.nearest(simhash, threshold, excluded),
+            Simhashes::Loaded(index) => {
+                index.by_space.get(space).and_then(|index| index.nearest(simhash, threshold, excluded))
+            }
             Simhashes::Unloaded | Simhashes::Loading(..) => None,
         }
     }
@@ -117,13 +156,13 @@ impl DuplicateIndex {
             return Ok(());
         }
         // From here on, published and deleted documents are recorded.
-        *self.simhashes() = Simhashes::Loading(SimhashIndex::default(), HashSet::new());
+        *self.simhashes() = Simhashes::Loading(SpaceIndexes::default(), HashSet::new());
         let mut after = None;
         loop {
             let page = catalog.simhashes(after, PAGE).await?;
             self.add_loaded(&page);
             match page.last() {
-                Some((last, _)) if page.len() == PAGE => after = Some(*last),
+                Some((last, ..)) if page.len() == PAGE => after = Some(*last),
                 _ => break,
             }
         }
@@ -135,13 +174,14 @@ impl DuplicateIndex {
         Ok(())
     }
 
-    fn add_loaded(&self, page: &[(DocId, u64)]) {
+    fn add_loaded(&self, page: &[(DocId, SpaceName, u64)]) {
         let mut simhashes = self.simhashes();
         let Simhashes::Loading(index, deleted) = &mut *simhashes else { return };
-        for &(doc_id, simhash) in page {
+        for (doc_id, space, simhash) in page {
+            let doc_id = *doc_id;
             // A fingerprint published since loading began is newer than the loaded one.
             if !deleted.contains(&doc_id) && !index.contains(doc_id) {
-                index.insert(doc_id, simhash);
+                index.insert(space, doc_id, *simhash);
             }
         }
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use lkr_catalog::{Catalog, Deleted, DocumentChange, Idempotency, STORE_VERSION, Task};
-use lkr_domain::{Creator, DocId, Document, NewDocument, TaskId};
+use lkr_domain::{Creator, DocId, Document, NewDocument, SpaceName, TaskId};
 use lkr_models::EmbedderProfile;
 use lkr_state::Write;
 
@@ -13,6 +13,7 @@ use crate::{
     collections::{create_missing, live_model},
     item::Item,
     lifecycle,
+    move_document::move_document,
     state::IngestState,
     workers,
 };
@@ -181,18 +182,31 @@ impl Ingestor {
         alongside: Vec<Write>,
     ) -> Result<Option<Document>> {
         let state = Arc::clone(&self.state);
-        tokio::spawn(
-            async move { change_by_hand(&state.ports, &state.changes, doc_id, &change, alongside).await },
-        )
+        tokio::spawn(async move {
+            if moves(&state.ports.catalog, doc_id, &change).await? {
+                return move_document(&state, doc_id, &change, alongside).await;
+            }
+            change_by_hand(&state.ports, &state.changes, doc_id, &change, alongside).await
+        })
         .await?
     }
 
-    /// Accepts a task that classifies all documents again, except those whose category a person chose.
+    /// Accepts a task that deletes a space with all its documents. `alongside` is written in the same step, and must
+    /// prevent that anything more is accepted in the space.
+    ///
+    /// # Errors
+    /// `Overloaded` if the queue is full; `Conflict` if the expectations of `alongside` do not hold.
+    pub async fn delete_space(&self, task: Task, alongside: Vec<Write>) -> Result<Task> {
+        self.accept_corpus_task("delete space", task, alongside).await
+    }
+
+    /// Accepts a task that classifies all documents again, or those of a space, except those whose category a person chose.
     ///
     /// # Errors
     /// `Overloaded` if the queue is full.
-    pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
-        self.accept_corpus_task("reclassify", Task::reclassify(created_by.clone()), Vec::new()).await
+    pub async fn reclassify(&self, space: Option<SpaceName>, created_by: &Creator) -> Result<Task> {
+        let task = Task::reclassify(space, created_by.clone());
+        self.accept_corpus_task("reclassify", task, Vec::new()).await
     }
 
     /// Accepts a task that re-embeds all documents with `model`, which must become one of the embedders. Searches use the
@@ -252,6 +266,13 @@ impl Ingestor {
     pub async fn start(&self) -> Result<Workers> {
         workers::start(&self.state).await
     }
+}
+
+/// Whether a change moves a live document to another space.
+async fn moves(catalog: &Catalog, doc_id: DocId, change: &DocumentChange) -> Result<bool> {
+    let Some(space) = &change.space else { return Ok(false) };
+    let document = catalog.document(doc_id).await?;
+    Ok(document.is_some_and(|document| document.value.space != *space))
 }
 
 fn no_task() -> Error {

@@ -61,7 +61,16 @@ impl PendingChanges {
 
     /// Stores a note that the tags of a document's points may soon differ from its record.
     pub(crate) async fn begin(&self, doc_id: DocId) -> Result<PendingChange<'_>> {
-        let pending = PendingChange { note: ChangeNote::new(doc_id), changes: self, is_done: false };
+        self.begin_with(ChangeNote::new(doc_id)).await
+    }
+
+    /// Stores a note that a document's points and text are being copied to a revision.
+    pub(crate) async fn begin_copy(&self, doc_id: DocId, revision: u64) -> Result<PendingChange<'_>> {
+        self.begin_with(ChangeNote::of_copy(doc_id, revision)).await
+    }
+
+    async fn begin_with(&self, note: ChangeNote) -> Result<PendingChange<'_>> {
+        let pending = PendingChange { note, changes: self, is_done: false };
         self.notes().in_progress.insert(pending.note.clone());
         self.catalog.note_change(&pending.note).await?;
         Ok(pending)
@@ -111,7 +120,9 @@ impl PendingChanges {
                 return Ok(self.catalog.forget_change(note).await?);
             };
             self.set_tags(&document.value).await?;
-            Ok(self.catalog.change(&state, &document.value, None, Some(note), Vec::new()).await?)
+            let discarded = note.discard_copy(Some(document.value.revision));
+            let alongside = discarded.into_iter().collect();
+            Ok(self.catalog.change(&state, &document.value, None, Some(note), alongside).await?)
         };
         self.catalog.retry_on_conflict("repair tags", attempt).await
     }

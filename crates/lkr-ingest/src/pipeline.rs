@@ -14,7 +14,7 @@ use crate::{
     dedup::{Decision, decide},
     describe::describe,
     document_draft::{StoredText, draft_document, parse},
-    duplicate_index::TextClaim,
+    duplicate_index::{SpaceText, TextClaim},
     publish::Publication,
     report::Report,
     reused_vectors::ReusedVectors,
@@ -131,7 +131,9 @@ impl<'a> Pipeline<'a> {
 
     async fn try_claim_text(&self, fingerprint: &Fingerprint) -> Result<Option<UniqueText<'a>>> {
         let (catalog, index) = (&self.state.ports.catalog, &self.state.duplicates);
-        match decide(catalog, index, self.task.task_id, self.task.input.dedup, fingerprint).await? {
+        let space = self.task.space.clone().unwrap_or_default();
+        let text = SpaceText { space: &space, fingerprint };
+        match decide(catalog, index, self.task.task_id, self.task.input.dedup, text).await? {
             Decision::Unique(claim, unique) => Ok(Some((claim, unique))),
             Decision::Wait => {
                 let pause = (10 * self.begun.elapsed()).clamp(MIN_DUPLICATE_PAUSE, MAX_DUPLICATE_PAUSE);

@@ -7,7 +7,7 @@ use lkr_state::TaskQueue;
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 
-use crate::Evaluator;
+use crate::{DeletionPolicy, Evaluator};
 
 /// The stores and models that ingestion works with.
 #[derive(Debug, Clone)]
@@ -32,4 +32,6 @@ pub struct Ports {
     pub chat_models: Option<Arc<dyn ChatModelSource>>,
     /// Measures the quality of searches. Without one, evaluation tasks fail.
     pub evaluator: Option<Arc<dyn Evaluator>>,
+    /// Rights and records of tasks that delete documents. Without it, such tasks may delete everything.
+    pub deletion: Option<Arc<dyn DeletionPolicy>>,
 }

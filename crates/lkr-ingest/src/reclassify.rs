@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use lkr_catalog::{ActiveTask, ListFilter, Progress, ReclassifyResult, Stage, Task, TaskResult};
-use lkr_domain::{DocId, Document};
+use lkr_domain::{DocId, Document, Scope};
 
 use crate::{
     Error, ErrorKind, Ports, Result,
@@ -18,7 +18,7 @@ use crate::{
 /// The number of documents that are listed at a time.
 const PAGE: usize = 100;
 
-/// Classifies every live document and ends the task. Searches see each new category at once.
+/// Classifies every live document, or those of the task's space, and ends the task. Searches see each new category at once.
 pub(crate) async fn reclassify(
     ports: &Ports,
     changes: &PendingChanges,
@@ -27,13 +27,14 @@ pub(crate) async fn reclassify(
     report: &Report,
 ) -> Result<()> {
     let begun = Instant::now();
-    let total = ports.catalog.stats().await?.counts.l1;
+    let scope = task.space.clone().map_or(Scope::All, Scope::of);
+    let total = ports.catalog.stats(&scope).await?.counts.l1;
     report.progress(Stage::Classify, Progress { done: 0, total });
     let mut result = ReclassifyResult::default();
     let mut after: Option<DocId> = None;
     let mut lacks_vectors = false;
     loop {
-        let page = ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
+        let page = ports.catalog.list(&scope, &ListFilter::default(), after, PAGE).await?;
         for document in &page.items {
             lacks_vectors |= classify_again(ports, changes, document, &mut result).await?;
             let total = total.max(result.documents);

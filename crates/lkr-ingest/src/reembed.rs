@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use lkr_catalog::{ActiveTask, ListFilter, Progress, ReembedResult, Stage, Task, TaskResult, TaskStatus};
-use lkr_domain::DocId;
+use lkr_domain::{DocId, Scope};
 use lkr_models::Embedder;
 use time::OffsetDateTime;
 
@@ -131,7 +131,7 @@ impl<'a> Reembedding<'a> {
 
     async fn into_result(self, begun: Instant) -> Result<ReembedResult> {
         let (catalog, profile) = (&self.state.ports.catalog, self.embedder.profile());
-        let documents = catalog.stats().await?.counts.l1;
+        let documents = catalog.stats(&Scope::All).await?.counts.l1;
         let mut result = ReembedResult {
             model: profile.name.clone(),
             embedded: self.embedded,
@@ -149,10 +149,10 @@ impl<'a> Reembedding<'a> {
     /// Embeds every document that lacks vectors of the model.
     async fn fill_all(&mut self) -> Result<()> {
         let ports = &self.state.ports;
-        self.progress.total = ports.catalog.stats().await?.counts.l1;
+        self.progress.total = ports.catalog.stats(&Scope::All).await?.counts.l1;
         let mut after: Option<DocId> = None;
         loop {
-            let page = ports.catalog.list(&ListFilter::default(), after, PAGE).await?;
+            let page = ports.catalog.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
             let lacking = without_vectors(ports, &self.embedder.profile().id, &page.items).await?;
             self.advance((page.items.len() - lacking.len()) as u64);
             self.fill(&lacking).await?;

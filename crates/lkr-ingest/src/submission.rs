@@ -1,7 +1,7 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use lkr_catalog::Idempotency;
-use lkr_domain::{Creator, Dedup, DocId};
+use lkr_domain::{Creator, Dedup, DocId, SpaceName};
 use lkr_state::Write;
 
 /// How a document is submitted.
@@ -9,11 +9,13 @@ use lkr_state::Write;
 pub struct Submission {
     /// The account that submits it.
     pub created_by: Creator,
+    /// The space of a new document. A replacement stays where the document is.
+    pub space: SpaceName,
     /// Warnings to repeat in the task's result.
     pub warnings: Vec<String>,
     /// When a new document counts as a duplicate. A replacement never does.
     pub dedup: Dedup,
-    /// Replaces a live document of the same source instead of adding another one.
+    /// Replaces a live document of the same source in the space instead of adding another one.
     pub upsert: Option<Upsert>,
     /// Makes repeating the submission safe.
     pub idempotency: Option<Idempotency>,
@@ -34,7 +36,7 @@ impl Submission {
 pub enum Upsert {
     /// Documents of the account that submits it.
     Own,
-    /// All documents.
+    /// All documents of the space.
     Any,
 }
 

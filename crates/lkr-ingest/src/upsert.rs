@@ -1,9 +1,9 @@
 //! Finding the document that an upsert replaces, by its source.
 
 use lkr_catalog::{Catalog, DocumentState, tag};
-use lkr_domain::{Creator, DocId, Layer};
+use lkr_domain::{Creator, DocId, Layer, SpaceName};
 use lkr_state::Write;
-use lkr_vectors::{Condition, Filter, Include};
+use lkr_vectors::{Condition, Filter, Include, SPACE_TAG};
 
 use crate::{Ports, Result, Upsert};
 
@@ -26,10 +26,17 @@ impl Target {
 /// The number of points that are read at a time.
 const PAGE: usize = 100;
 
-/// The newest document of a source that `sender` may replace, live or being ingested; else a new one.
+/// Where an upsert looks for a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) space: &'a SpaceName,
+    pub(crate) source: &'a str,
+}
+
+/// The newest document of a source in a space that `sender` may replace, live or being ingested; else a new one.
 pub(crate) async fn find_target(
     ports: &Ports,
-    source: &str,
+    place: Place<'_>,
     sender: &Creator,
     upsert: Upsert,
 ) -> Result<Target> {
@@ -37,18 +44,18 @@ pub(crate) async fn find_target(
     // Upserts that may replace any document share one record per source. It is read before the live documents: a document
     // that is published in between is found among those.
     let owner = if upsert == Upsert::Any { "" } else { sender.id.as_str() };
-    let remembered = catalog.upsert_target(source, owner).await?;
+    let remembered = catalog.upsert_target(place.space, place.source, owner).await?;
     let mut newest: Option<DocumentState> = None;
     let mut consider = |state: DocumentState| {
         let is_newer = newest.as_ref().is_none_or(|newest| newest.doc_id < state.doc_id);
-        if is_newer && has_source(&state, source) && is_allowed(&state, sender, upsert) {
+        if is_newer && place.has(&state) && is_allowed(&state, sender, upsert) {
             newest = Some(state);
         }
     };
     if let Some((doc_id, _)) = remembered {
         consider(catalog.document_state(doc_id).await?);
     }
-    for doc_id in live_documents(ports, source).await? {
+    for doc_id in live_documents(ports, place).await? {
         consider(catalog.document_state(doc_id).await?);
     }
     Ok(match newest {
@@ -56,16 +63,17 @@ pub(crate) async fn find_target(
         None => {
             let doc_id = DocId::new();
             let version = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::put_upsert_target(source, owner, doc_id, version));
+            let remember = Some(Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version));
             Target { doc_id, replaced: None, remember }
         }
     })
 }
 
-/// Documents whose points have this source as a tag. Their records decide whether it is still their source.
-async fn live_documents(ports: &Ports, source: &str) -> Result<Vec<DocId>> {
-    let (key, value) = tag("source", source);
-    let filter = Filter::only(Condition::Tag { key, any: vec![value] });
+/// Documents of the space whose points have this source as a tag. Their records decide whether it is still their source.
+async fn live_documents(ports: &Ports, place: Place<'_>) -> Result<Vec<DocId>> {
+    let condition = |(key, value)| Condition::Tag { key, any: vec![value] };
+    let filter = Filter::only(condition(tag("source", place.source)))
+        .and(condition(tag(SPACE_TAG, place.space.as_str())));
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page =
@@ -80,11 +88,19 @@ async fn live_documents(ports: &Ports, source: &str) -> Result<Vec<DocId>> {
     }
 }
 
-fn has_source(state: &DocumentState, source: &str) -> bool {
-    match (&state.document, &state.unfinished) {
-        (Some(document), _) => document.value.source == source,
-        (None, Some(unfinished)) => unfinished.task.input.source == source,
-        (None, None) => false,
+impl Place<'_> {
+    /// Whether a document, live or being ingested, is in the space and has the source.
+    fn has(self, state: &DocumentState) -> bool {
+        match (&state.document, &state.unfinished) {
+            (Some(document), _) => {
+                document.value.space == *self.space && document.value.source == self.source
+            }
+            (None, Some(unfinished)) => {
+                let task = &unfinished.task;
+                task.space.as_ref() == Some(self.space) && task.input.source == self.source
+            }
+            (None, None) => false,
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use lkr_state::Lane;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    ErrorKind, Result, backfill,
+    Error, ErrorKind, Result, backfill,
+    delete_space::delete_space,
     evaluate::evaluate,
     janitor, pipeline,
     reclassify::reclassify,
@@ -90,6 +91,7 @@ impl Jobs for IngestJobs {
             TaskKind::Reembed => Stage::Embed,
             TaskKind::Reclassify => Stage::Classify,
             TaskKind::Evaluate => Stage::Evaluate,
+            TaskKind::DeleteSpace | TaskKind::DeleteWhere => Stage::Delete,
         }
     }
 
@@ -114,6 +116,8 @@ impl Jobs for IngestJobs {
             TaskKind::Reembed => reembed(state, active, task, report).await,
             TaskKind::Reclassify => reclassify(&state.ports, &state.changes, active, task, report).await,
             TaskKind::Evaluate => evaluate(&state.ports, active, task, report).await,
+            TaskKind::DeleteSpace => delete_space(state, active, task, report).await,
+            TaskKind::DeleteWhere => Err(Error::new(ErrorKind::Internal, "delete", "no filter")),
         }
     }
 

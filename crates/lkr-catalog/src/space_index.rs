@@ -1,0 +1,162 @@
+//! The index of live documents by space. Listings and statistics of some spaces read their entries alone, so what other
+//! spaces contain costs them nothing.
+
+use std::collections::VecDeque;
+
+use lkr_domain::{Counts, DocId, Document, SpaceName};
+use lkr_state::{Expect, Record, ScanOrder, Write};
+
+use crate::{Catalog, Error, Result, key};
+
+/// The number of entries that are read at a time.
+const BATCH: usize = 100;
+
+/// What statistics need of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SpaceEntry {
+    pub(crate) counts: Counts,
+    pub(crate) category: String,
+}
+
+/// The entry of a document.
+pub(crate) fn entry(document: &Document) -> SpaceEntry {
+    SpaceEntry { counts: document.counts, category: document.category.clone() }
+}
+
+/// The write that adds a document to its space, or updates its entry.
+pub(crate) fn put(document: &Document) -> Write {
+    let SpaceEntry { counts: Counts { l1, l2, l3, chunks }, category } = entry(document);
+    let value = format!("{l1} {l2} {l3} {chunks} {category}");
+    Write::put(key::space_document(&document.space, document.doc_id), Expect::Any, value)
+}
+
+/// The write that removes a document from its space.
+pub(crate) fn delete(document: &Document) -> Write {
+    Write::delete(key::space_document(&document.space, document.doc_id), Expect::Any)
+}
+
+/// Decodes an entry; `None` if it is damaged.
+pub(crate) fn decode(value: &[u8]) -> Option<SpaceEntry> {
+    let mut parts = std::str::from_utf8(value).ok()?.splitn(5, ' ');
+    let mut number = || parts.next()?.parse().ok();
+    let counts = Counts { l1: number()?, l2: number()?, l3: number()?, chunks: number()? };
+    Some(SpaceEntry { counts, category: parts.next()?.to_owned() })
+}
+
+/// The space and the document of an entry's key.
+pub(crate) fn parse_key(key: &str) -> Option<(SpaceName, DocId)> {
+    let (space, doc_id) = key.strip_prefix(key::SPACE_DOCUMENTS)?.split_once('/')?;
+    Some((SpaceName::new(space)?, doc_id.parse().ok()?))
+}
+
+/// The documents of several spaces, the newest first.
+pub(crate) struct SpaceDocuments<'a> {
+    catalog: &'a Catalog,
+    spaces: Vec<SpaceCursor>,
+}
+
+/// The documents of one space that were read and not returned yet.
+struct SpaceCursor {
+    prefix: String,
+    read: VecDeque<DocId>,
+    /// The key of the last entry that was read.
+    after: Option<String>,
+    is_at_end: bool,
+}
+
+impl<'a> SpaceDocuments<'a> {
+    /// The documents beyond `after`.
+    pub(crate) fn new<'s>(
+        catalog: &'a Catalog,
+        spaces: impl IntoIterator<Item = &'s SpaceName>,
+        after: Option<DocId>,
+    ) -> Self {
+        let cursor = |space: &SpaceName| SpaceCursor {
+            prefix: key::space_documents(space),
+            read: VecDeque::new(),
+            after: after.map(|after| key::space_document(space, after)),
+            is_at_end: false,
+        };
+        Self { catalog, spaces: spaces.into_iter().map(cursor).collect() }
+    }
+
+    /// The next documents, at most 100; none at the end.
+    pub(crate) async fn next_batch(&mut self) -> Result<Vec<DocId>> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH {
+            for space in &mut self.spaces {
+                space.fill(self.catalog).await?;
+            }
+            let newest = self.spaces.iter_mut().max_by_key(|space| space.read.front().copied());
+            let Some(doc_id) = newest.and_then(|space| space.read.pop_front()) else { break };
+            batch.push(doc_id);
+        }
+        Ok(batch)
+    }
+}
+
+impl SpaceCursor {
+    /// Reads more entries if none is left.
+    async fn fill(&mut self, catalog: &Catalog) -> Result<()> {
+        if self.is_at_end || !self.read.is_empty() {
+            return Ok(());
+        }
+        let order = ScanOrder::Descending;
+        let records = catalog.state.scan(&self.prefix, self.after.as_deref(), order, BATCH).await?;
+        self.is_at_end = records.len() < BATCH;
+        for (key, _) in &records {
+            let doc_id = key.strip_prefix(&self.prefix).unwrap_or_default().parse();
+            self.read.push_back(doc_id.map_err(|e| Error::corrupt("read space index", e))?);
+        }
+        self.after = records.into_iter().next_back().map(|(key, _)| key);
+        Ok(())
+    }
+}
+
+impl Catalog {
+    /// The number of live documents in a space.
+    pub async fn count_in_space(&self, space: &SpaceName) -> Result<u64> {
+        let mut count = 0;
+        self.for_each_space_entry(&key::space_documents(space), |_, _| {
+            count += 1;
+            Ok(())
+        })
+        .await?;
+        Ok(count)
+    }
+
+    /// Up to `limit` live documents of a space, beyond `after`, the oldest first.
+    pub async fn documents_in_space(
+        &self,
+        space: &SpaceName,
+        after: Option<DocId>,
+        limit: usize,
+    ) -> Result<Vec<DocId>> {
+        let (prefix, after) =
+            (key::space_documents(space), after.map(|after| key::space_document(space, after)));
+        let records = self.state.scan(&prefix, after.as_deref(), ScanOrder::Ascending, limit).await?;
+        let read = |(key, _): &(String, Record)| {
+            let doc_id = key.strip_prefix(&prefix).unwrap_or_default().parse();
+            doc_id.map_err(|e| Error::corrupt("read space index", e))
+        };
+        records.iter().map(read).collect()
+    }
+
+    /// Calls `visit` with the keys and entries of an index prefix.
+    pub(crate) async fn for_each_space_entry(
+        &self,
+        prefix: &str,
+        mut visit: impl FnMut(&str, &Record) -> Result<()>,
+    ) -> Result<()> {
+        const PAGE: usize = 1_000;
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.state.scan(prefix, after.as_deref(), ScanOrder::Ascending, PAGE).await?;
+            page.iter().try_for_each(|(key, record)| visit(key, record))?;
+            if page.len() < PAGE {
+                return Ok(());
+            }
+            after = page.into_iter().next_back().map(|(key, _)| key);
+        }
+    }
+}

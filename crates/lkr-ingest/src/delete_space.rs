@@ -1,0 +1,71 @@
+//! The task that deletes a space with all its documents.
+
+use lkr_catalog::{ActiveTask, DeleteResult, Progress, Stage, Task, TaskResult};
+use lkr_domain::SpaceName;
+
+use crate::{Error, ErrorKind, Result, lifecycle, report::Report, state::IngestState};
+
+/// The number of documents that are listed at a time.
+const PAGE: usize = 100;
+
+/// Deletes the documents of the task's space, cancels its unfinished tasks, and ends the space with the task. Nothing is
+/// accepted in the space meanwhile. A repeated attempt continues with what is left.
+pub(crate) async fn delete_space(
+    state: &IngestState,
+    active: ActiveTask,
+    task: &Task,
+    report: &Report,
+) -> Result<()> {
+    let space = task.space.as_ref();
+    let space =
+        space.ok_or_else(|| Error::new(ErrorKind::Internal, "delete space", "the task names no space"))?;
+    let catalog = &state.ports.catalog;
+    let mut total = task.progress.done + catalog.count_in_space(space).await?;
+    let mut result = DeleteResult { documents: task.progress.done, ..DeleteResult::default() };
+    report.progress(Stage::Delete, Progress { done: result.documents, total });
+    loop {
+        cancel_tasks(state, space, task).await?;
+        let documents = catalog.documents_in_space(space, None, PAGE).await?;
+        if documents.is_empty() {
+            break;
+        }
+        for doc_id in documents {
+            let deletion = state.ports.deletion.as_ref();
+            let alongside = deletion.map(|deletion| deletion.on_delete(task, doc_id)).unwrap_or_default();
+            result.deleted += lifecycle::delete(state, doc_id, alongside).await?.counts;
+            result.documents += 1;
+            total = total.max(result.documents);
+            report.progress(Stage::Delete, Progress { done: result.documents, total });
+        }
+    }
+    let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));
+    let alongside = match &state.ports.deletion {
+        Some(deletion) => deletion.end_space(space).await?,
+        None => Vec::new(),
+    };
+    Ok(catalog.end_with(active, &done, alongside).await?)
+}
+
+/// Cancels the unfinished tasks of a space, except this one.
+async fn cancel_tasks(state: &IngestState, space: &SpaceName, this: &Task) -> Result<()> {
+    let catalog = &state.ports.catalog;
+    let mut after: Option<String> = None;
+    loop {
+        let (tasks, next) = catalog.unfinished(after.as_deref(), PAGE).await?;
+        for task_id in tasks {
+            let task = catalog.task(task_id).await?;
+            let is_of_space = |task: &Task| task.space.as_ref() == Some(space) && task_id != this.task_id;
+            if task.is_some_and(|task| is_of_space(&task)) {
+                match lifecycle::cancel(state, task_id).await {
+                    // It ended meanwhile.
+                    Err(error) if error.kind() == ErrorKind::Refused => {}
+                    cancelled => cancelled.map(drop)?,
+                }
+            }
+        }
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
