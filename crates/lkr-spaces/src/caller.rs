@@ -1,6 +1,4 @@
-use std::collections::BTreeSet;
-
-use lkr_domain::SpaceName;
+use lkr_domain::{KeyScope, SpaceName};
 
 use crate::SpaceRole;
 
@@ -22,15 +20,6 @@ pub enum Caller {
     },
 }
 
-/// The limits of an API key. It sees and does no more, whatever its owner may.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyScope {
-    /// The spaces that it sees; `None` for those of its owner.
-    pub spaces: Option<BTreeSet<SpaceName>>,
-    /// Whether it may write.
-    pub write: bool,
-}
-
 /// Whether a caller may write to a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteAccess {
@@ -44,28 +33,14 @@ pub enum WriteAccess {
     Unknown,
 }
 
-impl KeyScope {
-    /// Whether the key may do less than its owner. Such a key manages nothing.
-    #[must_use]
-    pub const fn is_restricted(&self) -> bool {
-        self.spaces.is_some() || !self.write
-    }
-
-    /// Whether the key sees the space.
-    #[must_use]
-    pub fn includes(&self, space: &SpaceName) -> bool {
-        self.spaces.as_ref().is_none_or(|spaces| spaces.contains(space))
-    }
-
-    /// The role of a key whose owner has `role`.
-    pub(crate) fn limit(&self, space: &SpaceName, role: Option<SpaceRole>) -> Option<SpaceRole> {
-        let highest = match (self.write, &self.spaces) {
-            (false, _) => SpaceRole::Reader,
-            (true, Some(_)) => SpaceRole::Writer,
-            (true, None) => SpaceRole::Manager,
-        };
-        role.filter(|_| self.includes(space)).map(|role| role.min(highest))
-    }
+/// The role of a key whose owner has `role`. A restricted key is no manager.
+pub(crate) fn key_role(key: &KeyScope, space: &SpaceName, role: Option<SpaceRole>) -> Option<SpaceRole> {
+    let highest = match (key.write, &key.spaces) {
+        (false, _) => SpaceRole::Reader,
+        (true, Some(_)) => SpaceRole::Writer,
+        (true, None) => SpaceRole::Manager,
+    };
+    role.filter(|_| key.includes(space)).map(|role| role.min(highest))
 }
 
 impl Caller {

@@ -14,11 +14,11 @@ mod space;
 mod space_changes;
 mod spaces;
 
-pub use caller::{Caller, KeyScope, WriteAccess};
+pub use caller::{Caller, WriteAccess};
 pub use directory::Directory;
 pub use error::{Error, ErrorKind, Result};
 pub use group::{Group, GroupMember, GroupName, NewGroup};
-pub use lkr_domain::{GroupId, Scope, SpaceName};
+pub use lkr_domain::{GroupId, KeyScope, Scope, SpaceName};
 pub use member::{Member, MemberId};
 pub use records::is_readable;
 pub use space::{NewSpace, ReadPolicy, Space, SpaceChange, SpaceRole, WritePolicy};

@@ -2,7 +2,7 @@
 
 use lkr_domain::{Scope, SpaceName};
 
-use crate::{Caller, Directory, ReadPolicy, Space, SpaceRole, WriteAccess, WritePolicy};
+use crate::{Caller, Directory, ReadPolicy, Space, SpaceRole, WriteAccess, WritePolicy, caller::key_role};
 
 impl Directory {
     /// The caller's role in a space, also while the space is being deleted. `None` if the caller has no role: it may
@@ -17,7 +17,7 @@ impl Directory {
             Caller::Anonymous => None,
             Caller::Account { id, is_admin, key } => {
                 let role = if *is_admin { Some(SpaceRole::Manager) } else { self.account_role(space, id) };
-                key.as_ref().map_or(role, |key| key.limit(name, role))
+                key.as_ref().map_or(role, |key| key_role(key, name, role))
             }
         }
     }
