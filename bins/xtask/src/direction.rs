@@ -58,6 +58,7 @@ const MAY_REACH: &[(&str, &[&str])] = &[
     ("lkr-sandbox", &["lkr-domain", "lkr-parsers"]),
     ("lkr-sealing", &["lkr-domain"]),
     ("lkr-settings", &["lkr-domain", "lkr-sealing", "lkr-state"]),
+    ("lkr-spaces", &["lkr-domain", "lkr-state"]),
     ("lkr-state", &["lkr-domain"]),
     ("lkr-store-lmdb", &["lkr-domain", "lkr-state", "lkr-vectors"]),
     ("lkr-taxonomy", &["lkr-domain", "lkr-models", "lkr-text"]),

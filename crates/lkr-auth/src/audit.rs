@@ -59,6 +59,20 @@ actions! {
     DocumentReplace = "document.replace",
     /// The metadata of a document was changed.
     DocumentChange = "document.change",
+    /// A space was created.
+    SpaceCreate = "space.create",
+    /// The title, description or policies of a space were changed.
+    SpaceChange = "space.change",
+    /// A space was deleted.
+    SpaceDelete = "space.delete",
+    /// A member was added to or removed from a space, or its role was changed.
+    SpaceMember = "space.member",
+    /// A group was created.
+    GroupCreate = "group.create",
+    /// A group was deleted.
+    GroupDelete = "group.delete",
+    /// An account was added to or removed from a group.
+    GroupMember = "group.member",
     /// A backup was created.
     BackupCreate = "backup.create",
     /// A webhook was created.
@@ -184,7 +198,7 @@ mod tests {
         for &action in AuditAction::ALL {
             assert_eq!(AuditAction::from_name(action.name()), Some(action));
         }
-        assert_eq!(AuditAction::ALL.len(), 14);
+        assert_eq!(AuditAction::ALL.len(), 21);
         assert_eq!(AuditAction::from_name("account"), None);
     }
 }

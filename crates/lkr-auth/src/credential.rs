@@ -1,3 +1,4 @@
+use lkr_domain::KeyScope;
 use time::OffsetDateTime;
 
 use crate::{
@@ -16,7 +17,7 @@ pub struct Identity {
 }
 
 /// The kind of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// The token of a session.
     Session,
@@ -26,7 +27,26 @@ pub enum Credential {
         id: KeyId,
         /// When it expires; never if `None`.
         expires_at: Option<OffsetDateTime>,
+        /// What it may do at most.
+        scope: KeyScope,
     },
+}
+
+impl Credential {
+    /// The limits of an API key; `None` for a session.
+    #[must_use]
+    pub const fn key_scope(&self) -> Option<&KeyScope> {
+        match self {
+            Self::Session => None,
+            Self::Key { scope, .. } => Some(scope),
+        }
+    }
+
+    /// Whether it is an API key that may do less than its owner.
+    #[must_use]
+    pub fn is_restricted(&self) -> bool {
+        self.key_scope().is_some_and(KeyScope::is_restricted)
+    }
 }
 
 impl Auth {

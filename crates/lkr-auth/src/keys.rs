@@ -1,11 +1,12 @@
-use std::{fmt, ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, time::Duration};
 
-use lkr_domain::hex;
+use lkr_domain::{KeyScope, hex};
 use lkr_state::{Expect, Record, ScanOrder, StateStoreExt, Write, retry_on_conflict};
 use time::OffsetDateTime;
 
 use crate::{
-    Actor, AuditAction, AuditLog, Auth, Credential, Error, ErrorKind, Identity, KeyId, Page, Result,
+    Actor, ApiKey, AuditAction, AuditLog, Auth, Credential, Error, ErrorKind, Identity, KeyId, KeyRequest,
+    NewKey, Page, Result,
     audit::detail,
     auth::put,
     key_secret::{PREFIX, secret_hash},
@@ -27,36 +28,8 @@ const NAME_CHARS: RangeInclusive<usize> = 1..=100;
 const LIFETIME: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(36_525 * 24 * 60 * 60);
 
-/// An API key, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiKey {
-    /// Its id.
-    pub id: KeyId,
-    /// Its purpose, chosen by the owner.
-    pub name: String,
-    /// When it was created.
-    pub created_at: OffsetDateTime,
-    /// When it expires; never if `None`.
-    pub expires_at: Option<OffsetDateTime>,
-}
-
-/// A new API key. Its secret is not available later.
-#[derive(Clone)]
-pub struct NewKey {
-    /// The key.
-    pub key: ApiKey,
-    /// The credential: `lkr_` and 64 lower-case hexadecimal characters.
-    pub secret: String,
-}
-
-impl fmt::Debug for NewKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewKey").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
 impl Auth {
-    /// Creates an API key of an account. It has the role of the account, and ends with it.
+    /// Creates an API key of an account. It may do what the account may, and ends with it.
     ///
     /// # Errors
     /// `Invalid` if the name or the lifetime is not allowed, `NotFound` if there is no such account, `Forbidden` if it is
@@ -68,23 +41,33 @@ impl Auth {
         expires_in: Option<Duration>,
         by: Actor<'_>,
     ) -> Result<NewKey> {
-        self.store_key(username, new_key(name, expires_in, None)?, by).await
+        let request = KeyRequest { name, expires_in, scope: KeyScope::default() };
+        self.store_key(username, new_key(request, None)?, by).await
     }
 
     /// Like [`create_key`](Self::create_key), for the owner of a credential. If the credential is a key, the new key
     /// expires no later than that key, and at the same time if no lifetime is given.
+    ///
+    /// # Errors
+    /// Like `create_key`, and `Forbidden` if the credential is a restricted key: the new key could do more.
     pub async fn create_key_with(
         &self,
         identity: &Identity,
-        name: &str,
-        expires_in: Option<Duration>,
+        request: KeyRequest<'_>,
         request_id: &str,
     ) -> Result<NewKey> {
+        if identity.credential.is_restricted() {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                "create key",
+                "a restricted key cannot create keys",
+            ));
+        }
         let limit = match identity.credential {
             Credential::Key { expires_at, .. } => expires_at,
             Credential::Session => None,
         };
-        let new = new_key(name, expires_in, limit)?;
+        let new = new_key(request, limit)?;
         self.store_key(&identity.account.username, new, identity.account.by(request_id)).await
     }
 
@@ -154,7 +137,7 @@ impl Auth {
                 && !account.disabled
                 && !has_passed(key.expires_at)
         };
-        let credential = Credential::Key { id, expires_at: key.expires_at };
+        let credential = Credential::Key { id, expires_at: key.expires_at, scope: key.scope.into() };
         Ok(account.filter(is_live).map(|account| (account, credential)))
     }
 
@@ -196,7 +179,8 @@ impl ListedKeyV1 {
     }
 
     fn into_key(self, id: KeyId) -> ApiKey {
-        ApiKey { id, name: self.name, created_at: self.created_at, expires_at: self.expires_at }
+        let Self { name, created_at, expires_at, scope, .. } = self;
+        ApiKey { id, name, created_at, expires_at, scope: scope.into() }
     }
 }
 
@@ -228,7 +212,8 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// A new key that expires at `limit` or earlier.
-fn new_key(name: &str, expires_in: Option<Duration>, limit: Option<OffsetDateTime>) -> Result<NewKey> {
+fn new_key(request: KeyRequest<'_>, limit: Option<OffsetDateTime>) -> Result<NewKey> {
+    let KeyRequest { name, expires_in, scope } = request;
     check_name(name)?;
     if expires_in.is_some_and(|lifetime| !LIFETIME.contains(&lifetime)) {
         return Err(Error::invalid("expires_in", "must be one second to a hundred years"));
@@ -238,7 +223,7 @@ fn new_key(name: &str, expires_in: Option<Duration>, limit: Option<OffsetDateTim
     if limit.is_some_and(|limit| expires_at > Some(limit)) {
         return Err(Error::invalid("expires_in", "the key would expire after the key that creates it"));
     }
-    let key = ApiKey { id: KeyId::new(), name: name.to_owned(), created_at, expires_at };
+    let key = ApiKey { id: KeyId::new(), name: name.to_owned(), created_at, expires_at, scope };
     Ok(NewKey { key, secret: format!("{PREFIX}{}", hex(&rand::random::<[u8; TOKEN_BYTES]>())) })
 }
 
@@ -253,6 +238,7 @@ fn key_writes(new: &NewKey, account: &AccountV1, version: u64, by: Actor<'_>) ->
         account_id: account.id.clone(),
         key_epoch: account.key_epoch,
         expires_at: key.expires_at,
+        scope: (&key.scope).into(),
     };
     let listed = ListedKeyV1 {
         name: key.name.clone(),
@@ -260,6 +246,7 @@ fn key_writes(new: &NewKey, account: &AccountV1, version: u64, by: Actor<'_>) ->
         expires_at: key.expires_at,
         key_epoch: account.key_epoch,
         secret_hash: hash.clone(),
+        scope: (&key.scope).into(),
     };
     let detail = detail([("username", account.username.clone().into()), ("name", key.name.clone().into())]);
     let ttl = key.expires_at.map(|end| (end - key.created_at).unsigned_abs());

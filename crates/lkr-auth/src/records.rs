@@ -1,5 +1,8 @@
 //! The stored records and their keys. Each record carries its format version. Records with hashes have no `Debug` form.
 
+use std::collections::BTreeSet;
+
+use lkr_domain::{KeyScope, SpaceName};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
@@ -100,6 +103,29 @@ pub(crate) struct CredentialV1 {
     pub(crate) key_epoch: u64,
     #[serde(with = "time::serde::rfc3339::option")]
     pub(crate) expires_at: Option<OffsetDateTime>,
+    #[serde(flatten)]
+    pub(crate) scope: KeyScopeV1,
+}
+
+/// Version 1 of the limits of an API key. Keys of versions without spaces have none.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct KeyScopeV1 {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spaces: Option<BTreeSet<SpaceName>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    read_only: bool,
+}
+
+impl From<&KeyScope> for KeyScopeV1 {
+    fn from(scope: &KeyScope) -> Self {
+        Self { spaces: scope.spaces.clone(), read_only: !scope.write }
+    }
+}
+
+impl From<KeyScopeV1> for KeyScope {
+    fn from(record: KeyScopeV1) -> Self {
+        Self { spaces: record.spaces, write: !record.read_only }
+    }
 }
 
 /// Version 1 of an API key, for listing.
@@ -113,6 +139,8 @@ pub(crate) struct ListedKeyV1 {
     pub(crate) key_epoch: u64,
     /// The hash in the key of the [`CredentialV1`] record.
     pub(crate) secret_hash: String,
+    #[serde(flatten)]
+    pub(crate) scope: KeyScopeV1,
 }
 
 /// Version 1 of the failures of an account or an address.

@@ -99,6 +99,10 @@ id! {
     EventId
 }
 id! {
+    /// A group of accounts. Ids made by [`GroupId::new`] sort by creation time.
+    GroupId
+}
+id! {
     /// A point of a collection: an L1 record, a node or a chunk.
     PointId
 }
@@ -116,7 +120,7 @@ macro_rules! time_ordered_ids {
     )*};
 }
 
-time_ordered_ids!(DocId, TaskId, KeyId, AuditId, WebhookId, EventId);
+time_ordered_ids!(DocId, TaskId, KeyId, AuditId, WebhookId, EventId, GroupId);
 
 impl PointId {
     /// The id of the `ordinal`-th point of `layer` in one revision of a document: the first 16 bytes of the SHA-256 of

@@ -16,8 +16,8 @@ pub use document::{
 };
 pub use file_name::{last_component, stem_and_suffix};
 pub use hex::hex;
-pub use id::{AuditId, DocId, EventId, KeyId, ParseIdError, PointId, TaskId, WebhookId};
+pub use id::{AuditId, DocId, EventId, GroupId, KeyId, ParseIdError, PointId, TaskId, WebhookId};
 pub use layer::Layer;
-pub use space::{InvalidSpaceName, Scope, SpaceName, is_space_name};
+pub use space::{InvalidSpaceName, KeyScope, Scope, SpaceName, is_space_name};
 pub use sparse::SparseVector;
 pub use structure::{Block, BlockKind, CharSpan, Chunk, Layered, Node, PageSpan, Parsed, Root};

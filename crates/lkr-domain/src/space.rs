@@ -25,6 +25,15 @@ pub enum Scope {
     Spaces(BTreeSet<SpaceName>),
 }
 
+/// The limits of an API key. It sees and does no more, whatever its owner may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyScope {
+    /// The spaces that it sees; `None` for those of its owner.
+    pub spaces: Option<BTreeSet<SpaceName>>,
+    /// Whether it may write.
+    pub write: bool,
+}
+
 impl SpaceName {
     /// The name of the space that always exists.
     pub const DEFAULT: &str = "default";
@@ -126,6 +135,27 @@ impl Scope {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Spaces(spaces) if spaces.is_empty())
+    }
+}
+
+impl Default for KeyScope {
+    /// The scope of a key that may do what its owner may.
+    fn default() -> Self {
+        Self { spaces: None, write: true }
+    }
+}
+
+impl KeyScope {
+    /// Whether the key may do less than its owner.
+    #[must_use]
+    pub const fn is_restricted(&self) -> bool {
+        self.spaces.is_some() || !self.write
+    }
+
+    /// Whether the key sees the space.
+    #[must_use]
+    pub fn includes(&self, space: &SpaceName) -> bool {
+        self.spaces.as_ref().is_none_or(|spaces| spaces.contains(space))
     }
 }
 

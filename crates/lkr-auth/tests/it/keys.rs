@@ -1,9 +1,10 @@
 //! API keys.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use lkr_auth::{AuditAction, Credential, ErrorKind, KeyId, Role};
-use lkr_state::MemoryState;
+use lkr_auth::{AuditAction, Credential, ErrorKind, KeyId, KeyRequest, KeyScope, Role};
+use lkr_domain::SpaceName;
+use lkr_state::{MemoryState, ScanOrder};
 
 use crate::support::{
     OTHER, PASSWORD, actions, add, all_records, auth_over, auth_with_admin, by, change_record, entries,
@@ -17,7 +18,10 @@ async fn key_authenticates_its_account() {
     let (auth, _) = auth_with_admin().await;
     let made = auth.create_key("Admin", "nightly backup", None, by("admin")).await.unwrap();
     let identity = auth.authenticate(&made.secret).await.unwrap();
-    assert_eq!(identity.credential, Credential::Key { id: made.key.id, expires_at: None });
+    assert_eq!(
+        identity.credential,
+        Credential::Key { id: made.key.id, expires_at: None, scope: KeyScope::default() }
+    );
     assert_eq!(identity.account, auth.account("admin").await.unwrap().unwrap());
     assert_eq!(made.key.expires_at, None);
     assert_eq!(auth.keys("ADMIN", None, 10).await.unwrap().items, std::slice::from_ref(&made.key));
@@ -226,22 +230,62 @@ async fn key_cannot_create_a_key_that_outlives_it() {
     let (auth, _) = auth_with_admin().await;
     let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
     let session = auth.authenticate(&login(&auth, "admin", PASSWORD).await.unwrap().token).await.unwrap();
-    let forever = auth.create_key_with(&session, "k", None, "").await.unwrap();
+    let forever = auth.create_key_with(&session, request(None), "").await.unwrap();
     assert_eq!(forever.key.expires_at, None);
     let forever = auth.authenticate(&forever.secret).await.unwrap();
-    assert_eq!(auth.create_key_with(&forever, "k", None, "").await.unwrap().key.expires_at, None);
-    let parent = auth.create_key_with(&session, "k", Some(hour), "").await.unwrap();
+    assert_eq!(auth.create_key_with(&forever, request(None), "").await.unwrap().key.expires_at, None);
+    let parent = auth.create_key_with(&session, request(Some(hour)), "").await.unwrap();
     let with = auth.authenticate(&parent.secret).await.unwrap();
-    let short = auth.create_key_with(&with, "k", Some(minute), "").await.unwrap().key;
+    let short = auth.create_key_with(&with, request(Some(minute)), "").await.unwrap().key;
     assert_eq!(short.expires_at, Some(short.created_at + minute));
-    let same = auth.create_key_with(&with, "k", None, "r-5").await.unwrap();
+    let same = auth.create_key_with(&with, request(None), "r-5").await.unwrap();
     assert_eq!(same.key.expires_at, parent.key.expires_at);
     assert_eq!(entries(&auth).await[0].request_id, "r-5");
     // The limit applies across generations of keys.
     let with = auth.authenticate(&same.secret).await.unwrap();
     assert_eq!(
-        auth.create_key_with(&with, "k", None, "").await.unwrap().key.expires_at,
+        auth.create_key_with(&with, request(None), "").await.unwrap().key.expires_at,
         parent.key.expires_at
     );
-    assert_eq!(kind_of(auth.create_key_with(&with, "k", Some(hour), "").await), ErrorKind::Invalid);
+    assert_eq!(kind_of(auth.create_key_with(&with, request(Some(hour)), "").await), ErrorKind::Invalid);
+}
+
+fn request(expires_in: Option<Duration>) -> KeyRequest<'static> {
+    KeyRequest { name: "k", expires_in, scope: KeyScope::default() }
+}
+
+#[tokio::test]
+async fn restricted_key_keeps_its_scope_and_creates_no_keys() {
+    let (auth, _) = auth_with_admin().await;
+    let session = auth.authenticate(&login(&auth, "admin", PASSWORD).await.unwrap().token).await.unwrap();
+    let spaces = Some(BTreeSet::from([SpaceName::new("legal").unwrap(), SpaceName::default()]));
+    for scope in [
+        KeyScope { spaces: spaces.clone(), write: true },
+        KeyScope { spaces: None, write: false },
+        KeyScope { spaces: Some(BTreeSet::new()), write: false },
+    ] {
+        let new = KeyRequest { scope: scope.clone(), ..request(None) };
+        let made = auth.create_key_with(&session, new, "").await.unwrap();
+        assert_eq!(made.key.scope, scope);
+        let identity = auth.authenticate(&made.secret).await.unwrap();
+        assert_eq!(identity.credential.key_scope(), Some(&scope));
+        assert!(identity.credential.is_restricted());
+        assert_eq!(auth.keys("admin", None, 1).await.unwrap().items[0].scope, scope);
+        assert_eq!(kind_of(auth.create_key_with(&identity, request(None), "").await), ErrorKind::Forbidden);
+    }
+    assert!(!session.credential.is_restricted());
+}
+
+/// Keys that earlier versions stored have no scope in their records.
+#[tokio::test]
+async fn stored_key_without_a_scope_is_unrestricted() {
+    let (auth, state) = auth_with_admin().await;
+    let made = auth.create_key("admin", "key", None, by("admin")).await.unwrap();
+    for prefix in ["auth/key/", "auth/account-key/"] {
+        let found = state.scan(prefix, None, ScanOrder::Ascending, 10).await.unwrap();
+        let text = String::from_utf8(found[0].1.value.to_vec()).unwrap();
+        assert!(!text.contains("spaces") && !text.contains("read_only"), "{text}");
+    }
+    let identity = auth.authenticate(&made.secret).await.unwrap();
+    assert_eq!(identity.credential.key_scope(), Some(&KeyScope::default()));
 }
