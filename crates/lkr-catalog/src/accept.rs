@@ -104,6 +104,11 @@ impl Catalog {
         Ok(self.state.apply(writes).await?)
     }
 
+    /// The writes that record a task about several documents as pending, for a step that also changes other records.
+    pub fn corpus_task_writes(&self, task: &Task) -> Result<Vec<Write>> {
+        self.accept_writes(task, None)
+    }
+
     /// The writes that record a task, and cancel the unfinished task of the same subject.
     fn accept_writes(&self, task: &Task, unfinished: Option<&UnfinishedTask>) -> Result<Vec<Write>> {
         let mut writes = vec![Write::put(key::task(task.task_id), Expect::Absent, write_task(task)?)];

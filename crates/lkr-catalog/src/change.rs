@@ -142,7 +142,8 @@ impl Catalog {
     fn visible_change(&self, before: Option<&Document>, after: &Document) -> Vec<Write> {
         let mut writes = reindex(before, after);
         writes.push(Write::increment(key::GENERATION));
-        let spaces = BTreeSet::from_iter(before.map(|before| &before.space).into_iter().chain([&after.space]));
+        let spaces =
+            BTreeSet::from_iter(before.map(|before| &before.space).into_iter().chain([&after.space]));
         writes.extend(spaces.into_iter().map(|space| Write::increment(key::space_generation(space))));
         let copied = before.filter(|before| before.revision != after.revision);
         let garbage = copied.map(|before| Garbage { original: None, ..Garbage::of_document(before) });

@@ -89,18 +89,14 @@ impl Catalog {
     /// # Errors
     /// `Conflict` if the task ended meanwhile.
     pub async fn end(&self, active: ActiveTask, task: &Task) -> Result<()> {
-        self.end_with(active, task, Vec::new()).await
+        Ok(self.state.apply(self.end_writes(active, task)?).await?)
     }
 
-    /// [`end`](Self::end) with additional records of the same step.
-    ///
-    /// # Errors
-    /// `Conflict` if the task ended meanwhile, or an expectation of `alongside` does not hold.
-    pub async fn end_with(&self, active: ActiveTask, task: &Task, alongside: Vec<Write>) -> Result<()> {
+    /// The writes of [`end`](Self::end), for a step that also changes other records.
+    pub fn end_writes(&self, active: ActiveTask, task: &Task) -> Result<Vec<Write>> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
         let gold = Write::delete(key::gold(task.task_id), Expect::Any);
-        let writes = [active.end(), put, gold].into_iter().chain(alongside);
-        Ok(self.state.apply(writes.chain(self.task_ended_events(task)).collect()).await?)
+        Ok([active.end(), put, gold].into_iter().chain(self.task_ended_events(task)).collect())
     }
 
     /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.

@@ -61,8 +61,8 @@ pub use tags::{metadata_tag, tag, tags_of};
 pub use task::{CorpusSlot, ModelName, Task, TaskInput, TaskKind, TaskSubject};
 pub use task_failure::{FailureReason, TaskFailure};
 pub use task_result::{
-    DeleteResult, DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult, SearchQuality,
-    TaskResult,
+    DeleteResult, DocumentResult, Duplicate, EvaluateResult, ModelUsage, ReclassifyResult, ReembedResult,
+    SearchQuality, TaskResult,
 };
 pub use task_status::{Progress, Stage, TaskStatus};
 pub use text_index::{UniqueText, text_digest};

@@ -125,6 +125,23 @@ impl Catalog {
         Ok(count)
     }
 
+    /// The number of unfinished tasks in a space.
+    pub async fn unfinished_in_space(&self, space: &SpaceName) -> Result<u64> {
+        const PAGE: usize = 500;
+        let (mut count, mut after) = (0, None);
+        loop {
+            let (tasks, next) = self.unfinished(after.as_deref(), PAGE).await?;
+            for task in tasks {
+                let task = self.task(task).await?;
+                count += u64::from(task.is_some_and(|task| task.space.as_ref() == Some(space)));
+            }
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(count),
+            }
+        }
+    }
+
     /// Up to `limit` live documents of a space, beyond `after`, the oldest first.
     pub async fn documents_in_space(
         &self,

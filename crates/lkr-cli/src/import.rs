@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use lkr::{
-    Dedup, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Submission, Task, TaskId, TaskStatus,
+    Dedup, KnowledgeBase, ListFilter, Metadata, NewDocument, NewFile, Scope, Submission, Task, TaskId,
     files::{FilePlugins, FileReader, FileSource, extracted_text},
     stem_and_suffix,
 };
@@ -115,7 +115,7 @@ async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
     let mut sources = HashSet::new();
     let mut after = None;
     loop {
-        let page = kb.list(&ListFilter::default(), after, PAGE).await?;
+        let page = kb.list(&Scope::All, &ListFilter::default(), after, PAGE).await?;
         sources.extend(page.items.into_iter().map(|document| document.source));
         after = page.next;
         if after.is_none() {
@@ -125,12 +125,7 @@ async fn sources(kb: &KnowledgeBase) -> Result<HashSet<String>> {
 }
 
 async fn is_busy(kb: &KnowledgeBase) -> Result<bool> {
-    for status in [TaskStatus::Pending, TaskStatus::Running] {
-        if !kb.tasks(Some(status), None, 1).await?.items.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(!kb.tasks(|task| !task.status.has_ended(), None, 1).await?.items.is_empty())
 }
 
 async fn wait_for(kb: &KnowledgeBase, task: &Task) -> Result<()> {
@@ -162,7 +157,7 @@ mod tests {
         let document = NewDocument { title, source, text, ..NewDocument::default() };
         kb.submit(document, Submission::default()).await.unwrap();
         assert_eq!(import_collection(&kb, (0..3).map(input).collect(), ImportAs::Texts).await.unwrap(), 2);
-        assert_eq!(kb.stats().await.unwrap().counts.l1, 3);
+        assert_eq!(kb.stats(&Scope::All).await.unwrap().counts.l1, 3);
         assert_eq!(import_collection(&kb, (0..3).map(input).collect(), ImportAs::Texts).await.unwrap(), 0);
         let refused = import_collection(&kb, vec![input(1)], ImportAs::Texts).await.unwrap_err();
         assert!(refused.to_string().contains("moons:"), "{refused}");
@@ -180,7 +175,7 @@ mod tests {
         let files = ImportAs::MarkdownFiles(&reader);
         assert_eq!(import_collection(&kb, inputs.clone(), files).await.unwrap(), 1);
         assert_eq!(import_collection(&kb, inputs, files).await.unwrap(), 0);
-        let document = kb.list(&ListFilter::default(), None, 2).await.unwrap().items.remove(0);
+        let document = kb.list(&Scope::All, &ListFilter::default(), None, 2).await.unwrap().items.remove(0);
         assert_eq!((document.title.as_str(), document.source), ("simple", source));
         assert_eq!(kb.text(document.doc_id).await.unwrap().unwrap(), text);
         let found = kb.search(&lkr::SearchRequest::new("zebra")).await.unwrap();

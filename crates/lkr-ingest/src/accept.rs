@@ -102,9 +102,8 @@ async fn prepare(
     for (at, document) in staged.iter_mut().enumerate() {
         // Of several upserts of one source, the last counts.
         let later = sources.get(at + 1..).unwrap_or_default();
-        let source = sources
-            .get(at)
-            .filter(|source| source.as_ref().is_some_and(|(_, source)| !source.is_empty()));
+        let source =
+            sources.get(at).filter(|source| source.as_ref().is_some_and(|(_, source)| !source.is_empty()));
         if source.is_some_and(|source| later.contains(source)) {
             let created_by = document.submission.created_by.clone();
             let (space, input) = (document.submission.space.clone(), document.task_input(1));

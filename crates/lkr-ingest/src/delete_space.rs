@@ -30,8 +30,10 @@ pub(crate) async fn delete_space(
             break;
         }
         for doc_id in documents {
-            let deletion = state.ports.deletion.as_ref();
-            let alongside = deletion.map(|deletion| deletion.on_delete(task, doc_id)).unwrap_or_default();
+            let alongside = match &state.ports.deletion {
+                Some(deletion) => deletion.on_delete(task, doc_id)?,
+                None => Vec::new(),
+            };
             result.deleted += lifecycle::delete(state, doc_id, alongside).await?.counts;
             result.documents += 1;
             total = total.max(result.documents);
@@ -39,11 +41,10 @@ pub(crate) async fn delete_space(
         }
     }
     let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));
-    let alongside = match &state.ports.deletion {
-        Some(deletion) => deletion.end_space(space).await?,
-        None => Vec::new(),
-    };
-    Ok(catalog.end_with(active, &done, alongside).await?)
+    match &state.ports.spaces {
+        Some(spaces) => spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await,
+        None => Ok(catalog.end(active, &done).await?),
+    }
 }
 
 /// Cancels the unfinished tasks of a space, except this one.

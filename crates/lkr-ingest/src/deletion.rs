@@ -7,16 +7,19 @@ use lkr_state::Write;
 
 use crate::Result;
 
-/// What tasks that delete documents ask the program that runs them. It may have changed its mind since it accepted the
-/// task.
+/// What tasks that delete documents ask the program that runs them. Rights may have changed since it accepted the task.
 #[async_trait]
 pub trait DeletionPolicy: Debug + Send + Sync + 'static {
     /// Whether the creator of the task may delete this document now.
     async fn may_delete(&self, task: &Task, document: &Document) -> Result<bool>;
 
     /// Additional records, such as an audit entry, of the step that deletes a document.
-    fn on_delete(&self, task: &Task, doc_id: DocId) -> Vec<Write>;
+    fn on_delete(&self, task: &Task, doc_id: DocId) -> Result<Vec<Write>>;
+}
 
-    /// Additional records of the step that ends the deletion of a space.
-    async fn end_space(&self, space: &SpaceName) -> Result<Vec<Write>>;
+/// The records of spaces, as far as deleting one needs them.
+#[async_trait]
+pub trait SpaceRecords: Debug + Send + Sync + 'static {
+    /// Removes the records of a space whose deletion `task` began, and applies `end` in the same step.
+    async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> Result<()>;
 }

@@ -43,6 +43,17 @@ lkr_domain::declare_error! {
 }
 
 impl Error {
+    /// A failure of a [`DeletionPolicy`](crate::DeletionPolicy) or of [`SpaceRecords`](crate::SpaceRecords). One that may
+    /// pass pauses the task.
+    #[must_use]
+    pub fn of_policy(
+        is_retryable: bool,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let kind = if is_retryable { ErrorKind::StoreUnavailable } else { ErrorKind::Internal };
+        Self::new(kind, "delete documents", source)
+    }
+
     /// Whether the task that failed should stop: it was superseded, or its fencing token no longer holds.
     pub(crate) fn is_superseded(&self) -> bool {
         matches!(self.kind(), ErrorKind::Superseded | ErrorKind::Conflict)

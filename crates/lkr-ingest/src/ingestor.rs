@@ -191,13 +191,22 @@ impl Ingestor {
         .await?
     }
 
-    /// Accepts a task that deletes a space with all its documents. `alongside` is written in the same step, and must
-    /// prevent that anything more is accepted in the space.
+    /// The writes that accept a task about several documents, for a step that also changes other records. Afterwards,
+    /// [`queue_accepted`](Self::queue_accepted) must be called.
     ///
     /// # Errors
-    /// `Overloaded` if the queue is full; `Conflict` if the expectations of `alongside` do not hold.
-    pub async fn delete_space(&self, task: Task, alongside: Vec<Write>) -> Result<Task> {
-        self.accept_corpus_task("delete space", task, alongside).await
+    /// `Overloaded` if the queue is full.
+    pub async fn writes_to_accept(&self, task: &Task) -> Result<Vec<Write>> {
+        self.state.queueing.check_room("accept task", 1).await?;
+        Ok(self.state.ports.catalog.corpus_task_writes(task)?)
+    }
+
+    /// Queues a task that a step accepted. `is_known` is false if the step failed: it may have been written nevertheless.
+    pub async fn queue_accepted(&self, task: &Task, is_known: bool) {
+        match is_known {
+            true => self.state.queueing.push(std::slice::from_ref(task)).await,
+            false => self.state.queueing.requeue_later(),
+        }
     }
 
     /// Accepts a task that classifies all documents again, or those of a space, except those whose category a person chose.

@@ -51,7 +51,7 @@ mod upsert;
 mod vector_fill;
 mod workers;
 
-pub use deletion::DeletionPolicy;
+pub use deletion::{DeletionPolicy, SpaceRecords};
 pub use error::{Error, ErrorKind, Result};
 pub use evaluator::{Evaluator, SearchQualities};
 pub use fingerprint::fingerprint;

@@ -36,7 +36,11 @@ async fn try_cancel(state: &IngestState, task_id: TaskId) -> Result<Option<Task>
     let catalog = &state.ports.catalog;
     let Some(task) = catalog.task(task_id).await? else { return Ok(None) };
     if task.kind == TaskKind::DeleteSpace {
-        return Err(Error::new(ErrorKind::Refused, "cancel task", "the deletion of a space cannot be cancelled"));
+        return Err(Error::new(
+            ErrorKind::Refused,
+            "cancel task",
+            "the deletion of a space cannot be cancelled",
+        ));
     }
     // A change of the model is not cancelled while it switches the aliases.
     let _decision = match task.kind {

@@ -58,9 +58,7 @@ async fn try_move(
     copy_points(&state.ports, before, &after).await?;
     let sha256 = Some(before.content_sha256.as_str()).filter(|sha256| !sha256.is_empty());
     state.ports.texts.copy(doc_id, before.revision, revision, sha256).await?;
-    catalog
-        .change(&present, &after, concurrent.as_ref(), Some(&pending.note), alongside.to_vec())
-        .await?;
+    catalog.change(&present, &after, concurrent.as_ref(), Some(&pending.note), alongside.to_vec()).await?;
     pending.finish();
     state.duplicates.published(&after);
     Ok(Some(after))
@@ -142,7 +140,8 @@ impl PointCopy<'_> {
     fn node(&self, id: Option<PointId>) -> Result<Option<PointId>> {
         let Some(id) = id else { return Ok(None) };
         let copy = self.nodes.get(&id).copied();
-        let unknown = || Error::new(ErrorKind::Internal, "copy points", format!("no node {id} in the document"));
+        let unknown =
+            || Error::new(ErrorKind::Internal, "copy points", format!("no node {id} in the document"));
         Ok(Some(copy.ok_or_else(unknown)?))
     }
 }

@@ -7,7 +7,7 @@ use lkr_state::TaskQueue;
 use lkr_taxonomy::Classifier;
 use lkr_vectors::VectorStore;
 
-use crate::{DeletionPolicy, Evaluator};
+use crate::{DeletionPolicy, Evaluator, SpaceRecords};
 
 /// The stores and models that ingestion works with.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct Ports {
     pub chat_models: Option<Arc<dyn ChatModelSource>>,
     /// Measures the quality of searches. Without one, evaluation tasks fail.
     pub evaluator: Option<Arc<dyn Evaluator>>,
-    /// Rights and records of tasks that delete documents. Without it, such tasks may delete everything.
+    /// The rights of tasks that delete documents. Without it, they may delete everything.
     pub deletion: Option<Arc<dyn DeletionPolicy>>,
+    /// The records of spaces. Without it, deleting a space leaves none to remove.
+    pub spaces: Option<Arc<dyn SpaceRecords>>,
 }

@@ -63,7 +63,8 @@ pub(crate) async fn find_target(
         None => {
             let doc_id = DocId::new();
             let version = remembered.map(|(_, version)| version);
-            let remember = Some(Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version));
+            let remember =
+                Some(Catalog::put_upsert_target(place.space, place.source, owner, doc_id, version));
             Target { doc_id, replaced: None, remember }
         }
     })

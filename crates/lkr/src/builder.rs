@@ -4,10 +4,11 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, Originals, Outbox, Texts};
-use lkr_ingest::{IngestOptions, Ingestor, Ports, ReembedTrigger};
+use lkr_ingest::{DeletionPolicy, IngestOptions, Ingestor, Ports, ReembedTrigger};
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_parsers::{Markdown, Parser};
 use lkr_retrieval::{MemoryCache, SearchCache, SearchOptions, Searcher};
+use lkr_spaces::Spaces;
 use lkr_state::{MemoryQueue, MemoryState, StateStore, TaskQueue};
 use lkr_taxonomy::{ChatClassifier, Classifier, Taxonomy};
 use lkr_vectors::{MemoryVectors, VectorStore};
@@ -15,7 +16,7 @@ use object_store::{ObjectStore, memory::InMemory};
 
 use crate::{
     KnowledgeBase, Result, embedders::Embedders, error::During, evaluate::SearchEvaluator,
-    kb::KnowledgeBaseShared, rerankers::Rerankers, similarity::EmbeddingClassifier,
+    kb::KnowledgeBaseShared, rerankers::Rerankers, similarity::EmbeddingClassifier, spaces::StoredSpaces,
 };
 
 /// Builds a knowledge base. Stores that are not given are in memory; there are no models by default.
@@ -35,6 +36,7 @@ pub struct Builder {
     classifier: Option<Arc<dyn Classifier>>,
     cache: Option<Arc<dyn SearchCache>>,
     outbox: Option<Arc<dyn Outbox>>,
+    deletion: Option<Arc<dyn DeletionPolicy>>,
     ingest: IngestOptions,
     search: SearchOptions,
     #[cfg(feature = "lmdb")]
@@ -152,6 +154,13 @@ impl Builder {
         self
     }
 
+    /// The rights of tasks that delete documents; by default they may delete everything.
+    #[must_use]
+    pub fn deletion_policy(mut self, policy: Arc<dyn DeletionPolicy>) -> Self {
+        self.deletion = Some(policy);
+        self
+    }
+
     /// The options of ingestion.
     #[must_use]
     pub fn ingest_options(mut self, options: IngestOptions) -> Self {
@@ -182,7 +191,7 @@ impl Builder {
         let workers = ingestor.start().await.during("start workers")?;
         let cache = self.cache.clone().unwrap_or_else(|| Arc::new(MemoryCache::default()));
         let searcher = self.searcher(&stores, &embedders, cache);
-        let Stores { vectors, state, queue, catalog, texts, originals } = stores;
+        let Stores { vectors, state, queue, catalog, texts, originals, spaces } = stores;
         let shared = KnowledgeBaseShared {
             vectors,
             state,
@@ -190,6 +199,7 @@ impl Builder {
             catalog,
             texts,
             originals,
+            spaces,
             embedder: self.embedder,
             embedders,
             reranker: self.rerankers.fallback,
@@ -214,6 +224,7 @@ impl Builder {
         };
         Stores {
             vectors: self.vectors.clone().unwrap_or_else(|| Arc::new(MemoryVectors::default())),
+            spaces: Spaces::new(Arc::clone(&state)),
             state,
             queue: self.queue.clone().unwrap_or_else(|| Arc::new(MemoryQueue::default())),
             catalog,
@@ -262,6 +273,8 @@ impl Builder {
             classifier: Some(self.classifier_for(taxonomy, embedders)),
             chat_models: self.chat_models.clone(),
             evaluator: Some(Arc::new(evaluator)),
+            deletion: self.deletion.clone(),
+            spaces: Some(Arc::new(StoredSpaces(stores.spaces.clone()))),
         };
         let ingestor = Ingestor::open(ports, self.ingest.clone()).await.during("open knowledge base")?;
         if !self.defer_embedder {
@@ -294,4 +307,5 @@ struct Stores {
     catalog: Catalog,
     texts: Texts,
     originals: Originals,
+    spaces: Spaces,
 }

@@ -135,6 +135,8 @@ async fn ingestor(store: &LmdbStore, ports: &Ports) -> Result<Ingestor> {
         classifier: None,
         chat_models: None,
         evaluator: None,
+        deletion: None,
+        spaces: None,
     };
     Ingestor::open_to_accept(ports, IngestOptions::default()).await.during("open knowledge base")
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::Stream;
 use lkr_catalog::{ListFilter, NodeRecord, Page, StoredOriginal};
-use lkr_domain::{Chunk, DocId, Document, Layer, Node};
+use lkr_domain::{Chunk, DocId, Document, Layer, Node, Scope};
 
 use crate::{KnowledgeBase, Result, error::During};
 
@@ -31,14 +31,15 @@ pub struct ChunkPage {
 const MAX_READ_ATTEMPTS: usize = 3;
 
 impl KnowledgeBase {
-    /// Lists documents, newest first, starting after `after`.
+    /// Lists the documents in the scope, newest first, starting after `after`.
     pub async fn list(
         &self,
+        scope: &Scope,
         filter: &ListFilter,
         after: Option<DocId>,
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
-        self.shared.catalog.list(filter, after, limit).await.during("list documents")
+        self.shared.catalog.list(scope, filter, after, limit).await.during("list documents")
     }
 
     /// A live document.

@@ -87,6 +87,20 @@ impl From<lkr_retrieval::Error> for SourceError {
     }
 }
 
+impl From<lkr_spaces::Error> for SourceError {
+    fn from(error: lkr_spaces::Error) -> Self {
+        let kind = match error.kind() {
+            lkr_spaces::ErrorKind::Invalid => ErrorKind::Invalid,
+            lkr_spaces::ErrorKind::NotFound => ErrorKind::NotFound,
+            lkr_spaces::ErrorKind::Taken | lkr_spaces::ErrorKind::Conflict => ErrorKind::Conflict,
+            lkr_spaces::ErrorKind::Contention => ErrorKind::Overloaded,
+            lkr_spaces::ErrorKind::Unavailable => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
+        Self { kind, source: error.into() }
+    }
+}
+
 impl From<lkr_state::Error> for SourceError {
     fn from(error: lkr_state::Error) -> Self {
         let kind = match error.kind() {

@@ -4,10 +4,11 @@ use std::{
 };
 
 use lkr_catalog::{Catalog, FailureReason, Originals, Page, Stats, Task, TaskFailure, TaskStatus, Texts};
-use lkr_domain::{Counts, Creator, DocId, Document, TaskId};
+use lkr_domain::{Counts, Creator, DocId, Document, Scope, SpaceName, TaskId};
 use lkr_ingest::{DocumentChange, Ingestor, Workers};
 use lkr_models::{Embedder, Reranker};
 use lkr_retrieval::{SearchOutcome, SearchRequest, Searcher, StreamedSearch};
+use lkr_spaces::Spaces;
 use lkr_state::{StateStore, TaskQueue, Write};
 use lkr_taxonomy::Taxonomy;
 use lkr_vectors::VectorStore;
@@ -30,6 +31,7 @@ pub(crate) struct KnowledgeBaseShared {
     pub(crate) catalog: Catalog,
     pub(crate) texts: Texts,
     pub(crate) originals: Originals,
+    pub(crate) spaces: Spaces,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) embedders: Arc<Embedders>,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
@@ -80,14 +82,14 @@ impl KnowledgeBase {
         self.shared.catalog.task(task_id).await.during("read task")
     }
 
-    /// Lists tasks, newest first, starting after `after`.
+    /// Lists the tasks that `keep` accepts, newest first, starting after `after`.
     pub async fn tasks(
         &self,
-        status: Option<TaskStatus>,
+        keep: impl Fn(&Task) -> bool,
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Page<Task, TaskId>> {
-        self.shared.catalog.tasks(status, after, limit).await.during("list tasks")
+        self.shared.catalog.tasks(keep, after, limit).await.during("list tasks")
     }
 
     /// Deletes a document and returns the number of its live points; zeros if it is unknown or unfinished. The task of
@@ -119,9 +121,9 @@ impl KnowledgeBase {
         self.shared.ingestor.change(doc_id, change, alongside).await.during("change document")
     }
 
-    /// Accepts a task that classifies all documents again, except those whose category a person chose.
-    pub async fn reclassify(&self, created_by: &Creator) -> Result<Task> {
-        self.shared.ingestor.reclassify(created_by).await.during("reclassify")
+    /// Accepts a task that classifies all documents again, or those of a space, except those whose category a person chose.
+    pub async fn reclassify(&self, space: Option<SpaceName>, created_by: &Creator) -> Result<Task> {
+        self.shared.ingestor.reclassify(space, created_by).await.during("reclassify")
     }
 
     /// The categories that documents are classified into.
@@ -142,9 +144,9 @@ impl KnowledgeBase {
         self.shared.reranker.as_ref()
     }
 
-    /// Counts of documents, points and tasks.
-    pub async fn stats(&self) -> Result<Stats> {
-        self.shared.catalog.stats().await.during("read statistics")
+    /// Counts of the documents in the scope and of their points.
+    pub async fn stats(&self, scope: &Scope) -> Result<Stats> {
+        self.shared.catalog.stats(scope).await.during("read statistics")
     }
 
     /// Searches.

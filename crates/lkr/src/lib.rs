@@ -21,6 +21,8 @@ mod kb;
 mod open;
 mod rerankers;
 mod similarity;
+/// Spaces, groups and members, and what a caller may do.
+pub mod spaces;
 mod submit;
 #[cfg(feature = "lmdb")]
 mod text_files;
@@ -51,12 +53,14 @@ pub use lkr_retrieval::{
     SearchOutcome, SearchRequest, SearchResponse, SearchResult, StreamedSearch,
 };
 pub use lkr_taxonomy::{self as taxonomy, Category, Taxonomy};
+
 #[cfg(feature = "lmdb")]
 pub use open::{OpenOptions, open_embedder, open_state};
 
 /// The ports, for programs with their own stores and models, and the crates that define the types in their signatures.
 pub mod ports {
     pub use lkr_catalog::Outbox;
+    pub use lkr_ingest::DeletionPolicy;
     pub use lkr_models::{
         self as models, ChatModel, ChatModelSource, ChatPurpose, EmbedKind, Embedder, EmbedderProfile,
         EmbedderSource, Reranker, RerankerProfile, RerankerSource,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use lkr_catalog::{Originals, Outbox};
+use lkr_ingest::DeletionPolicy;
 use lkr_models::{ChatModelSource, Embedder, Reranker, RerankerSource};
 use lkr_state::{ContentionObserver, ObservedState, StateStore};
 use lkr_store_lmdb::{LmdbOptions, LmdbState, LmdbStore};
@@ -43,6 +44,8 @@ pub struct OpenOptions {
     pub taxonomy: Taxonomy,
     /// Receives events of ended tasks and deleted documents.
     pub outbox: Option<Arc<dyn Outbox>>,
+    /// The rights of tasks that delete documents; by default they may delete everything.
+    pub deletion: Option<Arc<dyn DeletionPolicy>>,
     /// Called for each operation that gave up because other writers kept changing its records.
     pub contention: Option<ContentionObserver>,
     /// The options of ingestion.
@@ -66,6 +69,7 @@ impl OpenOptions {
             data_dir,
             taxonomy: Taxonomy::built_in(),
             outbox: None,
+            deletion: None,
             contention: None,
             ingest: IngestOptions::default(),
             search: SearchOptions::default(),
@@ -115,6 +119,7 @@ impl KnowledgeBase {
         let builder = set_if_some(builder, reranker, Builder::reranker);
         let builder = set_if_some(builder, options.rerankers, Builder::reranker_source);
         let builder = set_if_some(builder, options.chat_models, Builder::chat_models);
+        let builder = set_if_some(builder, options.deletion, Builder::deletion_policy);
         set_if_some(builder, options.outbox, Builder::outbox).build().await
     }
 }

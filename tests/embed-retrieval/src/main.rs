@@ -68,7 +68,7 @@ async fn index(
         warnings: Vec::new(),
         ..TaskInput::default()
     };
-    let task = Task::ingest(DocId::new(), "example".into(), input);
+    let task = Task::ingest(DocId::new(), SpaceName::default(), "example".into(), input);
     let now = OffsetDateTime::now_utc();
     let document = Document {
         doc_id: task.doc_id()?,

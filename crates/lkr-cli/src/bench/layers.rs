@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use lkr::{Mode, SearchOptions, SearchRequest, retrieval::Searcher};
+use lkr::{Mode, Scope, SearchOptions, SearchRequest, retrieval::Searcher};
 
 use crate::{
     bench::{
@@ -83,7 +83,7 @@ pub(super) async fn measure(args: &Args) -> Result<LayersReport> {
 async fn grow(local_kb: &LocalKnowledgeBase, inputs: &[Input], size: u64) -> Result<u64> {
     let mut copy = 0;
     loop {
-        let chunks = local_kb.kb.stats().await?.counts.chunks;
+        let chunks = local_kb.kb.stats(&Scope::All).await?.counts.chunks;
         if chunks >= size {
             // On a busy machine, a process with work left can look idle for a moment.
             for _ in 0..IDLE_OBSERVATIONS {

@@ -3,7 +3,10 @@
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
-use lkr::files::{FileReader, FileTools};
+use lkr::{
+    Scope,
+    files::{FileReader, FileTools},
+};
 use lkr_eval::{Comparison, Measures};
 
 use crate::{
@@ -62,7 +65,7 @@ async fn evaluate(args: &Args, data_dir: &Path, gold: &Gold) -> Result<(LocalRep
     for system in systems(&local_kb, args.second_round) {
         run_queries(&system, &judge, &mut citations, &mut collected).await?;
     }
-    let counts = local_kb.kb.stats().await?.counts;
+    let counts = local_kb.kb.stats(&Scope::All).await?.counts;
     local_kb.kb.close().await;
     let report = LocalReport {
         collection: name,

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Mutex};
 
 use lkr_catalog::{Acceptance, Originals, TaskInput, Texts};
-use lkr_domain::{Creator, DocId, TaskId};
+use lkr_domain::{Creator, DocId, SpaceName, TaskId};
 use lkr_state::{MemoryQueue, MemoryState};
 
 use super::*;
@@ -63,7 +63,12 @@ async fn submit(runner: &Runner<OrderedJobs>, account: &str, bytes: usize) -> Ta
     let creator = Creator { name: account.to_owned(), id: account.to_owned() };
     let doc_id = DocId::new();
     runner.jobs.texts.put(doc_id, 1, "a".repeat(bytes)).await.unwrap();
-    let task = Task::ingest(doc_id, creator, TaskInput { revision: 1, ..TaskInput::default() });
+    let task = Task::ingest(
+        doc_id,
+        SpaceName::default(),
+        creator,
+        TaskInput { revision: 1, ..TaskInput::default() },
+    );
     let acceptance = Acceptance { task: task.clone(), existing: None };
     runner.catalog.accept(&[acceptance], Vec::new()).await.unwrap();
     runner.queueing.push(std::slice::from_ref(&task)).await;

@@ -160,7 +160,7 @@ impl TestBase {
             warnings: Vec::new(),
             ..TaskInput::default()
         };
-        let task = Task::ingest(document.doc_id, "tester".into(), input);
+        let task = Task::ingest(document.doc_id, document.space.clone(), "tester".into(), input);
         let state = self.catalog.document_state(document.doc_id).await.unwrap();
         let acceptance = Acceptance { task: task.clone(), existing: Some(state) };
         self.catalog.accept(&[acceptance], Vec::new()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use lkr::{
-    DocId, ErrorKind, Folders, KnowledgeBase, NewDocument, SearchRequest, SearchResponse,
+    DocId, ErrorKind, Folders, KnowledgeBase, NewDocument, Scope, SearchRequest, SearchResponse,
     backup::{open_backup, restore, verify},
     files::{FileReader, FileTools},
 };
@@ -61,7 +61,7 @@ async fn restored_knowledge_base_equals_the_original() {
     assert!(restored.problems.is_empty() && !restored.with_secret_key);
     assert!(files_below(target.path()).iter().all(|path| !path.contains("restoring")));
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
-    assert_eq!(other.stats().await.unwrap(), kb.stats().await.unwrap());
+    assert_eq!(other.stats(&Scope::All).await.unwrap(), kb.stats(&Scope::All).await.unwrap());
     for query in ["methane lakes", "Io", "Europa 1"] {
         assert_eq!(response(&other, query).await, response(&kb, query).await);
     }
@@ -74,7 +74,7 @@ async fn restored_knowledge_base_equals_the_original() {
     // The restored knowledge base accepts writes.
     other.delete(ids[0]).await.unwrap();
     other.add(document("Ganymede", 2)).await.unwrap();
-    assert_eq!(other.stats().await.unwrap().counts.l1, 3);
+    assert_eq!(other.stats(&Scope::All).await.unwrap().counts.l1, 3);
     assert!(kb.document(ids[0]).await.unwrap().is_some());
 }
 
@@ -84,7 +84,7 @@ async fn backup_contains_documents_deleted_while_it_is_written() {
     let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let kb = KnowledgeBase::open(source.path().join("kb")).await.unwrap();
     let ids = fill(&kb, source.path()).await;
-    let stats = kb.stats().await.unwrap();
+    let stats = kb.stats(&Scope::All).await.unwrap();
     let backup = kb.backup().await.unwrap();
     let refused = kb.backup().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Overloaded);
@@ -106,7 +106,7 @@ async fn backup_contains_documents_deleted_while_it_is_written() {
     let folders = Folders::new(target.path());
     restore(&archive[..], &folders).await.unwrap();
     let other = KnowledgeBase::open(&folders.data_dir).await.unwrap();
-    assert_eq!(other.stats().await.unwrap(), stats);
+    assert_eq!(other.stats(&Scope::All).await.unwrap(), stats);
     assert!(other.text(ids[1]).await.unwrap().is_some());
     drop(kb.backup().await.unwrap());
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lkr::{
-    DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, SearchFilters,
-    SearchRequest, Submission, TaskKind, TaskResult, TaskStatus,
+    DocId, Document, DocumentChange, ErrorKind, KnowledgeBase, Layer, ListFilter, NewDocument, Scope,
+    SearchFilters, SearchRequest, Submission, TaskKind, TaskResult, TaskStatus,
 };
 use lkr_state::{Expect, FailingState, MemoryState, StateStoreExt, Write};
 use lkr_vectors::{Condition, Filter, Include};
@@ -75,7 +75,7 @@ async fn ingested_document_gets_a_category_and_tags() {
         assert_tags(&stores, document).await;
         assert_eq!(search_category(&kb, name).await, [document.doc_id].into());
     }
-    let stats = kb.stats().await.unwrap();
+    let stats = kb.stats(&Scope::All).await.unwrap();
     let counted: Vec<_> = stats.categories.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(counted, [("plutonic", 1), ("uncategorized", 1), ("volcanic", 1)]);
 }
@@ -109,6 +109,7 @@ async fn change_is_visible_in_record_tags_listing_and_search_at_once() {
     let change = DocumentChange {
         title: Some("Basalt, a rock".to_owned()),
         source: Some("b".to_owned()),
+        space: None,
         category: Some("volcanic".to_owned()),
         metadata: [("old".to_owned(), None), ("new".to_owned(), Some("2".to_owned()))].into(),
     };
@@ -134,7 +135,7 @@ async fn change_is_visible_in_record_tags_listing_and_search_at_once() {
         assert_eq!(hits.contains(&after.doc_id), shown, "{key}");
     }
     let filter = ListFilter { source: Some("b".to_owned()), ..ListFilter::default() };
-    let listed = kb.list(&filter, None, 10).await.unwrap().items;
+    let listed = kb.list(&Scope::All, &filter, None, 10).await.unwrap().items;
     assert_eq!(listed.iter().map(|document| document.doc_id).collect::<Vec<_>>(), [after.doc_id]);
     let hit = kb.search(&SearchRequest::new("the basalt number 3")).await.unwrap();
     assert_eq!(hit.response.results[0].title, "Basalt, a rock");
@@ -222,7 +223,7 @@ async fn category_chosen_by_hand_survives_reclassification() {
     for name in ["slate", "chalk", "basalt"] {
         stores.classifier.learn(name, "found");
     }
-    let task = kb.reclassify(&"eva".into()).await.unwrap();
+    let task = kb.reclassify(None, &"eva".into()).await.unwrap();
     assert_eq!((task.kind, task.status), (TaskKind::Reclassify, TaskStatus::Pending));
     let task = wait_for_task(&kb, task.task_id).await;
     let Some(TaskResult::Reclassified(result)) = task.result else { panic!("{:?}", task.error) };
@@ -242,7 +243,7 @@ async fn reclassification_continues_when_the_classifier_recovers() {
     let basalt = kb.add(document("basalt", 1)).await.unwrap();
     stores.classifier.learn("basalt", "volcanic");
     stores.classifier.fails.store(true, Ordering::SeqCst);
-    let task = kb.reclassify(&"eva".into()).await.unwrap();
+    let task = kb.reclassify(None, &"eva".into()).await.unwrap();
     wait_until("the first attempt failed", async || {
         kb.task(task.task_id).await.unwrap().unwrap().attempts > 0
     })
@@ -260,7 +261,7 @@ async fn accepted_task_survives_a_restart_without_its_queue() {
     let kb = stores.open(None).await;
     kb.add(document("basalt", 1)).await.unwrap();
     kb.clone().close().await;
-    let task = kb.reclassify(&"eva".into()).await.unwrap();
+    let task = kb.reclassify(None, &"eva".into()).await.unwrap();
     // The next process has an empty queue.
     let kb = stores.open(Some(ScriptedEmbedder::unlimited())).await;
     assert_eq!(wait_for_task(&kb, task.task_id).await.kind, TaskKind::Reclassify);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use lkr::{
-    DocId, ErrorKind, Folders, KnowledgeBase, Layer, PointId,
+    DocId, ErrorKind, Folders, KnowledgeBase, Layer, PointId, Scope, SpaceName,
     doctor::{DoctorOptions, RepairOutcome, examine},
     ports::{
         object_store::local::LocalFileSystem,
@@ -124,7 +124,7 @@ async fn text_indexes_and_lost_tasks_are_repaired() {
         .unwrap();
     // A task that is not queued, with the text of the first document.
     let input = TaskInput { revision: first.revision + 1, ..TaskInput::default() };
-    let task = Task::replace(first.doc_id, first.created_by.clone(), input);
+    let task = Task::replace(first.doc_id, SpaceName::default(), first.created_by.clone(), input);
     let record = serde_json::json!({
         "task_id": task.task_id,
         "doc_id": first.doc_id,
@@ -169,7 +169,7 @@ async fn unreadable_record_and_its_text_are_moved_aside() {
     assert_eq!(closed.findings().await, Vec::<String>::new());
     let kb = closed.open().await;
     assert!(kb.document(first.doc_id).await.unwrap().is_none());
-    assert_eq!(kb.stats().await.unwrap().counts.l1, u64::from(DOCUMENTS) - 1);
+    assert_eq!(kb.stats(&Scope::All).await.unwrap().counts.l1, u64::from(DOCUMENTS) - 1);
     kb.close().await;
 }
 

@@ -10,8 +10,8 @@ use std::{
 };
 
 use lkr::{
-    FailureReason, IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, SearchRequest,
-    Stage, Submission, TaskStatus,
+    FailureReason, IngestOptions, KnowledgeBase, Layer, ListFilter, NewDocument, Parsed, Scope,
+    SearchRequest, Stage, Submission, TaskStatus,
 };
 use lkr_models::{AdaptiveBatch, AdaptiveBatchOptions, Embedder};
 use lkr_parsers::{Parser, Source};
@@ -99,7 +99,7 @@ async fn delete_removes_points_and_text() {
     assert!(found.response.results.iter().all(|result| result.doc_id == kept.doc_id));
     wait_until("its points are collected", async || points(&stores).await == [1, 2, 2, 2]).await;
     wait_until("its text is collected", async || texts(&stores).await == 1).await;
-    assert_eq!(kb.stats().await.unwrap().counts, kept.counts);
+    assert_eq!(kb.stats(&Scope::All).await.unwrap().counts, kept.counts);
 }
 
 #[tokio::test]
@@ -230,7 +230,7 @@ async fn task_that_could_not_be_queued_is_queued_by_the_janitor() {
     assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
     kb.close().await;
     let kb = stores.open(Some(ScriptedEmbedder::unlimited())).await;
-    let listed = kb.list(&ListFilter::default(), None, 10).await.unwrap();
+    let listed = kb.list(&Scope::All, &ListFilter::default(), None, 10).await.unwrap();
     assert_eq!(listed.items.iter().filter(|item| item.title == "marl").count(), 1);
 }
 

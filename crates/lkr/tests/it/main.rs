@@ -26,6 +26,7 @@ mod reembed_failures;
 mod replace;
 mod rerank;
 mod salted_embedder;
+mod spaces;
 mod vectors;
 #[cfg(feature = "files")]
 mod words;

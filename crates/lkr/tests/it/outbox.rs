@@ -35,7 +35,7 @@ async fn outbox_receives_each_ended_task_and_delete_once() {
     assert_eq!(kb.add(document("The moon pulls the sea.")).await.unwrap().doc_id, added.doc_id);
     let replacement =
         kb.replace(added.doc_id, document("The sun helps."), Submission::default()).await.unwrap();
-    let reclassification = kb.reclassify(&Creator::default()).await.unwrap();
+    let reclassification = kb.reclassify(None, &Creator::default()).await.unwrap();
     for task in [replacement.unwrap(), reclassification] {
         while !kb.task(task.task_id).await.unwrap().unwrap().status.has_ended() {
             tokio::task::yield_now().await;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use lkr::{
-    Catalog, DocumentChange, KnowledgeBase, Layer, NewDocument, SearchRequest, SearchResult, Stage,
+    Catalog, DocumentChange, KnowledgeBase, Layer, NewDocument, Scope, SearchRequest, SearchResult, Stage,
     Submission, TaskKind, TaskResult, TaskStatus,
 };
 use lkr_models::MemoryEmbedder;
@@ -157,7 +157,7 @@ async fn reembedding_ends_while_documents_keep_arriving() {
         assert!(count < 500, "re-embedding does not end");
     }
     slowly.abort();
-    let listed = kb.list(&Default::default(), None, 1_000).await.unwrap().items;
+    let listed = kb.list(&Scope::All, &Default::default(), None, 1_000).await.unwrap().items;
     assert_eq!(listed.len(), 5 + count);
     assert_embedded(&stores, "second", &listed).await;
 }
@@ -189,7 +189,7 @@ async fn cancelled_reembedding_leaves_nothing_and_starts_only_on_request() {
         second.permits.add_permits(1_000);
         let kb = open(&stores, &second).await;
         assert_eq!(live_model(&kb).await, "first");
-        let tasks = kb.tasks(None, None, 100).await.unwrap().items;
+        let tasks = kb.tasks(|_| true, None, 100).await.unwrap().items;
         assert_eq!(tasks.iter().filter(|task| task.kind == TaskKind::Reembed).count(), 1);
         kb.add_embedder(SaltedEmbedder::unlimited("first"));
         assert_eq!(results(&kb, "marl").await, before, "the old model is used if it is available");
@@ -268,7 +268,7 @@ async fn reclassification_after_reembedding_uses_the_new_model() {
     let other = SaltedEmbedder::of("wide", 1_000_000, MemoryEmbedder::with_dims(128), 0.0);
     let task = set_embedder(&kb, &other).await.unwrap();
     assert_eq!(wait_for_task(&kb, task.task_id).await.status, TaskStatus::Done);
-    let task = kb.reclassify(&"eva".into()).await.unwrap();
+    let task = kb.reclassify(None, &"eva".into()).await.unwrap();
     let Some(TaskResult::Reclassified(result)) = wait_for_task(&kb, task.task_id).await.result else {
         panic!()
     };

@@ -197,7 +197,7 @@ async fn kill_between_any_two_writes_of_reembedding_loses_nothing() {
         let kb = open(&stores, &second).await;
         wait_until("searches use the new model", async || live_model(&kb).await == "second").await;
         wait_until("every task ended", async || {
-            kb.tasks(None, None, 100).await.unwrap().items.iter().all(|task| task.status.has_ended())
+            kb.tasks(|_| true, None, 100).await.unwrap().items.iter().all(|task| task.status.has_ended())
         })
         .await;
         assert_eq!(results(&kb, "marl").await[0].doc_id, documents[1].doc_id);

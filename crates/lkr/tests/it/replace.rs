@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use futures_util::StreamExt as _;
 use lkr::{
     Creator, DocId, DocumentChange, DocumentResult, ErrorKind, FailureReason, KnowledgeBase, Layer,
-    ListFilter, NewDocument, SearchRequest, Submission, Task, TaskKind, TaskStatus,
+    ListFilter, NewDocument, Scope, SearchRequest, Submission, Task, TaskKind, TaskStatus,
 };
 use lkr_vectors::Filter;
 
@@ -46,7 +46,7 @@ async fn blobs(stores: &TestStores) -> usize {
 /// Waits until the only points and texts are those of live documents.
 pub(crate) async fn wait_until_only_live_data_remains(stores: &TestStores, kb: &KnowledgeBase) {
     wait_until("only live data remains", async || {
-        let stats = kb.stats().await.unwrap();
+        let stats = kb.stats(&Scope::All).await.unwrap();
         points(stores).await == stats.counts.total() && blobs(stores).await as u64 == stats.counts.l1
     })
     .await;
@@ -58,7 +58,13 @@ async fn search_texts(kb: &KnowledgeBase, query: &str) -> Vec<String> {
 }
 
 pub(crate) async fn ids(kb: &KnowledgeBase) -> Vec<DocId> {
-    kb.list(&ListFilter::default(), None, 100).await.unwrap().items.iter().map(|item| item.doc_id).collect()
+    kb.list(&Scope::All, &ListFilter::default(), None, 100)
+        .await
+        .unwrap()
+        .items
+        .iter()
+        .map(|item| item.doc_id)
+        .collect()
 }
 
 #[tokio::test]
@@ -138,7 +144,7 @@ async fn manual_change_survives_replacement_accepted_before_it() {
     for (title, category) in [("Once", "Guide"), ("Twice", "Guide")] {
         let metadata = [("c".to_owned(), Some(title.to_owned())), ("b".to_owned(), None)].into();
         let (title, category) = (Some(title.to_owned()), Some(category.to_owned()));
-        let change = DocumentChange { title, category, metadata, source: None };
+        let change = DocumentChange { title, category, metadata, ..DocumentChange::default() };
         kb.change(doc_id, change).await.unwrap().unwrap();
     }
     embedder.permits.add_permits(1_000);

@@ -1,0 +1,71 @@
+//! Spaces: what a caller may read, and deleting a space with its documents.
+
+use async_trait::async_trait;
+use lkr_catalog::Task;
+use lkr_domain::{Creator, Scope, SpaceName};
+use lkr_ingest::SpaceRecords;
+pub use lkr_spaces::{
+    Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup, NewSpace,
+    ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
+};
+use lkr_state::Write;
+
+use crate::{Error, KnowledgeBase, Result, error::During};
+
+impl KnowledgeBase {
+    /// The spaces, groups and members of this knowledge base.
+    #[must_use]
+    pub fn spaces(&self) -> &Spaces {
+        &self.shared.spaces
+    }
+
+    /// The scope of a caller: all that it may read, or `named`.
+    ///
+    /// # Errors
+    /// `NotFound`, with the first named space that the caller may not read.
+    pub async fn scope_of(&self, caller: &Caller, named: Option<&[SpaceName]>) -> Result<Scope> {
+        let directory = self.shared.spaces.directory().await.during("read spaces")?;
+        directory.resolve(caller, named).map_err(|unknown| {
+            Error::new(crate::ErrorKind::NotFound, "search", format!("no space has the name {unknown}"))
+        })
+    }
+
+    /// The number of live documents in a space, and of tasks in it that have not ended.
+    pub async fn documents_in(&self, space: &SpaceName) -> Result<u64> {
+        let catalog = &self.shared.catalog;
+        let live = catalog.count_in_space(space).await.during("count documents")?;
+        Ok(live + catalog.unfinished_in_space(space).await.during("count documents")?)
+    }
+
+    /// Accepts a task that deletes a space with all its documents. From the return on, nobody reads the space and nothing is
+    /// accepted in it. `alongside` is written in the same step.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space, `Conflict` if it is the default space.
+    pub async fn delete_space(
+        &self,
+        space: &SpaceName,
+        created_by: &Creator,
+        alongside: Vec<Write>,
+    ) -> Result<Task> {
+        let (ingestor, spaces) = (&self.shared.ingestor, &self.shared.spaces);
+        let task = Task::delete_space(space.clone(), created_by.clone());
+        let mut writes = ingestor.writes_to_accept(&task).await.during("delete space")?;
+        writes.extend(alongside);
+        let begun = spaces.begin_delete(space, task.task_id, writes).await;
+        ingestor.queue_accepted(&task, begun.is_ok()).await;
+        begun.during("delete space").map(|_| task)
+    }
+}
+
+/// The records of spaces, for the task that deletes one.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredSpaces(pub(crate) Spaces);
+
+#[async_trait]
+impl SpaceRecords for StoredSpaces {
+    async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> lkr_ingest::Result<()> {
+        let removed = self.0.finish_delete(space, task.task_id, end).await;
+        removed.map(drop).map_err(|error| lkr_ingest::Error::of_policy(error.is_retryable(), error))
+    }
+}

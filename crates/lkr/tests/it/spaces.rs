@@ -1,0 +1,284 @@
+//! Spaces: what a scope shows, that nothing outside it changes an answer, moving documents, deleting spaces.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use lkr::{
+    Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
+    SearchResponse, SpaceName, Submission, Task, TaskKind, TaskStatus, Upsert,
+    spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
+};
+
+use crate::{
+    changes::{assert_tags, category},
+    common::{ScriptedEmbedder, TestStores, document, wait_for_task, wait_until},
+    ingest::points,
+};
+
+fn space(name: &str) -> SpaceName {
+    SpaceName::new(name).unwrap()
+}
+
+fn scope(names: &[&str]) -> Scope {
+    names.iter().map(|name| space(name)).collect()
+}
+
+fn into_space(name: &str) -> Submission {
+    Submission { space: space(name), ..Submission::by("eva".into()) }
+}
+
+fn to(name: &str) -> DocumentChange {
+    DocumentChange { space: Some(space(name)), ..DocumentChange::default() }
+}
+
+async fn open(stores: &TestStores) -> KnowledgeBase {
+    stores.open(Some(ScriptedEmbedder::unlimited())).await
+}
+
+async fn create_space(kb: &KnowledgeBase, name: &str) {
+    let new = NewSpace {
+        name: space(name),
+        title: String::new(),
+        description: String::new(),
+        read: ReadPolicy::Members,
+        write: WritePolicy::Members,
+        created_by: "eva".to_owned(),
+    };
+    kb.spaces().create(new, Vec::new()).await.unwrap();
+}
+
+async fn add_to(kb: &KnowledgeBase, name: &str, text: &str, sections: usize) -> Task {
+    let task = kb.submit(document(text, sections), into_space(name)).await.unwrap();
+    let task = wait_for_task(kb, task.task_id).await;
+    assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
+    task
+}
+
+async fn search(kb: &KnowledgeBase, scope: Scope, query: &str) -> SearchResponse {
+    let request = SearchRequest { scope, top_k: 50, explain: true, ..SearchRequest::new(query) };
+    let response = kb.search(&request).await.unwrap().response;
+    let mut response = SearchResponse::clone(&response);
+    response.took_ms = 0;
+    if let Some(explain) = &mut response.explain {
+        explain.legs.iter_mut().for_each(|leg| leg.ms = 0.0);
+    }
+    response
+}
+
+async fn found(kb: &KnowledgeBase, scope: Scope, query: &str) -> Vec<DocId> {
+    let mut found: Vec<DocId> =
+        search(kb, scope, query).await.results.iter().map(|result| result.doc_id).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+async fn listed(kb: &KnowledgeBase, scope: &Scope) -> Vec<DocId> {
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = kb.list(scope, &ListFilter::default(), after, 2).await.unwrap();
+        listed.extend(page.items.iter().map(|document| document.doc_id));
+        after = page.next;
+        if after.is_none() {
+            return listed;
+        }
+    }
+}
+
+#[tokio::test]
+async fn lesson_37_documents_outside_the_scope_change_no_answer() {
+    let (mixed, alone) = (TestStores::default(), TestStores::default());
+    let (with_secrets, without) = (open(&mixed).await, open(&alone).await);
+    let readable = scope(&["default", "team"]);
+    for round in 0..3 {
+        let (text, name) = (format!("basalt {round}"), ["default", "team"][round % 2]);
+        let task = add_to(&with_secrets, name, &text, 4).await;
+        let other = add_to(&without, name, &text, 4).await;
+        add_to(&with_secrets, "secret", &format!("basalt secret {round}"), 6).await;
+        add_to(&with_secrets, "secret", &text, 4).await;
+        for query in ["grey basalt", "part 2 of basalt 1", "secret"] {
+            let seen = search(&with_secrets, readable.clone(), query).await;
+            let expected = search(&without, readable.clone(), query).await;
+            assert_eq!(without_ids(&seen), without_ids(&expected), "{query}");
+        }
+        assert_eq!(
+            with_secrets.stats(&readable).await.unwrap(),
+            without.stats(&readable).await.unwrap()
+        );
+        assert_eq!(listed(&with_secrets, &readable).await.len(), listed(&without, &readable).await.len());
+        let document = with_secrets.document(task.doc_id().unwrap()).await.unwrap().unwrap();
+        assert_eq!(document.space, space(name));
+        assert!(other.doc_id().is_ok());
+        assert_tags(&mixed, &document).await;
+    }
+}
+
+/// A response without the random ids, which differ between two knowledge bases.
+fn without_ids(response: &SearchResponse) -> Vec<(String, u32, f32, String, Vec<String>)> {
+    let result = |result: &lkr::SearchResult| {
+        let scores = format!("{:?}", result.scores);
+        (result.text.clone(), result.char_start, result.score, scores, result.path.clone())
+    };
+    let mut results: Vec<_> = response.results.iter().map(result).collect();
+    results.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    results
+}
+
+#[tokio::test]
+async fn change_in_another_space_keeps_cached_answers() {
+    let stores = TestStores::default();
+    let kb = open(&stores).await;
+    add_to(&kb, "team", "granite", 2).await;
+    let request = SearchRequest { scope: scope(&["team"]), ..SearchRequest::new("granite") };
+    let cached = async || kb.search(&request).await.unwrap().cache == lkr::CacheStatus::Hit;
+    assert!(!cached().await && cached().await);
+    let secret = add_to(&kb, "secret", "granite", 2).await;
+    kb.change(secret.doc_id().unwrap(), category("volcanic")).await.unwrap();
+    kb.delete(secret.doc_id().unwrap()).await.unwrap();
+    assert!(cached().await);
+    let own = add_to(&kb, "team", "gneiss", 2).await;
+    assert!(!cached().await && cached().await);
+    kb.change(own.doc_id().unwrap(), to("secret")).await.unwrap();
+    assert!(!cached().await);
+}
+
+#[tokio::test]
+async fn duplicates_and_upserts_are_found_within_the_space() {
+    for dedup in [Dedup::Sha256, Dedup::Simhash { threshold: 3 }] {
+        let stores = TestStores::default();
+        let kb = open(&stores).await;
+        let submit = async |name: &str, upsert: Option<Upsert>| {
+            let submission = Submission { dedup, upsert, ..into_space(name) };
+            let new = lkr::NewDocument { source: "s".to_owned(), ..document("marble", 3) };
+            let task = kb.submit(new, submission).await.unwrap();
+            let task = wait_for_task(&kb, task.task_id).await;
+            let result = task.result.clone().unwrap().document().unwrap();
+            (task.doc_id().unwrap(), task.kind, result.duplicate_of.is_some())
+        };
+        let (first, _, _) = submit("a", None).await;
+        let (twin, _, is_duplicate) = submit("b", None).await;
+        assert!(first != twin && !is_duplicate, "{dedup:?}");
+        let (again, _, is_duplicate) = submit("a", None).await;
+        assert!(again == first && is_duplicate, "{dedup:?}");
+        let (replaced, kind, _) = submit("b", Some(Upsert::Any)).await;
+        assert_eq!((replaced, kind), (twin, TaskKind::Replace));
+        let (new, kind, _) = submit("c", Some(Upsert::Any)).await;
+        assert_eq!(kind, TaskKind::Ingest);
+        assert!(new != first && new != twin);
+    }
+}
+
+#[tokio::test]
+async fn moved_document_is_found_in_the_new_space_alone() {
+    let stores = TestStores::default();
+    let kb = open(&stores).await;
+    let doc_id = add_to(&kb, "a", "obsidian", 11).await.doc_id().unwrap();
+    add_to(&kb, "b", "pumice", 2).await;
+    let before = kb.detail(doc_id).await.unwrap().unwrap();
+    let text = kb.text(doc_id).await.unwrap();
+    let change = DocumentChange { title: Some("Glass".to_owned()), ..to("b") };
+    let moved = kb.change(doc_id, change).await.unwrap().unwrap();
+    assert_eq!((moved.space.as_str(), moved.title.as_str()), ("b", "Glass"));
+    assert!(moved.revision != before.document.revision);
+    assert_tags(&stores, &moved).await;
+    let after = kb.detail(doc_id).await.unwrap().unwrap();
+    assert_eq!(after.document, moved);
+    let values = |nodes: &[lkr::NodeRecord<lkr::Node>]| -> Vec<_> {
+        nodes.iter().map(|node| node.value.clone()).collect()
+    };
+    assert_eq!((values(&after.l2), values(&after.l3)), (values(&before.l2), values(&before.l3)));
+    let parents: Vec<_> = after.l2.iter().map(|node| Some(node.id)).collect();
+    assert!(after.l3.iter().all(|node| parents.contains(&node.parent_id)));
+    assert_eq!(kb.text(doc_id).await.unwrap(), text);
+    assert_eq!(found(&kb, scope(&["a"]), "obsidian").await, []);
+    assert!(found(&kb, scope(&["b"]), "obsidian").await.contains(&doc_id));
+    assert_eq!(listed(&kb, &scope(&["a"])).await, []);
+    assert_eq!(listed(&kb, &scope(&["a", "b"])).await.len(), 2);
+    assert_eq!(kb.stats(&scope(&["a"])).await.unwrap().counts.total(), 0);
+    wait_until("the earlier points are collected", async || points(&stores).await[3] == 13).await;
+    assert_eq!(kb.change(DocId::new(), to("b")).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn search_during_moves_finds_the_document_in_exactly_one_space() {
+    let stores = TestStores::default();
+    let kb = open(&stores).await;
+    let doc_id = add_to(&kb, "a", "obsidian", 6).await.doc_id().unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let (mover, is_done) = (kb.clone(), Arc::clone(&done));
+    let moves = tokio::spawn(async move {
+        for name in ["b", "a", "b", "a", "b", "a", "b", "a"] {
+            mover.change(doc_id, to(name)).await.unwrap().unwrap();
+        }
+        is_done.store(true, Ordering::SeqCst);
+    });
+    let mut searches = 0;
+    while !done.load(Ordering::SeqCst) || searches == 0 {
+        let results = search(&kb, scope(&["a", "b"]), "obsidian grey").await.results;
+        let chunks: std::collections::BTreeSet<u32> = results.iter().map(|result| result.char_start).collect();
+        assert_eq!((results.len(), chunks.len()), (6, 6), "all of it, once");
+        searches += 1;
+    }
+    moves.await.unwrap();
+    assert_eq!(found(&kb, scope(&["a"]), "obsidian").await, [doc_id]);
+    assert_eq!(found(&kb, scope(&["b"]), "obsidian").await, []);
+}
+
+#[tokio::test]
+async fn running_replacement_goes_along_with_a_move() {
+    let stores = TestStores::default();
+    let embedder = ScriptedEmbedder::new(100);
+    let kb = stores.open(Some(Arc::clone(&embedder))).await;
+    let doc_id = add_to(&kb, "a", "old slate", 3).await.doc_id().unwrap();
+    embedder.permits.forget_permits(1000);
+    let task = kb.replace(doc_id, document("new slate", 9), into_space("a")).await.unwrap().unwrap();
+    wait_until("the replacement runs", async || {
+        kb.task(task.task_id).await.unwrap().unwrap().status == TaskStatus::Running
+    })
+    .await;
+    kb.change(doc_id, to("b")).await.unwrap().unwrap();
+    assert!(found(&kb, scope(&["b"]), "old slate").await.contains(&doc_id));
+    embedder.permits.add_permits(100);
+    let task = wait_for_task(&kb, task.task_id).await;
+    assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
+    let document = kb.document(doc_id).await.unwrap().unwrap();
+    assert_eq!(document.space, space("b"));
+    assert_tags(&stores, &document).await;
+    assert_eq!(found(&kb, scope(&["b"]), "new slate").await, [doc_id]);
+    assert_eq!(found(&kb, scope(&["a"]), "slate").await, []);
+}
+
+#[tokio::test]
+async fn deleted_space_leaves_nothing_and_its_name_is_never_used_again() {
+    let stores = TestStores::default();
+    let kb = open(&stores).await;
+    create_space(&kb, "gone").await;
+    for n in 0..5 {
+        add_to(&kb, "gone", &format!("shale {n}"), 2).await;
+    }
+    let kept = add_to(&kb, "default", "shale", 2).await.doc_id().unwrap();
+    let eva = Caller::Account { id: "1".to_owned(), is_admin: true, key: None };
+    assert!(kb.scope_of(&eva, None).await.unwrap().contains(&space("gone")));
+    assert_eq!(kb.documents_in(&space("gone")).await.unwrap(), 5);
+    let task = kb.delete_space(&space("gone"), &"eva".into(), Vec::new()).await.unwrap();
+    assert_eq!((task.kind, task.space.clone()), (TaskKind::DeleteSpace, Some(space("gone"))));
+    assert!(!kb.scope_of(&eva, None).await.unwrap().contains(&space("gone")));
+    let unknown = kb.scope_of(&eva, Some(&[space("gone")])).await.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert_eq!(kb.cancel(task.task_id).await.unwrap_err().kind(), ErrorKind::Conflict);
+    let task = wait_for_task(&kb, task.task_id).await;
+    assert_eq!(task.status, TaskStatus::Done, "{:?}", task.error);
+    let Some(lkr::TaskResult::Deleted(result)) = task.result else { panic!("{:?}", task.result) };
+    assert_eq!((result.documents, result.deleted.chunks), (5, 10));
+    assert_eq!(listed(&kb, &Scope::All).await, [kept]);
+    assert_eq!(found(&kb, Scope::All, "shale").await, [kept]);
+    assert_eq!(kb.spaces().directory().await.unwrap().space(&space("gone")), None);
+    assert!(kb.spaces().directory().await.unwrap().is_used(&space("gone")));
+    wait_until("points are collected", async || points(&stores).await == [1, 2, 2, 2]).await;
+    let again = kb.delete_space(&space("gone"), &"eva".into(), Vec::new()).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::NotFound);
+    let default = kb.delete_space(&SpaceName::default(), &"eva".into(), Vec::new()).await.unwrap_err();
+    assert_eq!(default.kind(), ErrorKind::Conflict);
+}
