@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::Stream;
 use lkr_catalog::{ListFilter, NodeRecord, Page, StoredOriginal};
-use lkr_domain::{Chunk, DocId, Document, Layer, Node};
+use lkr_domain::{Chunk, DocId, Document, Layer, Node, SpaceName};
 
 use crate::{KnowledgeBase, Result, error::During};
 
@@ -27,6 +27,9 @@ pub struct ChunkPage {
     pub next: Option<u32>,
 }
 
+/// The number of documents that one step of a count reads.
+const COUNT_PAGE: usize = 500;
+
 /// How often a read of several stores is attempted if the document changes during it.
 const MAX_READ_ATTEMPTS: usize = 3;
 
@@ -39,6 +42,19 @@ impl KnowledgeBase {
         limit: usize,
     ) -> Result<Page<Document, DocId>> {
         self.shared.catalog.list(filter, after, limit).await.during("list documents")
+    }
+
+    /// The number of live documents in a space.
+    pub async fn documents_in(&self, space: &SpaceName) -> Result<u64> {
+        let (mut count, mut after) = (0, None);
+        loop {
+            let page = self.list(&ListFilter::default(), after, COUNT_PAGE).await?;
+            count += page.items.iter().filter(|document| document.space == *space).count() as u64;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(count),
+            }
+        }
     }
 
     /// A live document.
