@@ -237,6 +237,20 @@ impl From<lkr_settings::Error> for ApiError {
     }
 }
 
+impl From<lkr_spaces::Error> for ApiError {
+    fn from(error: lkr_spaces::Error) -> Self {
+        use lkr_spaces::ErrorKind;
+        match error.kind() {
+            ErrorKind::Invalid => Self::invalid(error.to_string()),
+            ErrorKind::NotFound => Self::not_found(error.reason()),
+            ErrorKind::Taken | ErrorKind::Conflict => Self::conflict(error.reason()),
+            ErrorKind::Unavailable if disk_is_full(&error) => Self::internal(&error),
+            ErrorKind::Contention | ErrorKind::Unavailable => Self::overloaded(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}
+
 impl From<lkr_webhooks::Error> for ApiError {
     fn from(error: lkr_webhooks::Error) -> Self {
         use lkr_webhooks::ErrorKind;

@@ -1,6 +1,8 @@
 //! What all routes share: permissions, request bodies, query parameters, responses and the request middleware.
 
 mod access;
+mod admission;
+mod caller;
 mod client_address;
 mod client_quota;
 mod connection;
@@ -24,8 +26,10 @@ mod write_timeout;
 
 pub use access::Access;
 pub(crate) use access::{
-    Admin, Authenticated, Caller, Owner, PendingPassword, Public, PublicVerified, Reader, TaskOwner,
+    Admin, AnyManager, Authenticated, Owner, PendingPassword, PendingUnrestricted, Public, PublicVerified,
+    Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
+pub(crate) use caller::Caller;
 pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;
 pub(crate) use context::{RequestContext, unknown_document, unknown_task};

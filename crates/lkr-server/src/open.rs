@@ -7,6 +7,7 @@ use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
 use lkr_auth::{Auth, AuthOptions};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::Settings;
+use lkr_spaces::Spaces;
 use lkr_webhooks::EventOutbox;
 
 use crate::{
@@ -26,6 +27,8 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     let (rerankers, chat_models, outbox) = (Rerankers::default(), ChatModels::default(), outbox());
     let kb = open_knowledge_base(config, app, &rerankers, &chat_models, &outbox).await?;
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
+    let spaces = Spaces::new(kb.state());
+    spaces.ensure_default().await?;
     let password_file = first_admin::password_file(&config.data_dir);
     first_admin::ensure(&auth, &password_file, config.admin_password.as_deref()).await?;
     let tools = file_reader::check_pdfium(config, find_tools(config)).await?;
@@ -51,7 +54,7 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
         connect(app.call_observer("embed")),
     )
     .await;
-    Ok(Services { kb, files, auth, settings, embedder_reconciler, webhooks, chat_models, outgoing })
+    Ok(Services { kb, files, auth, spaces, settings, embedder_reconciler, webhooks, chat_models, outgoing })
 }
 
 async fn open_knowledge_base(

@@ -7,12 +7,15 @@ mod backup;
 mod documents;
 mod eval;
 mod files;
+mod groups;
 mod keys;
 mod knowledge;
+mod members;
 mod ops;
 mod pages;
 mod search;
 mod settings;
+mod spaces;
 mod submissions;
 mod tasks;
 mod users;
@@ -27,6 +30,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         auth::endpoints(),
         keys::endpoints(),
         users::endpoints(),
+        spaces::endpoints(),
+        members::endpoints(),
+        groups::endpoints(),
         audit::endpoints(),
         settings::endpoints(),
         webhooks::endpoints(),

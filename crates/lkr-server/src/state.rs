@@ -17,6 +17,7 @@ use lkr::{
 use lkr_auth::Auth;
 use lkr_outgoing::Outgoing;
 use lkr_settings::Settings;
+use lkr_spaces::{Directory, Spaces};
 use lkr_webhooks::Webhooks;
 
 use crate::{
@@ -44,6 +45,8 @@ pub struct Services {
     pub files: FileReader,
     /// Accounts, sessions and API keys.
     pub auth: Auth,
+    /// Spaces, groups and members.
+    pub spaces: Spaces,
     /// The settings that can be changed while the service runs.
     pub settings: Settings,
     /// Applies the settings' embedding model.
@@ -54,6 +57,16 @@ pub struct Services {
     pub chat_models: ChatModels,
     /// The client for outgoing requests.
     pub outgoing: Outgoing,
+}
+
+impl Services {
+    /// The spaces, groups and members, for a request that reads: an unavailable store is an internal error.
+    pub(crate) async fn directory(&self) -> Result<Arc<Directory>, ApiError> {
+        self.spaces.directory().await.map_err(|error| match error.kind() {
+            lkr_spaces::ErrorKind::Unavailable => ApiError::internal(&error),
+            _ => error.into(),
+        })
+    }
 }
 
 /// The part of the configuration that requests depend on.

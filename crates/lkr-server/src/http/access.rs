@@ -1,13 +1,10 @@
 //! Who may call what. Each permission is a type that handlers take as their first argument, so none can forget it.
 
-use actix_web::{HttpRequest, http::header};
-use lkr::Creator;
-use lkr_auth::{Account, Actor, Credential, Identity, Role};
+use lkr_auth::KeyScope;
 
-use super::request_id::RequestId;
-use crate::{
-    error::{ApiError, ErrorCode, KbResultExt},
-    state::{AppState, Services},
+use super::{
+    admission::{Admission, AdmittedSpace},
+    caller::{Caller, in_spaces},
 };
 
 /// Who may call a route.
@@ -19,16 +16,26 @@ pub enum Access {
     PublicVerified,
     /// Anybody, unless the configuration requires a login for reads. A credential must be valid.
     Reader,
-    /// Any account.
+    /// Any account. An API key must not be restricted to reading.
     Authenticated,
+    /// Any account. An API key must not be restricted at all.
+    Unrestricted,
     /// Any account, including one that must change its password first.
     PendingPassword,
-    /// Accounts of role admin.
+    /// Any account, including one that must change its password first. An API key must not be restricted at all.
+    PendingUnrestricted,
+    /// Accounts of role admin. An API key must not be restricted at all.
     Admin,
+    /// Admins, and managers of any space. An API key must not be restricted at all.
+    AnyManager,
     /// Admins, and the owner of the document that the path names. Any account if there is no such document.
     Owner,
     /// Admins, and the creator of the task that the path names. Any account if there is no such task.
     TaskOwner,
+    /// Whoever may read the space that the path names.
+    SpaceReader,
+    /// Managers of the space that the path names. An API key must not be restricted at all.
+    SpaceManager,
 }
 
 impl Access {
@@ -37,34 +44,50 @@ impl Access {
     pub const fn needs_login(self, login_for_reads: bool) -> bool {
         match self {
             Self::Public | Self::PublicVerified => false,
-            Self::Reader => login_for_reads,
-            Self::Authenticated | Self::PendingPassword | Self::Admin | Self::Owner | Self::TaskOwner => true,
+            Self::Reader | Self::SpaceReader => login_for_reads,
+            Self::Authenticated
+            | Self::Unrestricted
+            | Self::PendingPassword
+            | Self::PendingUnrestricted
+            | Self::Admin
+            | Self::AnyManager
+            | Self::Owner
+            | Self::TaskOwner
+            | Self::SpaceManager => true,
         }
     }
-}
 
-/// The caller's account and credential.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) account: Account,
-    pub(crate) credential: Credential,
-    pub(crate) token: String,
-    pub(crate) request_id: RequestId,
-}
-
-impl Caller {
-    pub(crate) fn is_admin(&self) -> bool {
-        self.account.role == Role::Admin
+    /// Whether an API key with this scope may call the route.
+    #[must_use]
+    pub const fn admits(self, scope: &KeyScope) -> bool {
+        match self {
+            Self::Public
+            | Self::PublicVerified
+            | Self::Reader
+            | Self::SpaceReader
+            | Self::PendingPassword => true,
+            Self::Authenticated | Self::Owner | Self::TaskOwner => scope.write,
+            Self::Unrestricted
+            | Self::PendingUnrestricted
+            | Self::Admin
+            | Self::AnyManager
+            | Self::SpaceManager => !scope.is_restricted(),
+        }
     }
 
-    /// The caller as the audit log records it.
-    pub(crate) fn actor(&self) -> Actor<'_> {
-        self.account.by(self.request_id.as_str())
+    /// Whether an account may call the route before it changes its password.
+    #[must_use]
+    pub const fn serves_pending_password(self) -> bool {
+        matches!(self, Self::PendingPassword | Self::PendingUnrestricted)
     }
 
-    /// The caller as the creator of a document or task.
-    pub(crate) fn creator(&self) -> Creator {
-        Creator { name: self.account.username.clone(), id: self.account.id.clone() }
+    /// Whether an account may lack the rights for the route.
+    #[must_use]
+    pub const fn may_be_forbidden(self) -> bool {
+        !matches!(
+            self,
+            Self::Public | Self::PublicVerified | Self::Reader | Self::SpaceReader | Self::PendingPassword
+        )
     }
 }
 
@@ -72,8 +95,8 @@ impl Caller {
 pub(crate) trait Permission: Sized + 'static {
     const ACCESS: Access;
 
-    /// The permission of an admitted caller; `None` if the permission needs a caller and there is none.
-    fn from_caller(caller: Option<Caller>) -> Option<Self>;
+    /// The permission of an admitted request; `None` if the permission needs a caller or a space and there is none.
+    fn from_admission(admission: Admission) -> Option<Self>;
 }
 
 /// Permission of [`Access::Public`].
@@ -84,34 +107,73 @@ pub(crate) struct Public;
 #[derive(Debug)]
 pub(crate) struct PublicVerified;
 
-/// Permission of [`Access::Reader`].
+/// Permission of [`Access::Reader`]. It knows the caller, which decides what is readable.
 #[derive(Debug)]
-pub(crate) struct Reader;
-
-/// Permission of [`Access::Authenticated`].
-#[derive(Debug)]
-pub(crate) struct Authenticated(pub(crate) Caller);
-
-/// Permission of [`Access::PendingPassword`].
-#[derive(Debug)]
-pub(crate) struct PendingPassword(pub(crate) Caller);
-
-/// Permission of [`Access::Admin`].
-#[derive(Debug)]
-pub(crate) struct Admin(pub(crate) Caller);
-
-/// Permission of [`Access::Owner`].
-#[derive(Debug)]
-pub(crate) struct Owner(pub(crate) Caller);
+pub(crate) struct Reader(pub(crate) Option<Caller>);
 
 /// Permission of [`Access::TaskOwner`].
 #[derive(Debug)]
 pub(crate) struct TaskOwner;
 
+/// Permission of [`Access::AnyManager`].
+#[derive(Debug)]
+pub(crate) struct AnyManager;
+
+/// Permission of [`Access::SpaceReader`].
+#[derive(Debug)]
+pub(crate) struct SpaceReader {
+    pub(crate) caller: Option<Caller>,
+    pub(crate) admitted: AdmittedSpace,
+}
+
+/// Permission of [`Access::SpaceManager`].
+#[derive(Debug)]
+pub(crate) struct SpaceManager {
+    pub(crate) caller: Caller,
+    pub(crate) admitted: AdmittedSpace,
+}
+
+/// Declares the permissions that contain the caller alone.
+macro_rules! caller_permissions {
+    ($($name:ident),*) => {$(
+        #[doc = concat!("Permission of [`Access::", stringify!($name), "`].")]
+        #[derive(Debug)]
+        pub(crate) struct $name(pub(crate) Caller);
+
+        impl Permission for $name {
+            const ACCESS: Access = Access::$name;
+
+            fn from_admission(admission: Admission) -> Option<Self> {
+                admission.caller.map(Self)
+            }
+        }
+    )*};
+}
+
+caller_permissions!(Authenticated, Unrestricted, PendingPassword, PendingUnrestricted, Owner);
+
+/// Permission of [`Access::Admin`].
+#[derive(Debug)]
+pub(crate) struct Admin(pub(crate) Caller);
+
+impl Reader {
+    /// The caller as the rights in spaces judge it.
+    pub(crate) fn spaces_caller(&self) -> lkr_spaces::Caller {
+        in_spaces(self.0.as_ref())
+    }
+}
+
+impl SpaceReader {
+    /// The caller as the rights in spaces judge it.
+    pub(crate) fn spaces_caller(&self) -> lkr_spaces::Caller {
+        in_spaces(self.caller.as_ref())
+    }
+}
+
 impl Permission for Public {
     const ACCESS: Access = Access::Public;
 
-    fn from_caller(_: Option<Caller>) -> Option<Self> {
+    fn from_admission(_: Admission) -> Option<Self> {
         Some(Self)
     }
 }
@@ -119,7 +181,7 @@ impl Permission for Public {
 impl Permission for PublicVerified {
     const ACCESS: Access = Access::PublicVerified;
 
-    fn from_caller(_: Option<Caller>) -> Option<Self> {
+    fn from_admission(_: Admission) -> Option<Self> {
         Some(Self)
     }
 }
@@ -127,144 +189,48 @@ impl Permission for PublicVerified {
 impl Permission for Reader {
     const ACCESS: Access = Access::Reader;
 
-    fn from_caller(_: Option<Caller>) -> Option<Self> {
-        Some(Self)
-    }
-}
-
-impl Permission for Authenticated {
-    const ACCESS: Access = Access::Authenticated;
-
-    fn from_caller(caller: Option<Caller>) -> Option<Self> {
-        caller.map(Self)
-    }
-}
-
-impl Permission for PendingPassword {
-    const ACCESS: Access = Access::PendingPassword;
-
-    fn from_caller(caller: Option<Caller>) -> Option<Self> {
-        caller.map(Self)
+    fn from_admission(admission: Admission) -> Option<Self> {
+        Some(Self(admission.caller))
     }
 }
 
 impl Permission for Admin {
     const ACCESS: Access = Access::Admin;
 
-    fn from_caller(caller: Option<Caller>) -> Option<Self> {
-        caller.filter(Caller::is_admin).map(Self)
-    }
-}
-
-impl Permission for Owner {
-    const ACCESS: Access = Access::Owner;
-
-    fn from_caller(caller: Option<Caller>) -> Option<Self> {
-        caller.map(Self)
+    fn from_admission(admission: Admission) -> Option<Self> {
+        admission.caller.filter(Caller::is_admin).map(Self)
     }
 }
 
 impl Permission for TaskOwner {
     const ACCESS: Access = Access::TaskOwner;
 
-    fn from_caller(caller: Option<Caller>) -> Option<Self> {
-        caller.map(|_| Self)
+    fn from_admission(admission: Admission) -> Option<Self> {
+        admission.caller.map(|_| Self)
     }
 }
 
-/// Admits a request or refuses it. Returns the caller if one was verified. A route that needs no login serves everybody
-/// alike; quotas tell callers from anonymous clients.
-pub(super) async fn admit(
-    access: Access,
-    request: &HttpRequest,
-    state: &AppState,
-) -> Result<Option<Caller>, ApiError> {
-    if access == Access::Public {
-        return Ok(None);
-    }
-    let services = state.services()?;
-    let caller = authenticate(request, services).await?;
-    if !access.needs_login(state.options.require_login_for_reads) {
-        return Ok(caller);
-    }
-    let caller = caller.ok_or_else(|| {
-        ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")
-    })?;
-    if caller.account.must_change_password && access != Access::PendingPassword {
-        return Err(ApiError::new(
-            ErrorCode::PasswordChangeRequired,
-            "the password must be changed first: POST /api/v1/auth/password",
-        ));
-    }
-    check_role(access, &caller, request, services).await?;
-    Ok(Some(caller))
-}
+impl Permission for AnyManager {
+    const ACCESS: Access = Access::AnyManager;
 
-/// Refuses a caller whose role or ownership does not suffice.
-async fn check_role(
-    access: Access,
-    caller: &Caller,
-    request: &HttpRequest,
-    services: &Services,
-) -> Result<(), ApiError> {
-    if caller.is_admin() {
-        return Ok(());
-    }
-    match access {
-        Access::Admin => Err(ApiError::forbidden("this needs an account of role admin")),
-        Access::Owner => check_owner(caller, request, services).await,
-        Access::TaskOwner => check_task_owner(caller, request, services).await,
-        _ => Ok(()),
+    fn from_admission(admission: Admission) -> Option<Self> {
+        admission.caller.map(|_| Self)
     }
 }
 
-/// Refuses a caller that does not own the document that the path names. A malformed id belongs to nobody.
-async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
-    let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
-        return Ok(());
-    };
-    let owner = services.kb.owner(doc_id).await.for_write()?;
-    if owner.is_none_or(|owner| owner.is(&caller.account.id)) {
-        return Ok(());
+impl Permission for SpaceReader {
+    const ACCESS: Access = Access::SpaceReader;
+
+    fn from_admission(admission: Admission) -> Option<Self> {
+        let Admission { caller, space } = admission;
+        Some(Self { caller, admitted: space? })
     }
-    Err(ApiError::forbidden("the document belongs to another account"))
 }
 
-/// Refuses a caller that did not create the task that the path names. A malformed id belongs to nobody.
-async fn check_task_owner(
-    caller: &Caller,
-    request: &HttpRequest,
-    services: &Services,
-) -> Result<(), ApiError> {
-    let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
-        return Ok(());
-    };
-    let task = services.kb.task(task_id).await.for_write()?;
-    if task.is_none_or(|task| task.created_by.is(&caller.account.id)) {
-        return Ok(());
-    }
-    Err(ApiError::forbidden("the task belongs to another account"))
-}
+impl Permission for SpaceManager {
+    const ACCESS: Access = Access::SpaceManager;
 
-/// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none.
-async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Option<Caller>, ApiError> {
-    let mut credentials = request.headers().get_all(header::AUTHORIZATION);
-    let Some(credential) = credentials.next() else { return Ok(None) };
-    let malformed = || {
-        ApiError::new(
-            ErrorCode::Unauthenticated,
-            "the credential is malformed: expected Bearer and an access token",
-        )
-    };
-    if credentials.next().is_some() {
-        return Err(malformed());
+    fn from_admission(admission: Admission) -> Option<Self> {
+        Some(Self { caller: admission.caller?, admitted: admission.space? })
     }
-    let (scheme, token) =
-        credential.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(malformed)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(malformed());
-    }
-    let token = token.trim().to_owned();
-    let Identity { account, credential } = services.auth.authenticate(&token).await?;
-    Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
 }

@@ -8,7 +8,8 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::{
-    access::{Access, Caller, admit},
+    access::Access,
+    admission::{Admission, admit},
     client_address::client_address,
     client_quota::Client,
     form::{self, Form, FormRules},
@@ -39,12 +40,12 @@ impl RequestContext {
     }
 
     /// Admits the request or refuses it, and notes whose quotas count from now on.
-    pub(super) async fn admit(&mut self) -> Result<Option<Caller>, ApiError> {
-        let caller = admit(self.access, &self.request, &self.state).await?;
-        if let Some(caller) = &caller {
+    pub(super) async fn admit(&mut self) -> Result<Admission, ApiError> {
+        let admission = admit(self.access, &self.request, &self.state).await?;
+        if let Some(caller) = &admission.caller {
             self.client = Client::Account(caller.account.id.clone());
         }
-        Ok(caller)
+        Ok(admission)
     }
 
     /// Who the quotas count for.
@@ -164,7 +165,12 @@ impl RequestContext {
 
     /// The username that the path names.
     pub(crate) fn username(&self) -> String {
-        percent_decode_str(self.path_part("username")).decode_utf8_lossy().into_owned()
+        self.decoded_part("username")
+    }
+
+    /// A named part of the path, decoded.
+    pub(crate) fn decoded_part(&self, name: &str) -> String {
+        percent_decode_str(self.path_part(name)).decode_utf8_lossy().into_owned()
     }
 
     /// A named part of the path, not decoded.
@@ -179,4 +185,8 @@ pub(crate) fn unknown_document() -> ApiError {
 
 pub(crate) fn unknown_task() -> ApiError {
     ApiError::not_found("no such task")
+}
+
+pub(crate) fn unknown_space() -> ApiError {
+    ApiError::not_found("no such space")
 }

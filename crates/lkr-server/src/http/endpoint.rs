@@ -10,7 +10,8 @@ use actix_web::{
 use futures_util::FutureExt;
 
 use super::{
-    access::{Access, Permission, admit},
+    access::{Access, Permission},
+    admission::admit,
     context::RequestContext,
     request_id::RequestId,
     response::{ApiResponse, HandlerResult},
@@ -69,8 +70,8 @@ async fn serve<R: Permission, Fut: Future<Output = HandlerResult>>(
     if cx.state().is_stopping() && cx.request().path().starts_with("/api/") {
         return Err(ApiError::new(ErrorCode::Overloaded, "the service is stopping"));
     }
-    let caller = cx.admit().await?;
-    let permission = R::from_caller(caller)
+    let admission = cx.admit().await?;
+    let permission = R::from_admission(admission)
         .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "this needs a login"))?;
     handler(permission, cx).await
 }

@@ -21,6 +21,8 @@ const BEARER: &str = "bearer";
 /// The patterns of path parameters.
 const ID: &str = "^[0-9a-f]{32}$";
 const USERNAME: &str = "^[A-Za-z0-9._@-]{3,64}$";
+const SPACE: &str = "^[a-z0-9][a-z0-9._-]{0,63}$";
+const MEMBER: &str = "^(user|group):[A-Za-z0-9._@-]{1,64}$";
 
 /// The document of these routes.
 pub(crate) fn document(endpoints: &[Endpoint]) -> OpenApi {
@@ -90,21 +92,20 @@ fn with_security(operation: OperationBuilder, access: Access) -> OperationBuilde
     let bearer = || SecurityRequirement::new(BEARER, Vec::<String>::new());
     match access {
         Access::Public => operation,
-        Access::PublicVerified | Access::Reader => {
-            operation.security(SecurityRequirement::default()).security(bearer())
-        }
-        Access::Authenticated
-        | Access::PendingPassword
-        | Access::Admin
-        | Access::Owner
-        | Access::TaskOwner => operation.security(bearer()),
+        _ if access.needs_login(false) => operation.security(bearer()),
+        _ => operation.security(SecurityRequirement::default()).security(bearer()),
     }
 }
 
 fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     names.map(|name| {
-        let pattern = if name == "username" { USERNAME } else { ID };
+        let pattern = match name {
+            "username" => USERNAME,
+            "space" | "group" => SPACE,
+            "member" => MEMBER,
+            _ => ID,
+        };
         let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build();
         ParameterBuilder::new()
             .name(name)

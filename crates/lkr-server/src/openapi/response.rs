@@ -73,11 +73,14 @@ pub(super) fn errors(endpoint: &Endpoint) -> Vec<(StatusCode, Vec<ErrorCode>)> {
     if endpoint.access != Access::Public {
         all.push((ErrorCode::Unauthenticated.status(), ErrorCode::Unauthenticated));
     }
-    if endpoint.access.needs_login(true) && endpoint.access != Access::PendingPassword {
+    if endpoint.access.needs_login(true) && !endpoint.access.serves_pending_password() {
         all.push((ErrorCode::PasswordChangeRequired.status(), ErrorCode::PasswordChangeRequired));
     }
-    if matches!(endpoint.access, Access::Admin | Access::Owner | Access::TaskOwner) {
+    if endpoint.access.may_be_forbidden() {
         all.push((ErrorCode::Forbidden.status(), ErrorCode::Forbidden));
+    }
+    if matches!(endpoint.access, Access::SpaceReader | Access::SpaceManager) {
+        all.push((ErrorCode::NotFound.status(), ErrorCode::NotFound));
     }
     all.sort_unstable();
     all.dedup();

@@ -7,8 +7,8 @@ use crate::{
     error::{ApiError, ErrorCode},
     first_admin,
     http::{
-        ApiResponse, Endpoint, HandlerResult, PendingPassword, Public, RequestContext, RequestId,
-        SMALL_BODY_BYTES, SecretInput,
+        ApiResponse, Endpoint, HandlerResult, PendingPassword, PendingUnrestricted, Public, RequestContext,
+        RequestId, SMALL_BODY_BYTES, SecretInput,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::auth::{Credentials, LoggedOut, PasswordChange, Registration, Token, User},
@@ -105,7 +105,10 @@ async fn me(PendingPassword(caller): PendingPassword, cx: RequestContext) -> Han
     ApiResponse::ok(&User::from(&caller.account))
 }
 
-async fn change_password(PendingPassword(caller): PendingPassword, mut cx: RequestContext) -> HandlerResult {
+async fn change_password(
+    PendingUnrestricted(caller): PendingUnrestricted,
+    mut cx: RequestContext,
+) -> HandlerResult {
     let PasswordChange { current_password, new_password } = cx.json(SMALL_BODY_BYTES).await?;
     let auth = &cx.services()?.auth;
     let username = &caller.account.username;

@@ -1,16 +1,23 @@
 //! API keys.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
-use lkr_auth::{Identity, KeyId};
+use lkr_auth::{Identity, KeyId, KeyRequest, KeyScope};
+use lkr_spaces::SpaceName;
 
 use crate::{
     error::{ApiError, ErrorCode},
-    http::{ApiResponse, Authenticated, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
+    http::{
+        ApiResponse, Caller, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, Unrestricted, cursor,
+    },
     openapi::{OperationDoc, ResponseShape, schema},
-    wire::keys::{DeletedKey, KeyInput, KeyItem, KeyList, ShownKey},
+    state::Services,
+    wire::keys::{DeletedKey, KeyInput, KeyItem, KeyList, ScopeInput, ShownKey},
 };
+
+/// The most spaces that a key may be restricted to.
+const MAX_SPACES: usize = 100;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let doc = |id, summary, shape| OperationDoc::new("Keys", id, summary, ResponseShape::Envelope(shape));
@@ -20,12 +27,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/auth/keys",
             doc(
                 "create_key",
-                "Creates an API key and shows it once. A key created with another key expires no later than that key",
+                "Creates an API key and shows it once. A key created with another key expires no later than that key. \
+                 With spaces or the scope read, the key is restricted: it sees no other space, and it manages nothing",
                 schema::<ShownKey>(),
             )
             .status(StatusCode::CREATED)
             .body::<KeyInput>()
-            .errors(&[ErrorCode::Conflict]),
+            .errors(&[ErrorCode::Conflict, ErrorCode::NotFound]),
             create,
         ),
         Endpoint::new(
@@ -44,16 +52,38 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn create(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
-    let KeyInput { name, expires_in } = cx.json(SMALL_BODY_BYTES).await?;
-    let expires_in = expires_in.map(Duration::from_secs);
-    let auth = &cx.services()?.auth;
+async fn create(Unrestricted(caller): Unrestricted, mut cx: RequestContext) -> HandlerResult {
+    let KeyInput { name, expires_in, spaces, scope } = cx.json(SMALL_BODY_BYTES).await?;
+    let services = cx.services()?;
+    let spaces = match spaces {
+        Some(names) => Some(readable_spaces(&caller, services, &names).await?),
+        None => None,
+    };
+    let scope = KeyScope { spaces, write: scope.unwrap_or_default() == ScopeInput::Write };
+    let request = KeyRequest { name: &name, expires_in: expires_in.map(Duration::from_secs), scope };
     let identity = Identity { account: caller.account, credential: caller.credential };
-    let created = auth.create_key_with(&identity, &name, expires_in, caller.request_id.as_str()).await?;
+    let created = services.auth.create_key_with(&identity, request, caller.request_id.as_str()).await?;
     ApiResponse::created(&ShownKey::from(created))
 }
 
-async fn list(Authenticated(caller): Authenticated, cx: RequestContext) -> HandlerResult {
+/// The spaces with these names. The caller must be able to read each now; what it loses later, the key loses too.
+async fn readable_spaces(
+    caller: &Caller,
+    services: &Services,
+    names: &[String],
+) -> Result<BTreeSet<SpaceName>, ApiError> {
+    if !(1..=MAX_SPACES).contains(&names.len()) {
+        return Err(ApiError::invalid(format!("spaces must have 1 to {MAX_SPACES} names")));
+    }
+    let directory = services.spaces.directory().await?;
+    let find = |name: &String| {
+        let space = SpaceName::new(name).filter(|space| directory.may_read(&caller.in_spaces(), space));
+        space.ok_or_else(|| ApiError::not_found(format!("no such space: {name:?}")))
+    };
+    names.iter().map(find).collect()
+}
+
+async fn list(Unrestricted(caller): Unrestricted, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let (limit, after) = (query.limit()?, query.offset::<KeyId>('k')?);
     query.finish()?;
@@ -64,7 +94,7 @@ async fn list(Authenticated(caller): Authenticated, cx: RequestContext) -> Handl
     })
 }
 
-async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
+async fn delete(Unrestricted(caller): Unrestricted, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
     let id: KeyId = cx.path_part("id").parse().map_err(|_| ApiError::not_found("no such key"))?;
     cx.services()?.auth.delete_key(&caller.account.username, id, caller.actor()).await?;

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 
 use crate::{
     error::{ApiError, ErrorCode},
-    http::{Admin, ApiResponse, Authenticated, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES},
+    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, Unrestricted},
     model_test,
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -72,7 +72,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn get(_: Authenticated, cx: RequestContext) -> HandlerResult {
+async fn get(_: Unrestricted, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     settings_response(&*cx.services()?.settings.current().await?)
 }
@@ -106,7 +106,7 @@ async fn reset(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     settings_response(&snapshot)
 }
 
-async fn get_schema(_: Authenticated, cx: RequestContext) -> HandlerResult {
+async fn get_schema(_: Unrestricted, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let settings = &cx.services()?.settings;
     let plugins = settings.plugins().clone();

@@ -8,6 +8,7 @@ use crate::{
     first_admin,
     http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
     openapi::{OperationDoc, ResponseShape, schema},
+    state::Services,
     wire::{
         auth::User,
         users::{DeletedUser, NewPassword, NewUser, UserChange, UserList},
@@ -112,4 +113,9 @@ async fn reset_password(Admin(caller): Admin, mut cx: RequestContext) -> Handler
     let account = cx.services()?.auth.reset_password(&username, &new_password.0, caller.actor()).await?;
     first_admin::remove_password_file(&cx.state().options, &username).await;
     ApiResponse::ok(&User::from(&account))
+}
+
+/// Whether the account with this name still has this id. A later account of the same name has another.
+pub(super) async fn exists(services: &Services, id: &str, username: &str) -> Result<bool, ApiError> {
+    Ok(services.auth.account(username).await?.is_some_and(|account| account.id == id))
 }

@@ -14,6 +14,23 @@ pub(crate) struct KeyInput {
     /// How long the key is valid, in seconds. By default it does not expire, or it expires with the key that created it.
     #[schema(minimum = 1)]
     pub(crate) expires_in: Option<u64>,
+    /// The spaces that the key sees, the open ones included; the caller must be able to read each. By default those of its
+    /// owner.
+    #[schema(min_items = 1, max_items = 100)]
+    pub(crate) spaces: Option<Vec<String>>,
+    /// What the key may do at most; write by default.
+    pub(crate) scope: Option<ScopeInput>,
+}
+
+/// What an API key may do at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ScopeInput {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    #[default]
+    Write,
 }
 
 /// An API key without its secret.
@@ -26,6 +43,11 @@ pub(crate) struct KeyItem {
     /// Null if the key does not expire.
     #[schema(required, format = DateTime)]
     expires_at: Option<String>,
+    /// The spaces that the key sees; null for those of its owner.
+    #[schema(required)]
+    spaces: Option<Vec<String>>,
+    /// read or write
+    scope: &'static str,
 }
 
 impl From<ApiKey> for KeyItem {
@@ -35,6 +57,8 @@ impl From<ApiKey> for KeyItem {
             name: key.name,
             created_at: timestamp(key.created_at),
             expires_at: key.expires_at.map(timestamp),
+            spaces: key.scope.spaces.map(|spaces| spaces.into_iter().map(String::from).collect()),
+            scope: if key.scope.write { "write" } else { "read" },
         }
     }
 }

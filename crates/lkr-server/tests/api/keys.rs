@@ -18,7 +18,7 @@ async fn api_key_is_shown_once_and_acts_for_its_account() {
     assert_eq!(created.status.as_u16(), 201);
     let created = created.data();
     let names: Vec<_> = created.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(names, ["created_at", "expires_at", "id", "key", "name"]);
+    assert_eq!(names, ["created_at", "expires_at", "id", "key", "name", "scope", "spaces"]);
     let key = created["key"].as_str().unwrap();
     assert!(key.starts_with("lkr_"));
     let unlimited = api.post("/api/v1/auth/keys", &eva, json!({ "name": "x" })).await.data();

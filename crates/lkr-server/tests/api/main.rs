@@ -19,6 +19,7 @@ mod rights;
 mod search;
 mod settings;
 mod snapshots;
+mod spaces;
 mod streams;
 mod support;
 mod tasks;

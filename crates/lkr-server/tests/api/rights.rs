@@ -3,11 +3,15 @@
 use actix_web::http::Method;
 use lkr_auth::{AccountChange, Actor, Role};
 use lkr_server::{Access, Endpoint, endpoints};
+use lkr_spaces::{MemberId, NewSpace, ReadPolicy, SpaceName, SpaceRole, WritePolicy};
 use serde_json::{Value, json};
 
 use crate::support::{Api, App, TestOptions, TestResponse, api, api_with};
 
 const ID: &str = "00000000000000000000000000000000";
+
+/// A space for members.
+const SPACE: &str = "legal";
 
 /// The expected access of every route. A route that is missing here fails the test.
 const RIGHTS: &[(&str, &str, Access)] = &[
@@ -15,19 +19,33 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("POST", "/api/v1/auth/register", Access::Public),
     ("POST", "/api/v1/auth/logout", Access::PendingPassword),
     ("GET", "/api/v1/auth/me", Access::PendingPassword),
-    ("POST", "/api/v1/auth/password", Access::PendingPassword),
-    ("POST", "/api/v1/auth/keys", Access::Authenticated),
-    ("GET", "/api/v1/auth/keys", Access::Authenticated),
-    ("DELETE", "/api/v1/auth/keys/{id}", Access::Authenticated),
+    ("POST", "/api/v1/auth/password", Access::PendingUnrestricted),
+    ("POST", "/api/v1/auth/keys", Access::Unrestricted),
+    ("GET", "/api/v1/auth/keys", Access::Unrestricted),
+    ("DELETE", "/api/v1/auth/keys/{id}", Access::Unrestricted),
     ("GET", "/api/v1/users", Access::Admin),
     ("POST", "/api/v1/users", Access::Admin),
     ("PATCH", "/api/v1/users/{username}", Access::Admin),
     ("DELETE", "/api/v1/users/{username}", Access::Admin),
     ("POST", "/api/v1/users/{username}/password", Access::Admin),
+    ("GET", "/api/v1/spaces", Access::Reader),
+    ("POST", "/api/v1/spaces", Access::Admin),
+    ("GET", "/api/v1/spaces/{space}", Access::SpaceReader),
+    ("PATCH", "/api/v1/spaces/{space}", Access::SpaceManager),
+    ("DELETE", "/api/v1/spaces/{space}", Access::SpaceManager),
+    ("GET", "/api/v1/spaces/{space}/members", Access::SpaceManager),
+    ("PUT", "/api/v1/spaces/{space}/members/{member}", Access::SpaceManager),
+    ("DELETE", "/api/v1/spaces/{space}/members/{member}", Access::SpaceManager),
+    ("GET", "/api/v1/groups", Access::AnyManager),
+    ("POST", "/api/v1/groups", Access::Admin),
+    ("DELETE", "/api/v1/groups/{group}", Access::Admin),
+    ("GET", "/api/v1/groups/{group}/members", Access::Admin),
+    ("PUT", "/api/v1/groups/{group}/members/{username}", Access::Admin),
+    ("DELETE", "/api/v1/groups/{group}/members/{username}", Access::Admin),
     ("GET", "/api/v1/audit", Access::Admin),
-    ("GET", "/api/v1/settings", Access::Authenticated),
+    ("GET", "/api/v1/settings", Access::Unrestricted),
     ("PUT", "/api/v1/settings", Access::Admin),
-    ("GET", "/api/v1/settings/schema", Access::Authenticated),
+    ("GET", "/api/v1/settings/schema", Access::Unrestricted),
     ("POST", "/api/v1/settings/reset", Access::Admin),
     ("POST", "/api/v1/settings/test", Access::Admin),
     ("GET", "/api/v1/webhooks", Access::Admin),
@@ -88,12 +106,26 @@ enum CallerKind {
     KeyOfUser,
     Admin,
     KeyOfAdmin,
+    /// An API key of an admin that may only read.
+    ReadKeyOfAdmin,
+    /// An API key of an admin that sees another space alone.
+    OtherSpaceKeyOfAdmin,
+    /// An API key of the owner that may only read.
+    ReadKeyOfOwner,
+    /// A member of the space with role reader.
+    SpaceReader,
+    /// A member of the space with role writer.
+    SpaceWriter,
+    /// A member of the space with role manager.
+    SpaceManager,
+    /// An API key of a manager of the space that sees the space alone.
+    SpaceKeyOfManager,
     /// An admin that must change its password.
     PendingAdmin,
 }
 
 impl CallerKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 19] = [
         Self::Anonymous,
         Self::InvalidToken,
         Self::Disabled,
@@ -105,26 +137,66 @@ impl CallerKind {
         Self::KeyOfUser,
         Self::Admin,
         Self::KeyOfAdmin,
+        Self::ReadKeyOfAdmin,
+        Self::OtherSpaceKeyOfAdmin,
+        Self::ReadKeyOfOwner,
+        Self::SpaceReader,
+        Self::SpaceWriter,
+        Self::SpaceManager,
+        Self::SpaceKeyOfManager,
         Self::PendingAdmin,
     ];
 
-    /// The error code that the contract demands; `None` if the caller is admitted.
+    /// The error code that the contract demands for a route about a space for members; `None` if the caller is admitted.
     fn expected_error(self, access: Access, login_for_reads: bool) -> Option<u64> {
         use Access::{
-            Admin, Authenticated, Owner, PendingPassword, Public, PublicVerified, Reader, TaskOwner,
+            Admin, AnyManager, Owner, PendingPassword, PendingUnrestricted, Public, PublicVerified, Reader,
+            SpaceManager, SpaceReader, TaskOwner,
         };
-        let needs_login = matches!(access, Authenticated | PendingPassword | Admin | Owner | TaskOwner)
-            || (access == Reader && login_for_reads);
+        let is_read = matches!(access, Reader | SpaceReader);
+        let needs_login = !matches!(access, Public | PublicVerified) && (!is_read || login_for_reads);
+        let pending = matches!(access, PendingPassword | PendingUnrestricted);
         match self {
             _ if access == Public => None,
             Self::InvalidToken | Self::Disabled | Self::KeyOfDisabled => Some(1005),
-            _ if !needs_login || access == PublicVerified => None,
-            Self::Anonymous => Some(1005),
-            Self::PendingPassword | Self::PendingAdmin => (access != PendingPassword).then_some(1008),
-            Self::User | Self::KeyOfUser => matches!(access, Admin | Owner | TaskOwner).then_some(1006),
-            Self::Owner | Self::KeyOfOwner => (access == Admin).then_some(1006),
+            Self::Anonymous if needs_login => Some(1005),
+            Self::PendingPassword | Self::PendingAdmin if needs_login && !pending => Some(1008),
+            // To those who may not read the space, it does not exist.
+            _ if access == SpaceReader => (!self.reads_the_space()).then_some(1004),
+            _ if !needs_login || pending && !self.is_restricted() => None,
+            _ if self.is_restricted() => match access {
+                Reader | PendingPassword => None,
+                Access::Authenticated if !self.is_read_only() => None,
+                _ => Some(1006),
+            },
             Self::Admin | Self::KeyOfAdmin => None,
+            Self::SpaceManager => matches!(access, Admin | Owner | TaskOwner).then_some(1006),
+            _ if access == SpaceManager => Some(if self.reads_the_space() { 1006 } else { 1004 }),
+            Self::Owner | Self::KeyOfOwner => matches!(access, Admin | AnyManager).then_some(1006),
+            _ => matches!(access, Admin | AnyManager | Owner | TaskOwner).then_some(1006),
         }
+    }
+
+    /// Whether it is an API key that may do less than its owner.
+    fn is_restricted(self) -> bool {
+        matches!(self, Self::OtherSpaceKeyOfAdmin | Self::SpaceKeyOfManager) || self.is_read_only()
+    }
+
+    fn is_read_only(self) -> bool {
+        matches!(self, Self::ReadKeyOfAdmin | Self::ReadKeyOfOwner)
+    }
+
+    fn reads_the_space(self) -> bool {
+        matches!(
+            self,
+            Self::Admin
+                | Self::KeyOfAdmin
+                | Self::ReadKeyOfAdmin
+                | Self::SpaceReader
+                | Self::SpaceWriter
+                | Self::SpaceManager
+                | Self::SpaceKeyOfManager
+        )
     }
 }
 
@@ -143,6 +215,15 @@ async fn credential<S: App>(api: &Api<S>, caller: CallerKind) -> String {
         CallerKind::KeyOfUser => api.key(&api.login("user").await).await,
         CallerKind::KeyOfOwner => api.key(&api.login("owner").await).await,
         CallerKind::KeyOfAdmin => api.key(&api.login("admin").await).await,
+        CallerKind::ReadKeyOfAdmin => restricted_key(api, "admin", json!({ "scope": "read" })).await,
+        CallerKind::ReadKeyOfOwner => restricted_key(api, "owner", json!({ "scope": "read" })).await,
+        CallerKind::OtherSpaceKeyOfAdmin => {
+            restricted_key(api, "admin", json!({ "spaces": ["default"] })).await
+        }
+        CallerKind::SpaceKeyOfManager => restricted_key(api, "manager", json!({ "spaces": [SPACE] })).await,
+        CallerKind::SpaceReader => api.login("reader").await,
+        CallerKind::SpaceWriter => api.login("writer").await,
+        CallerKind::SpaceManager => api.login("manager").await,
         CallerKind::Disabled | CallerKind::KeyOfDisabled => {
             api.auth.change_account("disabled", change(false), actor).await.unwrap();
             let session = api.login("disabled").await;
@@ -154,17 +235,50 @@ async fn credential<S: App>(api: &Api<S>, caller: CallerKind) -> String {
     }
 }
 
+/// A new API key with these limits, and no other key of the account: the number of keys of an account is limited.
+async fn restricted_key<S: App>(api: &Api<S>, username: &str, mut body: Value) -> String {
+    body["name"] = json!("restricted");
+    let token = api.login(username).await;
+    for key in api.auth.keys(username, None, 100).await.unwrap().items {
+        api.auth.delete_key(username, key.id, Actor::program("a test")).await.unwrap();
+    }
+    api.key_with(&token, body).await
+}
+
 async fn populate<S: App>(api: &Api<S>) {
-    for name in ["user", "owner", "disabled"] {
+    for name in ["user", "owner", "disabled", "reader", "writer", "manager"] {
         api.account(name, Role::User, false).await;
     }
+    space_with_members(api, SPACE).await;
     api.account("flagged", Role::User, true).await;
     api.account("flagged-admin", Role::Admin, true).await;
 }
 
+/// Creates a space for members with one of each role.
+async fn space_with_members<S: App>(api: &Api<S>, name: &str) {
+    let space = SpaceName::new(name).unwrap();
+    let new = NewSpace {
+        name: space.clone(),
+        title: String::new(),
+        description: String::new(),
+        read: ReadPolicy::Members,
+        write: WritePolicy::Members,
+        created_by: String::new(),
+    };
+    api.spaces.create(new, vec![]).await.unwrap();
+    for (name, role) in
+        [("reader", SpaceRole::Reader), ("writer", SpaceRole::Writer), ("manager", SpaceRole::Manager)]
+    {
+        let id = MemberId::User(api.auth.account(name).await.unwrap().unwrap().id);
+        api.spaces.put_member(&space, id, name, role, vec![]).await.unwrap();
+    }
+}
+
 async fn call_endpoint<S: App>(api: &Api<S>, endpoint: &Endpoint, target: &str, token: &str) -> TestResponse {
     let path = endpoint.path.replace("{doc_id}", target).replace("{task_id}", target);
-    let path = path.replace("{username}", "nobody-here").replace("{id}", ID);
+    let space = if target == ID { SPACE } else { target };
+    let path = path.replace("{username}", "nobody-here").replace("{id}", ID).replace("{space}", space);
+    let path = path.replace("{group}", "nobodies").replace("{member}", "user:nobody-here");
     api.call(endpoint.method.clone(), &path, token, None).await
 }
 
@@ -206,10 +320,19 @@ async fn lesson_21_every_route_admits_or_refuses_every_kind_of_caller() {
                         assert_eq!(tasks["items"][0]["doc_id"], doc_id.as_str());
                         tasks["items"][0]["task_id"].as_str().unwrap().to_owned()
                     }
+                    // A deleted space's name is never used again.
+                    Access::SpaceManager if endpoint.path.ends_with("{space}") => {
+                        let name = format!("{caller:?}-{}", endpoint.method).to_lowercase();
+                        space_with_members(&api, &name).await;
+                        name
+                    }
                     _ => ID.to_owned(),
                 };
                 let response = call_endpoint(&api, &endpoint, &target, &credential(&api, caller).await).await;
-                let error = Some(code(&response)).filter(|code| matches!(code, 1005 | 1006 | 1008));
+                let in_space = matches!(access, Access::SpaceReader | Access::SpaceManager);
+                let is_refusal =
+                    |code: &u64| matches!(code, 1005 | 1006 | 1008) || (*code == 1004 && in_space);
+                let error = Some(code(&response)).filter(is_refusal);
                 assert_eq!(
                     error,
                     caller.expected_error(access, require_login_for_reads),

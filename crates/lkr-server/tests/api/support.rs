@@ -28,6 +28,7 @@ use lkr_server::{
     address_check, available_plugins, connect, create_app, open_webhooks, outbox,
 };
 use lkr_settings::{SealingKey, Settings};
+use lkr_spaces::Spaces;
 use lkr_state::{FailingQueue, FailingState, MemoryQueue, MemoryState, StateStore};
 use lkr_vectors::{FailingVectors, MemoryVectors};
 use lkr_webhooks::EventOutbox;
@@ -122,6 +123,7 @@ pub(crate) struct Api<S> {
     app: S,
     pub(crate) kb: KnowledgeBase,
     pub(crate) auth: Auth,
+    pub(crate) spaces: Spaces,
     pub(crate) settings: Settings,
     pub(crate) chat_models: ChatModels,
     pub(crate) app_state: Data<AppState>,
@@ -150,6 +152,8 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     let auth_options = AuthOptions { iterations: 1_000, ..AuthOptions::default() };
     let auth = Auth::new(Arc::clone(&state), &auth_options).unwrap();
     auth.initialise(PASSWORD, options.must_change_password).await.unwrap();
+    let spaces = Spaces::new(Arc::clone(&state));
+    spaces.ensure_default().await.unwrap();
     let tools = FileTools::default();
     let policy = Policy::any();
     let (key, check) = (SealingKey::generate(), address_check(policy.clone()));
@@ -167,7 +171,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
     };
     let app_state = Data::new(AppState::new(app_options));
     if !options.starting {
-        let (kb, auth, settings) = (kb.clone(), auth.clone(), settings.clone());
+        let (kb, auth, spaces, settings) = (kb.clone(), auth.clone(), spaces.clone(), settings.clone());
         let outgoing = Outgoing::new(policy).unwrap();
         rerankers.follow(&settings, outgoing.clone());
         chat_models.follow(&settings, outgoing.clone(), |purpose| app_state.call_observer(purpose));
@@ -185,6 +189,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
             kb,
             files,
             auth,
+            spaces,
             settings,
             embedder_reconciler,
             webhooks,
@@ -193,7 +198,7 @@ pub(crate) async fn api_with(options: TestOptions) -> Api<impl App> {
         });
     }
     let app = test::init_service(create_app(app_state.clone())).await;
-    Api { app, kb, auth, settings, chat_models, app_state, faults, _spool: spool }
+    Api { app, kb, auth, spaces, settings, chat_models, app_state, faults, _spool: spool }
 }
 
 async fn knowledge_base(
@@ -310,7 +315,12 @@ impl<S: App> Api<S> {
 
     /// Creates an API key for the account of a token.
     pub(crate) async fn key(&self, token: &str) -> String {
-        let response = self.post("/api/v1/auth/keys", token, json!({ "name": "a program" })).await;
+        self.key_with(token, json!({ "name": "a program" })).await
+    }
+
+    /// Creates an API key from a body.
+    pub(crate) async fn key_with(&self, token: &str, body: Value) -> String {
+        let response = self.post("/api/v1/auth/keys", token, body).await;
         response.data()["key"].as_str().unwrap().to_owned()
     }
 

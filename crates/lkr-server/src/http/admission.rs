@@ -1,0 +1,170 @@
+//! Whether a request is admitted to its route.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, http::header};
+use lkr_auth::Identity;
+use lkr_spaces::{Directory, Space, SpaceName};
+
+use super::{
+    access::Access,
+    caller::{Caller, in_spaces},
+    context::unknown_space,
+    request_id::RequestId,
+};
+use crate::{
+    error::{ApiError, ErrorCode, KbResultExt},
+    state::{AppState, Services},
+};
+
+/// What is known of an admitted request.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    /// The caller, if a credential was verified.
+    pub(crate) caller: Option<Caller>,
+    /// The space that the path names, for a route whose access depends on it.
+    pub(crate) space: Option<AdmittedSpace>,
+}
+
+/// A space, and the directory in which the caller's rights were judged.
+#[derive(Debug, Clone)]
+pub(crate) struct AdmittedSpace {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) space: Space,
+}
+
+/// Admits a request or refuses it. A route that needs no login returns a verified caller too; quotas tell callers from
+/// anonymous clients, and the caller decides which spaces are readable.
+pub(super) async fn admit(
+    access: Access,
+    request: &HttpRequest,
+    state: &AppState,
+) -> Result<Admission, ApiError> {
+    if access == Access::Public {
+        return Ok(Admission::default());
+    }
+    let services = state.services()?;
+    let caller = authenticate(request, services).await?;
+    if access.needs_login(state.options.require_login_for_reads) {
+        let caller = caller.as_ref().ok_or_else(|| {
+            ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")
+        })?;
+        check_credential(access, caller)?;
+        check_role(access, caller, request, services).await?;
+    }
+    let space = admit_to_space(access, caller.as_ref(), request, services).await?;
+    Ok(Admission { caller, space })
+}
+
+/// Refuses a caller that must change its password first, and an API key that is restricted to less.
+fn check_credential(access: Access, caller: &Caller) -> Result<(), ApiError> {
+    if caller.account.must_change_password && !access.serves_pending_password() {
+        return Err(ApiError::new(
+            ErrorCode::PasswordChangeRequired,
+            "the password must be changed first: POST /api/v1/auth/password",
+        ));
+    }
+    if caller.credential.key_scope().is_some_and(|scope| !access.admits(scope)) {
+        return Err(ApiError::forbidden("the API key is restricted and may not do this"));
+    }
+    Ok(())
+}
+
+/// Refuses a caller whose role or ownership does not suffice.
+async fn check_role(
+    access: Access,
+    caller: &Caller,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<(), ApiError> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    match access {
+        Access::Admin => Err(ApiError::forbidden("this needs an account of role admin")),
+        Access::AnyManager => check_manager(caller, services).await,
+        Access::Owner => check_owner(caller, request, services).await,
+        Access::TaskOwner => check_task_owner(caller, request, services).await,
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a caller that manages no space.
+async fn check_manager(caller: &Caller, services: &Services) -> Result<(), ApiError> {
+    if services.directory().await?.is_manager_anywhere(&caller.in_spaces()) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("this needs an admin or a manager of a space"))
+}
+
+/// The space that the path names, if the access depends on it. To a caller that may not read it, it does not exist.
+async fn admit_to_space(
+    access: Access,
+    caller: Option<&Caller>,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<Option<AdmittedSpace>, ApiError> {
+    if !matches!(access, Access::SpaceReader | Access::SpaceManager) {
+        return Ok(None);
+    }
+    let name = request.match_info().get("space").and_then(SpaceName::new).ok_or_else(unknown_space)?;
+    let directory = services.directory().await?;
+    let caller = in_spaces(caller);
+    let space = directory.space(&name).filter(|_| directory.may_read(&caller, &name));
+    let space = space.cloned().ok_or_else(unknown_space)?;
+    if access == Access::SpaceManager && !directory.may_manage(&caller, &name) {
+        return Err(ApiError::forbidden("this needs a manager of the space"));
+    }
+    Ok(Some(AdmittedSpace { directory, space }))
+}
+
+/// Refuses a caller that does not own the document that the path names. A malformed id belongs to nobody.
+async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
+    let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
+        return Ok(());
+    };
+    let owner = services.kb.owner(doc_id).await.for_write()?;
+    if owner.is_none_or(|owner| owner.is(&caller.account.id)) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("the document belongs to another account"))
+}
+
+/// Refuses a caller that did not create the task that the path names. A malformed id belongs to nobody.
+async fn check_task_owner(
+    caller: &Caller,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<(), ApiError> {
+    let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
+        return Ok(());
+    };
+    let task = services.kb.task(task_id).await.for_write()?;
+    if task.is_none_or(|task| task.created_by.is(&caller.account.id)) {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("the task belongs to another account"))
+}
+
+/// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none.
+async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Option<Caller>, ApiError> {
+    let mut credentials = request.headers().get_all(header::AUTHORIZATION);
+    let Some(credential) = credentials.next() else { return Ok(None) };
+    let malformed = || {
+        ApiError::new(
+            ErrorCode::Unauthenticated,
+            "the credential is malformed: expected Bearer and an access token",
+        )
+    };
+    if credentials.next().is_some() {
+        return Err(malformed());
+    }
+    let (scheme, token) =
+        credential.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(malformed());
+    }
+    let token = token.trim().to_owned();
+    let Identity { account, credential } = services.auth.authenticate(&token).await?;
+    Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
+}
