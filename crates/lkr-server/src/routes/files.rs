@@ -28,7 +28,6 @@ use crate::{
     state::Services,
     wire::{
         document_input::limit_exceeded,
-        documents::content_type,
         files::{ReplaceForm, UploadAccepted, UploadForm},
         range::{RequestedPart, content_disposition, requested_part},
         submission_options::SubmissionOptions,
