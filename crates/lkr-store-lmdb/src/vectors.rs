@@ -11,7 +11,10 @@ mod read;
 mod record;
 pub(crate) mod registry;
 mod sparse;
+mod tag_sets;
 mod top_k;
+mod value_filter;
+mod value_key;
 mod verify;
 mod write;
 

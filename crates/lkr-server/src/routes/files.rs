@@ -14,7 +14,7 @@ use lkr::{
     Document, NewFile, Original, StoredOriginal, Submission, check_line, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
-use lkr_domain::stem_and_suffix;
+use lkr_domain::{content_type, stem_and_suffix};
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt, without_paths},
