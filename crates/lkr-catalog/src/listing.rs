@@ -1,4 +1,4 @@
-use lkr_domain::{DocId, Document, TaskId};
+use lkr_domain::{DocId, Document, FilterExpr, TaskId};
 use lkr_state::ScanOrder;
 
 use crate::{Catalog, Error, Result, Task, TaskStatus, catalog::read_document, key, task_record::read_task};
@@ -12,6 +12,8 @@ pub struct ListFilter {
     pub source: Option<String>,
     /// The beginning of the title, regardless of case.
     pub title_prefix: Option<String>,
+    /// An expression over the fields.
+    pub filter_expr: Option<FilterExpr>,
 }
 
 impl ListFilter {
@@ -19,6 +21,7 @@ impl ListFilter {
         self.category.as_ref().is_none_or(|category| *category == document.category)
             && self.source.as_ref().is_none_or(|source| *source == document.source)
             && self.title_prefix.as_ref().is_none_or(|prefix| starts_with(&document.title, prefix))
+            && self.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
     }
 }
 

@@ -45,10 +45,14 @@ fn found(folder: &Path) -> Vec<String> {
 
 /// Repairs the store, checks that no finding is left, and returns it.
 fn repaired_store(folder: &Path) -> LmdbStore {
+    try_repair(folder).unwrap()
+}
+
+fn try_repair(folder: &Path) -> Result<LmdbStore, lkr_store_lmdb::Error> {
     let aside = tempfile::tempdir().unwrap();
-    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
+    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb"))?);
     assert_eq!(found(folder), Vec::<String>::new());
-    open(folder)
+    Ok(open(folder))
 }
 
 /// A change of a row: `None` removes it.
@@ -273,7 +277,7 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
     let data = folder.path().join("kb/data.mdb");
     let file_bytes = fs::read(&data).unwrap();
     let mut rng = StdRng::seed_from_u64(7);
-    let (mut named, mut lost) = (0, 0);
+    let (mut named, mut lost, mut unreadable) = (0, 0, 0);
     for round in 0..60 {
         let mut bytes = file_bytes.clone();
         let page = rng.random_range(2..bytes.len() / 4_096) * 4_096;
@@ -287,7 +291,12 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         fs::write(&data, &bytes).unwrap();
         let findings = found(folder.path());
         named += usize::from(!findings.is_empty());
-        let store = repaired_store(folder.path());
+        // One page lists all tables; without it there is nothing to salvage.
+        let Ok(store) = try_repair(folder.path()) else {
+            assert!(!findings.is_empty(), "{round}");
+            unreadable += 1;
+            continue;
+        };
         if store.vectors().describe(&name("points")).await.unwrap().is_some() {
             let left = all(&store, &name("points")).await;
             // A lost dense vector cannot be noticed by a point alone: the comparison ignores it.
@@ -301,5 +310,5 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         }
     }
     assert!(named > 20, "{named}");
-    assert!(lost > 0);
+    assert!(lost > 0 && unreadable < 3, "{lost}, {unreadable}");
 }
