@@ -37,6 +37,9 @@ pub struct Page<T, K> {
 /// Records per scan of a listing.
 const BATCH: usize = 100;
 
+/// Documents that are counted before they are dropped.
+const COUNTED: usize = 1_000;
+
 impl Catalog {
     /// Documents, the newest first, beyond `after`. Every page but the last has `limit` items.
     pub async fn list(
@@ -49,6 +52,20 @@ impl Catalog {
         let after = after.map(key::document);
         let page = self.page(key::DOCUMENTS, after, limit, decode_document, keep).await?;
         Ok(Page { next: page.next.map(|document| document.doc_id), items: page.items })
+    }
+
+    /// The number of documents that the filter shows and that are counted.
+    pub async fn count(&self, filter: &ListFilter, is_counted: impl Fn(&Document) -> bool) -> Result<u64> {
+        let keep = |document: &Document| filter.shows(document) && is_counted(document);
+        let (mut count, mut after) = (0, None);
+        loop {
+            let page = self.page(key::DOCUMENTS, after, COUNTED, decode_document, keep).await?;
+            count += page.items.len() as u64;
+            match page.next {
+                Some(last) => after = Some(key::document(last.doc_id)),
+                None => return Ok(count),
+            }
+        }
     }
 
     /// Tasks, the newest first, beyond `after`. Every page but the last has `limit` items.

@@ -2,13 +2,12 @@ use std::collections::BTreeMap;
 
 use lkr::{DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest};
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
     http::{optional_object, string_map},
-    wire::filter_expr::{FilterExprInput, parse_filter_expr},
+    wire::filter_expr::{FilterExprInput, FilterExprJson},
 };
 
 /// A search request.
@@ -30,7 +29,7 @@ pub(crate) struct SearchInput {
     /// An expression over the fields of documents, which must match besides `filters`.
     #[serde(default, rename = "where")]
     #[schema(value_type = Option<FilterExprInput>)]
-    filter_expr: Option<Value>,
+    filter_expr: Option<FilterExprJson>,
     /// layered, or flat to search chunks alone
     #[schema(default = "layered")]
     mode: Option<ModeInput>,
@@ -71,7 +70,7 @@ impl SearchInput {
     pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
         let default = SearchRequest::default();
         let mut filters = SearchFilters::from(self.filters.unwrap_or_default());
-        filters.filter_expr = self.filter_expr.as_ref().map(parse_filter_expr).transpose()?;
+        filters.filter_expr = self.filter_expr.map(|json| json.check()).transpose()?;
         let request = SearchRequest {
             scope: Scope::All,
             query: self.query,
