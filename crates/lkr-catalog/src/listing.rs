@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use lkr_domain::{DocId, Document, Scope, SpaceName, TaskId};
+use lkr_domain::{DocId, Document, FilterExpr, Scope, SpaceName, TaskId};
 use lkr_state::ScanOrder;
 
 use crate::{
@@ -17,6 +17,8 @@ pub struct ListFilter {
     pub source: Option<String>,
     /// The beginning of the title, regardless of case.
     pub title_prefix: Option<String>,
+    /// An expression over the fields.
+    pub filter_expr: Option<FilterExpr>,
 }
 
 impl ListFilter {
@@ -24,6 +26,7 @@ impl ListFilter {
         self.category.as_ref().is_none_or(|category| *category == document.category)
             && self.source.as_ref().is_none_or(|source| *source == document.source)
             && self.title_prefix.as_ref().is_none_or(|prefix| starts_with(&document.title, prefix))
+            && self.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
     }
 }
 
@@ -38,6 +41,9 @@ pub struct Page<T, K> {
 
 /// Records per scan of a listing.
 const BATCH: usize = 100;
+
+/// Documents that are counted before they are dropped.
+const COUNTED: usize = 1_000;
 
 impl Catalog {
     /// Documents in the scope, the newest first, beyond `after`. Every page but the last has `limit` items.
@@ -82,6 +88,20 @@ impl Catalog {
                     return Ok(Page { next: items.last().map(|last| last.doc_id), items });
                 }
                 items.push(document);
+            }
+        }
+    }
+
+    /// The number of documents that the filter shows and that are counted.
+    pub async fn count(&self, filter: &ListFilter, is_counted: impl Fn(&Document) -> bool) -> Result<u64> {
+        let keep = |document: &Document| filter.shows(document) && is_counted(document);
+        let (mut count, mut after) = (0, None);
+        loop {
+            let page = self.page(key::DOCUMENTS, after, COUNTED, decode_document, keep).await?;
+            count += page.items.len() as u64;
+            match page.next {
+                Some(last) => after = Some(key::document(last.doc_id)),
+                None => return Ok(count),
             }
         }
     }

@@ -1,60 +1,102 @@
-//! The tags of points, by which searches are filtered.
+//! The tags of points, by which searches are filtered: the fields of the document, by their names.
 
-use lkr_domain::{Document, hex};
+use lkr_domain::{Document, filter::FilterField};
 use lkr_vectors::Tags;
-use sha2::{Digest, Sha256};
 
-/// The longest key or value in bytes that a tag contains. A longer one is replaced by its digest, because every point
-/// of a document carries all tags. Chosen, not measured.
-const MAX_TAG_BYTES: usize = 64;
-
-/// The tags of a document's points.
+/// The tags of a document's points: every field that it has. A store keeps them once for all points of a document, so
+/// long values are kept as they are.
 #[must_use]
 pub fn tags_of(document: &Document) -> Tags {
-    let properties = [
-        ("space", document.space.as_str()),
-        ("category", &document.category),
-        ("source", &document.source),
-        ("language", &document.language),
-    ];
-    let properties = properties.into_iter().map(|(key, value)| tag(key, value));
-    properties.chain(document.all_metadata().iter().map(|(key, value)| metadata_tag(key, value))).collect()
+    let metadata = document.all_metadata().into_keys().map(FilterField::Metadata);
+    let fields = FilterField::FIXED.into_iter().chain(metadata);
+    fields
+        .filter_map(|field| Some((field.name().into_owned(), field.value_in(document).into_text()?)))
+        .collect()
 }
 
 /// The tag for a property of documents.
 #[must_use]
 pub fn tag(key: &str, value: &str) -> (String, String) {
-    (key.to_owned(), shortened(value))
+    (key.to_owned(), value.to_owned())
 }
 
 /// The tag for an entry of the metadata.
 #[must_use]
 pub fn metadata_tag(key: &str, value: &str) -> (String, String) {
-    tag(&format!("metadata.{}", shortened(key)), value)
-}
-
-/// The text, or its digest if it is too long. The form of the digest is longer than every text that is kept, so the two
-/// never collide.
-fn shortened(text: &str) -> String {
-    if text.len() <= MAX_TAG_BYTES {
-        return text.to_owned();
-    }
-    format!("sha256:{}", hex(&Sha256::digest(text)))
+    tag(&FilterField::Metadata(key.to_owned()).name(), value)
 }
 
 #[cfg(test)]
 mod tests {
+    use lkr_domain::{Counts, DocId, FilterExpr, Metadata, Original, PointId, SpaceName};
+    use lkr_vectors::{Filter, PointOrigin};
+    use serde_json::json;
+    use time::macros::datetime;
+
     use super::*;
 
+    fn document() -> Document {
+        Document {
+            doc_id: DocId::from_bytes([0x12; 16]),
+            space: SpaceName::default(),
+            revision: 1,
+            title: "é".repeat(4_096),
+            source: "/reports/2026/a.pdf".to_owned(),
+            summary: String::new(),
+            keywords: Vec::new(),
+            category: String::new(),
+            language: "de".to_owned(),
+            metadata: Metadata::from([
+                ("price".to_owned(), "12.50".to_owned()),
+                ("k".repeat(300), "x".to_owned()),
+            ]),
+            counts: Counts::default(),
+            char_count: 1,
+            content_sha256: String::new(),
+            created_at: datetime!(2026-01-02 03:04:05.123456789 UTC),
+            updated_at: datetime!(2026-02-02 03:04:05 UTC),
+            created_by: "alice".into(),
+            category_by_hand: false,
+            original: Some(Original {
+                path: "2026/01/x_a.pdf".to_owned(),
+                file_name: "a.pdf".to_owned(),
+                size_bytes: 1_234,
+                sha256: None,
+            }),
+            fingerprint: None,
+        }
+    }
+
     #[test]
-    fn long_values_become_distinct_digests() {
-        let (a, b) = ("é".repeat(4_096), "é".repeat(4_097));
-        assert_eq!(metadata_tag("key", "value"), ("metadata.key".to_owned(), "value".to_owned()));
-        assert_eq!(tag("source", &"x".repeat(64)).1, "x".repeat(64));
-        let (key, value) = metadata_tag(&a, &b);
-        assert_eq!((key.len(), value.len()), (80, 71));
-        assert_ne!(metadata_tag(&a, "").0, metadata_tag(&b, "").0);
-        // The digest of a long text is not a short text, so a filter for the one never matches the other.
-        assert_ne!(tag("source", &a), tag("source", &tag("source", &a).1));
+    fn filters_over_tags_match_like_expressions_over_the_document() {
+        let document = document();
+        let origin = PointOrigin { doc_id: document.doc_id, revision: 1, ordinal: 0, l2: None, l3: None };
+        let tags = tags_of(&document);
+        let long = "k".repeat(300);
+        for (json, expected) in [
+            (json!({"field": "title", "gt": "é".repeat(4_095)}), true),
+            (json!({"field": "title", "eq": "é".repeat(4_096)}), true),
+            (json!({"field": "title", "prefix": "é".repeat(4_097)}), false),
+            (json!({"field": "doc_id", "eq": document.doc_id.to_string()}), true),
+            (json!({"field": "created_at", "eq": "2026-01-02T03:04:05.123456Z"}), true),
+            (json!({"field": "created_at", "lt": "2026-01-02"}), false),
+            (json!({"field": "updated_at", "gte": "2026-02-02", "lt": "2026-02-03"}), true),
+            (json!({"field": "created_by", "eq": "alice"}), true),
+            (json!({"field": "content_type", "prefix": "application/"}), true),
+            (json!({"field": "space", "in": ["default"]}), true),
+            (json!({"field": "category", "exists": false}), true),
+            (json!({"field": "metadata.price", "gte": 12.5, "lt": 13}), true),
+            (json!({"field": "metadata.original_size_bytes", "lt": 1_000}), false),
+            (json!({"field": format!("metadata.{long}"), "eq": "x"}), true),
+            (
+                json!({"not": {"or": [{"field": "language", "eq": "en"}, {"field": "title", "exists": false}]}}),
+                true,
+            ),
+        ] {
+            let expr = FilterExpr::parse("where", &json).unwrap();
+            assert_eq!(expr.matches(&document), expected, "{json}");
+            let filter = Filter::from(&expr);
+            assert_eq!(filter.matches(PointId::from_bytes([1; 16]), &origin, &tags), expected, "{json}");
+        }
     }
 }

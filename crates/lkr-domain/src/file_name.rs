@@ -27,6 +27,19 @@ pub fn stem_and_suffix(name: &str) -> (&str, &str) {
     dot.and_then(|index| last.split_at_checked(index)).unwrap_or((last, ""))
 }
 
+/// The media type of a file by the extension of its name.
+#[must_use]
+pub fn content_type(file_name: &str) -> &'static str {
+    match stem_and_suffix(file_name).1.to_lowercase().as_str() {
+        ".txt" => "text/plain",
+        ".md" => "text/markdown",
+        ".html" | ".htm" => "text/html",
+        ".pdf" => "application/pdf",
+        ".docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        _ => "application/octet-stream",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

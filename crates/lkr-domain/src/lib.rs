@@ -3,6 +3,7 @@
 mod document;
 mod error;
 mod file_name;
+pub mod filter;
 mod hex;
 mod id;
 mod layer;
@@ -14,7 +15,8 @@ pub use document::{
     Counts, Creator, Dedup, Document, Fingerprint, MAX_LINE_CHARS, MAX_METADATA_KEYS, MAX_NEW_TEXT_BYTES,
     MAX_PROPERTIES_BYTES, Metadata, NewDocument, Original, RESERVED_METADATA,
 };
-pub use file_name::{last_component, stem_and_suffix};
+pub use file_name::{content_type, last_component, stem_and_suffix};
+pub use filter::{FilterError, FilterExpr};
 pub use hex::hex;
 pub use id::{AuditId, DocId, EventId, GroupId, KeyId, ParseIdError, PointId, TaskId, WebhookId};
 pub use layer::Layer;

@@ -120,6 +120,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn media_type_is_the_content_type_of_each_extension() {
+        for (extension, format) in EXTENSIONS {
+            assert_eq!(lkr_domain::content_type(&format!("a{extension}")), format.media_type());
+        }
+        assert_eq!(lkr_domain::content_type("a.exe"), "application/octet-stream");
+    }
+
     fn format_named(file_name: Option<&str>, bytes: &[u8]) -> Result<Format> {
         format_of(&Source { file_name, ..Source::new(bytes) })
     }

@@ -102,7 +102,9 @@ fn request_bytes(request: &SearchRequest) -> usize {
     let metadata: usize =
         filters.metadata.iter().map(|(k, v)| k.len() + v.len() + 2 * size_of::<String>()).sum();
     let ids = filters.doc_ids.as_ref().map_or(0, |ids| size_of_val(ids.as_slice()));
-    size_of::<CacheKey>() + request.query.len() + texts + metadata + ids
+    // Parsed values take about the room of their JSON and a string each.
+    let expr = filters.filter_expr.as_ref().map_or(0, |expr| 4 * expr.to_json().to_string().len());
+    size_of::<CacheKey>() + request.query.len() + texts + metadata + ids + expr
 }
 
 fn response_bytes(response: &SearchResponse) -> usize {

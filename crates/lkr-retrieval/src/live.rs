@@ -3,10 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use lkr_catalog::{Catalog, Result};
-use lkr_domain::{DocId, Document, Scope};
+use lkr_domain::{DocId, Document};
 use lkr_vectors::PointOrigin;
 
-use crate::legs::{Leg, Legs};
+use crate::{
+    SearchRequest,
+    legs::{Leg, Legs},
+};
 
 /// Document records by id.
 pub(crate) type Documents = HashMap<DocId, Document>;
@@ -34,10 +37,15 @@ impl Liveness {
     }
 }
 
-/// Drops the hits that do not belong to the recorded revision of a live document in the scope. Records are read after the
-/// hits, so that a document is never shown after its delete has completed, nor in a space that it has left.
-pub(crate) async fn retain_live(catalog: &Catalog, scope: &Scope, legs: &mut Legs) -> Result<Liveness> {
-    let documents = documents(catalog, scope, revisions(legs)).await?;
+/// Drops the hits that do not belong to the recorded revision of a live document in the scope that the filter expression
+/// matches. Records are read after the hits, so that a document is never shown after its delete has completed, in a space
+/// that it has left, or with fields that it no longer has.
+pub(crate) async fn retain_live(
+    catalog: &Catalog,
+    request: &SearchRequest,
+    legs: &mut Legs,
+) -> Result<Liveness> {
+    let documents = documents(catalog, request, revisions(legs)).await?;
     let stale: BTreeSet<_> = revisions(legs).filter(|&revision| !is_live(&documents, revision)).collect();
     let replaced = stale.iter().any(|(doc_id, _)| documents.contains_key(doc_id));
     let starved =
@@ -48,26 +56,26 @@ pub(crate) async fn retain_live(catalog: &Catalog, scope: &Scope, legs: &mut Leg
 /// Removes from `stale` the revisions that became live, and returns whether none did.
 pub(crate) async fn retain_stale(
     catalog: &Catalog,
-    scope: &Scope,
+    request: &SearchRequest,
     stale: &mut Vec<(DocId, u64)>,
 ) -> Result<bool> {
-    let documents = documents(catalog, scope, stale.iter().copied()).await?;
+    let documents = documents(catalog, request, stale.iter().copied()).await?;
     let before = stale.len();
     stale.retain(|&revision| !is_live(&documents, revision));
     Ok(stale.len() == before)
 }
 
-/// The records of these documents that are live and in the scope.
+/// The records of these documents that are live and that the request may show.
 async fn documents(
     catalog: &Catalog,
-    scope: &Scope,
+    request: &SearchRequest,
     revisions: impl Iterator<Item = (DocId, u64)>,
 ) -> Result<Documents> {
     let ids: BTreeSet<DocId> = revisions.map(|(doc_id, _)| doc_id).collect();
     let ids: Vec<DocId> = ids.into_iter().collect();
     let records = catalog.documents(&ids).await?;
     let live = ids.into_iter().zip(records).filter_map(|(id, record)| Some((id, record?)));
-    Ok(live.filter(|(_, document)| scope.contains(&document.space)).collect())
+    Ok(live.filter(|(_, document)| request.may_show(document)).collect())
 }
 
 fn revisions(legs: &Legs) -> impl Iterator<Item = (DocId, u64)> {

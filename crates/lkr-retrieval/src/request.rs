@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use lkr_catalog::{metadata_tag, tag};
-use lkr_domain::{DocId, Scope};
+use lkr_domain::{DocId, Document, FilterExpr, Scope};
 use lkr_vectors::{Condition, Filter};
 
 use crate::{Error, Result};
@@ -51,6 +51,8 @@ pub struct SearchFilters {
     pub language: Option<String>,
     /// Metadata keys and their values, at most 64.
     pub metadata: BTreeMap<String, String>,
+    /// An expression over the fields of documents, which must match besides the filters above.
+    pub filter_expr: Option<FilterExpr>,
 }
 
 /// Which layers a search queries.
@@ -123,6 +125,12 @@ impl SearchRequest {
         within("filters.doc_ids", "ids", doc_ids, &(0..=MAX_DOC_IDS))?;
         within("filters.metadata", "keys", self.filters.metadata.len(), &(0..=MAX_METADATA))
     }
+
+    /// Whether a document is in the scope and the filter expression matches it.
+    pub(crate) fn may_show(&self, document: &Document) -> bool {
+        self.scope.contains(&document.space)
+            && self.filters.filter_expr.as_ref().is_none_or(|expr| expr.matches(document))
+    }
 }
 
 impl SearchFilters {
@@ -132,7 +140,8 @@ impl SearchFilters {
         let fields = fields.into_iter().filter_map(|(key, value)| Some(condition(tag(key, value.as_ref()?))));
         let metadata = self.metadata.iter().map(|(key, value)| condition(metadata_tag(key, value)));
         let docs = self.doc_ids.iter().map(|ids| Condition::Docs(ids.clone()));
-        Filter { must: fields.chain(metadata).chain(docs).collect(), must_not: Vec::new() }
+        let expr = self.filter_expr.iter().map(Condition::from);
+        Filter { must: fields.chain(metadata).chain(docs).chain(expr).collect(), must_not: Vec::new() }
     }
 }
 
@@ -192,6 +201,7 @@ mod tests {
             doc_ids: Some(Vec::new()),
             language: Some("en".to_owned()),
             metadata: BTreeMap::from([("k".to_owned(), "v".to_owned())]),
+            filter_expr: None,
         };
         let expected = [
             condition(("category".to_owned(), String::new())),

@@ -130,11 +130,11 @@ impl Round<'_> {
         let legs_query = LegsQuery { mode: self.request.mode, query: self.query, limits };
         let queried = legs::query(vectors, &self.selection, [legs_query]).await;
         let Some([mut legs]) = self.unless_switched(queried)? else { return Ok(None) };
-        let liveness = live::retain_live(catalog, &self.request.scope, &mut legs).await?;
+        let liveness = live::retain_live(catalog, self.request, &mut legs).await?;
         // An excluded revision may have been published since; no revision of its document would be shown.
         let none_excluded = limits.excluded.is_empty();
         if !none_excluded
-            && !live::retain_stale(catalog, &self.request.scope, &mut limits.excluded).await?
+            && !live::retain_stale(catalog, self.request, &mut limits.excluded).await?
             && !self.is_last
         {
             return Ok(None);
@@ -168,7 +168,7 @@ impl Round<'_> {
         let queried = legs::query(vectors, &self.selection, [moved, others]).await;
         let Some(mut queried) = self.unless_switched(queried)? else { return Ok(false) };
         for legs in &mut queried {
-            hits.liveness.merge(live::retain_live(catalog, &self.request.scope, legs).await?);
+            hits.liveness.merge(live::retain_live(catalog, self.request, legs).await?);
         }
         let [moved, others] = queried;
         hits.legs.replace(moved);

@@ -4,6 +4,7 @@
 mod audit;
 mod auth;
 mod backup;
+mod bulk_delete;
 mod documents;
 mod eval;
 mod files;
@@ -39,6 +40,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         tasks::endpoints(),
         files::endpoints(),
         submissions::endpoints(),
+        bulk_delete::endpoints(),
         documents::endpoints(),
         search::endpoints(),
         knowledge::endpoints(),

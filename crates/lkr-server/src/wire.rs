@@ -3,11 +3,13 @@
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod batch;
+pub(crate) mod bulk_delete;
 pub(crate) mod document_change;
 pub(crate) mod document_input;
 pub(crate) mod documents;
 pub(crate) mod eval;
 pub(crate) mod files;
+pub(crate) mod filter_expr;
 pub(crate) mod groups;
 pub(crate) mod keys;
 pub(crate) mod knowledge;

@@ -60,7 +60,7 @@ macro_rules! tables {
     };
 }
 
-tables! { 15:
+tables! { 16:
     /// Single values by name: the format, counters.
     meta,
     /// Key → expiry, version, value.
@@ -83,8 +83,10 @@ tables! { 15:
     ids,
     /// Collection and internal id → point id and origin.
     origins,
-    /// Collection and internal id → sparse vector, tags, payload.
+    /// Collection and internal id → sparse vector, tags or their digest, payload.
     bodies,
+    /// Collection and digest → tags that points have.
+    tag_sets,
     /// Collection and internal id → dense vector.
     dense,
     /// Collection, term, base id → block of a posting list.

@@ -13,7 +13,10 @@ mod record;
 pub(crate) mod registry;
 mod scope;
 mod sparse;
+mod tag_sets;
 mod top_k;
+mod value_filter;
+mod value_key;
 mod verify;
 mod write;
 
@@ -34,7 +37,7 @@ pub(crate) use self::{
     bitmap::{Field, read as read_bitmap},
     dense::vector as read_vector,
     migrate::migrate_from_format_2,
-    verify::{rebuild_indexes, verify},
+    verify::{migrate_bitmaps, rebuild_indexes, verify},
 };
 use crate::{
     env::Kb,

@@ -10,7 +10,7 @@ use common::{exact, name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, TaskQueue, Write};
 use lkr_store_lmdb::{LmdbStore, StoreCheck};
-use lkr_vectors::{Collection, Condition, Filter, Include, Point, VectorStore};
+use lkr_vectors::{Collection, Condition, Filter, Include, Point, Tags, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const POINTS: u32 = 1_500;
@@ -45,10 +45,14 @@ fn found(folder: &Path) -> Vec<String> {
 
 /// Repairs the store, checks that no finding is left, and returns it.
 fn repaired_store(folder: &Path) -> LmdbStore {
+    try_repair(folder).unwrap()
+}
+
+fn try_repair(folder: &Path) -> Result<LmdbStore, lkr_store_lmdb::Error> {
     let aside = tempfile::tempdir().unwrap();
-    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb")).unwrap());
+    drop(StoreCheck::new(folder, exact()).unwrap().repair(&aside.path().join("kb"))?);
     assert_eq!(found(folder), Vec::<String>::new());
-    open(folder)
+    Ok(open(folder))
 }
 
 /// A change of a row: `None` removes it.
@@ -147,6 +151,34 @@ async fn damage_in_any_table_is_found_and_repaired() {
         store.vectors().upsert(&name("points"), more).await.unwrap();
         drop(store);
         assert_eq!(found(folder.path()), Vec::<String>::new(), "{table}");
+    }
+}
+
+/// A damaged set of tags costs its points their tags, which follow from the documents, and nothing else.
+#[tokio::test]
+async fn damaged_set_of_tags_is_emptied_and_can_be_set_again() {
+    for damage in [flipped as Change, torn, gone] {
+        let folder = tempfile::tempdir().unwrap();
+        let points = filled(folder.path()).await;
+        let tags = Tags::from([("title".to_owned(), "long ".repeat(1_000))]);
+        let first = Filter::only(Condition::Ids(points.iter().take(10).map(|point| point.id).collect()));
+        open(folder.path()).vectors().set_tags(&name("points"), &first, &tags).await.unwrap();
+        change(folder.path(), "tag_sets", damage);
+        let findings = found(folder.path());
+        assert!(
+            findings.iter().any(|finding| finding.contains("the tags of points in points.a")),
+            "{findings:?}"
+        );
+        let store = repaired_store(folder.path());
+        let left = all(&store, &name("points")).await;
+        assert_eq!(left.len(), points.len());
+        assert!(left.iter().take(10).all(|point| point.tags.is_empty()));
+        assert!(left.iter().skip(10).eq(points.iter().skip(10)));
+        assert_eq!(store.vectors().set_tags(&name("points"), &first, &tags).await.unwrap(), 10);
+        let titled = Condition::Tag { key: "title".to_owned(), any: vec!["long ".repeat(1_000)] };
+        assert_eq!(store.vectors().count(&name("points"), &Filter::only(titled)).await.unwrap(), 10);
+        drop(store);
+        assert_eq!(found(folder.path()), Vec::<String>::new());
     }
 }
 
@@ -273,7 +305,7 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
     let data = folder.path().join("kb/data.mdb");
     let file_bytes = fs::read(&data).unwrap();
     let mut rng = StdRng::seed_from_u64(7);
-    let (mut named, mut lost) = (0, 0);
+    let (mut named, mut lost, mut unreadable) = (0, 0, 0);
     for round in 0..60 {
         let mut bytes = file_bytes.clone();
         let page = rng.random_range(2..bytes.len() / 4_096) * 4_096;
@@ -287,7 +319,12 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         fs::write(&data, &bytes).unwrap();
         let findings = found(folder.path());
         named += usize::from(!findings.is_empty());
-        let store = repaired_store(folder.path());
+        // One page lists all tables; without it there is nothing to salvage.
+        let Ok(store) = try_repair(folder.path()) else {
+            assert!(!findings.is_empty(), "{round}");
+            unreadable += 1;
+            continue;
+        };
         if store.vectors().describe(&name("points")).await.unwrap().is_some() {
             let left = all(&store, &name("points")).await;
             // A lost dense vector cannot be noticed by a point alone: the comparison ignores it.
@@ -301,5 +338,5 @@ async fn flipped_pages_are_reported_and_readable_rows_are_salvaged() {
         }
     }
     assert!(named > 20, "{named}");
-    assert!(lost > 0);
+    assert!(lost > 0 && unreadable < 3, "{lost}, {unreadable}");
 }

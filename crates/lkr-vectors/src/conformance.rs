@@ -26,10 +26,11 @@ mod scroll;
 mod snapshot;
 mod sparse;
 mod support;
+mod values;
 
 pub use self::{
     collections::*, concurrency::*, dense::*, dropping::*, filters::*, model::*, points::*, scale::*,
-    scope::*, scroll::*, snapshot::*, sparse::*,
+    scope::*, scroll::*, snapshot::*, sparse::*, values::*,
 };
 
 /// Turns every case of the conformance suite into a `#[tokio::test]`.
@@ -98,6 +99,7 @@ macro_rules! vector_store_suite {
             sparse_query_handles_extreme_terms_and_weights
             query_batch_returns_results_in_query_order
             filters_select_the_same_points_in_every_operation
+            value_filters_match_the_reference
             scroll_returns_every_point_once
             scroll_during_changes_returns_unchanged_points_once
             scroll_with_a_foreign_cursor_is_invalid

@@ -1,4 +1,4 @@
-use lkr_domain::{DocId, PointId};
+use lkr_domain::{DocId, FilterExpr, PointId, filter::ValueTest};
 
 use crate::{PointOrigin, Tags};
 
@@ -27,6 +27,15 @@ pub enum Condition {
         /// The accepted values.
         any: Vec<String>,
     },
+    /// The value of the point's tag `key` passes a test. A missing or empty value passes `Exists(false)` alone.
+    Value {
+        /// The tag's key.
+        key: String,
+        /// The test.
+        test: ValueTest,
+    },
+    /// The point matches at least one of these filters.
+    Any(Vec<Filter>),
 }
 
 impl Filter {
@@ -73,6 +82,33 @@ impl Condition {
             Self::Docs(docs) => docs.contains(&origin.doc_id),
             Self::Revision(doc, revision) => origin.doc_id == *doc && origin.revision == *revision,
             Self::Tag { key, any } => tags.get(key).is_some_and(|value| any.contains(value)),
+            Self::Value { key, test } => test.passes(tags.get(key).map(String::as_str)),
+            Self::Any(filters) => filters.iter().any(|filter| filter.matches(id, origin, tags)),
+        }
+    }
+}
+
+/// The filter for points whose tags are the fields of their documents, by the names of the fields.
+impl From<&FilterExpr> for Filter {
+    fn from(expr: &FilterExpr) -> Self {
+        match expr {
+            FilterExpr::And(all) => {
+                Self { must: all.iter().map(Condition::from).collect(), must_not: Vec::new() }
+            }
+            FilterExpr::Not(expr) => Self::all().and_not(Condition::from(&**expr)),
+            FilterExpr::Or(_) | FilterExpr::Field(..) => Self::only(Condition::from(expr)),
+        }
+    }
+}
+
+impl From<&FilterExpr> for Condition {
+    fn from(expr: &FilterExpr) -> Self {
+        match expr {
+            FilterExpr::And(_) | FilterExpr::Not(_) => Self::Any(vec![Filter::from(expr)]),
+            FilterExpr::Or(any) => Self::Any(any.iter().map(Filter::from).collect()),
+            FilterExpr::Field(field, test) => {
+                Self::Value { key: field.name().into_owned(), test: test.clone() }
+            }
         }
     }
 }

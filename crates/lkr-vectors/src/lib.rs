@@ -9,13 +9,13 @@ mod filter;
 mod memory;
 mod point;
 mod store;
+mod tags;
 
 pub use error::{Error, ErrorKind, Result};
 #[cfg(any(test, feature = "conformance"))]
 pub use failing::FailingVectors;
 pub use filter::{Condition, Filter};
 pub use memory::MemoryVectors;
-pub use point::{
-    Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, SPACE_TAG, Tags, is_in_scope,
-};
+pub use point::{Collection, CollectionSpec, DenseSpec, Hit, Point, PointOrigin, SPACE_TAG, is_in_scope};
 pub use store::{Include, Page, Query, QueryVector, ScrollCursor, VectorStore};
+pub use tags::Tags;

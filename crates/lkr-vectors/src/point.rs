@@ -1,7 +1,9 @@
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use lkr_domain::{DocId, PointId, Scope, SparseVector};
 use serde::{Deserialize, Serialize};
+
+use crate::Tags;
 
 /// The name of a collection or of an alias: 1 to 64 characters of `a-z 0-9 - _ .`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,10 +57,6 @@ pub struct DenseSpec {
     /// The number of dimensions.
     pub dims: usize,
 }
-
-/// Filterable values of a point by key, such as `category`, `source`, `language`, `metadata.kind`. Points can be
-/// filtered by any key; values match only if they are equal.
-pub type Tags = BTreeMap<String, String>;
 
 /// The key of the tag that names a point's space. Points without it are in no space: only [`Scope::All`] contains them.
 ///

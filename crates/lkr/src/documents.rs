@@ -42,6 +42,15 @@ impl KnowledgeBase {
         self.shared.catalog.list(scope, filter, after, limit).await.during("list documents")
     }
 
+    /// The number of documents that the filter shows and that are counted.
+    pub async fn count_documents(
+        &self,
+        filter: &ListFilter,
+        is_counted: impl Fn(&Document) -> bool + Send + Sync,
+    ) -> Result<u64> {
+        self.shared.catalog.count(filter, is_counted).await.during("count documents")
+    }
+
     /// A live document.
     pub async fn document(&self, doc_id: DocId) -> Result<Option<Document>> {
         let document = self.shared.catalog.document(doc_id).await.during("read document")?;

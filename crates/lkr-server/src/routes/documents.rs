@@ -17,6 +17,7 @@ use crate::{
         documents::{
             ChunkItem, ChunkList, DeletedDocument, DocumentDetail, DocumentList, DocumentText, L1Item,
         },
+        filter_expr::FilterExprJson,
     },
 };
 
@@ -40,6 +41,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 )
                 .query_text("source", "Only documents with this source.")
                 .query_text("q", "Only documents whose title starts with this text.")
+                .query_text(
+                    "where",
+                    "Only documents that match this expression, JSON of at most 16 KiB as in the search.",
+                )
                 .paged(),
             list,
         ),
@@ -97,6 +102,7 @@ async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
         category: query.text("category"),
         source: query.text("source"),
         title_prefix: query.text("q"),
+        filter_expr: query.text("where").map(|text| FilterExprJson::from_query(&text)).transpose()?,
     };
     query.finish()?;
     let page = cx.services()?.kb.list(&filter, after, limit as usize).await.for_read()?;

@@ -14,7 +14,7 @@ use lkr::{
     Document, NewFile, Original, StoredOriginal, Submission, check_line, check_properties, drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
-use lkr_domain::stem_and_suffix;
+use lkr_domain::{content_type, stem_and_suffix};
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt, without_paths},
@@ -28,7 +28,6 @@ use crate::{
     state::Services,
     wire::{
         document_input::limit_exceeded,
-        documents::content_type,
         files::{ReplaceForm, UploadAccepted, UploadForm},
         range::{RequestedPart, content_disposition, requested_part},
         submission_options::SubmissionOptions,

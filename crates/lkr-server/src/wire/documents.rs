@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use lkr::{Chunk, Counts, DocId, Document, DocumentWithNodes, Node, NodeRecord, Original, files::Format};
+use lkr::{Chunk, Counts, DocId, Document, DocumentWithNodes, Node, NodeRecord, Original, content_type};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -161,11 +161,6 @@ impl FileInfo {
             available,
         }
     }
-}
-
-/// The media type of a file name, by its extension.
-pub(crate) fn content_type(file_name: &str) -> &'static str {
-    Format::from_file_name(file_name).map_or("application/octet-stream", Format::media_type)
 }
 
 /// A passage of a document.

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     error::ApiError,
     http::{optional_object, string_map},
+    wire::filter_expr::{FilterExprInput, FilterExprJson},
 };
 
 /// A search request.
@@ -25,6 +26,10 @@ pub(crate) struct SearchInput {
     /// Restricts the documents to search.
     #[serde(default, deserialize_with = "optional_object")]
     filters: Option<FiltersInput>,
+    /// An expression over the fields of documents, which must match besides `filters`.
+    #[serde(default, rename = "where")]
+    #[schema(value_type = Option<FilterExprInput>)]
+    filter_expr: Option<FilterExprJson>,
     /// layered, or flat to search chunks alone
     #[schema(default = "layered")]
     mode: Option<ModeInput>,
@@ -64,12 +69,14 @@ pub(crate) struct FiltersInput {
 impl SearchInput {
     pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
         let default = SearchRequest::default();
+        let mut filters = SearchFilters::from(self.filters.unwrap_or_default());
+        filters.filter_expr = self.filter_expr.map(|json| json.check()).transpose()?;
         let request = SearchRequest {
             scope: Scope::All,
             query: self.query,
             top_k: self.top_k.map_or(default.top_k, |top_k| top_k as usize),
             summarize: self.summarize.unwrap_or(default.summarize),
-            filters: self.filters.unwrap_or_default().into(),
+            filters,
             mode: self.mode.map_or(default.mode, Into::into),
             group_by: self.group_by.map_or(default.group_by, Into::into),
             explain: self.explain.unwrap_or(default.explain),
@@ -130,6 +137,7 @@ impl From<FiltersInput> for SearchFilters {
             doc_ids: input.doc_ids,
             language: input.language,
             metadata: input.metadata.unwrap_or_default(),
+            filter_expr: None,
         }
     }
 }

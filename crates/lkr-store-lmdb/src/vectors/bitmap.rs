@@ -1,12 +1,16 @@
 //! Bitmaps of internal ids by field and value, stored in parts of 65,536 ids, so that a change writes little.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use heed::{RoTxn, RwTxn};
-use lkr_domain::DocId;
+use lkr_domain::{
+    DocId,
+    filter::{Instant, Number},
+};
+use lkr_vectors::{PointOrigin, Tags};
 use roaring::RoaringBitmap;
-use sha2::{Digest, Sha256};
 
+use super::{tag_sets::TagSetId, value_key::ValueKeys};
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
     env::Kb,
@@ -24,45 +28,94 @@ pub(crate) enum Field<'a> {
     Revision(DocId, u64),
     /// The points with a tag of this key and value.
     Tag(&'a str, &'a str),
+    /// The points whose tags are this set.
+    TagSet(TagSetId),
 }
+
+/// The kinds of fields in keys.
+const LIVE: u8 = 0;
+const DOC: u8 = 1;
+/// The kind of tags in format 2, with digests as keys.
+pub(super) const OLD_TAG: u8 = 2;
+const VALUE: u8 = 3;
+const TAG_SET: u8 = 4;
 
 impl Field<'_> {
     /// The key prefix of the field's parts. A document's prefix is also that of its revisions, which contain the ids.
     pub(super) fn prefix(self, collection: u16) -> Vec<u8> {
-        let mut key = collection.to_be_bytes().to_vec();
         match self {
-            Self::Live => key.push(0),
-            Self::Doc(doc) => {
-                key.push(1);
-                key.extend_from_slice(doc.as_bytes());
-            }
+            Self::Live => kind(collection, LIVE),
+            Self::Doc(doc) => [&kind(collection, DOC)[..], doc.as_bytes()].concat(),
             Self::Revision(doc, revision) => {
-                key.push(1);
-                key.extend_from_slice(doc.as_bytes());
-                key.extend_from_slice(&revision.to_be_bytes());
+                [&kind(collection, DOC)[..], doc.as_bytes(), &revision.to_be_bytes()].concat()
             }
-            Self::Tag(name, value) => {
-                key.push(2);
-                key.extend_from_slice(&tag_digest(name, value));
-            }
+            Self::Tag(key, value) => value_keys(collection, key).text(value),
+            Self::TagSet(id) => [&kind(collection, TAG_SET)[..], &id].concat(),
         }
-        key
     }
 }
 
-/// Tags can be longer than keys may be, so a 128-bit digest represents them.
-fn tag_digest(name: &str, value: &str) -> [u8; 16] {
-    let length = (name.len() as u64).to_le_bytes();
-    let digest = Sha256::new().chain_update(length).chain_update(name).chain_update(value).finalize();
-    let mut short = [0; 16];
-    short.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-    short
+fn kind(collection: u16, kind: u8) -> Vec<u8> {
+    let [high, low] = collection.to_be_bytes();
+    vec![high, low, kind]
+}
+
+/// The keys of a tag's values.
+pub(super) fn value_keys(collection: u16, key: &str) -> ValueKeys {
+    ValueKeys::new(kind(collection, VALUE), key)
+}
+
+/// The key prefixes of all bitmaps that contain a point with these tags, apart from those of its document: each value as
+/// a text, and as a number and an instant if it is one.
+fn tag_prefixes(collection: u16, tags: &Tags) -> Vec<Vec<u8>> {
+    let mut prefixes = vec![Field::Live.prefix(collection)];
+    for (key, value) in tags.iter() {
+        let keys = value_keys(collection, key);
+        prefixes.push(keys.text(value));
+        if !value.is_empty() {
+            prefixes.push(keys.present());
+        }
+        prefixes.extend(Number::parse(value).map(|number| keys.number(number)));
+        prefixes.extend(Instant::parse(value).map(|at| keys.instant(at)));
+    }
+    prefixes
+}
+
+/// Makes the key prefixes of points. Neighbours often share their tags.
+#[derive(Debug, Default)]
+pub(crate) struct FieldPrefixes {
+    last: Option<(Tags, Vec<Vec<u8>>)>,
+}
+
+impl FieldPrefixes {
+    /// The key prefixes of all bitmaps that contain a point.
+    pub(super) fn of(
+        &mut self,
+        collection: u16,
+        origin: &PointOrigin,
+        tags: &Tags,
+        set: Option<TagSetId>,
+    ) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        if self.last.as_ref().is_none_or(|(last, _)| !last.is_shared_with(tags)) {
+            self.last = Some((tags.clone(), tag_prefixes(collection, tags)));
+        }
+        let own = [Some(Field::Revision(origin.doc_id, origin.revision)), set.map(Field::TagSet)];
+        let own = own.into_iter().flatten().map(move |field| Cow::Owned(field.prefix(collection)));
+        let shared =
+            self.last.iter().flat_map(|(_, prefixes)| prefixes).map(|prefix| Cow::Borrowed(&prefix[..]));
+        own.chain(shared)
+    }
 }
 
 /// The ids in a field.
 pub(crate) fn read(kb: &Kb, txn: &RoTxn, collection: u16, field: Field) -> InternalResult<RoaringBitmap> {
+    read_parts(kb, txn, &field.prefix(collection))
+}
+
+/// The ids in the parts whose keys begin like this.
+pub(super) fn read_parts(kb: &Kb, txn: &RoTxn, prefix: &[u8]) -> InternalResult<RoaringBitmap> {
     let mut ids = RoaringBitmap::new();
-    for part in kb.tables.bitmaps.prefix_iter(txn, &field.prefix(collection))? {
+    for part in kb.tables.bitmaps.prefix_iter(txn, prefix)? {
         ids |= decode(part?.1)?;
     }
     Ok(ids)
@@ -86,17 +139,16 @@ struct BitmapChange {
 }
 
 impl BitmapChanges {
-    pub(crate) fn add(&mut self, collection: u16, field: Field, id: u32) {
-        self.part(collection, field, id).added.push(id);
+    pub(crate) fn add(&mut self, prefix: &[u8], id: u32) {
+        self.part(prefix, id).added.push(id);
     }
 
-    pub(crate) fn remove(&mut self, collection: u16, field: Field, id: u32) {
-        self.part(collection, field, id).removed.push(id);
+    pub(crate) fn remove(&mut self, prefix: &[u8], id: u32) {
+        self.part(prefix, id).removed.push(id);
     }
 
-    fn part(&mut self, collection: u16, field: Field, id: u32) -> &mut BitmapChange {
-        let mut key = field.prefix(collection);
-        key.extend_from_slice(&((id >> 16) as u16).to_be_bytes());
+    fn part(&mut self, prefix: &[u8], id: u32) -> &mut BitmapChange {
+        let key = [prefix, &((id >> 16) as u16).to_be_bytes()].concat();
         self.parts.entry(key).or_default()
     }
 

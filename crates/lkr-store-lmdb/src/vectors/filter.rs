@@ -3,16 +3,17 @@
 use heed::RoTxn;
 use lkr_domain::PointId;
 use lkr_vectors::{Condition, Filter};
-use roaring::RoaringBitmap;
+use roaring::{MultiOps, RoaringBitmap};
 
 use super::{
     bitmap::{self, Field},
     keys,
+    value_filter::TestedTag,
 };
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
     env::Kb,
-    error::{Failure, InternalResult},
+    error::InternalResult,
 };
 
 /// The ids of the matching points; `None` if all match.
@@ -62,14 +63,14 @@ fn condition_ids(
             let ids = ids.iter().map(|id| internal(kb, txn, collection, *id));
             ids.filter_map(Result::transpose).collect()
         }
-        Condition::Docs(docs) => union(docs.iter().map(|doc| read(Field::Doc(*doc)))),
+        Condition::Docs(docs) => docs.iter().map(|doc| read(Field::Doc(*doc))).union(),
         Condition::Revision(doc, revision) => read(Field::Revision(*doc, *revision)),
-        Condition::Tag { key, any } => union(any.iter().map(|value| read(Field::Tag(key, value)))),
+        Condition::Value { key, test } => TestedTag::new(kb, txn, collection, key).passing(test),
+        Condition::Any(filters) => {
+            filters.iter().map(|filter| matching_ids(kb, txn, collection, filter)).union()
+        }
+        Condition::Tag { key, any } => any.iter().map(|value| read(Field::Tag(key, value))).union(),
     }
-}
-
-fn union(mut bitmaps: impl Iterator<Item = InternalResult<RoaringBitmap>>) -> InternalResult<RoaringBitmap> {
-    bitmaps.try_fold(RoaringBitmap::new(), |all, bitmap| Ok::<_, Failure>(all | bitmap?))
 }
 
 /// The internal id of a point.

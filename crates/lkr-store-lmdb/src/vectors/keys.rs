@@ -55,6 +55,11 @@ impl SpaceKey {
     }
 }
 
+/// The key of a set of tags.
+pub(crate) fn tag_set(number: u16, id: &[u8; 16]) -> [u8; 18] {
+    point(number, PointId::from_bytes(*id))
+}
+
 /// The key prefix of a term's posting blocks in all spaces.
 pub(crate) fn term(number: u16, term: u32) -> [u8; 6] {
     row(number, term)

@@ -1,4 +1,5 @@
-//! Migration of posting lists from format 2, which had one list for each term. Format 3 has one for each term and space.
+//! Migration from format 2, which had one posting list for each term, and bitmaps of tags under digests. Format 3 has a
+//! list for each term and space, and bitmaps under keys that sort like the values.
 
 use std::ops::Bound;
 
@@ -9,7 +10,7 @@ use lkr_vectors::SPACE_TAG;
 use super::{
     bitmap::{self, Field},
     keys::{self, SpaceKey},
-    rebuild_indexes,
+    migrate_bitmaps, rebuild_indexes,
     registry::{self, CollectionEntry},
 };
 use crate::{env::Kb, error::InternalResult};
@@ -19,9 +20,13 @@ const OLD_KEY_BYTES: usize = 10;
 /// The number of blocks that are renamed at a time.
 const BATCH: usize = 50_000;
 
-/// Migrates the posting lists of all collections. The caller's transaction makes it atomic.
+/// Migrates all collections. The caller's transaction makes it atomic.
 pub(crate) fn migrate_from_format_2(kb: &Kb, txn: &mut RwTxn) -> InternalResult<()> {
     for CollectionEntry { number, .. } in registry::all(kb, txn)? {
+        let mut from = 0;
+        while let Some(next) = migrate_bitmaps(kb, txn, number, from)? {
+            from = next;
+        }
         if is_in_default_space(kb, txn, number)? {
             rename_blocks(kb, txn, number)?;
         } else {

@@ -17,13 +17,14 @@ use roaring::RoaringBitmap;
 use super::{
     describe_point_part,
     keys::{self, SpaceKey},
-    record::{StoredTerms, stored_space},
+    record::{StoredTerms, tags_of_row},
     registry::{self, IdCounters},
+    tag_sets::TagReader,
 };
 use crate::{
     codec::{FieldReader, damaged, put_varint, strip_checksum, with_checksum},
     env::Kb,
-    error::InternalResult,
+    error::{FailureKind, InternalResult},
 };
 
 /// The maximum number of pending points. Judgement: see the module documentation.
@@ -212,7 +213,7 @@ pub(super) fn post_slice(
     ids: IdCounters,
     max_entries: usize,
 ) -> InternalResult<IdCounters> {
-    let mut changes = PostingChanges::default();
+    let (mut changes, mut tags) = (PostingChanges::default(), TagReader::default());
     let (mut posted, mut entries) = (ids.next, 0);
     for row in pending_rows(kb, txn, collection, ids)? {
         let (id, checksummed) = row?;
@@ -221,7 +222,16 @@ pub(super) fn post_slice(
             break;
         }
         let terms = terms_of(kb, txn, collection, id, checksummed);
-        let Some((terms, space)) = terms.zip(stored_space(checksummed)) else { continue };
+        let stored = terms.zip(tags_of_row(checksummed));
+        let Some((terms, stored)) = stored else { continue };
+        let space = match tags.read(kb, txn, collection, stored) {
+            Ok(tags) => SpaceKey::of_tags(&tags),
+            Err(failure) if failure.kind() == FailureKind::Corrupt => {
+                tracing::error!(%failure, "point with damaged tags left out of sparse queries");
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
         entries += terms.len();
         changes.add(id, space, &terms.to_vector());
     }

@@ -1,9 +1,9 @@
 //! The stored form of points.
 
 use lkr_domain::{DocId, PointId, SparseVector};
-use lkr_vectors::{PointOrigin, SPACE_TAG, Tags};
+use lkr_vectors::{PointOrigin, Tags};
 
-use super::keys::SpaceKey;
+use super::tag_sets::{StoredTags, TagSetId};
 use crate::codec::{FieldReader, verify_checksum, with_checksum};
 
 /// The point id and origin: the few bytes that every hit needs.
@@ -31,6 +31,9 @@ pub(crate) fn decode_origin(bytes: &[u8]) -> Option<(PointId, PointOrigin)> {
     Some((id, PointOrigin { doc_id, revision, ordinal, l2, l3 }))
 }
 
+/// Stands for the number of tags in a body that refers to a set of tags.
+const TAG_SET: u32 = u32::MAX;
+
 /// The part of a point that is needed only to return it and to remove it from the indexes.
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -38,19 +41,37 @@ pub(crate) struct Body {
     pub(crate) sparse: SparseVector,
     /// JSON.
     pub(crate) payload: Vec<u8>,
+    /// The set of its tags, unless they are in the body itself.
+    pub(crate) set: Option<TagSetId>,
 }
 
-impl Body {
+/// A body as it is stored.
+#[derive(Debug)]
+pub(crate) struct StoredBody {
+    pub(crate) tags: StoredTags,
+    pub(crate) sparse: SparseVector,
+    /// JSON.
+    pub(crate) payload: Vec<u8>,
+}
+
+impl StoredBody {
+    /// The body with its tags.
+    pub(crate) fn with_tags(self, tags: Tags) -> Body {
+        Body { tags, sparse: self.sparse, payload: self.payload, set: self.tags.set() }
+    }
+
     /// The terms come first with a checksum of their own, so that readers of terms need not read the rest.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let terms = with_checksum(&encode_terms(&self.sparse));
         let mut bytes = Vec::with_capacity(64 + terms.len() + self.payload.len());
         put_number(&mut bytes, terms.len());
         bytes.extend_from_slice(&terms);
-        put_number(&mut bytes, self.tags.len());
-        for text in self.tags.iter().flat_map(|(key, value)| [key, value]) {
-            put_number(&mut bytes, text.len());
-            bytes.extend_from_slice(text.as_bytes());
+        match &self.tags {
+            StoredTags::Inline(tags) => bytes.extend_from_slice(&encode_tags(tags)),
+            StoredTags::Set(id) => {
+                bytes.extend_from_slice(&TAG_SET.to_le_bytes());
+                bytes.extend_from_slice(id);
+            }
         }
         bytes.extend_from_slice(&self.payload);
         bytes
@@ -59,27 +80,40 @@ impl Body {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = FieldReader(bytes);
         let sparse = StoredTerms::read(&mut fields)?.to_vector();
-        let tags = (0..fields.u32()?)
-            .map(|_| Some((text(&mut fields)?, text(&mut fields)?)))
-            .collect::<Option<_>>()?;
+        let tags = decode_stored_tags(&mut fields)?;
         Some(Self { tags, sparse, payload: fields.0.to_vec() })
     }
 }
 
-/// The space of a stored body; the payload is not read. `None` if the tags are damaged.
-pub(crate) fn stored_space(checksummed: &[u8]) -> Option<SpaceKey> {
+/// The tags of a body's row; the payload is not read. `None` if they are damaged.
+pub(crate) fn tags_of_row(checksummed: &[u8]) -> Option<StoredTags> {
     let (_, body) = checksummed.split_first_chunk::<4>()?;
     let mut fields = FieldReader(body);
     let terms = fields.u32()? as usize;
     fields.take(terms)?;
-    let mut space = SpaceKey::default();
-    for _ in 0..fields.u32()? {
-        let (key, value) = (text(&mut fields)?, text(&mut fields)?);
-        if key == SPACE_TAG {
-            space = SpaceKey::of(&value);
-        }
+    decode_stored_tags(&mut fields)
+}
+
+fn decode_stored_tags(fields: &mut FieldReader) -> Option<StoredTags> {
+    if fields.0.starts_with(&TAG_SET.to_le_bytes()) {
+        fields.u32()?;
+        return Some(StoredTags::Set(fields.array()?));
     }
-    Some(space)
+    decode_tags(fields).map(StoredTags::Inline)
+}
+
+pub(super) fn encode_tags(tags: &Tags) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    put_number(&mut bytes, tags.len());
+    for text in tags.iter().flat_map(|(key, value)| [key, value]) {
+        put_number(&mut bytes, text.len());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes
+}
+
+pub(super) fn decode_tags(fields: &mut FieldReader) -> Option<Tags> {
+    (0..fields.u32()?).map(|_| Some((text(fields)?, text(fields)?))).collect()
 }
 
 fn encode_terms(sparse: &SparseVector) -> Vec<u8> {
@@ -189,7 +223,7 @@ mod tests {
             pairs in proptest::collection::vec((any::<u32>(), -9f32..9f32), 0..20),
             payload in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
-            let body = Body { tags, sparse: SparseVector::from_pairs(pairs), payload };
+            let body = StoredBody { tags: StoredTags::Inline(tags.into()), sparse: SparseVector::from_pairs(pairs), payload };
             let bytes = body.encode();
             let row = with_checksum(&bytes);
             let terms = StoredTerms::of_row(&row).unwrap();
@@ -199,7 +233,7 @@ mod tests {
                 let next = term.wrapping_add(1);
                 prop_assert_eq!(terms.weight(next).is_some(), body.sparse.indices().contains(&next));
             }
-            let read = Body::decode(&bytes).unwrap();
+            let read = StoredBody::decode(&bytes).unwrap();
             prop_assert_eq!((read.tags, read.sparse, read.payload), (body.tags, body.sparse, body.payload));
         }
 
@@ -210,7 +244,7 @@ mod tests {
             at: usize,
             bit in 0u8..8,
         ) {
-            let body = Body { tags: Tags::new(), sparse: SparseVector::from_pairs(pairs), payload };
+            let body = StoredBody { tags: StoredTags::Inline(Tags::new()), sparse: SparseVector::from_pairs(pairs), payload };
             let mut row = with_checksum(&body.encode());
             // The checksum of the row, then the length, the checksum, the terms and the weights.
             let (first, behind) = (4, 4 + 8 + 8 * body.sparse.len());
@@ -225,7 +259,7 @@ mod tests {
         #[test]
         fn decode_of_arbitrary_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             decode_origin(&bytes);
-            Body::decode(&bytes);
+            StoredBody::decode(&bytes);
             StoredTerms::of_row(&bytes);
             decode_dense(&bytes, 3);
         }

@@ -169,6 +169,7 @@ pub(crate) fn purge_dropped(kb: &Kb, txn: &mut RwTxn, limit: usize) -> InternalR
         tables.bitmaps,
         tables.dense,
         tables.bodies,
+        tables.tag_sets,
         tables.origins,
         tables.ids,
         tables.counters,

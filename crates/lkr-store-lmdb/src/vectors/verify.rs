@@ -11,11 +11,12 @@ use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
 use self::indexes::ExpectedIndexes;
-pub(crate) use self::indexes::rebuild_indexes;
+pub(crate) use self::indexes::{migrate_bitmaps, rebuild_indexes};
 use super::{
     filter, keys,
-    record::{Body, decode_dense, decode_origin},
+    record::{Body, StoredBody, decode_dense, decode_origin},
     registry::{self, CollectionEntry, NUMBERS},
+    tag_sets::{self, TagReader, TagSetId},
     write,
 };
 use crate::{
@@ -82,7 +83,8 @@ impl PointCheck<'_> {
         expected: &mut ExpectedIndexes,
         findings: &mut Vec<Finding>,
     ) -> InternalResult<PointStatus> {
-        let mut status = PointStatus::default();
+        let (mut status, mut reader, mut lost_sets) =
+            (PointStatus::default(), TagReader::default(), HashSet::new());
         for row in self.kb.tables.origins.prefix_iter(self.txn, &keys::collection(self.entry.number))? {
             let (key, checksummed) = row?;
             let id = keys::row_id(key).unwrap_or_default();
@@ -94,10 +96,16 @@ impl PointCheck<'_> {
                 self.report_broken(&format!("the origin of point number {id}"), key, None, findings);
                 continue;
             };
-            let body =
-                self.kb.tables.bodies.get(self.txn, key)?.and_then(verify_checksum).and_then(Body::decode);
+            let body = self
+                .kb
+                .tables
+                .bodies
+                .get(self.txn, key)?
+                .and_then(verify_checksum)
+                .and_then(StoredBody::decode);
             match (body, self.broken_part(key, id, point)?) {
-                (Some(body), None) => {
+                (Some(stored), None) => {
+                    let body = self.with_tags(stored, &mut reader, &mut lost_sets, findings);
                     expected.add(self.entry.number, id, &origin, &body);
                     status.whole.insert(id);
                 }
@@ -112,6 +120,25 @@ impl PointCheck<'_> {
             }
         }
         Ok(status)
+    }
+
+    /// The body with its tags. If their set is damaged, it is reported once, and the body has no tags.
+    fn with_tags(
+        &self,
+        stored: StoredBody,
+        reader: &mut TagReader,
+        lost_sets: &mut HashSet<TagSetId>,
+        findings: &mut Vec<Finding>,
+    ) -> Body {
+        let read = reader.read(self.kb, self.txn, self.entry.number, stored.tags.clone());
+        if let (Err(_), Some(id)) = (&read, stored.tags.set().filter(|id| lost_sets.insert(*id))) {
+            let name = &self.entry.spec.collection;
+            let what =
+                format!("the tags of points in {name} are damaged; they are set again from the document");
+            let key = keys::tag_set(self.entry.number, &id);
+            findings.push(Finding::missing(what, "tag_sets", &key, &tag_sets::empty_row()));
+        }
+        stored.with_tags(read.unwrap_or_default())
     }
 
     /// The damaged part of a point, apart from its body.

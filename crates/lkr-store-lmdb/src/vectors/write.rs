@@ -1,6 +1,9 @@
 //! Changes of points. A replaced point gets a new internal id, because graphs cannot change a vector.
 
-use std::collections::HashSet;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::PointId;
@@ -8,12 +11,13 @@ use lkr_vectors::{Filter, Point, PointOrigin, Tags};
 use serde_json::Value;
 
 use super::{
-    bitmap::{BitmapChanges, Field},
+    bitmap::{BitmapChanges, FieldPrefixes},
     dense, describe_point_part, filter,
     keys::{self, SpaceKey},
     postings::{self, PostingChanges},
-    record::{Body, decode_origin, encode_dense, encode_origin},
+    record::{Body, StoredBody, decode_origin, encode_dense, encode_origin},
     registry::{self, CollectionEntry, IdCounters},
+    tag_sets::{self, EncodedTags, StoredTags, TagReader, TagSetId},
 };
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
@@ -31,7 +35,7 @@ const MAX_PAYLOAD_DEPTH: usize = 120;
 pub(crate) struct EncodedPoint {
     id: PointId,
     origin: PointOrigin,
-    body: Body,
+    tags: Arc<EncodedTags>,
     /// The rows with their checksums.
     origin_row: Vec<u8>,
     body_row: Vec<u8>,
@@ -43,13 +47,19 @@ pub(crate) struct EncodedPoint {
 pub(crate) fn encode_points(points: Vec<Point>) -> InternalResult<Vec<EncodedPoint>> {
     let mut seen = HashSet::with_capacity(points.len());
     let last_of_each = points.into_iter().rev().filter(|point| seen.insert(point.id));
-    let mut prepared = last_of_each.map(encode_point).collect::<InternalResult<Vec<_>>>()?;
+    let mut last_tags: Option<Arc<EncodedTags>> = None;
+    let encode = |point: Point| {
+        let shared = last_tags.take().filter(|last| last.tags.is_shared_with(&point.tags));
+        let tags = shared.unwrap_or_else(|| Arc::new(EncodedTags::new(&point.tags)));
+        encode_point(point, Arc::clone(last_tags.insert(tags)))
+    };
+    let mut prepared = last_of_each.map(encode).collect::<InternalResult<Vec<_>>>()?;
     prepared.reverse();
     Ok(prepared)
 }
 
-fn encode_point(point: Point) -> InternalResult<EncodedPoint> {
-    let Point { id, origin, tags, dense, sparse, payload } = point;
+fn encode_point(point: Point, tags: Arc<EncodedTags>) -> InternalResult<EncodedPoint> {
+    let Point { id, origin, tags: _, dense, sparse, payload } = point;
     if let Some(value) = dense.iter().flatten().find(|value| !value.is_finite()) {
         return Err(Failure::invalid(format!("{value} in the dense vector of point {id}")));
     }
@@ -59,7 +69,7 @@ fn encode_point(point: Point) -> InternalResult<EncodedPoint> {
         )));
     }
     let payload = serde_json::to_vec(&payload).map_err(Failure::internal)?;
-    let body = Body { tags, sparse, payload };
+    let body = StoredBody { tags: tags.stored.clone(), sparse, payload };
     Ok(EncodedPoint {
         id,
         origin,
@@ -67,7 +77,7 @@ fn encode_point(point: Point) -> InternalResult<EncodedPoint> {
         body_row: with_checksum(&body.encode()),
         dense_row: dense.as_deref().map(|vector| with_checksum(&encode_dense(vector))),
         dims: dense.map(|vector| vector.len()),
-        body,
+        tags,
     })
 }
 
@@ -123,7 +133,8 @@ fn is_unchanged(
     point: &EncodedPoint,
 ) -> InternalResult<bool> {
     let key = keys::row(collection, id);
-    Ok(kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
+    Ok(point.tags.is_stored(kb, txn, collection)?
+        && kb.tables.origins.get(txn, &key)? == Some(&point.origin_row)
         && kb.tables.dense.get(txn, &key)? == point.dense_row.as_deref()
         && kb.tables.bodies.get(txn, &key)? == Some(&point.body_row))
 }
@@ -154,17 +165,78 @@ pub(crate) fn set_tags(
     tags: &Tags,
 ) -> InternalResult<u64> {
     let ids = filter::matching_ids(kb, txn, entry.number, filter_expr)?;
+    let tags = EncodedTags::new(tags);
+    let (number, space) = (entry.number, SpaceKey::of_tags(&tags.tags));
+    let is_stored = tags.is_stored(kb, txn, number)?;
     let mut changes = PointChanges::new(kb, txn, entry)?;
     for id in &ids {
-        let body = body(kb, txn, entry.number, id)?;
-        if SpaceKey::of_tags(&body.tags) != SpaceKey::of_tags(tags) {
-            changes.move_to_space(txn, id, body, tags)?;
-        } else if body.tags != *tags {
-            changes.replace_tags(txn, id, body, tags)?;
+        let stored = stored_body(kb, txn, number, id)?;
+        if is_stored && stored.tags == tags.stored {
+            continue;
+        }
+        let before = changes.tags.reader.read(kb, txn, number, stored.tags.clone())?;
+        if SpaceKey::of_tags(&before) == space {
+            changes.replace_tags(txn, id, stored, &tags)?;
+        } else {
+            changes.move_to_space(txn, id, stored, &tags)?;
         }
     }
     changes.apply(txn)?;
     Ok(ids.len())
+}
+
+/// Changes of the bitmaps and of the sets of tags.
+struct TagChanges<'k> {
+    kb: &'k Kb,
+    collection: u16,
+    bitmaps: BitmapChanges,
+    reader: TagReader,
+    added: FieldPrefixes,
+    removed: FieldPrefixes,
+    /// The sets that points referred to.
+    left: BTreeSet<TagSetId>,
+}
+
+impl<'k> TagChanges<'k> {
+    fn new(kb: &'k Kb, collection: u16) -> Self {
+        Self {
+            kb,
+            collection,
+            bitmaps: BitmapChanges::default(),
+            reader: TagReader::default(),
+            added: FieldPrefixes::default(),
+            removed: FieldPrefixes::default(),
+            left: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, id: u32, origin: &PointOrigin, tags: &EncodedTags) {
+        for prefix in self.added.of(self.collection, origin, &tags.tags, tags.stored.set()) {
+            self.bitmaps.add(&prefix, id);
+        }
+    }
+
+    /// Removes a point from the bitmaps, and returns its tags.
+    fn remove(
+        &mut self,
+        txn: &RoTxn,
+        id: u32,
+        origin: &PointOrigin,
+        stored: StoredTags,
+    ) -> InternalResult<Tags> {
+        let set = stored.set();
+        self.left.extend(set);
+        let tags = self.reader.read(self.kb, txn, self.collection, stored)?;
+        for prefix in self.removed.of(self.collection, origin, &tags, set) {
+            self.bitmaps.remove(&prefix, id);
+        }
+        Ok(tags)
+    }
+
+    fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
+        self.bitmaps.apply(self.kb, txn)?;
+        tag_sets::remove_unused(self.kb, txn, self.collection, &self.left)
+    }
 }
 
 /// Changes of a collection's points: rows are written at once, indexes at the end.
@@ -176,15 +248,15 @@ struct PointChanges<'k> {
     before: IdCounters,
     /// The counters with the inserted points.
     after: IdCounters,
-    bitmaps: BitmapChanges,
+    tags: TagChanges<'k>,
     postings: PostingChanges,
 }
 
 impl<'k> PointChanges<'k> {
     fn new(kb: &'k Kb, txn: &RoTxn, entry: &'k CollectionEntry) -> InternalResult<Self> {
         let before = registry::ids(kb, txn, entry.number)?;
-        let (bitmaps, postings) = (BitmapChanges::default(), PostingChanges::default());
-        Ok(Self { kb, entry, collection: entry.number, before, after: before, bitmaps, postings })
+        let (tags, postings) = (TagChanges::new(kb, entry.number), PostingChanges::default());
+        Ok(Self { kb, entry, collection: entry.number, before, after: before, tags, postings })
     }
 
     /// Writes a point under the next id.
@@ -204,30 +276,38 @@ impl<'k> PointChanges<'k> {
         if let Some(row) = &point.dense_row {
             tables.dense.put(txn, &key, row)?;
         }
-        for field in fields(&point.origin, &point.body.tags) {
-            self.bitmaps.add(self.collection, field, id);
-        }
-        Ok(())
+        self.tags.add(id, &point.origin, &point.tags);
+        point.tags.put(self.kb, txn, self.collection)
     }
 
     /// Replaces the tags of a point that stays in its space.
-    fn replace_tags(&mut self, txn: &mut RwTxn, id: u32, mut body: Body, tags: &Tags) -> InternalResult<()> {
-        for (key, value) in body.tags.iter().filter(|(key, value)| tags.get(*key) != Some(value)) {
-            self.bitmaps.remove(self.collection, Field::Tag(key, value), id);
-        }
-        for (key, value) in tags.iter().filter(|(key, value)| body.tags.get(*key) != Some(value)) {
-            self.bitmaps.add(self.collection, Field::Tag(key, value), id);
-        }
-        body.tags.clone_from(tags);
+    fn replace_tags(
+        &mut self,
+        txn: &mut RwTxn,
+        id: u32,
+        stored: StoredBody,
+        tags: &EncodedTags,
+    ) -> InternalResult<()> {
+        let (_, origin) = origin(self.kb, txn, self.collection, id)?;
+        self.tags.remove(txn, id, &origin, stored.tags.clone())?;
+        self.tags.add(id, &origin, tags);
+        let body = StoredBody { tags: tags.stored.clone(), ..stored };
         let row = with_checksum(&body.encode());
-        Ok(self.kb.tables.bodies.put(txn, &keys::row(self.collection, id), &row)?)
+        self.kb.tables.bodies.put(txn, &keys::row(self.collection, id), &row)?;
+        tags.put(self.kb, txn, self.collection)
     }
 
     /// Gives a point tags of another space. It gets a new internal id, because posting lists grow only at their ends.
-    fn move_to_space(&mut self, txn: &mut RwTxn, id: u32, body: Body, tags: &Tags) -> InternalResult<()> {
+    fn move_to_space(
+        &mut self,
+        txn: &mut RwTxn,
+        id: u32,
+        stored: StoredBody,
+        tags: &EncodedTags,
+    ) -> InternalResult<()> {
         let (point, origin) = origin(self.kb, txn, self.collection, id)?;
         let dense_row = self.kb.tables.dense.get(txn, &keys::row(self.collection, id))?.map(<[u8]>::to_vec);
-        let body = Body { tags: tags.clone(), ..body };
+        let body = StoredBody { tags: tags.stored.clone(), ..stored };
         let moved = EncodedPoint {
             id: point,
             origin,
@@ -235,7 +315,7 @@ impl<'k> PointChanges<'k> {
             body_row: with_checksum(&body.encode()),
             dense_row,
             dims: self.entry.dims(),
-            body,
+            tags: Arc::new(tags.clone()),
         };
         self.remove_point(txn, id)?;
         self.insert(txn, &moved)
@@ -244,22 +324,20 @@ impl<'k> PointChanges<'k> {
     /// Removes all rows of a point except the entry of its id, and returns its id.
     fn remove_point(&mut self, txn: &mut RwTxn, id: u32) -> InternalResult<PointId> {
         let (point, origin) = origin(self.kb, txn, self.collection, id)?;
-        let body = body(self.kb, txn, self.collection, id)?;
+        let body = stored_body(self.kb, txn, self.collection, id)?;
         let (tables, key) = (&self.kb.tables, keys::row(self.collection, id));
         tables.origins.delete(txn, &key)?;
         tables.bodies.delete(txn, &key)?;
         tables.dense.delete(txn, &key)?;
+        let tags = self.tags.remove(txn, id, &origin, body.tags)?;
         if id < self.before.posted {
-            self.postings.remove(id, SpaceKey::of_tags(&body.tags), &body.sparse);
-        }
-        for field in fields(&origin, &body.tags) {
-            self.bitmaps.remove(self.collection, field, id);
+            self.postings.remove(id, SpaceKey::of_tags(&tags), &body.sparse);
         }
         Ok(point)
     }
 
     fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
-        self.bitmaps.apply(self.kb, txn)?;
+        self.tags.apply(txn)?;
         self.postings.apply(self.kb, txn, self.collection)?;
         let after = if self.after == self.before {
             self.after
@@ -271,12 +349,6 @@ impl<'k> PointChanges<'k> {
         }
         Ok(())
     }
-}
-
-/// The fields of a point.
-pub(super) fn fields<'a>(origin: &PointOrigin, tags: &'a Tags) -> impl Iterator<Item = Field<'a>> {
-    let tags = tags.iter().map(|(key, value)| Field::Tag(key, value));
-    [Field::Live, Field::Revision(origin.doc_id, origin.revision)].into_iter().chain(tags)
 }
 
 /// The point id and origin of an internal id, which must exist.
@@ -291,11 +363,18 @@ pub(crate) fn origin(
     decode_origin(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
-/// The body of an internal id, which must exist.
+/// The body of an internal id, which must exist, with its tags.
 pub(crate) fn body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<Body> {
+    let stored = stored_body(kb, txn, collection, id)?;
+    let tags = TagReader::default().read(kb, txn, collection, stored.tags.clone())?;
+    Ok(stored.with_tags(tags))
+}
+
+/// The body of an internal id, which must exist.
+pub(crate) fn stored_body(kb: &Kb, txn: &RoTxn, collection: u16, id: u32) -> InternalResult<StoredBody> {
     let name = || describe_point_part(kb, txn, collection, id, "the body");
     let checksummed = kb.tables.bodies.get(txn, &keys::row(collection, id))?.ok_or_else(|| damaged(name))?;
-    Body::decode(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
+    StoredBody::decode(strip_checksum(checksummed, name)?).ok_or_else(|| damaged(name))
 }
 
 /// The dense vector of an internal id, if the point has one.

@@ -111,6 +111,7 @@ fn orphan_numbers(
         tables.ids,
         tables.origins,
         tables.bodies,
+        tables.tag_sets,
         tables.dense,
         tables.postings,
         tables.bitmaps,

@@ -1,23 +1,22 @@
 //! Checks posting lists and bitmaps against the points, by comparing sums of hashes, so that memory does not grow
 //! with the collection.
 
-use std::collections::HashMap;
+use std::{collections::BTreeSet, ops::Bound};
 
 use heed::{RoTxn, RwTxn};
 use lkr_vectors::PointOrigin;
 
 use super::super::{
-    bitmap::{self, BitmapChanges},
+    bitmap::{self, BitmapChanges, FieldPrefixes},
     keys,
     postings::{self, Block},
     record::Body,
     registry::{self, CollectionEntry, IdCounters},
-    write::{self, fields},
+    tag_sets::{TagReader, TagSetId},
+    write,
 };
 use crate::{env::Kb, error::InternalResult, verify::Finding};
 
-/// How many tags are cached with their keys, which are digests.
-const MAX_CACHED_TAGS: usize = 4_096;
 /// The number of points that are indexed at a time.
 const BATCH: usize = 4_096;
 
@@ -26,7 +25,9 @@ pub(super) struct ExpectedIndexes {
     stored_postings: u32,
     postings: SetHash,
     bitmaps: SetHash,
-    tags: HashMap<(String, String), Vec<u8>>,
+    prefixes: FieldPrefixes,
+    /// The sets of tags that points refer to.
+    tag_sets: BTreeSet<TagSetId>,
 }
 
 /// An order-independent hash of a set: its size and the sum of its hashes.
@@ -65,7 +66,8 @@ impl ExpectedIndexes {
             stored_postings,
             postings: SetHash::default(),
             bitmaps: SetHash::default(),
-            tags: HashMap::new(),
+            prefixes: FieldPrefixes::default(),
+            tag_sets: BTreeSet::new(),
         }
     }
 
@@ -76,21 +78,10 @@ impl ExpectedIndexes {
                 self.postings.add(posting(id, term, space, weight));
             }
         }
-        for field in fields(origin, &body.tags) {
-            let field = match field {
-                bitmap::Field::Tag(key, value) => hash(self.tag(collection, key, value)),
-                field => hash(&field.prefix(collection)),
-            };
-            self.bitmaps.add([u64::from(id), field, 0]);
+        for prefix in self.prefixes.of(collection, origin, &body.tags, body.set) {
+            self.bitmaps.add([u64::from(id), hash(&prefix), 0]);
         }
-    }
-
-    fn tag(&mut self, collection: u16, key: &str, value: &str) -> &[u8] {
-        if self.tags.len() > MAX_CACHED_TAGS {
-            self.tags.clear();
-        }
-        let build_prefix = || bitmap::Field::Tag(key, value).prefix(collection);
-        self.tags.entry((key.to_owned(), value.to_owned())).or_insert_with(build_prefix)
+        self.tag_sets.extend(body.set);
     }
 
     /// Reports missing and surplus index entries.
@@ -109,6 +100,24 @@ impl ExpectedIndexes {
         if stored_bitmaps(kb, txn, entry.number)?.as_ref() != Some(&self.bitmaps) {
             let what = format!("the filter bitmaps of {name} differ from its points");
             findings.push(Finding::indexes(what, entry.number));
+        }
+        self.check_tag_sets(kb, txn, entry, findings)
+    }
+
+    /// Reports sets of tags that no point refers to.
+    fn check_tag_sets(
+        &self,
+        kb: &Kb,
+        txn: &RoTxn,
+        entry: &CollectionEntry,
+        findings: &mut Vec<Finding>,
+    ) -> InternalResult<()> {
+        for row in kb.tables.tag_sets.prefix_iter(txn, &keys::collection(entry.number))? {
+            let (key, _) = row?;
+            if key.last_chunk().is_none_or(|id| !self.tag_sets.contains(id)) {
+                let what = format!("a set of tags of {} belongs to no point", entry.spec.collection);
+                findings.push(Finding::wrong(what, "tag_sets", key));
+            }
         }
         Ok(())
     }
@@ -175,21 +184,61 @@ pub(crate) fn rebuild_indexes(kb: &Kb, txn: &mut RwTxn, collection: u16) -> Inte
             }
         }
     }
-    let origins = kb.tables.origins.prefix_iter(txn, &keys::collection(collection))?;
-    let ids = origins.map(|row| Ok(keys::row_id(row?.0).unwrap_or_default()));
-    let ids = ids.collect::<InternalResult<Vec<u32>>>()?;
-    for batch in ids.chunks(BATCH) {
-        let mut changes = BitmapChanges::default();
-        for id in batch {
-            let (_, origin) = write::origin(kb, txn, collection, *id)?;
-            let body = write::body(kb, txn, collection, *id)?;
-            fields(&origin, &body.tags).for_each(|field| changes.add(collection, field, *id));
-        }
-        changes.apply(kb, txn)?;
-    }
+    rebuild_bitmaps(kb, txn, collection)?;
     let mut ids = IdCounters { posted: 0, pending_bytes: 0, ..registry::ids(kb, txn, collection)? };
     while ids.posted < ids.next {
         ids = postings::post_slice(kb, txn, collection, ids, postings::MAX_SLICE_ENTRIES)?;
     }
     registry::set_ids(kb, txn, collection, ids)
+}
+
+/// Writes the bitmaps of all points of a collection that has none.
+fn rebuild_bitmaps(kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<()> {
+    let mut from = 0;
+    while let Some(next) = add_bitmaps(kb, txn, collection, from)? {
+        from = next;
+    }
+    Ok(())
+}
+
+/// Brings the bitmaps of a collection of format 2, in which those of tags had digests as keys, to the present format: a
+/// step of bounded size from the internal id `from` on. Returns the id of the next step; `None` after the last. Steps may
+/// be repeated.
+pub(crate) fn migrate_bitmaps(
+    kb: &Kb,
+    txn: &mut RwTxn,
+    collection: u16,
+    from: u32,
+) -> InternalResult<Option<u32>> {
+    let old = [&keys::collection(collection)[..], &[bitmap::OLD_TAG]].concat();
+    let rows = kb.tables.bitmaps.prefix_iter(txn, &old)?.take(BATCH);
+    let rows = rows.map(|row| Ok(row?.0.to_vec())).collect::<InternalResult<Vec<_>>>()?;
+    for row in &rows {
+        kb.tables.bitmaps.delete(txn, row)?;
+    }
+    match add_bitmaps(kb, txn, collection, from)? {
+        // The last points again, until no old row is left.
+        None if rows.len() == BATCH => Ok(Some(from)),
+        next => Ok(next),
+    }
+}
+
+/// Adds a batch of points to the bitmaps, from the internal id `from` on. Returns the id that follows; `None` at the end.
+fn add_bitmaps(kb: &Kb, txn: &mut RwTxn, collection: u16, from: u32) -> InternalResult<Option<u32>> {
+    let (mut changes, mut prefixes, mut reader) =
+        (BitmapChanges::default(), FieldPrefixes::default(), TagReader::default());
+    let (first, last) = (keys::row(collection, from), keys::row(collection, u32::MAX));
+    let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+    let (mut points, mut next) = (0, None);
+    for row in kb.tables.origins.range(txn, &range)?.take(BATCH) {
+        let id = keys::row_id(row?.0).unwrap_or_default();
+        let (_, origin) = write::origin(kb, txn, collection, id)?;
+        let stored = write::stored_body(kb, txn, collection, id)?.tags;
+        let set = stored.set();
+        let tags = reader.read(kb, txn, collection, stored)?;
+        prefixes.of(collection, &origin, &tags, set).for_each(|prefix| changes.add(&prefix, id));
+        (points, next) = (points + 1, Some(id + 1));
+    }
+    changes.apply(kb, txn)?;
+    Ok(next.filter(|_| points == BATCH))
 }

@@ -1,0 +1,41 @@
+//! Deleting the documents that match an expression.
+
+use actix_web::http::Method;
+use lkr::ListFilter;
+
+use crate::{
+    error::{ApiError, KbResultExt},
+    http::{ApiResponse, Authenticated, Endpoint, HandlerResult, RequestContext},
+    openapi::{OperationDoc, ResponseShape, schema},
+    wire::bulk_delete::{BulkDeleteInput, DeletableDocuments},
+};
+
+/// More than the longest expression needs with every character escaped.
+const BODY_BYTES: usize = 1024 * 1024;
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![Endpoint::new(
+        Method::POST,
+        "/api/v1/documents/delete",
+        OperationDoc::new(
+            "Documents",
+            "delete_documents",
+            "Counts the documents that match an expression and that the caller may delete",
+            ResponseShape::Envelope(schema::<DeletableDocuments>()),
+        )
+        .body::<BulkDeleteInput>(),
+        delete,
+    )]
+}
+
+async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
+    let (expr, dry_run) = cx.json::<BulkDeleteInput>(BODY_BYTES).await?.check()?;
+    if !dry_run {
+        return Err(ApiError::invalid("dry_run must be true"));
+    }
+    let filter = ListFilter { filter_expr: Some(expr), ..ListFilter::default() };
+    let may_delete =
+        |document: &lkr::Document| caller.is_admin() || document.created_by.is(&caller.account.id);
+    let documents = cx.services()?.kb.count_documents(&filter, may_delete).await.for_read()?;
+    ApiResponse::ok(&DeletableDocuments { documents })
+}

@@ -1,0 +1,170 @@
+//! Filter expressions in requests.
+
+use std::fmt;
+
+use lkr::FilterExpr;
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Map, Number, Value};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// The name of the expression in requests, which begins the places in errors.
+const NAME: &str = "where";
+
+/// The longest expression in a query, in bytes of JSON.
+const MAX_QUERY_BYTES: usize = 16 * 1024;
+
+/// An expression over the fields of documents: and, or, not, or a field with one operator; a lower and an upper bound may
+/// stand together. At most 64 expressions, nested at most 8 deep.
+///
+/// A number is compared by value, a date or time of RFC 3339 by instant, any other string by code points. A missing or
+/// empty field passes `exists: false` and nothing else.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it is the schema of what FilterExpr parses")]
+pub(crate) struct FilterExprInput {
+    /// Expressions that all match.
+    #[schema(no_recursion)]
+    and: Option<Vec<Self>>,
+    /// Expressions of which one matches.
+    #[schema(no_recursion)]
+    or: Option<Vec<Self>>,
+    /// An expression that does not match.
+    #[schema(no_recursion)]
+    not: Option<Box<Self>>,
+    /// doc_id, source, title, category, language, space, created_by, created_at, updated_at, content_type, or metadata.
+    /// followed by the key.
+    field: Option<String>,
+    /// The value: a string or a number.
+    eq: Option<Value>,
+    /// One of 1 to 1,000 values.
+    r#in: Option<Vec<Value>>,
+    /// Above this value.
+    gt: Option<Value>,
+    /// At least this value.
+    gte: Option<Value>,
+    /// Below this value.
+    lt: Option<Value>,
+    /// At most this value.
+    lte: Option<Value>,
+    /// The beginning of the value.
+    prefix: Option<String>,
+    /// Whether there is a value that is not empty.
+    exists: Option<bool>,
+}
+
+/// The JSON of an expression. A key that occurs twice in an object is an error.
+#[derive(Debug, Clone)]
+pub(crate) struct FilterExprJson(Value);
+
+impl FilterExprJson {
+    /// The expression.
+    ///
+    /// # Errors
+    /// `Invalid`, with the place that is wrong.
+    pub(crate) fn check(&self) -> Result<FilterExpr, ApiError> {
+        FilterExpr::parse(NAME, &self.0).map_err(|error| ApiError::invalid(error.to_string()))
+    }
+
+    /// The expression of a query parameter.
+    ///
+    /// # Errors
+    /// `Invalid` if it is too long, is not JSON, or is no expression.
+    pub(crate) fn from_query(text: &str) -> Result<FilterExpr, ApiError> {
+        if text.len() > MAX_QUERY_BYTES {
+            let bytes = text.len();
+            return Err(ApiError::invalid(format!(
+                "{NAME} has {bytes} bytes, at most {MAX_QUERY_BYTES} are allowed"
+            )));
+        }
+        let json: Self = serde_json::from_str(text)
+            .map_err(|error| ApiError::invalid(format!("{NAME} is not valid JSON: {error}")))?;
+        json.check()
+    }
+}
+
+impl<'de> Deserialize<'de> for FilterExprJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor).map(Self)
+    }
+}
+
+/// Builds a value, as serde_json does, but refuses duplicate keys.
+struct JsonVisitor;
+
+impl<'de> de::Visitor<'de> for JsonVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a filter expression")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(FilterExprJson(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((key, FilterExprJson(value))) = entries.next_entry::<String, _>()? {
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("duplicate key {key:?}")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        FilterExprJson::from_query(text).unwrap_err().message
+    }
+
+    #[test]
+    fn from_query_names_what_is_wrong() {
+        let expr = FilterExprJson::from_query(r#"{"field": "title", "gte": 1.5}"#).unwrap();
+        assert_eq!(expr.to_json(), json!({"field": "title", "gte": 1.5}));
+        assert!(refused("{").starts_with("where is not valid JSON"));
+        assert!(refused("").starts_with("where is not valid JSON"));
+        assert!(refused(r#"{"field": "title", "eq": 1, "eq": 2}"#).contains(r#"duplicate key "eq""#));
+        assert_eq!(
+            refused(r#"{"not": {"field": "title", "eq": null}}"#).split(": ").next(),
+            Some("where.not.eq")
+        );
+        let long = format!(r#"{{"field": "title", "eq": "{}"}}"#, "x".repeat(MAX_QUERY_BYTES));
+        assert!(refused(&long).contains("at most 16384"));
+    }
+}
