@@ -153,6 +153,17 @@ impl Catalog {
         Ok(failed_attempts)
     }
 
+    /// The unfinished task of a document; else the latest failed one that can be retried.
+    pub async fn latest_task_of(&self, doc_id: DocId) -> Result<Option<Task>> {
+        if let Some(unfinished) = self.unfinished_task(doc_id.into()).await? {
+            return Ok(Some(unfinished.task));
+        }
+        match self.failed_attempts(doc_id).await?.last() {
+            Some(attempt) => self.task(attempt.task_id).await,
+            None => Ok(None),
+        }
+    }
+
     /// Whether a live document, an unfinished task, a failed attempt or a copy in progress refers to this revision.
     pub async fn is_referenced(&self, doc_id: DocId, revision: u64) -> Result<bool> {
         // Nearly always the revision is the live one, which costs one read.

@@ -92,16 +92,20 @@ impl Catalog {
         }
     }
 
-    /// The number of documents that the filter shows and that are counted.
-    pub async fn count(&self, filter: &ListFilter, is_counted: impl Fn(&Document) -> bool) -> Result<u64> {
-        let keep = |document: &Document| filter.shows(document) && is_counted(document);
+    /// The number of documents in the scope that the filter shows and that are counted.
+    pub async fn count(
+        &self,
+        scope: &Scope,
+        filter: &ListFilter,
+        is_counted: impl Fn(&Document) -> bool,
+    ) -> Result<u64> {
         let (mut count, mut after) = (0, None);
         loop {
-            let page = self.page(key::DOCUMENTS, after, COUNTED, decode_document, keep).await?;
-            count += page.items.len() as u64;
-            match page.next {
-                Some(last) => after = Some(key::document(last.doc_id)),
-                None => return Ok(count),
+            let page = self.list(scope, filter, after, COUNTED).await?;
+            count += page.items.iter().filter(|document| is_counted(document)).count() as u64;
+            after = page.next;
+            if after.is_none() {
+                return Ok(count);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use lkr_domain::{Counts, DocId, Document, SpaceName};
+use lkr_domain::{Counts, DocId, Document, Scope, SpaceName};
 use lkr_state::{Expect, Record, ScanOrder, Write};
 
 use crate::{Catalog, Error, Result, key};
@@ -114,6 +114,19 @@ impl SpaceCursor {
 }
 
 impl Catalog {
+    /// A live document of the scope. The indexes of the scope's spaces are read first, so a document of another space takes
+    /// the same reads as one that does not exist.
+    pub async fn document_in(&self, scope: &Scope, doc_id: DocId) -> Result<Option<Document>> {
+        if let Scope::Spaces(spaces) = scope {
+            let keys: Vec<_> = spaces.iter().map(|space| key::space_document(space, doc_id)).collect();
+            if self.state.get_many(&keys).await?.iter().all(Option::is_none) {
+                return Ok(None);
+            }
+        }
+        let document = self.document(doc_id).await?.map(|document| document.value);
+        Ok(document.filter(|document| scope.contains(&document.space)))
+    }
+
     /// The number of live documents in a space.
     pub async fn count_in_space(&self, space: &SpaceName) -> Result<u64> {
         let mut count = 0;

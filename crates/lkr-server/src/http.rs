@@ -20,6 +20,7 @@ mod request_id;
 mod response;
 mod response_framing;
 mod response_memory;
+mod rights;
 mod sse;
 mod streamed_envelope;
 mod write_timeout;
@@ -29,6 +30,7 @@ pub(crate) use access::{
     Admin, AnyManager, Authenticated, Owner, PendingPassword, PendingUnrestricted, Public, PublicVerified,
     Reader, SpaceManager, SpaceReader, TaskOwner, Unrestricted,
 };
+pub(crate) use admission::OwnedDocument;
 pub(crate) use caller::Caller;
 pub(crate) use client_quota::{ClientQuota, QuotaLimits, QuotaShare};
 pub(crate) use connection::Connection;
@@ -39,11 +41,12 @@ pub(crate) use form::{Form, FormFile, FormRules};
 pub(crate) use in_flight::InFlight;
 pub(crate) use json_body::{BODY_LIMITS, SMALL_BODY_BYTES, SecretInput, optional_object, string_map};
 pub(crate) use middleware::request_middleware;
-pub(crate) use permitted_stream::{Recheck, permission_lost, while_permitted};
+pub(crate) use permitted_stream::{Recheck, StreamSubject, permission_lost, while_permitted};
 pub(crate) use query::cursor;
 pub(crate) use request_id::RequestId;
 pub(crate) use response::{ApiResponse, HandlerResult};
 pub(crate) use response_memory::ResponseMemory;
+pub(crate) use rights::{Rights, no_space};
 pub(crate) use sse::{KEEP_ALIVE, sse_event, sse_response};
 pub(crate) use streamed_envelope::stream_envelope;
 pub(crate) use write_timeout::WriteTimeout;

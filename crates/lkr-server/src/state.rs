@@ -60,6 +60,12 @@ pub struct Services {
 }
 
 impl Services {
+    /// What a caller may do in spaces now.
+    pub(crate) async fn rights(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
+        let caller = caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces);
+        Ok(Rights { caller, directory: self.directory().await? })
+    }
+
     /// The spaces, groups and members, for a request that reads: an unavailable store is an internal error.
     pub(crate) async fn directory(&self) -> Result<Arc<Directory>, ApiError> {
         self.spaces.directory().await.map_err(|error| match error.kind() {

@@ -42,13 +42,14 @@ impl KnowledgeBase {
         self.shared.catalog.list(scope, filter, after, limit).await.during("list documents")
     }
 
-    /// The number of documents that the filter shows and that are counted.
+    /// The number of documents in the scope that the filter shows and that are counted.
     pub async fn count_documents(
         &self,
+        scope: &Scope,
         filter: &ListFilter,
         is_counted: impl Fn(&Document) -> bool + Send + Sync,
     ) -> Result<u64> {
-        self.shared.catalog.count(filter, is_counted).await.during("count documents")
+        self.shared.catalog.count(scope, filter, is_counted).await.during("count documents")
     }
 
     /// A live document.
@@ -59,7 +60,12 @@ impl KnowledgeBase {
 
     /// A live document with its nodes.
     pub async fn detail(&self, doc_id: DocId) -> Result<Option<DocumentWithNodes>> {
-        self.read_consistent(doc_id, "read document", async |document: Document| {
+        self.detail_in(&Scope::All, doc_id).await
+    }
+
+    /// A live document of the scope with its nodes.
+    pub async fn detail_in(&self, scope: &Scope, doc_id: DocId) -> Result<Option<DocumentWithNodes>> {
+        self.read_consistent(scope, doc_id, "read document", async |document: Document| {
             let vectors = &*self.shared.vectors;
             let l2 = lkr_catalog::nodes(vectors, &document, Layer::L2).await?;
             let l3 = lkr_catalog::nodes(vectors, &document, Layer::L3).await?;
@@ -70,7 +76,18 @@ impl KnowledgeBase {
 
     /// Up to `limit` chunks of a live document, starting at ordinal `from`.
     pub async fn chunks(&self, doc_id: DocId, from: u32, limit: u32) -> Result<Option<ChunkPage>> {
-        self.read_consistent(doc_id, "read chunks", async |document: Document| {
+        self.chunks_in(&Scope::All, doc_id, from, limit).await
+    }
+
+    /// Up to `limit` chunks of a live document of the scope, starting at ordinal `from`.
+    pub async fn chunks_in(
+        &self,
+        scope: &Scope,
+        doc_id: DocId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Option<ChunkPage>> {
+        self.read_consistent(scope, doc_id, "read chunks", async |document: Document| {
             let items = lkr_catalog::chunks(&*self.shared.vectors, &document, from, limit).await?;
             let next = from.saturating_add(limit);
             Ok(ChunkPage { items, next: (u64::from(next) < document.counts.chunks).then_some(next) })
@@ -80,19 +97,20 @@ impl KnowledgeBase {
 
     /// The extracted text of a live document. If it is damaged, the error names the document.
     pub async fn text(&self, doc_id: DocId) -> Result<Option<String>> {
-        self.read_consistent(doc_id, "read text", async |document: Document| {
+        self.read_consistent(&Scope::All, doc_id, "read text", async |document: Document| {
             self.shared.texts.get(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
     }
 
-    /// The extracted text of a live document as a stream of UTF-8 bytes. A chunk of the stream may end inside a
-    /// character. If the text is damaged, the last item is an error.
+    /// The extracted text of a live document of the scope as a stream of UTF-8 bytes. A chunk of the stream may end inside
+    /// a character. If the text is damaged, the last item is an error.
     pub async fn text_stream(
         &self,
+        scope: &Scope,
         doc_id: DocId,
     ) -> Result<Option<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>>> {
-        self.read_consistent(doc_id, "read text", async |document: Document| {
+        self.read_consistent(scope, doc_id, "read text", async |document: Document| {
             self.shared.texts.parts(document.doc_id, document.revision, Some(&document.content_sha256)).await
         })
         .await
@@ -104,17 +122,18 @@ impl KnowledgeBase {
         self.shared.originals.get(&original.path).await.during("read file")
     }
 
-    /// Reads data of a live document from outside its record. If the read fails because the document changed during it,
+    /// Reads data of a live document of the scope from outside its record. If the read fails because the document changed during it,
     /// the read is repeated; if the document was deleted, the result is `None`.
     async fn read_consistent<T>(
         &self,
+        scope: &Scope,
         doc_id: DocId,
         operation: &'static str,
         read: impl AsyncFn(Document) -> lkr_catalog::Result<T>,
     ) -> Result<Option<T>> {
         let mut attempts = MAX_READ_ATTEMPTS;
         loop {
-            let Some(document) = self.document(doc_id).await? else { return Ok(None) };
+            let Some(document) = self.document_in(scope, doc_id).await? else { return Ok(None) };
             let revision = document.revision;
             let error = match read(document).await {
                 Ok(read) => return Ok(Some(read)),

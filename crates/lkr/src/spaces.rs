@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use lkr_catalog::Task;
-use lkr_domain::{Creator, Scope, SpaceName};
+use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
 use lkr_ingest::SpaceRecords;
 pub use lkr_spaces::{
     Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup, NewSpace,
@@ -28,6 +28,22 @@ impl KnowledgeBase {
         directory.resolve(caller, named).map_err(|unknown| {
             Error::new(crate::ErrorKind::NotFound, "search", format!("no space has the name {unknown}"))
         })
+    }
+
+    /// A live document of the scope. A document outside the scope takes the same reads as one that does not exist.
+    pub async fn document_in(&self, scope: &Scope, doc_id: DocId) -> Result<Option<Document>> {
+        self.shared.catalog.document_in(scope, doc_id).await.during("read document")
+    }
+
+    /// The space and the creator of a document of the scope: a live one, an unfinished one, or a failed one that can be
+    /// retried.
+    pub async fn home(&self, scope: &Scope, doc_id: DocId) -> Result<Option<(SpaceName, Creator)>> {
+        if let Some(document) = self.document_in(scope, doc_id).await? {
+            return Ok(Some((document.space, document.created_by)));
+        }
+        let task = self.shared.catalog.latest_task_of(doc_id).await.during("read document")?;
+        let home = task.map(|task| (task.space.unwrap_or_default(), task.created_by));
+        Ok(home.filter(|(space, _)| scope.contains(space)))
     }
 
     /// The number of live documents in a space, and of tasks in it that have not ended.

@@ -1,11 +1,14 @@
 //! Who may call what. Each permission is a type that handlers take as their first argument, so none can forget it.
 
+use lkr::TaskId;
 use lkr_auth::KeyScope;
 
 use super::{
-    admission::{Admission, AdmittedSpace},
+    admission::{Admission, AdmittedSpace, OwnedDocument},
     caller::{Caller, in_spaces},
+    context::{unknown_document, unknown_task},
 };
+use crate::error::ApiError;
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,9 +114,17 @@ pub(crate) struct PublicVerified;
 #[derive(Debug)]
 pub(crate) struct Reader(pub(crate) Option<Caller>);
 
-/// Permission of [`Access::TaskOwner`].
+/// Permission of [`Access::Owner`].
 #[derive(Debug)]
-pub(crate) struct TaskOwner;
+pub(crate) struct Owner {
+    pub(crate) caller: Caller,
+    /// `None` if there is no such document for the caller.
+    pub(crate) document: Option<OwnedDocument>,
+}
+
+/// Permission of [`Access::TaskOwner`], with the task; `None` if there is no such task for the caller.
+#[derive(Debug)]
+pub(crate) struct TaskOwner(pub(crate) Option<TaskId>);
 
 /// Permission of [`Access::AnyManager`].
 #[derive(Debug)]
@@ -150,11 +161,31 @@ macro_rules! caller_permissions {
     )*};
 }
 
-caller_permissions!(Authenticated, Unrestricted, PendingPassword, PendingUnrestricted, Owner);
+caller_permissions!(Authenticated, Unrestricted, PendingPassword, PendingUnrestricted);
 
 /// Permission of [`Access::Admin`].
 #[derive(Debug)]
 pub(crate) struct Admin(pub(crate) Caller);
+
+impl Owner {
+    /// The document.
+    ///
+    /// # Errors
+    /// Not found, if there is no such document for the caller.
+    pub(crate) fn document(&self) -> Result<&OwnedDocument, ApiError> {
+        self.document.as_ref().ok_or_else(unknown_document)
+    }
+}
+
+impl TaskOwner {
+    /// The task.
+    ///
+    /// # Errors
+    /// Not found, if there is no such task for the caller.
+    pub(crate) fn task_id(&self) -> Result<TaskId, ApiError> {
+        self.0.ok_or_else(unknown_task)
+    }
+}
 
 impl Reader {
     /// The caller as the rights in spaces judge it.
@@ -206,7 +237,15 @@ impl Permission for TaskOwner {
     const ACCESS: Access = Access::TaskOwner;
 
     fn from_admission(admission: Admission) -> Option<Self> {
-        admission.caller.map(|_| Self)
+        admission.caller.map(|_| Self(admission.task))
+    }
+}
+
+impl Permission for Owner {
+    const ACCESS: Access = Access::Owner;
+
+    fn from_admission(admission: Admission) -> Option<Self> {
+        Some(Self { caller: admission.caller?, document: admission.document })
     }
 }
 
@@ -222,7 +261,7 @@ impl Permission for SpaceReader {
     const ACCESS: Access = Access::SpaceReader;
 
     fn from_admission(admission: Admission) -> Option<Self> {
-        let Admission { caller, space } = admission;
+        let Admission { caller, space, .. } = admission;
         Some(Self { caller, admitted: space? })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, http::header};
+use lkr::{DocId, TaskId};
 use lkr_auth::Identity;
 use lkr_spaces::{Directory, Space, SpaceName};
 
@@ -11,6 +12,7 @@ use super::{
     caller::{Caller, in_spaces},
     context::unknown_space,
     request_id::RequestId,
+    rights::Rights,
 };
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
@@ -24,6 +26,18 @@ pub(crate) struct Admission {
     pub(crate) caller: Option<Caller>,
     /// The space that the path names, for a route whose access depends on it.
     pub(crate) space: Option<AdmittedSpace>,
+    /// The document that the path names, for a route whose access depends on it; `None` if it does not exist for the caller.
+    pub(crate) document: Option<OwnedDocument>,
+    /// The task that the path names, for a route whose access depends on it; `None` if it does not exist for the caller.
+    pub(crate) task: Option<TaskId>,
+}
+
+/// A document that the caller may change.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnedDocument {
+    pub(crate) doc_id: DocId,
+    pub(crate) space: SpaceName,
+    pub(crate) rights: Rights,
 }
 
 /// A space, and the directory in which the caller's rights were judged.
@@ -50,10 +64,18 @@ pub(super) async fn admit(
             ApiError::new(ErrorCode::Unauthenticated, "this needs a login: no credential was sent")
         })?;
         check_credential(access, caller)?;
-        check_role(access, caller, request, services).await?;
+        check_role(access, caller, services).await?;
     }
     let space = admit_to_space(access, caller.as_ref(), request, services).await?;
-    Ok(Admission { caller, space })
+    let document = match access {
+        Access::Owner => admit_to_document(caller.as_ref(), request, services).await?,
+        _ => None,
+    };
+    let task = match access {
+        Access::TaskOwner => admit_to_task(caller.as_ref(), request, services).await?,
+        _ => None,
+    };
+    Ok(Admission { caller, space, document, task })
 }
 
 /// Refuses a caller that must change its password first, and an API key that is restricted to less.
@@ -74,7 +96,6 @@ fn check_credential(access: Access, caller: &Caller) -> Result<(), ApiError> {
 async fn check_role(
     access: Access,
     caller: &Caller,
-    request: &HttpRequest,
     services: &Services,
 ) -> Result<(), ApiError> {
     if caller.is_admin() {
@@ -83,8 +104,6 @@ async fn check_role(
     match access {
         Access::Admin => Err(ApiError::forbidden("this needs an account of role admin")),
         Access::AnyManager => check_manager(caller, services).await,
-        Access::Owner => check_owner(caller, request, services).await,
-        Access::TaskOwner => check_task_owner(caller, request, services).await,
         _ => Ok(()),
     }
 }
@@ -118,32 +137,43 @@ async fn admit_to_space(
     Ok(Some(AdmittedSpace { directory, space }))
 }
 
-/// Refuses a caller that does not own the document that the path names. A malformed id belongs to nobody.
-async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
-    let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
-        return Ok(());
-    };
-    let owner = services.kb.owner(doc_id).await.for_write()?;
-    if owner.is_none_or(|owner| owner.is(&caller.account.id)) {
-        return Ok(());
-    }
-    Err(ApiError::forbidden("the document belongs to another account"))
-}
-
-/// Refuses a caller that did not create the task that the path names. A malformed id belongs to nobody.
-async fn check_task_owner(
-    caller: &Caller,
+/// The document that the path names, if it exists for the caller. Refuses a caller that may read it and not change it. A
+/// malformed id is the id of no document.
+async fn admit_to_document(
+    caller: Option<&Caller>,
     request: &HttpRequest,
     services: &Services,
-) -> Result<(), ApiError> {
-    let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
-        return Ok(());
+) -> Result<Option<OwnedDocument>, ApiError> {
+    let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
+        return Ok(None);
     };
-    let task = services.kb.task(task_id).await.for_write()?;
-    if task.is_none_or(|task| task.created_by.is(&caller.account.id)) {
-        return Ok(());
+    let rights = services.rights(caller).await?;
+    let Some((space, creator)) = services.kb.home(&rights.readable(), doc_id).await.for_write()? else {
+        return Ok(None);
+    };
+    if !rights.may_change(&space, &creator) {
+        return Err(ApiError::forbidden("the document belongs to another account"));
     }
-    Err(ApiError::forbidden("the task belongs to another account"))
+    Ok(Some(OwnedDocument { doc_id, space, rights }))
+}
+
+/// The task that the path names, if it exists for the caller. Refuses a caller that may read it and not change it. A
+/// malformed id is the id of no task.
+async fn admit_to_task(
+    caller: Option<&Caller>,
+    request: &HttpRequest,
+    services: &Services,
+) -> Result<Option<TaskId>, ApiError> {
+    let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
+        return Ok(None);
+    };
+    let rights = services.rights(caller).await?;
+    let task = services.kb.task(task_id).await.for_write()?;
+    let Some(task) = task.filter(|task| rights.may_read_task(task)) else { return Ok(None) };
+    if !rights.may_change_task(&task) {
+        return Err(ApiError::forbidden("the task belongs to another account"));
+    }
+    Ok(Some(task_id))
 }
 
 /// The caller of a request; `None` without a credential. A bad credential is refused, even if the route needs none.

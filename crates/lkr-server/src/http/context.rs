@@ -10,12 +10,15 @@ use serde::de::DeserializeOwned;
 use super::{
     access::Access,
     admission::{Admission, admit},
+    caller::Caller,
     client_address::client_address,
     client_quota::Client,
     form::{self, Form, FormRules},
     json_body::{self, BufferedBody, EmptyObject},
+    permitted_stream::StreamSubject,
     query::QueryParams,
     request_id::RequestId,
+    rights::Rights,
 };
 use crate::{
     error::{ApiError, ErrorCode},
@@ -53,16 +56,25 @@ impl RequestContext {
         &self.client
     }
 
-    /// Whether the request would be admitted now.
+    /// Whether the request would be admitted now, and may read the subject of its stream.
     ///
     /// # Errors
     /// That nobody knows, because the accounts cannot be read.
-    pub(super) async fn would_be_admitted(&self) -> Result<bool, ApiError> {
-        match admit(self.access, &self.request, &self.state).await {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => Err(error),
-            Err(_) => Ok(false),
-        }
+    pub(super) async fn would_be_admitted(&self, subject: &StreamSubject) -> Result<bool, ApiError> {
+        let admission = match admit(self.access, &self.request, &self.state).await {
+            Ok(admission) => admission,
+            Err(error) if matches!(error.code, ErrorCode::Overloaded | ErrorCode::Internal) => {
+                return Err(error);
+            }
+            Err(_) => return Ok(false),
+        };
+        let rights = self.services()?.rights(admission.caller.as_ref()).await?;
+        Ok(subject.is_readable(&rights))
+    }
+
+    /// What the caller may do in spaces now.
+    pub(crate) async fn rights(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
+        self.services()?.rights(caller).await
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {

@@ -3,9 +3,10 @@
 use std::{io, pin::Pin, time::Duration};
 
 use futures_util::{Stream, StreamExt, stream};
+use lkr::{Scope, Task};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::context::RequestContext;
+use super::{context::RequestContext, rights::Rights};
 
 /// The longest time between two checks of the right. Chosen, not measured. See docs/studies.md#limits-by-client.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -22,10 +23,32 @@ pub(crate) enum Recheck {
     Interval,
 }
 
+/// What a stream shows; it ends when that is no longer readable.
+#[derive(Debug)]
+pub(crate) enum StreamSubject {
+    /// Nothing in a space.
+    Service,
+    /// Contents of these spaces.
+    Spaces(Scope),
+    /// A task.
+    Task(Box<Task>),
+}
+
+impl StreamSubject {
+    pub(super) fn is_readable(&self, rights: &Rights) -> bool {
+        match self {
+            Self::Service | Self::Spaces(Scope::All) => true,
+            Self::Spaces(Scope::Spaces(spaces)) => spaces.iter().all(|space| rights.may_read(space)),
+            Self::Task(task) => rights.may_read_task(task),
+        }
+    }
+}
+
 /// The state of a stream.
 struct Permitted<S, F> {
     items: Pin<Box<S>>,
     cx: RequestContext,
+    subject: StreamSubject,
     recheck: Recheck,
     checked: Instant,
     /// The last item of a stream that lost its right.
@@ -42,12 +65,12 @@ pub(crate) fn permission_lost<T>() -> Option<io::Result<T>> {
 /// complete.
 pub(crate) fn while_permitted<T: 'static>(
     cx: RequestContext,
-    recheck: Recheck,
+    (subject, recheck): (StreamSubject, Recheck),
     items: impl Stream<Item = T> + 'static,
     revoked: impl FnOnce() -> Option<T> + 'static,
 ) -> impl Stream<Item = T> + 'static {
     let state =
-        Permitted { items: Box::pin(items), cx, recheck, checked: Instant::now(), revoked: Some(revoked) };
+        Permitted { items: Box::pin(items), cx, subject, recheck, checked: Instant::now(), revoked: Some(revoked) };
     stream::unfold(state, |mut state| async move {
         state.revoked.as_ref()?;
         let item = state.next().await;
@@ -77,7 +100,7 @@ impl<T, S: Stream<Item = T>, F: FnOnce() -> Option<T>> Permitted<S, F> {
     async fn is_permitted(&mut self) -> bool {
         let until = Instant::now() + RECHECK_INTERVAL;
         loop {
-            match self.cx.would_be_admitted().await {
+            match self.cx.would_be_admitted(&self.subject).await {
                 Ok(is_admitted) => {
                     self.checked = Instant::now();
                     return is_admitted;

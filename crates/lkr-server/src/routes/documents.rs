@@ -1,15 +1,16 @@
 //! Listing, reading, changing and deleting documents.
 
 use actix_web::http::Method;
-use lkr::ListFilter;
+use lkr::{ListFilter, Scope, SpaceName};
 use lkr_auth::{AuditAction, AuditLog};
+use lkr_spaces::Spaces;
 use serde_json::{Map, json};
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        ApiResponse, Endpoint, HandlerResult, Owner, Reader, Recheck, RequestContext, cursor,
-        permission_lost, stream_envelope, unknown_document, while_permitted,
+        ApiResponse, Caller, Endpoint, HandlerResult, OwnedDocument, Owner, Reader, Recheck, RequestContext,
+        StreamSubject, cursor, permission_lost, stream_envelope, unknown_document, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -45,6 +46,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                     "where",
                     "Only documents that match this expression, JSON of at most 16 KiB as in the search.",
                 )
+                .query_text("space", "Only documents of this space.")
                 .paged(),
             list,
         ),
@@ -60,7 +62,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/documents/{doc_id}",
             doc(
                 "change_document",
-                "Changes title, source, category and metadata of a document without ingesting it again",
+                "Changes title, source, category, metadata and space of a document without ingesting it again",
                 schema::<L1Item>(),
             )
             .body::<DocumentChangeInput>()
@@ -95,7 +97,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let (limit, after) = (query.limit()?, query.offset('d')?);
     let filter = ListFilter {
@@ -104,27 +106,32 @@ async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
         title_prefix: query.text("q"),
         filter_expr: query.text("where").map(|text| FilterExprJson::from_query(&text)).transpose()?,
     };
+    let space = query.space()?;
     query.finish()?;
-    let page = cx.services()?.kb.list(&filter, after, limit as usize).await.for_read()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.scope(space.as_deref())?;
+    let page = cx.services()?.kb.list(&scope, &filter, after, limit as usize).await.for_read()?;
     ApiResponse::ok(&DocumentList::new(page.items, page.next.map(|id| cursor('d', id))))
 }
 
-async fn get(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn get(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.readable();
     let kb = &cx.services()?.kb;
-    let document = kb.document(cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
+    let document = kb.document_in(&scope, cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
     cx.reserve((document.counts.l2 + document.counts.l3) * NODE_BYTES).await?;
-    let detail = kb.detail(document.doc_id).await.for_read()?.ok_or_else(unknown_document)?;
+    let detail = kb.detail_in(&scope, document.doc_id).await.for_read()?.ok_or_else(unknown_document)?;
     // If the file store is unavailable, the file counts as unavailable.
     let available = matches!(kb.original(&detail.document).await, Ok(Some(_)));
     ApiResponse::ok(&DocumentDetail::new(detail, available))
 }
 
-async fn chunks(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn chunks(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let (limit, from) = (query.limit()?, query.offset('c')?);
     query.finish()?;
-    let page = cx.services()?.kb.chunks(cx.doc_id()?, from.unwrap_or(0), limit).await.for_read()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.readable();
+    let kb = &cx.services()?.kb;
+    let page = kb.chunks_in(&scope, cx.doc_id()?, from.unwrap_or(0), limit).await.for_read()?;
     let page = page.ok_or_else(unknown_document)?;
     ApiResponse::ok(&ChunkList {
         items: page.items.into_iter().map(ChunkItem::from).collect(),
@@ -133,38 +140,68 @@ async fn chunks(_: Reader, cx: RequestContext) -> HandlerResult {
 }
 
 /// This read needs the blob store. While that is unavailable the error is retryable, as for writes.
-async fn text(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn text(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let doc_id = cx.doc_id()?;
-    let text = cx.services()?.kb.text_stream(doc_id).await.for_write()?;
-    let text = text.ok_or_else(unknown_document)?;
+    let scope = cx.rights(reader.0.as_ref()).await?.readable();
+    let kb = &cx.services()?.kb;
+    let document = kb.document_in(&scope, doc_id).await.for_write()?.ok_or_else(unknown_document)?;
+    let scope = Scope::of(document.space);
+    let text = kb.text_stream(&scope, doc_id).await.for_write()?.ok_or_else(unknown_document)?;
     let head =
         serde_json::to_string(&json!({ "doc_id": doc_id })).map_err(|error| ApiError::internal(&error))?;
     let id = cx.request_id();
-    let text = while_permitted(cx, Recheck::Interval, text, permission_lost);
+    let text = while_permitted(cx, (StreamSubject::Spaces(scope), Recheck::Interval), text, permission_lost);
     Ok(stream_envelope(&id, &head, "text", text))
 }
 
-async fn change(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
+async fn change(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let input: DocumentChangeInput = cx.json(CHANGE_BYTES).await?;
-    let doc_id = cx.doc_id()?;
+    let (OwnedDocument { doc_id, space, .. }, caller) = (owner.document()?.clone(), &owner.caller);
     let kb = &cx.services()?.kb;
     let changed = input.changed_names();
     let change = input.check(kb.taxonomy())?;
     let detail = Map::from_iter([("changed".to_owned(), json!(changed))]);
     let entry = AuditLog::entry(caller.actor(), AuditAction::DocumentChange, &doc_id.to_string(), detail)?;
-    let document = kb.change_with(doc_id, change, vec![entry]).await.for_write()?;
+    let mut alongside = vec![entry];
+    if let Some(target) = change.space.clone().filter(|target| *target != space) {
+        check_move(&cx, caller, &space, &target).await?;
+        alongside.push(Spaces::check_open(&target));
+    }
+    let document = kb.change_with(doc_id, change, alongside).await.for_write()?;
     ApiResponse::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
 }
 
-async fn delete(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
+/// Refuses a move unless the caller may change documents of others in both spaces, or is a writer in both.
+async fn check_move(
+    cx: &RequestContext,
+    caller: &Caller,
+    from: &SpaceName,
+    to: &SpaceName,
+) -> Result<(), ApiError> {
+    let rights = cx.rights(Some(caller)).await?;
+    rights.check_writable(to)?;
+    if rights.may_manage(to) || !rights.may_manage(from) {
+        return Ok(());
+    }
+    // A manager of the first space alone moves own documents only.
+    let doc_id = cx.doc_id()?;
+    let home = cx.services()?.kb.home(&Scope::of(from.clone()), doc_id).await.for_write()?;
+    match home {
+        Some((_, creator)) if creator.is(&caller.account.id) => Ok(()),
+        Some(_) => Err(ApiError::forbidden(format!("this needs a manager of the space {to}"))),
+        None => Err(unknown_document()),
+    }
+}
+
+async fn delete(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    // Deleting an unknown document is no error. A malformed id is the id of no document.
-    let Ok(doc_id) = cx.doc_id() else {
+    // Deleting an unknown document is no error.
+    let Some(OwnedDocument { doc_id, .. }) = owner.document else {
         return ApiResponse::ok(&DeletedDocument::nothing(cx.path_part("doc_id")));
     };
     let entry =
-        AuditLog::entry(caller.actor(), AuditAction::DocumentDelete, &doc_id.to_string(), Map::new())?;
+        AuditLog::entry(owner.caller.actor(), AuditAction::DocumentDelete, &doc_id.to_string(), Map::new())?;
     let counts = cx.services()?.kb.delete_with(doc_id, vec![entry]).await.for_write()?;
     ApiResponse::ok(&DeletedDocument::new(doc_id, counts))
 }

@@ -1,0 +1,107 @@
+//! What a caller may do in spaces, by the directory at one moment.
+
+use std::sync::Arc;
+
+use lkr::{Creator, Scope, SpaceName, Task, TaskKind};
+use lkr_spaces::{Caller, Directory, SpaceRole, WriteAccess};
+
+use crate::error::{ApiError, ErrorCode};
+
+/// A caller and the directory in which its rights are judged.
+#[derive(Debug, Clone)]
+pub(crate) struct Rights {
+    pub(crate) caller: Caller,
+    pub(crate) directory: Arc<Directory>,
+}
+
+impl Rights {
+    /// The spaces that a request is about: the named ones, or all that the caller may read.
+    ///
+    /// # Errors
+    /// Not found, with the first named space that the caller may not read.
+    pub(crate) fn scope(&self, named: Option<&[SpaceName]>) -> Result<Scope, ApiError> {
+        self.directory.resolve(&self.caller, named).map_err(|name| no_space(&name))
+    }
+
+    /// Everything that the caller may read.
+    pub(crate) fn readable(&self) -> Scope {
+        self.directory.readable(&self.caller)
+    }
+
+    pub(crate) fn may_read(&self, space: &SpaceName) -> bool {
+        self.directory.may_read(&self.caller, space)
+    }
+
+    /// Whether the caller may change and delete a document: a manager of its space, and its creator while a writer there.
+    pub(crate) fn may_change(&self, space: &SpaceName, creator: &Creator) -> bool {
+        self.directory.may_manage(&self.caller, space)
+            || (self.is(creator) && self.directory.may_write(&self.caller, space) == WriteAccess::Allowed)
+    }
+
+    pub(crate) fn may_manage(&self, space: &SpaceName) -> bool {
+        self.directory.may_manage(&self.caller, space)
+    }
+
+    /// Checks that the caller may add documents to a space.
+    pub(crate) fn check_writable(&self, space: &SpaceName) -> Result<(), ApiError> {
+        match self.directory.may_write(&self.caller, space) {
+            WriteAccess::Allowed => Ok(()),
+            WriteAccess::Forbidden => Err(ApiError::forbidden(format!("this needs a writer of the space {space}"))),
+            WriteAccess::Deleting => {
+                Err(ApiError::new(ErrorCode::Conflict, format!("the space {space} is being deleted")))
+            }
+            WriteAccess::Unknown => Err(no_space(space)),
+        }
+    }
+
+    /// Whether the caller sees a task: one about a document if it may read its space, and its own ones. Tasks about several
+    /// documents are seen by admins, and the deletion of a space by its managers.
+    pub(crate) fn may_read_task(&self, task: &Task) -> bool {
+        if task.subject.doc_id().is_some() {
+            let space = task.space.clone().unwrap_or_default();
+            return self.may_read(&space) || self.is_own_task(task);
+        }
+        let is_manager = |space: &SpaceName| {
+            task.kind == TaskKind::DeleteSpace
+                && self.directory.role(&self.caller, space) == Some(SpaceRole::Manager)
+        };
+        self.is_admin() || self.is_own_task(task) || task.space.as_ref().is_some_and(is_manager)
+    }
+
+    /// Whether the caller may cancel, retry and delete a task that it sees.
+    pub(crate) fn may_change_task(&self, task: &Task) -> bool {
+        if self.is_admin() {
+            return true;
+        }
+        match (&task.space, task.subject.doc_id()) {
+            (Some(space), Some(_)) => self.may_change(space, &task.created_by),
+            _ => self.is_own_task(task),
+        }
+    }
+
+    /// Whether the caller created a task. A key that is limited to spaces sees no task for that.
+    fn is_own_task(&self, task: &Task) -> bool {
+        let is_limited =
+            matches!(&self.caller, Caller::Account { key: Some(key), .. } if key.spaces.is_some());
+        !is_limited && self.is(&task.created_by)
+    }
+
+    fn is(&self, creator: &Creator) -> bool {
+        matches!(&self.caller, Caller::Account { id, .. } if creator.is(id))
+    }
+
+    /// Whether the caller is an admin and uses no restricted key.
+    pub(crate) fn is_admin(&self) -> bool {
+        match &self.caller {
+            Caller::Everything => true,
+            Caller::Anonymous => false,
+            Caller::Account { is_admin, key, .. } => {
+                *is_admin && key.as_ref().is_none_or(|key| !key.is_restricted())
+            }
+        }
+    }
+}
+
+pub(crate) fn no_space(name: &SpaceName) -> ApiError {
+    ApiError::not_found(format!("no space has the name {name}"))
+}
