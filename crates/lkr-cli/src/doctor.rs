@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 fn check(args: &Args) -> Result<ExitCode> {
     let folders = args.folders.find()?;
     let shown = folders.data_dir.display().to_string();
-    let readers: Vec<ReadRecord> = vec![lkr_auth::is_readable, lkr_settings::is_readable, lkr_spaces::is_readable];
+    let readers: Vec<ReadRecord> =
+        vec![lkr_auth::is_readable, lkr_settings::is_readable, lkr_spaces::is_readable];
     let options = DoctorOptions { folders, repair: args.repair, readers };
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let examined = runtime.block_on(examine(options)).map_err(|error| match error.kind() {

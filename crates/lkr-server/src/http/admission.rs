@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, http::header};
 use lkr_auth::Identity;
-use lkr_spaces::{Directory, Space, SpaceName};
+use lkr_spaces::{Directory, Space, SpaceName, WriteAccess};
 
 use super::{
     access::Access,
@@ -118,6 +118,23 @@ async fn admit_to_space(
     Ok(Some(AdmittedSpace { directory, space }))
 }
 
+/// Refuses a caller that may not add documents to a space that a body names.
+#[cfg_attr(not(test), expect(dead_code, reason = "documents do not name their space yet"))]
+pub(crate) fn check_writer(
+    directory: &Directory,
+    caller: &lkr_spaces::Caller,
+    name: &SpaceName,
+) -> Result<(), ApiError> {
+    match directory.may_write(caller, name) {
+        WriteAccess::Allowed => Ok(()),
+        WriteAccess::Forbidden => {
+            Err(ApiError::forbidden(format!("this needs a writer of the space {name}")))
+        }
+        WriteAccess::Deleting => Err(ApiError::conflict(format!("the space {name} is being deleted"))),
+        WriteAccess::Unknown => Err(ApiError::not_found(format!("no such space: {:?}", name.as_str()))),
+    }
+}
+
 /// Refuses a caller that does not own the document that the path names. A malformed id belongs to nobody.
 async fn check_owner(caller: &Caller, request: &HttpRequest, services: &Services) -> Result<(), ApiError> {
     let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
@@ -167,4 +184,22 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     let token = token.trim().to_owned();
     let Identity { account, credential } = services.auth.authenticate(&token).await?;
     Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writer_of_a_space_is_told_from_reader_and_outsider() {
+        let directory = Directory::default();
+        let account = lkr_spaces::Caller::Account { id: "1".to_owned(), is_admin: false, key: None };
+        let code = |caller, name: &str| {
+            let name = SpaceName::new(name).unwrap();
+            check_writer(&directory, caller, &name).err().map(|error| error.code)
+        };
+        assert_eq!(code(&account, "default"), None);
+        assert_eq!(code(&lkr_spaces::Caller::Anonymous, "default"), Some(ErrorCode::Forbidden));
+        assert_eq!(code(&account, "legal"), Some(ErrorCode::NotFound));
+    }
 }
