@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, http::header};
 use lkr::{DocId, TaskId};
 use lkr_auth::Identity;
-use lkr_spaces::{Directory, Space, SpaceName};
+use lkr_spaces::{Directory, Space, SpaceName, WriteAccess};
 
 use super::{
     access::Access,
@@ -197,4 +197,22 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     let token = token.trim().to_owned();
     let Identity { account, credential } = services.auth.authenticate(&token).await?;
     Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writer_of_a_space_is_told_from_reader_and_outsider() {
+        let directory = Directory::default();
+        let account = lkr_spaces::Caller::Account { id: "1".to_owned(), is_admin: false, key: None };
+        let code = |caller, name: &str| {
+            let name = SpaceName::new(name).unwrap();
+            check_writer(&directory, caller, &name).err().map(|error| error.code)
+        };
+        assert_eq!(code(&account, "default"), None);
+        assert_eq!(code(&lkr_spaces::Caller::Anonymous, "default"), Some(ErrorCode::Forbidden));
+        assert_eq!(code(&account, "legal"), Some(ErrorCode::NotFound));
+    }
 }
