@@ -111,6 +111,12 @@ async fn prepare(
             acceptances.push(Acceptance { task, existing: None });
             continue;
         }
+        for expectation in &document.submission.expectations {
+            // A step may contain a key once only.
+            if writes.iter().all(|write: &Write| write.key != expectation.key) {
+                writes.push(expectation.clone());
+            }
+        }
         let Some(target) = find_target(state, document).await? else { return Ok(None) };
         let Target { doc_id, replaced, remember } = target;
         writes.extend(remember);

@@ -19,6 +19,8 @@ pub struct Submission {
     pub upsert: Option<Upsert>,
     /// Makes repeating the submission safe.
     pub idempotency: Option<Idempotency>,
+    /// Expectations of the step that accepts the submission, for example that its space is not being deleted.
+    pub expectations: Vec<Write>,
     /// Additional records to write in the step that accepts the replacement of a live document.
     pub on_replace: OnReplace,
 }

@@ -35,6 +35,8 @@ fn ports(state: Arc<dyn StateStore>, uploads: &Path) -> Ports {
         classifier: None,
         chat_models: None,
         evaluator: None,
+        deletion: None,
+        spaces: None,
     }
 }
 

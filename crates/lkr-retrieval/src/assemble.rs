@@ -57,6 +57,7 @@ fn result(candidate: &Candidate, chunk: Chunk, document: &Document, marks: &Quer
         doc_id: document.doc_id,
         title: document.title.clone(),
         source: document.source.clone(),
+        space: document.space.clone(),
         category: document.category.clone(),
         path: chunk.path,
         page_start: chunk.pages.map(|pages| pages.start),

@@ -1,4 +1,4 @@
-use lkr_domain::{DocId, Layer, PointId};
+use lkr_domain::{DocId, Layer, PointId, SpaceName};
 
 /// The response to a search.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,6 +30,8 @@ pub struct SearchResult {
     pub title: String,
     /// The document's source.
     pub source: String,
+    /// The document's space.
+    pub space: SpaceName,
     /// The document's category; empty for none.
     pub category: String,
     /// The headings above the chunk, without the title, outermost first.

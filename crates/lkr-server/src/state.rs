@@ -24,7 +24,7 @@ use crate::{
     chat_models::ChatModels,
     embedder_reconciler::EmbedderReconciler,
     error::{ApiError, ErrorCode},
-    http::{BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory},
+    http::{self, BODY_LIMITS, ClientQuota, InFlight, QuotaLimits, ResponseMemory, Rights},
     metrics::Metrics,
 };
 

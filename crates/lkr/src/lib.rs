@@ -36,11 +36,11 @@ pub use folders::Folders;
 pub use health::Health;
 pub use kb::KnowledgeBase;
 pub use lkr_catalog::{
-    Catalog, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason, Idempotency,
-    LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress, ReclassifyResult,
-    ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure, TaskInput, TaskKind,
-    TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line, check_properties, check_text,
-    stored_name,
+    Catalog, DeleteResult, DocumentResult, Duplicate, EvaluateResult, ExtractedText, FailureReason,
+    Idempotency, LimitExceeded, ListFilter, ModelName, ModelUsage, NodeRecord, Page, Progress,
+    ReclassifyResult, ReembedResult, SearchQuality, Stage, Stats, StoredOriginal, Task, TaskFailure,
+    TaskInput, TaskKind, TaskResult, TaskStatus, TaskSubject, UNCATEGORIZED, check_line, check_properties,
+    check_text, stored_name,
 };
 pub use lkr_domain::*;
 /// Ranking measures and gold sets.

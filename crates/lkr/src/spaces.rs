@@ -5,8 +5,8 @@ use lkr_catalog::Task;
 use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
 use lkr_ingest::SpaceRecords;
 pub use lkr_spaces::{
-    Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup, NewSpace,
-    ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
+    Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup,
+    NewSpace, ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
 };
 use lkr_state::Write;
 

@@ -59,6 +59,7 @@ pub(crate) mod tests {
             doc_id: DocId::from_bytes([n; 16]),
             title: String::new(),
             source: String::new(),
+            space: lkr_domain::SpaceName::default(),
             category: String::new(),
             path: Vec::new(),
             page_start: None,

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, http::header};
 use lkr::{DocId, TaskId};
 use lkr_auth::Identity;
-use lkr_spaces::{Directory, Space, SpaceName, WriteAccess};
+use lkr_spaces::{Directory, Space, SpaceName};
 
 use super::{
     access::Access,
     caller::{Caller, in_spaces},
     context::unknown_space,
     request_id::RequestId,
-    rights::Rights,
 };
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
@@ -37,7 +36,6 @@ pub(crate) struct Admission {
 pub(crate) struct OwnedDocument {
     pub(crate) doc_id: DocId,
     pub(crate) space: SpaceName,
-    pub(crate) rights: Rights,
 }
 
 /// A space, and the directory in which the caller's rights were judged.
@@ -93,11 +91,7 @@ fn check_credential(access: Access, caller: &Caller) -> Result<(), ApiError> {
 }
 
 /// Refuses a caller whose role or ownership does not suffice.
-async fn check_role(
-    access: Access,
-    caller: &Caller,
-    services: &Services,
-) -> Result<(), ApiError> {
+async fn check_role(access: Access, caller: &Caller, services: &Services) -> Result<(), ApiError> {
     if caller.is_admin() {
         return Ok(());
     }
@@ -154,7 +148,7 @@ async fn admit_to_document(
     if !rights.may_change(&space, &creator) {
         return Err(ApiError::forbidden("the document belongs to another account"));
     }
-    Ok(Some(OwnedDocument { doc_id, space, rights }))
+    Ok(Some(OwnedDocument { doc_id, space }))
 }
 
 /// The task that the path names, if it exists for the caller. Refuses a caller that may read it and not change it. A
@@ -197,22 +191,4 @@ async fn authenticate(request: &HttpRequest, services: &Services) -> Result<Opti
     let token = token.trim().to_owned();
     let Identity { account, credential } = services.auth.authenticate(&token).await?;
     Ok(Some(Caller { account, credential, token, request_id: RequestId::of(request) }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn writer_of_a_space_is_told_from_reader_and_outsider() {
-        let directory = Directory::default();
-        let account = lkr_spaces::Caller::Account { id: "1".to_owned(), is_admin: false, key: None };
-        let code = |caller, name: &str| {
-            let name = SpaceName::new(name).unwrap();
-            check_writer(&directory, caller, &name).err().map(|error| error.code)
-        };
-        assert_eq!(code(&account, "default"), None);
-        assert_eq!(code(&lkr_spaces::Caller::Anonymous, "default"), Some(ErrorCode::Forbidden));
-        assert_eq!(code(&account, "legal"), Some(ErrorCode::NotFound));
-    }
 }

@@ -72,6 +72,12 @@ impl RequestContext {
         Ok(subject.is_readable(&rights))
     }
 
+    /// What the caller may do in spaces now, for a request that writes.
+    pub(crate) async fn rights_to_write(&self, caller: &Caller) -> Result<Rights, ApiError> {
+        let directory = self.services()?.spaces.directory().await?;
+        Ok(Rights { caller: caller.in_spaces(), directory })
+    }
+
     /// What the caller may do in spaces now.
     pub(crate) async fn rights(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
         self.services()?.rights(caller).await
@@ -125,9 +131,28 @@ impl RequestContext {
         json_body::parse(body.as_ref())
     }
 
+    /// The body as a JSON object of at most `limit` bytes; `None` if there is no body.
+    pub(crate) async fn optional_json<T: DeserializeOwned>(
+        &mut self,
+        limit: usize,
+    ) -> Result<Option<T>, ApiError> {
+        self.no_query()?;
+        let body = self.body(limit).await?;
+        if body.as_ref().is_empty() {
+            return Ok(None);
+        }
+        json_body::check_content_type(self.request.headers())?;
+        json_body::parse(body.as_ref()).map(Some)
+    }
+
     /// Refuses a body with content. It may be absent or an empty JSON object.
     pub(crate) async fn no_body(&mut self) -> Result<(), ApiError> {
         self.no_query()?;
+        self.no_content().await
+    }
+
+    /// [`no_body`](Self::no_body) for a route that has query parameters.
+    pub(crate) async fn no_content(&mut self) -> Result<(), ApiError> {
         let body = self.body(1024).await?;
         if body.as_ref().is_empty() {
             return Ok(());

@@ -69,8 +69,14 @@ pub(crate) fn while_permitted<T: 'static>(
     items: impl Stream<Item = T> + 'static,
     revoked: impl FnOnce() -> Option<T> + 'static,
 ) -> impl Stream<Item = T> + 'static {
-    let state =
-        Permitted { items: Box::pin(items), cx, subject, recheck, checked: Instant::now(), revoked: Some(revoked) };
+    let state = Permitted {
+        items: Box::pin(items),
+        cx,
+        subject,
+        recheck,
+        checked: Instant::now(),
+        revoked: Some(revoked),
+    };
     stream::unfold(state, |mut state| async move {
         state.revoked.as_ref()?;
         let item = state.next().await;

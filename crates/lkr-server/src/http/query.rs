@@ -2,8 +2,10 @@
 
 use std::{fmt::Display, str::FromStr};
 
+use lkr::SpaceName;
 use percent_encoding::percent_decode;
 
+use super::rights::named_space;
 use crate::error::ApiError;
 
 /// The default number of items on a page.
@@ -47,6 +49,12 @@ impl QueryParams {
         let wrong =
             || ApiError::invalid(format!("query parameter {name} is wrong: {text:?}, expected {expected}"));
         parse(&text).map(Some).ok_or_else(wrong)
+    }
+
+    /// Takes the space that the request is about, as a list of one name.
+    pub(crate) fn space(&mut self) -> Result<Option<Vec<SpaceName>>, ApiError> {
+        let Some(name) = self.text("space") else { return Ok(None) };
+        named_space(name).map(|name| Some(vec![name]))
     }
 
     /// Takes the page size.

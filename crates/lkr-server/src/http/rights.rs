@@ -46,7 +46,9 @@ impl Rights {
     pub(crate) fn check_writable(&self, space: &SpaceName) -> Result<(), ApiError> {
         match self.directory.may_write(&self.caller, space) {
             WriteAccess::Allowed => Ok(()),
-            WriteAccess::Forbidden => Err(ApiError::forbidden(format!("this needs a writer of the space {space}"))),
+            WriteAccess::Forbidden => {
+                Err(ApiError::forbidden(format!("this needs a writer of the space {space}")))
+            }
             WriteAccess::Deleting => {
                 Err(ApiError::new(ErrorCode::Conflict, format!("the space {space} is being deleted")))
             }
@@ -102,6 +104,29 @@ impl Rights {
     }
 }
 
-pub(crate) fn no_space(name: &SpaceName) -> ApiError {
-    ApiError::not_found(format!("no space has the name {name}"))
+fn no_space(name: &SpaceName) -> ApiError {
+    ApiError::not_found(format!("no space has the name {:?}", name.as_str()))
+}
+
+/// The space with a name that a client sent. A malformed name is the name of no space.
+pub(crate) fn named_space(name: String) -> Result<SpaceName, ApiError> {
+    let shown: String = name.chars().take(100).collect();
+    SpaceName::new(name).ok_or_else(|| ApiError::not_found(format!("no space has the name {shown:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writer_of_a_space_is_told_from_reader_and_outsider() {
+        let account = Caller::Account { id: "1".to_owned(), is_admin: false, key: None };
+        let code = |caller: &Caller, name: &str| {
+            let rights = Rights { caller: caller.clone(), directory: Arc::default() };
+            rights.check_writable(&SpaceName::new(name).unwrap()).err().map(|error| error.code)
+        };
+        assert_eq!(code(&account, "default"), None);
+        assert_eq!(code(&Caller::Anonymous, "default"), Some(ErrorCode::Forbidden));
+        assert_eq!(code(&account, "legal"), Some(ErrorCode::NotFound));
+    }
 }

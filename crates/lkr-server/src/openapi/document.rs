@@ -76,7 +76,9 @@ fn operation(endpoint: &Endpoint) -> Operation {
     }
     if let Some(body) = &doc.body {
         let content = Content::new(Some(Ref::from_schema_name(&body.name)));
-        let body = RequestBodyBuilder::new().content(doc.body_type, content).required(Some(Required::True));
+        let body = RequestBodyBuilder::new().content(doc.body_type, content);
+        let required = if doc.body_is_required { Required::True } else { Required::False };
+        let body = body.required(Some(required));
         operation = operation.request_body(Some(body.build()));
     }
     for (status, description) in &doc.other_statuses {

@@ -52,6 +52,8 @@ pub(crate) struct OperationDoc {
     pub(super) parameters: Vec<Parameter>,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) headers: Vec<(&'static str, &'static str)>,
+    /// Whether a request must have a body, if the operation takes one.
+    pub(super) body_is_required: bool,
     pub(super) has_unready_payload: bool,
 }
 
@@ -75,6 +77,7 @@ impl OperationDoc {
             parameters: Vec::new(),
             errors: Vec::new(),
             headers: Vec::new(),
+            body_is_required: true,
             has_unready_payload: false,
         }
     }
@@ -82,6 +85,11 @@ impl OperationDoc {
     /// The schema of the request body.
     pub(crate) fn body<T: ToSchema>(self) -> Self {
         Self { body: Some(schema::<T>()), ..self }
+    }
+
+    /// The schema of a request body that may be absent.
+    pub(crate) fn optional_body<T: ToSchema>(self) -> Self {
+        Self { body_is_required: false, ..self.body::<T>() }
     }
 
     /// The schema of the request's form.

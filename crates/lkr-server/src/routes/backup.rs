@@ -17,8 +17,8 @@ use tokio_util::io::ReaderStream;
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        Admin, ApiResponse, Endpoint, HandlerResult, Recheck, RequestContext, WriteTimeout, permission_lost,
-        while_permitted,
+        Admin, ApiResponse, Endpoint, HandlerResult, Recheck, RequestContext, StreamSubject, WriteTimeout,
+        permission_lost, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape},
 };
@@ -50,7 +50,12 @@ async fn backup(Admin(caller): Admin, cx: RequestContext) -> HandlerResult {
     let backup = kb.backup().await.for_write()?;
     let entry = AuditLog::entry(caller.actor(), AuditAction::BackupCreate, "backup", Map::new())?;
     kb.state().apply(vec![entry]).await.map_err(|error| ApiError::internal(&error))?;
-    let bytes = while_permitted(cx, Recheck::Interval, archive_bytes(backup), permission_lost);
+    let bytes = while_permitted(
+        cx,
+        (StreamSubject::Service, Recheck::Interval),
+        archive_bytes(backup),
+        permission_lost,
+    );
     Ok(ApiResponse::Raw(response_head()?.streaming(bytes)))
 }
 

@@ -34,8 +34,9 @@ async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return Err(ApiError::invalid("dry_run must be true"));
     }
     let filter = ListFilter { filter_expr: Some(expr), ..ListFilter::default() };
-    let may_delete =
-        |document: &lkr::Document| caller.is_admin() || document.created_by.is(&caller.account.id);
-    let documents = cx.services()?.kb.count_documents(&filter, may_delete).await.for_read()?;
+    let rights = cx.rights(Some(&caller)).await?;
+    let may_delete = |document: &lkr::Document| rights.may_change(&document.space, &document.created_by);
+    let scope = rights.readable();
+    let documents = cx.services()?.kb.count_documents(&scope, &filter, may_delete).await.for_read()?;
     ApiResponse::ok(&DeletableDocuments { documents })
 }

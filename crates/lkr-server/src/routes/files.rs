@@ -11,7 +11,8 @@ use actix_web::{
 };
 use futures_util::StreamExt;
 use lkr::{
-    Document, NewFile, Original, StoredOriginal, Submission, check_line, check_properties, drop_reserved,
+    Document, NewFile, Original, Scope, StoredOriginal, Submission, check_line, check_properties,
+    drop_reserved,
     files::{Extracted, FileSource, extracted_text},
 };
 use lkr_domain::{content_type, stem_and_suffix};
@@ -19,12 +20,13 @@ use lkr_domain::{content_type, stem_and_suffix};
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt, without_paths},
     http::{
-        ApiResponse, Authenticated, Endpoint, Form, FormFile, FormRules, HandlerResult, Owner, Reader,
-        Recheck, RequestContext, permission_lost, unknown_document, while_permitted,
+        ApiResponse, Authenticated, Caller, Endpoint, Form, FormFile, FormRules, HandlerResult,
+        OwnedDocument, Owner, Reader, Recheck, RequestContext, StreamSubject, named_space, permission_lost,
+        unknown_document, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     plugins::selected_plugins,
-    routes::submissions::{IDEMPOTENCY, first, idempotency, replayed_tasks, submission},
+    routes::submissions::{IDEMPOTENCY, common_submission, first, idempotency, replayed_tasks, submission},
     state::Services,
     wire::{
         document_input::limit_exceeded,
@@ -98,19 +100,19 @@ async fn upload(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
         return ApiResponse::accepted(&UploadAccepted::from(&task));
     }
     let Upload { file, warnings, options } =
-        read_upload(&mut cx, &caller.account.id, &["title", "source", "metadata", "force", "upsert"]).await?;
+        read_upload(&mut cx, &caller, &["title", "source", "metadata", "force", "upsert", "space"]).await?;
     let submission = Submission { warnings, idempotency, ..submission(&cx, &caller, options).await? };
     let task = cx.services()?.kb.submit_file(file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task))
 }
 
-async fn replace(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
-    let doc_id = cx.doc_id()?;
+async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
+    let (OwnedDocument { doc_id, .. }, caller) = (owner.document()?.clone(), &owner.caller);
     // Do not parse a file for an unknown document.
     cx.services()?.kb.document(doc_id).await.for_write()?.ok_or_else(unknown_document)?;
-    let Upload { file, warnings, options } =
-        read_upload(&mut cx, &caller.account.id, &["title", "source", "metadata"]).await?;
-    let submission = Submission { warnings, ..submission(&cx, &caller, options).await? };
+    let Upload { file, warnings, .. } =
+        read_upload(&mut cx, caller, &["title", "source", "metadata"]).await?;
+    let submission = Submission { warnings, ..common_submission(&cx, caller).await? };
     let task = cx.services()?.kb.replace_file(doc_id, file, submission).await.for_write()?;
     ApiResponse::accepted(&UploadAccepted::from(&task.ok_or_else(unknown_document)?))
 }
@@ -125,7 +127,7 @@ struct Upload {
 /// Reads the form of an upload and parses its file.
 async fn read_upload(
     cx: &mut RequestContext,
-    account_id: &str,
+    caller: &Caller,
     texts: &'static [&'static str],
 ) -> Result<Upload, ApiError> {
     let services = cx.services()?.clone();
@@ -140,13 +142,27 @@ async fn read_upload(
     };
     let Form { file, mut texts } = cx.form(&rules).await?;
     check_line("the file's name", &file.name).map_err(limit_exceeded)?;
-    let options =
-        SubmissionOptions { force: boolean("force", &mut texts)?, upsert: boolean("upsert", &mut texts)? };
-    let extracted = extract(&services, account_id, &file).await?;
+    let space = texts.remove("space").map(|space| utf8("space", space)).transpose()?;
+    let options = SubmissionOptions {
+        force: boolean("force", &mut texts)?,
+        upsert: boolean("upsert", &mut texts)?,
+        space: space.filter(|space| !space.is_empty()),
+    };
+    // Do not parse a file for a space that the caller may not write to.
+    let target = options.space.clone().map(named_space).transpose()?.unwrap_or_default();
+    if texts_name_a_space(rules.texts) {
+        cx.rights_to_write(caller).await?.check_writable(&target)?;
+    }
+    let extracted = extract(&services, &caller.account.id, &file).await?;
     cx.admit_again().await?;
     let mut warnings = warnings_of(&extracted);
     let file = new_file(file, texts, extracted, &mut warnings)?;
     Ok(Upload { file, warnings, options })
+}
+
+/// Whether a form has a part with the document's space.
+fn texts_name_a_space(texts: &[&str]) -> bool {
+    texts.contains(&"space")
 }
 
 /// A part that is true or false; false if it is absent or empty.
@@ -226,10 +242,11 @@ fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
     Err(ApiError::invalid(format!("{name} has no text: {reason}")))
 }
 
-async fn download(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn download(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.readable();
     let kb = &cx.services()?.kb;
-    let document = kb.document(cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
+    let document = kb.document_in(&scope, cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
     let no_file = || ApiError::not_found("the document has no stored file");
     let original = document.original.clone().ok_or_else(no_file)?;
     let missing = || ApiError::not_found("the stored file is missing");
@@ -277,6 +294,7 @@ async fn file_response(
         stored.check(sha256).await.map_err(internal)?;
         stored.read(range).await.map_err(internal)?.boxed()
     };
-    let bytes = while_permitted(cx, Recheck::Interval, bytes, permission_lost);
+    let subject = StreamSubject::Spaces(Scope::of(document.space.clone()));
+    let bytes = while_permitted(cx, (subject, Recheck::Interval), bytes, permission_lost);
     Ok(ApiResponse::Raw(response.body(SizedStream::new(length, Box::pin(bytes)))))
 }

@@ -3,11 +3,13 @@
 use actix_web::http::{Method, StatusCode};
 
 use crate::{
-    error::KbResultExt,
-    http::{Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext},
+    error::{ErrorCode, KbResultExt},
+    http::{
+        Admin, ApiResponse, Endpoint, HandlerResult, Reader, RequestContext, SMALL_BODY_BYTES, named_space,
+    },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
-        knowledge::{Categories, CategoryItem, KnowledgeStats},
+        knowledge::{Categories, CategoryItem, KnowledgeStats, ReclassifyInput},
         tasks::Accepted,
     },
 };
@@ -29,7 +31,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::GET,
             "/api/v1/knowledge/stats",
-            doc("stats", "Counts documents and points", schema::<KnowledgeStats>()),
+            doc("stats", "Counts the documents that the caller may read, and their points", schema::<KnowledgeStats>())
+                .query_text("space", "Only documents of this space."),
             stats,
         ),
         Endpoint::new(
@@ -37,10 +40,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/knowledge/reclassify",
             doc(
                 "reclassify",
-                "Accepts a reclassification of all documents. Categories set by a user stay",
+                "Accepts a reclassification of all documents, or of those of a space. Categories set by a user stay",
                 schema::<Accepted>(),
             )
-            .status(StatusCode::ACCEPTED),
+            .status(StatusCode::ACCEPTED)
+            .optional_body::<ReclassifyInput>()
+            .errors(&[ErrorCode::NotFound]),
             reclassify,
         ),
     ]
@@ -53,14 +58,21 @@ async fn categories(_: Reader, cx: RequestContext) -> HandlerResult {
     ApiResponse::ok(&Categories { count: categories.len(), categories })
 }
 
-async fn stats(_: Reader, cx: RequestContext) -> HandlerResult {
-    cx.no_query()?;
-    let stats = cx.services()?.kb.stats().await.for_read()?;
+async fn stats(reader: Reader, cx: RequestContext) -> HandlerResult {
+    let mut query = cx.query()?;
+    let space = query.space()?;
+    query.finish()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.scope(space.as_deref())?;
+    let stats = cx.services()?.kb.stats(&scope).await.for_read()?;
     ApiResponse::ok(&KnowledgeStats::from(stats))
 }
 
 async fn reclassify(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
-    cx.no_body().await?;
-    let task = cx.services()?.kb.reclassify(&caller.creator()).await.for_write()?;
+    let input: Option<ReclassifyInput> = cx.optional_json(SMALL_BODY_BYTES).await?;
+    let space = input.and_then(|input| input.space).map(named_space).transpose()?;
+    if let Some(space) = &space {
+        cx.rights_to_write(&caller).await?.scope(Some(std::slice::from_ref(space)))?;
+    }
+    let task = cx.services()?.kb.reclassify(space, &caller.creator()).await.for_write()?;
     ApiResponse::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })
 }

@@ -10,14 +10,14 @@ use actix_web::{
     web::Bytes,
 };
 use futures_util::{StreamExt, stream};
-use lkr::{CacheStatus, retrieval::SummaryPart};
+use lkr::{CacheStatus, SearchRequest, retrieval::SummaryPart};
 use serde_json::json;
 
 use crate::{
     error::{ApiError, KbResultExt},
     http::{
-        ApiResponse, Endpoint, HandlerResult, Reader, Recheck, RequestContext, sse_event, sse_response,
-        while_permitted,
+        ApiResponse, Endpoint, HandlerResult, Reader, Recheck, RequestContext, StreamSubject, sse_event,
+        sse_response, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -59,17 +59,24 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn search(_: Reader, mut cx: RequestContext) -> HandlerResult {
-    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+async fn search(reader: Reader, mut cx: RequestContext) -> HandlerResult {
+    let request = scoped_request(&reader, &mut cx).await?;
     let started = Instant::now();
     let found = cx.services()?.kb.search(&request).await.for_read()?;
     let cache = record_search(&cx, found.cache, started);
     Ok(ApiResponse::ok(&SearchAnswer::from(&*found.response))?.header(X_CACHE, cache))
 }
 
+/// The request, cut to what the caller may read.
+async fn scoped_request(reader: &Reader, cx: &mut RequestContext) -> Result<SearchRequest, ApiError> {
+    let (request, spaces) = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+    let scope = cx.rights(reader.0.as_ref()).await?.scope(spaces.as_deref())?;
+    Ok(SearchRequest { scope, ..request })
+}
+
 /// Streams the results and then the summary. An error before the results is a plain envelope.
-async fn stream(_: Reader, mut cx: RequestContext) -> HandlerResult {
-    let request = cx.json::<SearchInput>(BODY_BYTES).await?.check()?;
+async fn stream(reader: Reader, mut cx: RequestContext) -> HandlerResult {
+    let request = scoped_request(&reader, &mut cx).await?;
     let started = Instant::now();
     let begun = cx.services()?.kb.search_stream(&request).await.for_read()?;
     let cache = record_search(&cx, begun.cache, started);
@@ -77,7 +84,8 @@ async fn stream(_: Reader, mut cx: RequestContext) -> HandlerResult {
     let summary = begun.summary.unwrap_or_else(|| stream::empty().boxed());
     let summary = summary.map(|part| summary_event(&part).unwrap_or_else(|error| error_event(&error)));
     let events = stream::iter([results]).chain(summary).map(Ok);
-    let events = while_permitted(cx, Recheck::EachItem, events, || None);
+    let subject = StreamSubject::Spaces(request.scope);
+    let events = while_permitted(cx, (subject, Recheck::EachItem), events, || None);
     Ok(sse_response(events).header(X_CACHE, cache))
 }
 

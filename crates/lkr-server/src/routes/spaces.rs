@@ -13,7 +13,10 @@ use crate::{
     },
     openapi::{OperationDoc, ResponseShape, schema},
     state::Services,
-    wire::spaces::{DeletedSpace, SpaceChangeInput, SpaceInput, SpaceItem, SpaceList},
+    wire::{
+        spaces::{DeletedSpace, SpaceChangeInput, SpaceInput, SpaceItem, SpaceList},
+        tasks::Accepted,
+    },
 };
 
 const SPACE: &str = "/api/v1/spaces/{space}";
@@ -56,8 +59,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             Method::DELETE,
             SPACE,
-            doc("delete_space", "Deletes a space that has no documents", schema::<DeletedSpace>())
-                .errors(&[ErrorCode::Conflict]),
+            doc(
+                "delete_space",
+                "Deletes a space that has no documents; with documents=delete, accepts a task that deletes it with them",
+                schema::<DeletedSpace>(),
+            )
+            .query_text("documents", "delete: delete the documents of the space too.")
+            .also_status(StatusCode::ACCEPTED, "a task of kind delete_space was accepted")
+            .errors(&[ErrorCode::Conflict]),
             delete,
         ),
     ]
@@ -113,13 +122,22 @@ async fn change(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult 
 }
 
 async fn delete(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult {
-    cx.no_body().await?;
+    let mut query = cx.query()?;
+    let is_delete = |text: &str| (text == "delete").then_some(());
+    let with_documents = query.parsed("documents", "delete", is_delete)?.is_some();
+    query.finish()?;
+    cx.no_content().await?;
     let (caller, name) = (manager.caller, manager.admitted.space.name);
     let services = cx.services()?;
-    if !name.is_default() && services.kb.documents_in(&name).await.for_write()? > 0 {
+    let has_documents = !name.is_default() && services.kb.documents_in(&name).await.for_write()? > 0;
+    if has_documents && !with_documents {
         return Err(ApiError::conflict("the space has documents"));
     }
     let entry = AuditLog::entry(caller.actor(), AuditAction::SpaceDelete, name.as_str(), Map::new())?;
+    if with_documents {
+        let task = services.kb.delete_space(&name, &caller.creator(), vec![entry]).await.for_write()?;
+        return ApiResponse::accepted(&Accepted::from(&task));
+    }
     services.spaces.delete_empty(&name, vec![entry]).await?;
     ApiResponse::ok(&DeletedSpace { space: name.into(), deleted: true })
 }

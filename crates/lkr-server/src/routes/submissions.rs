@@ -2,14 +2,16 @@
 
 use actix_web::http::{Method, StatusCode, header::HeaderName};
 use lkr::{Dedup, DocId, Idempotency, MAX_NEW_TEXT_BYTES, OnReplace, Submission, Task, Upsert};
-use lkr_auth::{AuditAction, AuditLog};
+use lkr_auth::{AuditAction, AuditLog, Credential};
 use lkr_settings::DedupStrategy;
+use lkr_spaces::Spaces;
 use serde_json::Map;
 
 use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
-        ApiResponse, Authenticated, Caller, Endpoint, HandlerResult, Owner, RequestContext, unknown_document,
+        ApiResponse, Authenticated, Caller, Endpoint, HandlerResult, OwnedDocument, Owner, RequestContext,
+        Rights, named_space, unknown_document,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::{
@@ -96,40 +98,62 @@ async fn add_all(Authenticated(caller): Authenticated, mut cx: RequestContext) -
         return ApiResponse::accepted(&BatchAccepted::from(&*tasks));
     }
     let input: BatchInput = cx.json(BODY_BYTES).await?;
-    let common = submission(&cx, &caller, SubmissionOptions::default()).await?;
-    let documents = input.check()?.into_iter().map(|(document, warnings, options)| {
-        let submission = Submission { warnings, ..apply(options, common.clone(), &caller) };
-        (document, submission)
+    let common = common_submission(&cx, &caller).await?;
+    let rights = cx.rights_to_write(&caller).await?;
+    let documents = input.check()?.into_iter().enumerate().map(|(at, (document, warnings, options))| {
+        let applied = apply(options, common.clone(), &rights);
+        let submission = applied
+            .map_err(|error| ApiError { message: format!("documents[{at}]: {}", error.message), ..error })?;
+        Ok((document, Submission { warnings, ..submission }))
     });
-    let tasks = cx.services()?.kb.submit_all(documents.collect(), idempotency).await.for_write()?;
+    let documents = documents.collect::<Result<Vec<_>, ApiError>>()?;
+    let tasks = cx.services()?.kb.submit_all(documents, idempotency).await.for_write()?;
     ApiResponse::accepted(&BatchAccepted::from(&*tasks))
 }
 
-async fn replace(Owner(caller): Owner, mut cx: RequestContext) -> HandlerResult {
+async fn replace(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let input: DocumentInput = cx.json(BODY_BYTES).await?;
-    let doc_id = cx.doc_id()?;
-    let (document, warnings) = input.check()?;
-    let submission = Submission { warnings, ..submission(&cx, &caller, SubmissionOptions::default()).await? };
+    let OwnedDocument { doc_id, space, .. } = owner.document()?.clone();
+    let named = input.options().space;
+    let (document, mut warnings) = input.check()?;
+    if named.is_some_and(|named| named != space.as_str()) {
+        warnings.push(format!("space was ignored: a replacement stays in the space {space}"));
+    }
+    let submission = Submission { warnings, ..common_submission(&cx, &owner.caller).await? };
     let task = cx.services()?.kb.replace(doc_id, document, submission).await.for_write()?;
     ApiResponse::accepted(&Accepted::from(&task.ok_or_else(unknown_document)?))
 }
 
-/// Applies the client's options to a submission. Callers other than admins may replace only their own documents.
-fn apply(options: SubmissionOptions, submission: Submission, caller: &Caller) -> Submission {
-    let upsert = if caller.is_admin() { Upsert::Any } else { Upsert::Own };
-    Submission {
+/// Applies the client's options to a submission. Callers other than managers of the space may replace only their own
+/// documents.
+fn apply(
+    options: SubmissionOptions,
+    submission: Submission,
+    rights: &Rights,
+) -> Result<Submission, ApiError> {
+    let space = options.space.map(named_space).transpose()?.unwrap_or_default();
+    rights.check_writable(&space)?;
+    let upsert = if rights.may_manage(&space) { Upsert::Any } else { Upsert::Own };
+    Ok(Submission {
         dedup: if options.force { Dedup::None } else { submission.dedup },
         upsert: options.upsert.then_some(upsert),
+        expectations: vec![Spaces::check_open(&space)],
+        space,
         ..submission
-    }
+    })
 }
 
-/// The submission of a caller's documents by the current settings and the client's options.
+/// The submission of a caller's new document by the current settings and the client's options.
 pub(super) async fn submission(
     cx: &RequestContext,
     caller: &Caller,
     options: SubmissionOptions,
 ) -> Result<Submission, ApiError> {
+    apply(options, common_submission(cx, caller).await?, &cx.rights_to_write(caller).await?)
+}
+
+/// The submission of a caller's documents by the current settings.
+pub(super) async fn common_submission(cx: &RequestContext, caller: &Caller) -> Result<Submission, ApiError> {
     let settings = cx.services()?.settings.current().await?;
     let dedup = match settings.settings.dedup.strategy {
         DedupStrategy::None => Dedup::None,
@@ -147,11 +171,10 @@ pub(super) async fn submission(
             .into_iter()
             .collect()
     });
-    let common = Submission { dedup, on_replace, ..Submission::by(caller.creator()) };
-    Ok(apply(options, common, caller))
+    Ok(Submission { dedup, on_replace, ..Submission::by(caller.creator()) })
 }
 
-/// The idempotency key of a request, scoped to the account and the endpoint.
+/// The idempotency key of a request, scoped to the account or the API key, and to the endpoint.
 pub(super) fn idempotency(
     cx: &RequestContext,
     caller: &Caller,
@@ -165,7 +188,12 @@ pub(super) fn idempotency(
             format!("the header Idempotency-Key must be given once, with 1 to {MAX_KEY_CHARS} characters");
         return Err(ApiError::invalid(reason));
     }
-    Ok(Some(Idempotency { account: caller.account.id.clone(), endpoint, key: key.to_owned() }))
+    // A key's requests are independent of those of its owner.
+    let account = match &caller.credential {
+        Credential::Key { id, .. } => format!("key {id}"),
+        Credential::Session => caller.account.id.clone(),
+    };
+    Ok(Some(Idempotency { account, endpoint, key: key.to_owned() }))
 }
 
 /// The tasks that an earlier request with the same key created.

@@ -13,7 +13,7 @@ use crate::{
     error::{ApiError, ErrorCode, KbResultExt},
     http::{
         ApiResponse, Endpoint, HandlerResult, KEEP_ALIVE, QuotaShare, Reader, Recheck, RequestContext,
-        TaskOwner, cursor, sse_event, sse_response, unknown_task, while_permitted,
+        StreamSubject, TaskOwner, cursor, sse_event, sse_response, unknown_task, while_permitted,
     },
     openapi::{OperationDoc, ResponseShape, schema},
     state::AppState,
@@ -34,6 +34,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/documents/tasks",
             doc("list_tasks", "Lists tasks, newest first", schema::<TaskList>())
                 .query_text("status", "Only tasks with this status: pending, running, done or failed.")
+                .query_text("space", "Only tasks of this space.")
                 .paged(),
             list,
         ),
@@ -85,42 +86,59 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn list(reader: Reader, cx: RequestContext) -> HandlerResult {
     let mut query = cx.query()?;
     let (limit, after) = (query.limit()?, query.offset('t')?);
     let status = query.parsed("status", "pending, running, done or failed", |text| text.parse().ok())?;
+    let space = query.space()?;
     query.finish()?;
-    let page = cx.services()?.kb.tasks(status, after, limit as usize).await.for_read()?;
+    let rights = cx.rights(reader.0.as_ref()).await?;
+    let scope = space.map(|space| rights.scope(Some(&space))).transpose()?;
+    let keep = |task: &Task| {
+        status.is_none_or(|status| task.status == status)
+            && scope
+                .as_ref()
+                .is_none_or(|scope| task.space.as_ref().is_some_and(|space| scope.contains(space)))
+            && rights.may_read_task(task)
+    };
+    let page = cx.services()?.kb.tasks(keep, after, limit as usize).await.for_read()?;
     ApiResponse::ok(&TaskList::new(page.items, page.next.map(|id| cursor('t', id))))
 }
 
-async fn get(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn get(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?;
-    ApiResponse::ok(&TaskItem::from(task.ok_or_else(unknown_task)?))
+    ApiResponse::ok(&TaskItem::from(readable_task(&reader, &cx).await?))
 }
 
-async fn delete(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+/// The task that the path names, if it exists for the caller.
+async fn readable_task(reader: &Reader, cx: &RequestContext) -> Result<Task, ApiError> {
+    let rights = cx.rights(reader.0.as_ref()).await?;
+    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?;
+    task.filter(|task| rights.may_read_task(task)).ok_or_else(unknown_task)
+}
+
+async fn delete(owner: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.delete_task(cx.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
+    let task = cx.services()?.kb.delete_task(owner.task_id()?).await.for_write()?.ok_or_else(unknown_task)?;
     ApiResponse::ok(&DeletedTask { task_id: task.task_id, deleted: true })
 }
 
-async fn cancel(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+async fn cancel(owner: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.cancel(cx.task_id()?).await.for_write()?;
+    let task = cx.services()?.kb.cancel(owner.task_id()?).await.for_write()?;
     ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
-async fn retry(_: TaskOwner, mut cx: RequestContext) -> HandlerResult {
+async fn retry(owner: TaskOwner, mut cx: RequestContext) -> HandlerResult {
     cx.no_body().await?;
-    let task = cx.services()?.kb.retry(cx.task_id()?).await.for_write()?;
+    let task = cx.services()?.kb.retry(owner.task_id()?).await.for_write()?;
     ApiResponse::accepted(&TaskItem::from(task.ok_or_else(unknown_task)?))
 }
 
-async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
+async fn watch(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let task = cx.services()?.kb.task(cx.task_id()?).await.for_read()?.ok_or_else(unknown_task)?;
+    let task = readable_task(&reader, &cx).await?;
+    let subject = StreamSubject::Task(Box::new(task.clone()));
     let state = cx.state_data();
     let mut share = state.watcher_quota.share(cx.client().clone());
     if !share.grow_to(1) {
@@ -139,7 +157,7 @@ async fn watch(_: Reader, cx: RequestContext) -> HandlerResult {
         let event = watcher.next_event().await?;
         Some((Ok(event), watcher))
     });
-    Ok(sse_response(while_permitted(cx, Recheck::EachItem, events, || None)))
+    Ok(sse_response(while_permitted(cx, (subject, Recheck::EachItem), events, || None)))
 }
 
 /// A client that watches a task.

@@ -5,7 +5,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::document_input::limit_exceeded;
-use crate::{error::ApiError, http::string_map};
+use crate::{
+    error::ApiError,
+    http::{named_space, string_map},
+};
 
 /// The most metadata keys in a change: enough to remove all keys of a document and set as many new ones.
 const MAX_KEYS: usize = 2 * MAX_METADATA_KEYS;
@@ -18,6 +21,8 @@ pub(crate) struct DocumentChangeInput {
     title: Option<String>,
     /// Where the document comes from, at most 4,096 characters.
     source: Option<String>,
+    /// The space to which the document moves.
+    space: Option<String>,
     /// A category of the taxonomy, or empty for none. A reclassification keeps it.
     category: Option<String>,
     /// Metadata keys to set, at most 128; null removes a key.
@@ -28,7 +33,12 @@ pub(crate) struct DocumentChangeInput {
 impl DocumentChangeInput {
     /// The names of the changed fields. Metadata keys may be long and many, so they are counted.
     pub(crate) fn changed_names(&self) -> Vec<String> {
-        let fields = [("title", &self.title), ("source", &self.source), ("category", &self.category)];
+        let fields = [
+            ("title", &self.title),
+            ("source", &self.source),
+            ("space", &self.space),
+            ("category", &self.category),
+        ];
         let fields = fields.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name.to_owned());
         let metadata = self.metadata.as_ref().filter(|metadata| !metadata.is_empty());
         fields.chain(metadata.map(|metadata| format!("metadata ({})", metadata.len()))).collect()
@@ -36,7 +46,8 @@ impl DocumentChangeInput {
 
     /// Checks the change.
     pub(crate) fn check(self, taxonomy: &Taxonomy) -> Result<DocumentChange, ApiError> {
-        let Self { title, source, category, metadata } = self;
+        let Self { title, source, space, category, metadata } = self;
+        let space = space.map(named_space).transpose()?;
         if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
             return Err(ApiError::invalid("title is blank"));
         }
@@ -61,7 +72,7 @@ impl DocumentChangeInput {
         if let Some(key) = RESERVED_METADATA.iter().find(|key| metadata.contains_key(**key)) {
             return Err(ApiError::invalid(format!("metadata key {key} is reserved")));
         }
-        Ok(DocumentChange { title, source, category, metadata })
+        Ok(DocumentChange { title, source, space, category, metadata })
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct DocumentInput {
     /// Metadata: at most 64 keys. Title, source and metadata together may take 256 KiB as JSON.
     #[serde(default, deserialize_with = "string_map")]
     metadata: Option<BTreeMap<String, String>>,
+    /// The space of a new document, `default` if absent. A replacement stays where the document is.
+    space: Option<String>,
     /// Ingest the document even if the settings detect a duplicate.
     force: Option<bool>,
     /// Replace the newest live document with the same source, if the source is not empty and the caller may change that
@@ -33,7 +35,11 @@ pub(crate) struct DocumentInput {
 impl DocumentInput {
     /// The client's options.
     pub(crate) fn options(&self) -> SubmissionOptions {
-        SubmissionOptions { force: self.force.unwrap_or_default(), upsert: self.upsert.unwrap_or_default() }
+        SubmissionOptions {
+            force: self.force.unwrap_or_default(),
+            upsert: self.upsert.unwrap_or_default(),
+            space: self.space.clone(),
+        }
     }
 
     /// Checks the document. Returns it with warnings for the client.
@@ -69,6 +75,7 @@ mod tests {
             title: None,
             source: None,
             metadata: None,
+            space: None,
             force: None,
             upsert: None,
         }

@@ -13,6 +13,8 @@ pub(crate) struct L1Item {
     doc_id: DocId,
     title: String,
     source: String,
+    /// The space that contains the document.
+    space: String,
     summary: String,
     /// The most significant first.
     keywords: Vec<String>,
@@ -40,6 +42,7 @@ impl From<Document> for L1Item {
             doc_id: document.doc_id,
             title: document.title,
             source: document.source,
+            space: document.space.into(),
             summary: document.summary,
             keywords: document.keywords,
             category: document.category,

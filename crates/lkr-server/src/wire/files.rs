@@ -24,6 +24,9 @@ pub(crate) struct UploadForm {
     /// Replace the newest live document with the same source, if the caller may change that document.
     #[schema(nullable = false)]
     upsert: Option<bool>,
+    /// The space of the document, `default` if absent.
+    #[schema(nullable = false)]
+    space: Option<String>,
 }
 
 /// A file that replaces a document's content.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use lkr::{Category, Stats};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::documents::ByLayer;
@@ -54,4 +54,12 @@ impl From<&Category> for CategoryItem {
         let Category { id, name, description, keywords, parent } = category.clone();
         Self { id, name, description, keywords, parent }
     }
+}
+
+/// Which documents to classify again; all if it is absent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReclassifyInput {
+    /// The space whose documents are classified.
+    pub(crate) space: Option<String>,
 }

@@ -46,6 +46,7 @@ pub(crate) struct SearchResultItem {
     doc_id: String,
     title: String,
     source: String,
+    space: String,
     category: String,
     /// The headings above the chunk, outermost first.
     path: Vec<String>,
@@ -88,6 +89,7 @@ impl From<&SearchResult> for SearchResultItem {
             doc_id: result.doc_id.to_string(),
             title: result.title.clone(),
             source: result.source.clone(),
+            space: result.space.to_string(),
             category: result.category.clone(),
             path: result.path.clone(),
             page_start: result.page_start,

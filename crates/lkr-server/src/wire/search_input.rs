@@ -1,14 +1,17 @@
 use std::collections::BTreeMap;
 
-use lkr::{DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest};
+use lkr::{DocId, Fusion, GroupBy, Mode, Scope, SearchFilters, SearchRequest, SpaceName};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
-    http::{optional_object, string_map},
+    http::{named_space, optional_object, string_map},
     wire::filter_expr::{FilterExprInput, FilterExprJson},
 };
+
+/// The most spaces in a request.
+const MAX_SPACES: usize = 100;
 
 /// A search request.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -23,6 +26,9 @@ pub(crate) struct SearchInput {
     /// Whether to summarize the results.
     #[schema(default = false)]
     summarize: Option<bool>,
+    /// The spaces to search: 1 to 100 names. Absent: all that the caller may read.
+    #[schema(min_items = 1, max_items = 100)]
+    spaces: Option<Vec<String>>,
     /// Restricts the documents to search.
     #[serde(default, deserialize_with = "optional_object")]
     filters: Option<FiltersInput>,
@@ -67,7 +73,9 @@ pub(crate) struct FiltersInput {
 }
 
 impl SearchInput {
-    pub(crate) fn check(self) -> Result<SearchRequest, ApiError> {
+    /// Checks the request. Returns it without its scope, and the names of the spaces.
+    pub(crate) fn check(self) -> Result<(SearchRequest, Option<Vec<SpaceName>>), ApiError> {
+        let spaces = self.spaces.map(space_names).transpose()?;
         let default = SearchRequest::default();
         let mut filters = SearchFilters::from(self.filters.unwrap_or_default());
         filters.filter_expr = self.filter_expr.map(|json| json.check()).transpose()?;
@@ -84,8 +92,17 @@ impl SearchInput {
             rerank: self.rerank,
         };
         request.validate().map_err(|error| ApiError::invalid(error.to_string()))?;
-        Ok(request)
+        Ok((request, spaces))
     }
+}
+
+/// The names of the spaces of a request.
+fn space_names(names: Vec<String>) -> Result<Vec<SpaceName>, ApiError> {
+    if !(1..=MAX_SPACES).contains(&names.len()) {
+        let count = names.len();
+        return Err(ApiError::invalid(format!("spaces has {count} names, 1 to {MAX_SPACES} are allowed")));
+    }
+    names.into_iter().map(named_space).collect()
 }
 
 /// Declares an enum with its names in JSON.

@@ -1,6 +1,6 @@
 use lkr::{
-    DocId, DocumentResult, ModelUsage, ReclassifyResult, ReembedResult, Task, TaskFailure, TaskId,
-    TaskResult, TaskStatus,
+    DeleteResult, DocId, DocumentResult, ModelUsage, ReclassifyResult, ReembedResult, Task, TaskFailure,
+    TaskId, TaskResult, TaskStatus,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -31,7 +31,10 @@ pub(crate) struct TaskItem {
     /// The document that it creates or replaces; null for a task over all documents.
     #[schema(required, value_type = Option<String>)]
     doc_id: Option<DocId>,
-    /// ingest, replace, reembed, reclassify or evaluate
+    /// The space in which it was accepted; null for a task about no single space.
+    #[schema(required)]
+    space: Option<String>,
+    /// ingest, replace, reembed, reclassify, evaluate, delete_space or delete_where
     kind: &'static str,
     /// pending, running, done or failed
     status: &'static str,
@@ -72,6 +75,16 @@ pub(crate) enum TaskResultItem {
     Reclassified(ReclassifyResultItem),
     Reembedded(ReembedResultItem),
     Evaluated(EvaluateResultItem),
+    Deleted(DeleteResultItem),
+}
+
+/// The result of deleting documents by a task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeleteResultItem {
+    /// The live points that went, by layer.
+    deleted: ByLayer,
+    /// Their sum.
+    deleted_total: u64,
 }
 
 /// The result of ingesting or replacing a document.
@@ -160,6 +173,7 @@ impl From<Task> for TaskItem {
         Self {
             task_id: task.task_id,
             doc_id,
+            space: task.space.map(String::from),
             kind: task.kind.name(),
             status: task.status.name(),
             stage: task.stage.name(),
@@ -181,6 +195,9 @@ impl TaskResultItem {
             TaskResult::Reclassified(result) => Self::Reclassified(result.into()),
             TaskResult::Reembedded(result) => Self::Reembedded(result.into()),
             TaskResult::Evaluated(result) => Self::Evaluated(result.into()),
+            TaskResult::Deleted(DeleteResult { deleted, .. }) => {
+                Self::Deleted(DeleteResultItem { deleted_total: deleted.total(), deleted: deleted.into() })
+            }
         })
     }
 }

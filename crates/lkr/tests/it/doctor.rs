@@ -326,7 +326,7 @@ async fn damaged_text_is_reported_and_never_returned() {
             damage == "gone" || error.to_string().contains(&closed.first().doc_id.to_string()),
             "{error}"
         );
-        assert!(kb.text_stream(closed.first().doc_id).await.is_err());
+        assert!(kb.text_stream(&Scope::All, closed.first().doc_id).await.is_err());
         kb.close().await;
         fs::write(&path, &file_bytes).unwrap();
     }

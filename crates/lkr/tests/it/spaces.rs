@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use lkr::{
-    Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest,
-    SearchResponse, SpaceName, Submission, Task, TaskKind, TaskStatus, Upsert,
+    Dedup, DocId, DocumentChange, ErrorKind, KnowledgeBase, ListFilter, Scope, SearchRequest, SearchResponse,
+    SpaceName, Submission, Task, TaskKind, TaskStatus, Upsert,
     spaces::{Caller, NewSpace, ReadPolicy, WritePolicy},
 };
 
@@ -103,10 +103,7 @@ async fn lesson_37_documents_outside_the_scope_change_no_answer() {
             let expected = search(&without, readable.clone(), query).await;
             assert_eq!(without_ids(&seen), without_ids(&expected), "{query}");
         }
-        assert_eq!(
-            with_secrets.stats(&readable).await.unwrap(),
-            without.stats(&readable).await.unwrap()
-        );
+        assert_eq!(with_secrets.stats(&readable).await.unwrap(), without.stats(&readable).await.unwrap());
         assert_eq!(listed(&with_secrets, &readable).await.len(), listed(&without, &readable).await.len());
         let document = with_secrets.document(task.doc_id().unwrap()).await.unwrap().unwrap();
         assert_eq!(document.space, space(name));
@@ -217,7 +214,8 @@ async fn search_during_moves_finds_the_document_in_exactly_one_space() {
     let mut searches = 0;
     while !done.load(Ordering::SeqCst) || searches == 0 {
         let results = search(&kb, scope(&["a", "b"]), "obsidian grey").await.results;
-        let chunks: std::collections::BTreeSet<u32> = results.iter().map(|result| result.char_start).collect();
+        let chunks: std::collections::BTreeSet<u32> =
+            results.iter().map(|result| result.char_start).collect();
         assert_eq!((results.len(), chunks.len()), (6, 6), "all of it, once");
         searches += 1;
     }
