@@ -10,7 +10,7 @@ use common::{exact, name, open, point, spec, write_rows};
 use lkr_domain::TaskId;
 use lkr_state::{Expect, StateStore, TaskQueue, Write};
 use lkr_store_lmdb::{LmdbStore, StoreCheck};
-use lkr_vectors::{Collection, Condition, Filter, Include, Point, VectorStore};
+use lkr_vectors::{Collection, Condition, Filter, Include, Point, Tags, VectorStore};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const POINTS: u32 = 1_500;
@@ -151,6 +151,34 @@ async fn damage_in_any_table_is_found_and_repaired() {
         store.vectors().upsert(&name("points"), more).await.unwrap();
         drop(store);
         assert_eq!(found(folder.path()), Vec::<String>::new(), "{table}");
+    }
+}
+
+/// A damaged set of tags costs its points their tags, which follow from the documents, and nothing else.
+#[tokio::test]
+async fn damaged_set_of_tags_is_emptied_and_can_be_set_again() {
+    for damage in [flipped as Change, torn, gone] {
+        let folder = tempfile::tempdir().unwrap();
+        let points = filled(folder.path()).await;
+        let tags = Tags::from([("title".to_owned(), "long ".repeat(1_000))]);
+        let first = Filter::only(Condition::Ids(points.iter().take(10).map(|point| point.id).collect()));
+        open(folder.path()).vectors().set_tags(&name("points"), &first, &tags).await.unwrap();
+        change(folder.path(), "tag_sets", damage);
+        let findings = found(folder.path());
+        assert!(
+            findings.iter().any(|finding| finding.contains("the tags of points in points.a")),
+            "{findings:?}"
+        );
+        let store = repaired_store(folder.path());
+        let left = all(&store, &name("points")).await;
+        assert_eq!(left.len(), points.len());
+        assert!(left.iter().take(10).all(|point| point.tags.is_empty()));
+        assert!(left.iter().skip(10).eq(points.iter().skip(10)));
+        assert_eq!(store.vectors().set_tags(&name("points"), &first, &tags).await.unwrap(), 10);
+        let titled = Condition::Tag { key: "title".to_owned(), any: vec!["long ".repeat(1_000)] };
+        assert_eq!(store.vectors().count(&name("points"), &Filter::only(titled)).await.unwrap(), 10);
+        drop(store);
+        assert_eq!(found(folder.path()), Vec::<String>::new());
     }
 }
 

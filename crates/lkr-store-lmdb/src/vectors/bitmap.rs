@@ -32,9 +32,11 @@ pub(crate) enum Field<'a> {
     TagSet(TagSetId),
 }
 
-/// The kinds of fields in keys. The kind 2 was that of tags in format 2.
+/// The kinds of fields in keys.
 const LIVE: u8 = 0;
 const DOC: u8 = 1;
+/// The kind of tags in format 2, with digests as keys.
+pub(super) const OLD_TAG: u8 = 2;
 const VALUE: u8 = 3;
 const TAG_SET: u8 = 4;
 

@@ -8,7 +8,10 @@ use lkr_vectors::{
 };
 use proptest::prelude::*;
 
-use super::{filter, keys, postings, read, registry, registry::CollectionEntry, sparse, write};
+use super::{
+    bitmap, filter, keys, postings, read, registry, registry::CollectionEntry, sparse, value_key, verify,
+    write,
+};
 use crate::{
     env::Kb,
     error::{FailureKind, InternalResult},
@@ -141,6 +144,54 @@ fn bitmaps_of_ids_in_several_parts_are_complete() {
     drop(txn);
     assert_eq!(fixture.delete(Condition::Ids((50..150).map(id).collect())), 100);
     assert_eq!(fixture.matching_ids(&Filter::all()), (0..50).chain(150..200).collect::<Vec<_>>());
+}
+
+/// A store of format 2 had the tags of points in their bodies, and bitmaps under digests.
+#[test]
+fn migrated_bitmaps_are_those_of_new_points() {
+    let fixture = fixture();
+    fixture.upsert((0..5_000).map(point).collect());
+    let (kb, number) = (&fixture.kb, fixture.entry.number);
+    let rows = || -> Vec<(Vec<u8>, Vec<u8>)> {
+        let txn = kb.env.read_txn().unwrap();
+        let rows = kb.tables.bitmaps.iter(&txn).unwrap().map(|row| row.unwrap());
+        rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    };
+    let expected = rows();
+    fixture.change(|txn| {
+        for (key, value) in expected.iter().filter(|(key, _)| key[2] > 1) {
+            kb.tables.bitmaps.delete(txn, key).unwrap();
+            let digest = value_key::digest::<16>(key);
+            let old = [&keys::collection(number)[..], &[bitmap::OLD_TAG], &digest, &[0, 0]].concat();
+            kb.tables.bitmaps.put(txn, &old, value).unwrap();
+        }
+    });
+    assert_ne!(rows(), expected);
+    let mut next = Some(0);
+    while let Some(from) = next {
+        next = fixture.change(|txn| verify::migrate_bitmaps(kb, txn, number, from).unwrap());
+    }
+    assert_eq!(rows(), expected);
+}
+
+#[test]
+fn set_of_tags_is_stored_once_and_removed_with_its_last_point() {
+    let fixture = fixture();
+    let long = |n: u32| Tags::from([("title".to_owned(), format!("{n} {}", "x".repeat(9_000)))]);
+    let sets = || fixture.kb.tables.tag_sets.len(&fixture.kb.env.read_txn().unwrap()).unwrap();
+    fixture.upsert((0..100).map(|n| Point { tags: long(n / 50), ..point(n) }).collect());
+    assert_eq!(sets(), 2);
+    assert_eq!(fixture.get(7).unwrap()[0].as_ref().unwrap().tags, long(0));
+    fixture.delete(Condition::Ids((50..99).map(id).collect()));
+    assert_eq!(sets(), 2);
+    fixture.upsert(vec![Point { tags: long(7), ..point(99) }]);
+    assert_eq!(sets(), 2);
+    let all = Filter::all();
+    fixture.change(|txn| write::set_tags(&fixture.kb, txn, &fixture.entry, &all, &long(9)).unwrap());
+    assert_eq!(sets(), 1);
+    fixture.change(|txn| write::set_tags(&fixture.kb, txn, &fixture.entry, &all, &Tags::new()).unwrap());
+    assert_eq!(sets(), 0);
+    assert_eq!(fixture.get(7).unwrap()[0].as_ref().unwrap().tags, Tags::new());
 }
 
 #[test]

@@ -11,6 +11,8 @@ use lkr_vectors::PointOrigin;
 use roaring::RoaringBitmap;
 
 use self::indexes::ExpectedIndexes;
+#[cfg_attr(not(test), expect(unused_imports, reason = "called when the format is raised to 3"))]
+pub(crate) use self::indexes::migrate_bitmaps;
 pub(crate) use self::indexes::rebuild_indexes;
 use super::{
     filter, keys,

@@ -194,13 +194,31 @@ fn rebuild_bitmaps(kb: &Kb, txn: &mut RwTxn, collection: u16) -> InternalResult<
     Ok(())
 }
 
-/// Adds a batch of points to the bitmaps, from the internal id `from` on. Returns the id that follows; `None` at the end.
-pub(crate) fn add_bitmaps(
+/// Brings the bitmaps of a collection of format 2, in which those of tags had digests as keys, to the present format: a
+/// step of bounded size from the internal id `from` on. Returns the id of the next step; `None` after the last. Steps may
+/// be repeated.
+#[cfg_attr(not(test), expect(dead_code, reason = "called when the format is raised to 3"))]
+pub(crate) fn migrate_bitmaps(
     kb: &Kb,
     txn: &mut RwTxn,
     collection: u16,
     from: u32,
 ) -> InternalResult<Option<u32>> {
+    let old = [&keys::collection(collection)[..], &[bitmap::OLD_TAG]].concat();
+    let rows = kb.tables.bitmaps.prefix_iter(txn, &old)?.take(BATCH);
+    let rows = rows.map(|row| Ok(row?.0.to_vec())).collect::<InternalResult<Vec<_>>>()?;
+    for row in &rows {
+        kb.tables.bitmaps.delete(txn, row)?;
+    }
+    match add_bitmaps(kb, txn, collection, from)? {
+        // The last points again, until no old row is left.
+        None if rows.len() == BATCH => Ok(Some(from)),
+        next => Ok(next),
+    }
+}
+
+/// Adds a batch of points to the bitmaps, from the internal id `from` on. Returns the id that follows; `None` at the end.
+fn add_bitmaps(kb: &Kb, txn: &mut RwTxn, collection: u16, from: u32) -> InternalResult<Option<u32>> {
     let (mut changes, mut prefixes, mut reader) =
         (BitmapChanges::default(), FieldPrefixes::default(), TagReader::default());
     let (first, last) = (keys::row(collection, from), keys::row(collection, u32::MAX));
