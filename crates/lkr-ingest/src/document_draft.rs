@@ -195,6 +195,14 @@ impl DocumentDraft {
         Ok(())
     }
 
+    /// Takes over when and by whom the document that is replaced was added. These are tags, too, and points that are
+    /// stored with them need not be changed when the document is published.
+    pub(crate) fn keep_creation_of(&mut self, before: &Document) {
+        self.document.created_at = before.created_at;
+        self.document.created_by = before.created_by.clone();
+        self.tags = tags_of(&self.document);
+    }
+
     pub(crate) fn set_category(&mut self, category: String) {
         self.document.category = category;
         self.tags = tags_of(&self.document);

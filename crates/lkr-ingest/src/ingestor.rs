@@ -14,6 +14,7 @@ use crate::{
     item::Item,
     lifecycle,
     move_document::move_document,
+    refresh_tags::refresh_tags,
     state::IngestState,
     workers,
 };
@@ -33,6 +34,10 @@ impl Ingestor {
     /// # Errors
     /// `Refused` if the store is of a later version.
     pub async fn open(ports: Ports, options: IngestOptions) -> Result<Self> {
+        if ports.catalog.version().await? < STORE_VERSION {
+            // Before the version is raised, so that a crash in between repeats it.
+            refresh_tags(&ports).await?;
+        }
         if let Some(earlier) = ports.catalog.upgrade().await? {
             tracing::debug!(from = earlier, to = STORE_VERSION, "upgraded the store");
         }

@@ -63,6 +63,9 @@ impl<'a> Pipeline<'a> {
         report.begin(Stage::Layer);
         let (mut draft, mut warnings) =
             draft_document(state.sparse, task, parsed, fingerprint.clone(), permit).await?;
+        if let Some(before) = state.ports.catalog.document(task.doc_id()?).await? {
+            draft.keep_creation_of(&before.value);
+        }
         let described = describe(&state.ports, &mut draft, task, report).await?;
         let writer = state.collections.writer(&state.ports, task.doc_id()?).await?;
         let reused = self.reusable_vectors(&writer).await?;

@@ -8,6 +8,7 @@ mod envelope;
 mod eval;
 mod failures;
 mod files;
+mod filters;
 mod generated;
 mod keys;
 mod knowledge;

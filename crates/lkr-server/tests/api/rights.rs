@@ -59,6 +59,7 @@ const RIGHTS: &[(&str, &str, Access)] = &[
     ("GET", "/api/v1/documents/tasks/{task_id}/events", Access::Reader),
     ("POST", "/api/v1/documents", Access::Authenticated),
     ("POST", "/api/v1/documents/batch", Access::Authenticated),
+    ("POST", "/api/v1/documents/delete", Access::Authenticated),
     ("PUT", "/api/v1/documents/{doc_id}", Access::Owner),
     ("PUT", "/api/v1/documents/{doc_id}/file", Access::Owner),
     ("GET", "/api/v1/documents", Access::Reader),
