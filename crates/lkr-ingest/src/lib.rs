@@ -64,7 +64,7 @@ pub use model_change::ReembedTrigger;
 pub use new_file::NewFile;
 pub use options::IngestOptions;
 pub use ports::Ports;
-pub use refresh_tags::refresh_tags;
+
 pub use simhash_index::SimhashIndex;
 pub use submission::{OnReplace, Submission, Upsert};
 pub use workers::Workers;

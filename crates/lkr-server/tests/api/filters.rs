@@ -71,7 +71,7 @@ async fn lesson_39_expression_selects_the_same_documents_everywhere() {
     let api = api().await;
     let admin = api.admin().await;
     add_documents(&api, &admin).await;
-    let all = api.kb.list(&ListFilter::default(), None, 100).await.unwrap().items;
+    let all = api.kb.list(&Scope::All, &ListFilter::default(), None, 100).await.unwrap().items;
     assert_eq!(all.len(), 12);
     let mut selective = 0;
     for json in expressions() {
