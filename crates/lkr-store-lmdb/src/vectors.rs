@@ -11,6 +11,7 @@ mod read;
 mod record;
 pub(crate) mod registry;
 mod sparse;
+mod tag_changes;
 mod tag_sets;
 mod top_k;
 mod value_filter;

@@ -1,0 +1,69 @@
+//! Changes of the bitmaps and of the sets of tags that follow from changes of points.
+
+use std::collections::BTreeSet;
+
+use heed::{RoTxn, RwTxn};
+use lkr_vectors::PointOrigin;
+
+use super::{
+    bitmap::{BitmapChanges, FieldPrefixes},
+    tag_sets::{self, EncodedTags, StoredTags, TagReader, TagSetId},
+};
+use crate::{env::Kb, error::InternalResult};
+
+/// Changes of the bitmaps and of the sets of tags.
+pub(super) struct TagChanges<'k> {
+    kb: &'k Kb,
+    collection: u16,
+    bitmaps: BitmapChanges,
+    reader: TagReader,
+    added: FieldPrefixes,
+    removed: FieldPrefixes,
+    /// The sets that points referred to.
+    left: BTreeSet<TagSetId>,
+}
+
+impl<'k> TagChanges<'k> {
+    pub(super) fn new(kb: &'k Kb, collection: u16) -> Self {
+        Self {
+            kb,
+            collection,
+            bitmaps: BitmapChanges::default(),
+            reader: TagReader::default(),
+            added: FieldPrefixes::default(),
+            removed: FieldPrefixes::default(),
+            left: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bitmaps.is_empty()
+    }
+
+    pub(super) fn add(&mut self, id: u32, origin: &PointOrigin, tags: &EncodedTags) {
+        for prefix in self.added.of(self.collection, origin, &tags.tags, tags.stored.set()) {
+            self.bitmaps.add(&prefix, id);
+        }
+    }
+
+    pub(super) fn remove(
+        &mut self,
+        txn: &RoTxn,
+        id: u32,
+        origin: &PointOrigin,
+        stored: StoredTags,
+    ) -> InternalResult<()> {
+        let set = stored.set();
+        self.left.extend(set);
+        let tags = self.reader.read(self.kb, txn, self.collection, stored)?;
+        for prefix in self.removed.of(self.collection, origin, &tags, set) {
+            self.bitmaps.remove(&prefix, id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
+        self.bitmaps.apply(self.kb, txn)?;
+        tag_sets::remove_unused(self.kb, txn, self.collection, &self.left)
+    }
+}
