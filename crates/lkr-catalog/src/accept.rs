@@ -129,15 +129,16 @@ impl Catalog {
         Ok(writes)
     }
 
-    /// The write that stores the gold set of a task. It is kept until the task is done, cancelled or removed.
+    /// The write that stores the additional input of a task about several documents: a gold set, or a filter. It is kept
+    /// until the task is done, cancelled or removed.
     #[must_use]
-    pub fn put_gold(task_id: TaskId, gold: Vec<u8>) -> Write {
-        Write::put(key::gold(task_id), Expect::Absent, gold)
+    pub fn put_task_input(task_id: TaskId, input: Vec<u8>) -> Write {
+        Write::put(key::task_input(task_id), Expect::Absent, input)
     }
 
-    /// The gold set of a task.
-    pub async fn gold(&self, task_id: TaskId) -> Result<Option<Bytes>> {
-        let record = self.state.get(&key::gold(task_id)).await?;
+    /// The additional input of a task.
+    pub async fn task_input(&self, task_id: TaskId) -> Result<Option<Bytes>> {
+        let record = self.state.get(&key::task_input(task_id)).await?;
         Ok(record.map(|record| record.value))
     }
 

@@ -95,8 +95,8 @@ impl Catalog {
     /// The writes of [`end`](Self::end), for a step that also changes other records.
     pub fn end_writes(&self, active: ActiveTask, task: &Task) -> Result<Vec<Write>> {
         let put = Write::put(key::task(task.task_id), Expect::Any, write_task(task)?);
-        let gold = Write::delete(key::gold(task.task_id), Expect::Any);
-        Ok([active.end(), put, gold].into_iter().chain(self.task_ended_events(task)).collect())
+        let input = Write::delete(key::task_input(task.task_id), Expect::Any);
+        Ok([active.end(), put, input].into_iter().chain(self.task_ended_events(task)).collect())
     }
 
     /// Ends a task as failed. What it stored is kept for a retry. Of one document, the 16 latest failed attempts are kept.
@@ -138,7 +138,7 @@ impl Catalog {
         let mut writes = vec![
             unfinished.concurrent_edit.end(unfinished.active, task.input.revision),
             Write::put(key::task(task.task_id), Expect::Any, write_task(&task)?),
-            Write::delete(key::gold(task.task_id), Expect::Any),
+            Write::delete(key::task_input(task.task_id), Expect::Any),
         ];
         writes.extend(Garbage::of_task(&task).map(|garbage| garbage.put()));
         writes.extend(self.task_ended_events(&task));

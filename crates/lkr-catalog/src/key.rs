@@ -65,8 +65,8 @@ pub(crate) fn failed_attempts_of(id: DocId) -> String {
     format!("{FAILED_ATTEMPTS}{id}/")
 }
 
-/// The gold set of a task.
-pub(crate) fn gold(id: TaskId) -> String {
+/// The additional input of a task.
+pub(crate) fn task_input(id: TaskId) -> String {
     format!("gold/{id}")
 }
 

@@ -79,7 +79,7 @@ impl Catalog {
     async fn forget_writes(&self, task: &Task, version: u64) -> Result<Vec<Write>> {
         let mut writes = vec![
             Write::delete(key::task(task.task_id), Expect::Version(version)),
-            Write::delete(key::gold(task.task_id), Expect::Any),
+            Write::delete(key::task_input(task.task_id), Expect::Any),
         ];
         if let (TaskStatus::Failed, TaskSubject::Document(doc_id)) = (task.status, task.subject) {
             let state = self.document_state(doc_id).await?;

@@ -49,8 +49,8 @@ pub enum RecordContent {
     Upsert(DocId),
     /// The tasks of an idempotency key.
     Idempotency(Vec<TaskId>),
-    /// The gold set of a task.
-    Gold(TaskId),
+    /// The additional input of a task.
+    TaskInput(TaskId),
     /// A revision to collect.
     Garbage(Garbage),
     /// The note of a change whose tags may be set already.
@@ -184,7 +184,7 @@ fn record_content(key: &str, record: Record) -> Option<RecordContent> {
             let IdempotencyRecordV1 { tasks } = serde_json::from_slice(value).ok()?;
             Some(RecordContent::Idempotency(tasks))
         }
-        "gold" => Some(RecordContent::Gold(rest.parse().ok()?)),
+        "gold" => Some(RecordContent::TaskInput(rest.parse().ok()?)),
         "trash" => garbage::parse(key, value).map(RecordContent::Garbage),
         "change" => ChangeNote::parse(key, value).map(RecordContent::Change),
         "upload" => {

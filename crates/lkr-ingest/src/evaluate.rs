@@ -11,7 +11,7 @@ pub(crate) async fn evaluate(ports: &Ports, active: ActiveTask, task: &Task, rep
     let begun = Instant::now();
     let fail = |reason| Error::new(ErrorKind::Internal, "evaluate", reason);
     let evaluator = ports.evaluator.as_ref().ok_or_else(|| fail("no evaluator is configured"))?;
-    let gold = ports.catalog.gold(task.task_id).await?;
+    let gold = ports.catalog.task_input(task.task_id).await?;
     let gold = gold.ok_or_else(|| fail("the gold set of the task is missing"))?;
     let progress = |progress| report.progress(Stage::Evaluate, progress);
     let SearchQualities { flat, layered } = evaluator.evaluate(&gold, &progress).await?;

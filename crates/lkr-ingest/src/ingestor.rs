@@ -11,6 +11,7 @@ use crate::{
     change::change_by_hand,
     collection_sets::CollectionSets,
     collections::{create_missing, live_model},
+    delete_where::{self, BulkDelete},
     item::Item,
     lifecycle,
     move_document::move_document,
@@ -258,8 +259,19 @@ impl Ingestor {
     /// `Overloaded` if the queue is full.
     pub async fn evaluate(&self, gold: Vec<u8>, created_by: &Creator) -> Result<Task> {
         let task = Task::evaluate(created_by.clone());
-        let gold = Catalog::put_gold(task.task_id, gold);
+        let gold = Catalog::put_task_input(task.task_id, gold);
         self.accept_corpus_task("evaluate", task, vec![gold]).await
+    }
+
+    /// Accepts a task that deletes the documents that match a filter and that its creator may delete when their turn comes.
+    /// Documents that are added later are not deleted.
+    ///
+    /// # Errors
+    /// `Overloaded` if the queue is full.
+    pub async fn delete_where(&self, delete: &BulkDelete, created_by: &Creator) -> Result<Task> {
+        let task = Task::delete_where(created_by.clone());
+        let input = Catalog::put_task_input(task.task_id, delete_where::encode(delete)?);
+        self.accept_corpus_task("delete documents", task, vec![input]).await
     }
 
     async fn accept_corpus_task(

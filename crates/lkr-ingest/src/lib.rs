@@ -10,6 +10,7 @@ mod collection_sets;
 mod collections;
 mod dedup;
 mod delete_space;
+mod delete_where;
 mod deletion;
 mod describe;
 mod document_draft;
@@ -52,6 +53,7 @@ mod upsert;
 mod vector_fill;
 mod workers;
 
+pub use delete_where::BulkDelete;
 pub use deletion::{DeletionPolicy, SpaceRecords};
 pub use error::{Error, ErrorKind, Result};
 pub use evaluator::{Evaluator, SearchQualities};

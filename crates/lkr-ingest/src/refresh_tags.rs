@@ -19,7 +19,7 @@ const CONCURRENT: usize = 128;
 ///
 /// # Errors
 /// Errors of the stores.
-pub async fn refresh_tags(ports: &Ports) -> Result<u64> {
+pub(crate) async fn refresh_tags(ports: &Ports) -> Result<u64> {
     let (mut after, mut done) = (None, 0);
     loop {
         let page = ports.catalog.stored_documents(after, PAGE).await?;

@@ -7,8 +7,9 @@ use lkr_state::Lane;
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    Error, ErrorKind, Result, backfill,
+    ErrorKind, Result, backfill,
     delete_space::delete_space,
+    delete_where::delete_where,
     evaluate::evaluate,
     janitor, pipeline,
     reclassify::reclassify,
@@ -117,7 +118,7 @@ impl Jobs for IngestJobs {
             TaskKind::Reclassify => reclassify(&state.ports, &state.changes, active, task, report).await,
             TaskKind::Evaluate => evaluate(&state.ports, active, task, report).await,
             TaskKind::DeleteSpace => delete_space(state, active, task, report).await,
-            TaskKind::DeleteWhere => Err(Error::new(ErrorKind::Internal, "delete", "no filter")),
+            TaskKind::DeleteWhere => delete_where(state, active, task, report).await,
         }
     }
 

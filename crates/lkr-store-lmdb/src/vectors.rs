@@ -13,6 +13,7 @@ mod record;
 pub(crate) mod registry;
 mod scope;
 mod sparse;
+mod tag_changes;
 mod tag_sets;
 mod top_k;
 mod value_filter;

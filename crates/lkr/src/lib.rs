@@ -45,7 +45,9 @@ pub use lkr_catalog::{
 pub use lkr_domain::*;
 /// Ranking measures and gold sets.
 pub use lkr_eval as evaluation;
-pub use lkr_ingest::{DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved};
+pub use lkr_ingest::{
+    BulkDelete, DocumentChange, IngestOptions, NewFile, OnReplace, Submission, Upsert, drop_reserved,
+};
 /// Search requests and responses.
 pub use lkr_retrieval as retrieval;
 pub use lkr_retrieval::{

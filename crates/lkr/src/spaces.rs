@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use lkr_catalog::Task;
 use lkr_domain::{Creator, DocId, Document, Scope, SpaceName};
-use lkr_ingest::SpaceRecords;
+use lkr_ingest::{BulkDelete, SpaceRecords};
 pub use lkr_spaces::{
     Caller, Directory, Group, GroupId, GroupMember, GroupName, KeyScope, Member, MemberId, NewGroup,
     NewSpace, ReadPolicy, Space, SpaceChange, SpaceRole, Spaces, WriteAccess, WritePolicy,
@@ -51,6 +51,11 @@ impl KnowledgeBase {
         let catalog = &self.shared.catalog;
         let live = catalog.count_in_space(space).await.during("count documents")?;
         Ok(live + catalog.unfinished_in_space(space).await.during("count documents")?)
+    }
+
+    /// Accepts a task that deletes the documents that match a filter. Documents that are added later are not deleted.
+    pub async fn delete_where(&self, delete: &BulkDelete, created_by: &Creator) -> Result<Task> {
+        self.shared.ingestor.delete_where(delete, created_by).await.during("delete documents")
     }
 
     /// Accepts a task that deletes a space with all its documents. From the return on, nobody reads the space and nothing is

@@ -1,6 +1,6 @@
 //! Filter expressions on searches, listings and bulk deletes.
 
-use lkr::{FilterExpr, ListFilter};
+use lkr::{FilterExpr, ListFilter, Scope};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ async fn bulk_delete_counts_only_what_the_caller_may_delete() {
     let every = json!({ "where": { "field": "title", "exists": true }, "dry_run": true });
     assert_eq!(api.post(DELETE, &alice, every.clone()).await.data(), json!({ "documents": 1 }));
     assert_eq!(api.post(DELETE, &admin, every.clone()).await.data(), json!({ "documents": 2 }));
-    api.post(DELETE, "", every).await.expect_error(1006, 401);
+    api.post(DELETE, "", every).await.expect_error(1005, 401);
 }
 
 #[actix_web::test]

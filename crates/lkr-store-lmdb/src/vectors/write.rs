@@ -1,9 +1,6 @@
 //! Changes of points. A replaced point gets a new internal id, because graphs cannot change a vector.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use heed::{RoTxn, RwTxn};
 use lkr_domain::PointId;
@@ -11,13 +8,13 @@ use lkr_vectors::{Filter, Point, PointOrigin, Tags};
 use serde_json::Value;
 
 use super::{
-    bitmap::{BitmapChanges, FieldPrefixes},
     dense, describe_point_part, filter,
     keys::{self, SpaceKey},
     postings::{self, PostingChanges},
     record::{Body, StoredBody, decode_origin, encode_dense, encode_origin},
     registry::{self, CollectionEntry, IdCounters},
-    tag_sets::{self, EncodedTags, StoredTags, TagReader, TagSetId},
+    tag_changes::TagChanges,
+    tag_sets::{EncodedTags, TagReader},
 };
 use crate::{
     codec::{damaged, strip_checksum, with_checksum},
@@ -174,7 +171,7 @@ pub(crate) fn set_tags(
         if is_stored && stored.tags == tags.stored {
             continue;
         }
-        let before = changes.tags.reader.read(kb, txn, number, stored.tags.clone())?;
+        let before = changes.tags.read(txn, stored.tags.clone())?;
         if SpaceKey::of_tags(&before) == space {
             changes.replace_tags(txn, id, stored, &tags)?;
         } else {
@@ -183,60 +180,6 @@ pub(crate) fn set_tags(
     }
     changes.apply(txn)?;
     Ok(ids.len())
-}
-
-/// Changes of the bitmaps and of the sets of tags.
-struct TagChanges<'k> {
-    kb: &'k Kb,
-    collection: u16,
-    bitmaps: BitmapChanges,
-    reader: TagReader,
-    added: FieldPrefixes,
-    removed: FieldPrefixes,
-    /// The sets that points referred to.
-    left: BTreeSet<TagSetId>,
-}
-
-impl<'k> TagChanges<'k> {
-    fn new(kb: &'k Kb, collection: u16) -> Self {
-        Self {
-            kb,
-            collection,
-            bitmaps: BitmapChanges::default(),
-            reader: TagReader::default(),
-            added: FieldPrefixes::default(),
-            removed: FieldPrefixes::default(),
-            left: BTreeSet::new(),
-        }
-    }
-
-    fn add(&mut self, id: u32, origin: &PointOrigin, tags: &EncodedTags) {
-        for prefix in self.added.of(self.collection, origin, &tags.tags, tags.stored.set()) {
-            self.bitmaps.add(&prefix, id);
-        }
-    }
-
-    /// Removes a point from the bitmaps, and returns its tags.
-    fn remove(
-        &mut self,
-        txn: &RoTxn,
-        id: u32,
-        origin: &PointOrigin,
-        stored: StoredTags,
-    ) -> InternalResult<Tags> {
-        let set = stored.set();
-        self.left.extend(set);
-        let tags = self.reader.read(self.kb, txn, self.collection, stored)?;
-        for prefix in self.removed.of(self.collection, origin, &tags, set) {
-            self.bitmaps.remove(&prefix, id);
-        }
-        Ok(tags)
-    }
-
-    fn apply(self, txn: &mut RwTxn) -> InternalResult<()> {
-        self.bitmaps.apply(self.kb, txn)?;
-        tag_sets::remove_unused(self.kb, txn, self.collection, &self.left)
-    }
 }
 
 /// Changes of a collection's points: rows are written at once, indexes at the end.

@@ -148,7 +148,7 @@ async fn text_indexes_and_lost_tasks_are_repaired() {
     Texts::new(blobs).put(first.doc_id, first.revision + 1, text(0)).await.unwrap();
     drop(store);
     let findings = closed.findings().await.join("\n");
-    assert!(findings.contains("is not in the text indexes"), "{findings}");
+    assert!(findings.contains("is not in the indexes"), "{findings}");
     closed.assert_repairs("has not ended, but is not queued").await;
 }
 
