@@ -39,7 +39,8 @@ impl Checker<'_> {
             | RecordContent::FailedAttempt(doc_id, ..)
             | RecordContent::ConcurrentEdit(doc_id, _)
             | RecordContent::Content(_, doc_id)
-            | RecordContent::Simhash(doc_id, _) => doc_id,
+            | RecordContent::Simhash(doc_id, _)
+            | RecordContent::SpaceEntry(_, doc_id) => doc_id,
             _ => return false,
         };
         self.misplaced.contains(doc_id)

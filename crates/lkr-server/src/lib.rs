@@ -3,6 +3,7 @@
 mod app;
 mod chat_models;
 pub mod config;
+mod deletions;
 mod embedder_reconciler;
 mod error;
 mod file_reader;

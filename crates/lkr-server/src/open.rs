@@ -7,12 +7,12 @@ use lkr::{KnowledgeBase, OpenOptions, Taxonomy};
 use lkr_auth::{Auth, AuthOptions};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_settings::Settings;
-use lkr_spaces::Spaces;
 use lkr_webhooks::EventOutbox;
 
 use crate::{
     chat_models::ChatModels,
     config::Config,
+    deletions::Deletions,
     embedder_reconciler::{EmbedderReconciler, connect},
     file_reader, first_admin,
     plugins::{available_plugins, find_tools},
@@ -25,10 +25,18 @@ use crate::{
 /// Opens the stores, creates the first admin and reads the settings.
 pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Services> {
     let (rerankers, chat_models, outbox) = (Rerankers::default(), ChatModels::default(), outbox());
-    let kb = open_knowledge_base(config, app, &rerankers, &chat_models, &outbox).await?;
+    let deletions = Deletions::default();
+    let late = LateBound {
+        rerankers: &rerankers,
+        chat_models: &chat_models,
+        outbox: &outbox,
+        deletions: &deletions,
+    };
+    let kb = open_knowledge_base(config, app, late).await?;
     let auth = Auth::new(kb.state(), &AuthOptions::default())?;
-    let spaces = Spaces::new(kb.state());
+    let spaces = kb.spaces().clone();
     spaces.ensure_default().await?;
+    deletions.follow(auth.clone(), spaces.clone());
     let password_file = first_admin::password_file(&config.data_dir);
     first_admin::ensure(&auth, &password_file, config.admin_password.as_deref()).await?;
     let tools = file_reader::check_pdfium(config, find_tools(config)).await?;
@@ -57,13 +65,17 @@ pub(crate) async fn open_services(config: &Config, app: &AppState) -> Result<Ser
     Ok(Services { kb, files, auth, spaces, settings, embedder_reconciler, webhooks, chat_models, outgoing })
 }
 
-async fn open_knowledge_base(
-    config: &Config,
-    app: &AppState,
-    rerankers: &Rerankers,
-    chat_models: &ChatModels,
-    outbox: &EventOutbox,
-) -> Result<KnowledgeBase> {
+/// What the knowledge base is opened with and what learns about the other services later.
+#[derive(Clone, Copy)]
+struct LateBound<'a> {
+    rerankers: &'a Rerankers,
+    chat_models: &'a ChatModels,
+    outbox: &'a EventOutbox,
+    deletions: &'a Deletions,
+}
+
+async fn open_knowledge_base(config: &Config, app: &AppState, late: LateBound<'_>) -> Result<KnowledgeBase> {
+    let LateBound { rerankers, chat_models, outbox, deletions } = late;
     let taxonomy = load_taxonomy(config).await?;
     create_private_dir(&config.data_dir)
         .await
@@ -79,6 +91,7 @@ async fn open_knowledge_base(
     options.chat_models = Some(Arc::new(chat_models.clone()));
     options.search.second_round = config.second_round;
     options.outbox = Some(Arc::new(outbox.clone()));
+    options.deletion = Some(Arc::new(deletions.clone()));
     options.contention = Some(app.contention_observer());
     KnowledgeBase::open_with(options).await.map_err(|error| match error.kind() {
         lkr::ErrorKind::Conflict => {

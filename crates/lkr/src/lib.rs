@@ -62,7 +62,7 @@ pub use open::{OpenOptions, open_embedder, open_state};
 /// The ports, for programs with their own stores and models, and the crates that define the types in their signatures.
 pub mod ports {
     pub use lkr_catalog::Outbox;
-    pub use lkr_ingest::DeletionPolicy;
+    pub use lkr_ingest::{self as ingest, DeletionPolicy};
     pub use lkr_models::{
         self as models, ChatModel, ChatModelSource, ChatPurpose, EmbedKind, Embedder, EmbedderProfile,
         EmbedderSource, Reranker, RerankerProfile, RerankerSource,

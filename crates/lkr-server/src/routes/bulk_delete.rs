@@ -1,13 +1,16 @@
 //! Deleting the documents that match an expression.
 
-use actix_web::http::Method;
-use lkr::ListFilter;
+use actix_web::http::{Method, StatusCode};
+use lkr::{BulkDelete, ListFilter};
 
 use crate::{
-    error::{ApiError, KbResultExt},
+    error::KbResultExt,
     http::{ApiResponse, Authenticated, Endpoint, HandlerResult, RequestContext},
     openapi::{OperationDoc, ResponseShape, schema},
-    wire::bulk_delete::{BulkDeleteInput, DeletableDocuments},
+    wire::{
+        bulk_delete::{BulkDeleteInput, DeletableDocuments},
+        tasks::Accepted,
+    },
 };
 
 /// More than the longest expression needs with every character escaped.
@@ -20,10 +23,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         OperationDoc::new(
             "Documents",
             "delete_documents",
-            "Counts the documents that match an expression and that the caller may delete",
+            "Counts the documents that match an expression and that the caller may delete; with dry_run false, accepts a task that deletes them",
             ResponseShape::Envelope(schema::<DeletableDocuments>()),
         )
-        .body::<BulkDeleteInput>(),
+        .body::<BulkDeleteInput>()
+        .also_status(StatusCode::ACCEPTED, "a task of kind delete_where was accepted"),
         delete,
     )]
 }
@@ -31,7 +35,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
     let (expr, dry_run) = cx.json::<BulkDeleteInput>(BODY_BYTES).await?.check()?;
     if !dry_run {
-        return Err(ApiError::invalid("dry_run must be true"));
+        let scope = cx.rights_to_write(&caller).await?.readable();
+        let delete = BulkDelete { filter_expr: expr, scope };
+        let task = cx.services()?.kb.delete_where(&delete, &caller.creator()).await.for_write()?;
+        return ApiResponse::accepted(&Accepted::from(&task));
     }
     let filter = ListFilter { filter_expr: Some(expr), ..ListFilter::default() };
     let rights = cx.rights(Some(&caller)).await?;
