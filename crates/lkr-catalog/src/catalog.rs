@@ -102,8 +102,8 @@ impl Catalog {
         self.outbox.as_ref().map(|outbox| outbox.task_ended(task)).unwrap_or_default()
     }
 
-    pub(crate) fn document_deleted_events(&self, doc_id: DocId) -> Vec<Write> {
-        self.outbox.as_ref().map(|outbox| outbox.document_deleted(doc_id)).unwrap_or_default()
+    pub(crate) fn document_deleted_events(&self, doc_id: DocId, space: &SpaceName) -> Vec<Write> {
+        self.outbox.as_ref().map(|outbox| outbox.document_deleted(doc_id, space)).unwrap_or_default()
     }
 }
 

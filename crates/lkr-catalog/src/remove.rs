@@ -33,7 +33,7 @@ impl Catalog {
             writes.push(Write::delete(key::document(*doc_id), Expect::Version(document.version)));
             writes.extend(Self::invalidate_answers_of(&document.value.space));
             writes.extend(unindex(&document.value));
-            writes.extend(self.document_deleted_events(*doc_id));
+            writes.extend(self.document_deleted_events(*doc_id, &document.value.space));
             garbage.push(Garbage::of_document(&document.value));
             counts = document.value.counts;
         }

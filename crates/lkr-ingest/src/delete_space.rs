@@ -41,10 +41,12 @@ pub(crate) async fn delete_space(
         }
     }
     let done = task.done(Stage::Delete, result.documents, TaskResult::Deleted(result));
-    match &state.ports.spaces {
-        Some(spaces) => spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await,
-        None => Ok(catalog.end(active, &done).await?),
+    if let Some(spaces) = &state.ports.spaces
+        && spaces.remove_space(task, space, catalog.end_writes(active, &done)?).await?
+    {
+        return Ok(());
     }
+    Ok(catalog.end(active, &done).await?)
 }
 
 /// Cancels the unfinished tasks of a space, except this one.

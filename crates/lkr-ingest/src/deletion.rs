@@ -20,6 +20,7 @@ pub trait DeletionPolicy: Debug + Send + Sync + 'static {
 /// The records of spaces, as far as deleting one needs them.
 #[async_trait]
 pub trait SpaceRecords: Debug + Send + Sync + 'static {
-    /// Removes the records of a space whose deletion `task` began, and applies `end` in the same step.
-    async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> Result<()>;
+    /// Removes the records of a space whose deletion `task` began, and applies `end` in the same step. Returns `false`,
+    /// and writes nothing, if there are no such records.
+    async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> Result<bool>;
 }

@@ -60,10 +60,22 @@ pub struct Services {
 }
 
 impl Services {
-    /// What a caller may do in spaces now.
+    /// What a caller may do in spaces now, for a request that reads: an unavailable store is an internal error.
     pub(crate) async fn rights(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
-        let caller = caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces);
-        Ok(Rights { caller, directory: self.directory().await? })
+        let directory = self.directory().await?;
+        Ok(Rights {
+            caller: caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces),
+            directory,
+        })
+    }
+
+    /// What a caller may do in spaces now, for a request that may be sent again if a store is unavailable.
+    pub(crate) async fn rights_to_write(&self, caller: Option<&http::Caller>) -> Result<Rights, ApiError> {
+        let directory = self.spaces.directory().await?;
+        Ok(Rights {
+            caller: caller.map_or(lkr_spaces::Caller::Anonymous, http::Caller::in_spaces),
+            directory,
+        })
     }
 
     /// The spaces, groups and members, for a request that reads: an unavailable store is an internal error.

@@ -18,6 +18,9 @@ pub(crate) const SPACES: &str = "spaces/space/";
 /// The key prefix of names that no space may be given; the name follows. Such a record is never removed.
 pub(crate) const CLOSED: &str = "spaces/closed/";
 
+/// The key prefix of counters of admissions; the space's name follows.
+pub(crate) const ADMISSIONS: &str = "spaces/admissions/";
+
 /// The key prefix of memberships in spaces; the space's name, the member's kind and its id follow.
 pub(crate) const MEMBERS: &str = "spaces/member/";
 
@@ -33,6 +36,11 @@ pub(crate) fn space_key(name: &SpaceName) -> String {
 
 pub(crate) fn closed_key(name: &SpaceName) -> String {
     format!("{CLOSED}{name}")
+}
+
+/// Counts the steps that added documents to a space or moved them there.
+pub(crate) fn admissions_key(name: &SpaceName) -> String {
+    format!("{ADMISSIONS}{name}")
 }
 
 pub(crate) fn member_key(space: &SpaceName, member: &MemberId) -> String {

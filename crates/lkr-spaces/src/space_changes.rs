@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Directory, Error, NewSpace, Result, Space, SpaceChange, Spaces,
-    records::{closed_key, encode_closed, member_key, space_key},
+    records::{admissions_key, closed_key, encode_closed, member_key, space_key},
     spaces::put_space,
 };
 
@@ -47,7 +47,8 @@ impl Spaces {
         self.update("change space", &alongside, update).await
     }
 
-    /// Deletes a space that has no documents; the caller checks that. Its name is never used again.
+    /// Deletes a space that has no documents; the caller checks that, and passes
+    /// [`check_no_admission`](Self::check_no_admission) alongside. Its name is never used again.
     ///
     /// # Errors
     /// `NotFound` if there is no such space, or if it is being deleted; `Conflict` if it is the default space.
@@ -108,6 +109,6 @@ fn close(name: &SpaceName) -> Result<Write> {
 /// The writes that remove a space and its memberships.
 fn removal(directory: &Directory, space: &Space) -> Vec<Write> {
     let members = directory.member_ids(&space.name).map(|id| member_key(&space.name, id));
-    let keys = [space_key(&space.name)].into_iter().chain(members);
+    let keys = [space_key(&space.name), admissions_key(&space.name)].into_iter().chain(members);
     keys.map(|key| Write::delete(key, Expect::Any)).collect()
 }

@@ -4,14 +4,14 @@ use std::{
 };
 
 use lkr_domain::SpaceName;
-use lkr_state::{Expect, Op, StateStore, Write, retry_on_conflict};
+use lkr_state::{Expect, Op, StateStore, StateStoreExt, Write, retry_on_conflict};
 use time::OffsetDateTime;
 use tokio::sync::Mutex;
 
 use crate::{
     Directory, Result, Space,
     load::{load, version},
-    records::{VERSION, closed_key, encode_space, space_key},
+    records::{VERSION, admissions_key, closed_key, encode_space, space_key},
 };
 
 /// Spaces, groups and members over a state store. Cheap to clone.
@@ -84,11 +84,19 @@ impl Spaces {
         self.update("create default space", &[], change).await
     }
 
-    /// The check that a space was not closed to new documents. A step that adds a document to a space, or moves one
-    /// there, must contain it: the step then conflicts with a deletion of the space, which closes it first.
+    /// The writes that a step must contain which adds a document to a space, or moves one there. The step conflicts with
+    /// a deletion of the space, which closes it first, and makes a deletion fail that saw the space without this document.
     #[must_use]
-    pub fn check_open(name: &SpaceName) -> Write {
-        Write::check(closed_key(name), Expect::Absent)
+    pub fn admit(name: &SpaceName) -> [Write; 2] {
+        [Write::check(closed_key(name), Expect::Absent), Write::increment(admissions_key(name))]
+    }
+
+    /// The check that no step [admits](Self::admit) a document to the space from now on. Count its documents after this
+    /// call, and pass the check to [`delete_empty`](Self::delete_empty).
+    pub async fn check_no_admission(&self, name: &SpaceName) -> Result<Write> {
+        let key = admissions_key(name);
+        let admissions = self.state.get(&key).await?;
+        Ok(Write::check(key, admissions.map_or(Expect::Absent, |record| Expect::Version(record.version))))
     }
 
     /// Applies the writes that `change` returns, and those alongside, as one step. If another change came first, `change`

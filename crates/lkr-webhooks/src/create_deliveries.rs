@@ -66,7 +66,7 @@ impl DeliveryLoop {
                 tracing::error!(key, "webhook event is damaged; dropped");
                 continue;
             };
-            for webhook in webhooks.all.iter().filter(|webhook| webhook.subscribes_to(&event.kind)) {
+            for webhook in webhooks.all.iter().filter(|webhook| webhook.gets(&event)) {
                 let delivery = encode_new_delivery(&event)?;
                 let created = created.entry(webhook.id).or_default();
                 if self.has_room(webhook.id, created, delivery.len()) {

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use lkr_catalog::{Outbox, Task};
-use lkr_domain::{DocId, EventId};
+use lkr_domain::{DocId, EventId, SpaceName};
 use lkr_state::{Expect, Write};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -33,6 +33,14 @@ pub struct EventOutbox {
     render: RenderTask,
 }
 
+/// What happened, where and when.
+struct Event<'a> {
+    kind: EventKind,
+    /// `None` if it concerns all spaces.
+    space: Option<&'a SpaceName>,
+    at: OffsetDateTime,
+}
+
 impl EventOutbox {
     /// An outbox that renders tasks with `render`.
     #[must_use]
@@ -47,13 +55,14 @@ impl EventOutbox {
         Self { is_shared: true, ..self }
     }
 
-    fn write(&self, kind: EventKind, at: OffsetDateTime, data: &Value, short_data: &Value) -> Vec<Write> {
+    fn write(&self, event: &Event<'_>, data: &Value, short_data: &Value) -> Vec<Write> {
+        let Event { kind, space, at } = *event;
         let render = |data| json!({ "event": kind.name(), "at": rfc3339(at), "data": data }).to_string();
         let mut body = render(data);
         if body.len() > MAX_BODY_BYTES {
             body = render(short_data);
         }
-        let event = EventV1 { kind: kind.name().to_owned(), at_ms: now_ms(), body };
+        let event = EventV1 { kind: kind.name().to_owned(), at_ms: now_ms(), space: space.cloned(), body };
         // Encoding strings and numbers as JSON does not fail.
         let record =
             encode(event).inspect_err(|error| tracing::error!(%error, "webhook event not encoded; dropped"));
@@ -76,16 +85,18 @@ impl Outbox for EventOutbox {
             "task_id": task.task_id, "doc_id": task.subject.doc_id(),
             "kind": task.kind.name(), "status": task.status.name(),
         });
-        self.write(kind, task.updated_at, &(self.render)(task), &short_data)
+        let event = Event { kind, space: task.space.as_ref(), at: task.updated_at };
+        self.write(&event, &(self.render)(task), &short_data)
     }
 
-    fn document_deleted(&self, doc_id: DocId) -> Vec<Write> {
+    fn document_deleted(&self, doc_id: DocId, space: &SpaceName) -> Vec<Write> {
         let kind = EventKind::DocumentDeleted;
         if !self.is_subscribed(kind) {
             return Vec::new();
         }
         let data = json!({ "doc_id": doc_id });
-        self.write(kind, OffsetDateTime::now_utc(), &data, &data)
+        let event = Event { kind, space: Some(space), at: OffsetDateTime::now_utc() };
+        self.write(&event, &data, &data)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The stored records and their keys. Each record carries its format version.
 
-use lkr_domain::{EventId, WebhookId};
+use lkr_domain::{EventId, SpaceName, WebhookId};
 use lkr_state::{Expect, Record, Write};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
@@ -57,6 +57,9 @@ pub(crate) struct WebhookV1 {
     pub(crate) secret: String,
     /// The names of event kinds. A name that this version of the program does not know is kept for a later version.
     pub(crate) events: Vec<String>,
+    /// The only space whose events it gets; `None` for all events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) space: Option<SpaceName>,
     #[serde(with = "time::serde::rfc3339")]
     pub(crate) created_at: OffsetDateTime,
     pub(crate) created_by: String,
@@ -67,11 +70,17 @@ impl WebhookV1 {
         self.events.iter().any(|event| event == kind)
     }
 
+    pub(crate) fn gets(&self, event: &EventV1) -> bool {
+        self.subscribes_to(&event.kind)
+            && self.space.as_ref().is_none_or(|space| event.space.as_ref() == Some(space))
+    }
+
     pub(crate) fn to_webhook(&self) -> Webhook {
         Webhook {
             id: self.id,
             url: self.url.clone(),
             events: EventKind::ALL.into_iter().filter(|kind| self.subscribes_to(kind.name())).collect(),
+            space: self.space.clone(),
             created_at: self.created_at,
             created_by: self.created_by.clone(),
         }
@@ -84,6 +93,9 @@ pub(crate) struct EventV1 {
     pub(crate) kind: String,
     /// The time of the event, in milliseconds since 1970.
     pub(crate) at_ms: u64,
+    /// `None` if it concerns all spaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) space: Option<SpaceName>,
     /// The body of its deliveries.
     pub(crate) body: String,
 }

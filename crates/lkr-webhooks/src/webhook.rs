@@ -1,4 +1,4 @@
-use lkr_domain::{WebhookId, hex};
+use lkr_domain::{SpaceName, WebhookId, hex};
 use lkr_sealing::Secret;
 use time::OffsetDateTime;
 
@@ -19,6 +19,8 @@ pub struct Webhook {
     pub url: String,
     /// The event kinds that it subscribes to, without duplicates.
     pub events: Vec<EventKind>,
+    /// The only space whose events it gets; `None` for all events.
+    pub space: Option<SpaceName>,
     /// When it was created.
     pub created_at: OffsetDateTime,
     /// The name of the account that created it.
@@ -36,6 +38,8 @@ pub struct NewWebhook {
     pub secret: Secret,
     /// The event kinds that it subscribes to.
     pub events: Vec<EventKind>,
+    /// The only space whose events it gets; `None` for all events, those that concern no single space included.
+    pub space: Option<SpaceName>,
     /// The name of the account that creates it.
     pub created_by: String,
 }

@@ -66,6 +66,7 @@ impl Webhooks {
             secret: sealing.seal(&new.secret, &secret_place(new.id))?,
             url: new.url,
             events,
+            space: new.space,
             created_at: OffsetDateTime::now_utc(),
             created_by: new.created_by,
         };

@@ -85,8 +85,13 @@ pub(crate) struct StoredSpaces(pub(crate) Spaces);
 
 #[async_trait]
 impl SpaceRecords for StoredSpaces {
-    async fn remove_space(&self, task: &Task, space: &SpaceName, end: Vec<Write>) -> lkr_ingest::Result<()> {
+    async fn remove_space(
+        &self,
+        task: &Task,
+        space: &SpaceName,
+        end: Vec<Write>,
+    ) -> lkr_ingest::Result<bool> {
         let removed = self.0.finish_delete(space, task.task_id, end).await;
-        removed.map(drop).map_err(|error| lkr_ingest::Error::of_policy(error.is_retryable(), error))
+        removed.map_err(|error| lkr_ingest::Error::of_policy(error.is_retryable(), error))
     }
 }

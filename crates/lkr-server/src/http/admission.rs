@@ -141,7 +141,7 @@ async fn admit_to_document(
     let Some(doc_id) = request.match_info().get("doc_id").and_then(|id| id.parse().ok()) else {
         return Ok(None);
     };
-    let rights = services.rights(caller).await?;
+    let rights = services.rights_to_write(caller).await?;
     let Some((space, creator)) = services.kb.home(&rights.readable(), doc_id).await.for_write()? else {
         return Ok(None);
     };
@@ -161,7 +161,7 @@ async fn admit_to_task(
     let Some(task_id) = request.match_info().get("task_id").and_then(|id| id.parse().ok()) else {
         return Ok(None);
     };
-    let rights = services.rights(caller).await?;
+    let rights = services.rights_to_write(caller).await?;
     let task = services.kb.task(task_id).await.for_write()?;
     let Some(task) = task.filter(|task| rights.may_read_task(task)) else { return Ok(None) };
     if !rights.may_change_task(&task) {

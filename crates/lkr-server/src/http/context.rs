@@ -73,9 +73,8 @@ impl RequestContext {
     }
 
     /// What the caller may do in spaces now, for a request that writes.
-    pub(crate) async fn rights_to_write(&self, caller: &Caller) -> Result<Rights, ApiError> {
-        let directory = self.services()?.spaces.directory().await?;
-        Ok(Rights { caller: caller.in_spaces(), directory })
+    pub(crate) async fn rights_to_write(&self, caller: Option<&Caller>) -> Result<Rights, ApiError> {
+        self.services()?.rights_to_write(caller).await
     }
 
     /// What the caller may do in spaces now.

@@ -35,13 +35,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) -> HandlerResult {
     let (expr, dry_run) = cx.json::<BulkDeleteInput>(BODY_BYTES).await?.check()?;
     if !dry_run {
-        let scope = cx.rights_to_write(&caller).await?.readable();
+        let scope = cx.rights_to_write(Some(&caller)).await?.readable();
         let delete = BulkDelete { filter_expr: expr, scope };
         let task = cx.services()?.kb.delete_where(&delete, &caller.creator()).await.for_write()?;
         return ApiResponse::accepted(&Accepted::from(&task));
     }
     let filter = ListFilter { filter_expr: Some(expr), ..ListFilter::default() };
-    let rights = cx.rights(Some(&caller)).await?;
+    let rights = cx.rights_to_write(Some(&caller)).await?;
     let may_delete = |document: &lkr::Document| rights.may_change(&document.space, &document.created_by);
     let scope = rights.readable();
     let documents = cx.services()?.kb.count_documents(&scope, &filter, may_delete).await.for_read()?;

@@ -143,7 +143,7 @@ async fn chunks(reader: Reader, cx: RequestContext) -> HandlerResult {
 async fn text(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
     let doc_id = cx.doc_id()?;
-    let scope = cx.rights(reader.0.as_ref()).await?.readable();
+    let scope = cx.rights_to_write(reader.0.as_ref()).await?.readable();
     let kb = &cx.services()?.kb;
     let document = kb.document_in(&scope, doc_id).await.for_write()?.ok_or_else(unknown_document)?;
     let scope = Scope::of(document.space);
@@ -166,7 +166,7 @@ async fn change(owner: Owner, mut cx: RequestContext) -> HandlerResult {
     let mut alongside = vec![entry];
     if let Some(target) = change.space.clone().filter(|target| *target != space) {
         check_move(&cx, caller, &space, &target).await?;
-        alongside.push(Spaces::check_open(&target));
+        alongside.extend(Spaces::admit(&target));
     }
     let document = kb.change_with(doc_id, change, alongside).await.for_write()?;
     ApiResponse::ok(&L1Item::from(document.ok_or_else(unknown_document)?))
@@ -179,7 +179,7 @@ async fn check_move(
     from: &SpaceName,
     to: &SpaceName,
 ) -> Result<(), ApiError> {
-    let rights = cx.rights(Some(caller)).await?;
+    let rights = cx.rights_to_write(Some(caller)).await?;
     rights.check_writable(to)?;
     if rights.may_manage(to) || !rights.may_manage(from) {
         return Ok(());

@@ -151,7 +151,7 @@ async fn read_upload(
     // Do not parse a file for a space that the caller may not write to.
     let target = options.space.clone().map(named_space).transpose()?.unwrap_or_default();
     if texts_name_a_space(rules.texts) {
-        cx.rights_to_write(caller).await?.check_writable(&target)?;
+        cx.rights_to_write(Some(caller)).await?.check_writable(&target)?;
     }
     let extracted = extract(&services, &caller.account.id, &file).await?;
     cx.admit_again().await?;
@@ -244,7 +244,7 @@ fn check_text(name: &str, extracted: &Extracted) -> Result<(), ApiError> {
 
 async fn download(reader: Reader, cx: RequestContext) -> HandlerResult {
     cx.no_query()?;
-    let scope = cx.rights(reader.0.as_ref()).await?.readable();
+    let scope = cx.rights_to_write(reader.0.as_ref()).await?.readable();
     let kb = &cx.services()?.kb;
     let document = kb.document_in(&scope, cx.doc_id()?).await.for_read()?.ok_or_else(unknown_document)?;
     let no_file = || ApiError::not_found("the document has no stored file");

@@ -71,7 +71,7 @@ async fn reclassify(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResu
     let input: Option<ReclassifyInput> = cx.optional_json(SMALL_BODY_BYTES).await?;
     let space = input.and_then(|input| input.space).map(named_space).transpose()?;
     if let Some(space) = &space {
-        cx.rights_to_write(&caller).await?.scope(Some(std::slice::from_ref(space)))?;
+        cx.rights_to_write(Some(&caller)).await?.scope(Some(std::slice::from_ref(space)))?;
     }
     let task = cx.services()?.kb.reclassify(space, &caller.creator()).await.for_write()?;
     ApiResponse::accepted(&Accepted { task_id: task.task_id, status: task.status.name() })

@@ -129,6 +129,7 @@ async fn delete(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult 
     cx.no_content().await?;
     let (caller, name) = (manager.caller, manager.admitted.space.name);
     let services = cx.services()?;
+    let unchanged = services.spaces.check_no_admission(&name).await?;
     let has_documents = !name.is_default() && services.kb.documents_in(&name).await.for_write()? > 0;
     if has_documents && !with_documents {
         return Err(ApiError::conflict("the space has documents"));
@@ -138,7 +139,7 @@ async fn delete(manager: SpaceManager, mut cx: RequestContext) -> HandlerResult 
         let task = services.kb.delete_space(&name, &caller.creator(), vec![entry]).await.for_write()?;
         return ApiResponse::accepted(&Accepted::from(&task));
     }
-    services.spaces.delete_empty(&name, vec![entry]).await?;
+    services.spaces.delete_empty(&name, vec![entry, unchanged]).await?;
     ApiResponse::ok(&DeletedSpace { space: name.into(), deleted: true })
 }
 

@@ -99,7 +99,7 @@ async fn add_all(Authenticated(caller): Authenticated, mut cx: RequestContext) -
     }
     let input: BatchInput = cx.json(BODY_BYTES).await?;
     let common = common_submission(&cx, &caller).await?;
-    let rights = cx.rights_to_write(&caller).await?;
+    let rights = cx.rights_to_write(Some(&caller)).await?;
     let documents = input.check()?.into_iter().enumerate().map(|(at, (document, warnings, options))| {
         let applied = apply(options, common.clone(), &rights);
         let submission = applied
@@ -137,7 +137,7 @@ fn apply(
     Ok(Submission {
         dedup: if options.force { Dedup::None } else { submission.dedup },
         upsert: options.upsert.then_some(upsert),
-        expectations: vec![Spaces::check_open(&space)],
+        expectations: Spaces::admit(&space).into(),
         space,
         ..submission
     })
@@ -149,7 +149,7 @@ pub(super) async fn submission(
     caller: &Caller,
     options: SubmissionOptions,
 ) -> Result<Submission, ApiError> {
-    apply(options, common_submission(cx, caller).await?, &cx.rights_to_write(caller).await?)
+    apply(options, common_submission(cx, caller).await?, &cx.rights_to_write(Some(caller)).await?)
 }
 
 /// The submission of a caller's documents by the current settings.

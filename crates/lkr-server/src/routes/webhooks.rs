@@ -8,7 +8,9 @@ use serde_json::{Map, json};
 
 use crate::{
     error::{ApiError, ErrorCode},
-    http::{Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor},
+    http::{
+        Admin, ApiResponse, Endpoint, HandlerResult, RequestContext, SMALL_BODY_BYTES, cursor, named_space,
+    },
     openapi::{OperationDoc, ResponseShape, schema},
     wire::webhooks::{DeletedWebhook, ShownWebhook, WebhookInput, WebhookItem, WebhookList},
 };
@@ -27,7 +29,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             )
             .status(StatusCode::CREATED)
             .body::<WebhookInput>()
-            .errors(&[ErrorCode::Conflict]),
+            .errors(&[ErrorCode::NotFound, ErrorCode::Conflict]),
             create,
         ),
         Endpoint::new(
@@ -47,7 +49,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn create(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
-    let WebhookInput { url, secret, events } = cx.json(SMALL_BODY_BYTES).await?;
+    let WebhookInput { url, secret, events, space } = cx.json(SMALL_BODY_BYTES).await?;
+    let space = space.map(named_space).transpose()?;
+    if let Some(space) = &space {
+        cx.rights_to_write(Some(&caller)).await?.scope(Some(std::slice::from_ref(space)))?;
+    }
     let (secret, shown) = match secret {
         Some(secret) => (secret.0.into(), None),
         None => {
@@ -60,9 +66,10 @@ async fn create(Admin(caller): Admin, mut cx: RequestContext) -> HandlerResult {
     let names: Vec<_> = events.iter().map(|event| event.name()).collect();
     let (id, created_by) = (WebhookId::new(), caller.account.username.clone());
     // The URL is not logged: it may contain a secret.
-    let detail = Map::from_iter([("events".to_owned(), json!(names))]);
+    let mut detail = Map::from_iter([("events".to_owned(), json!(names))]);
+    detail.extend(space.iter().map(|space| ("space".to_owned(), json!(space))));
     let entry = AuditLog::entry(caller.actor(), AuditAction::WebhookCreate, &id.to_string(), detail)?;
-    let new = NewWebhook { id, url, secret, events, created_by };
+    let new = NewWebhook { id, url, secret, events, space, created_by };
     let webhook = cx.services()?.webhooks.create(new, vec![entry]).await?;
     ApiResponse::created(&ShownWebhook { item: webhook.into(), secret: shown })
 }

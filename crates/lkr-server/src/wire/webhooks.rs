@@ -1,3 +1,4 @@
+use lkr::SpaceName;
 use lkr_webhooks::{EventKind, Webhook};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,6 +20,8 @@ pub(crate) struct WebhookInput {
     /// The events to deliver, at least one.
     #[schema(min_items = 1)]
     pub(crate) events: Vec<EventInput>,
+    /// The only space whose events to deliver; by default, those of all spaces and of tasks on all documents.
+    pub(crate) space: Option<String>,
 }
 
 /// A kind of event.
@@ -52,6 +55,9 @@ pub(crate) struct WebhookItem {
     url: String,
     /// The events to deliver.
     events: Vec<&'static str>,
+    /// The only space whose events are delivered; null for all.
+    #[schema(required, value_type = Option<String>)]
+    space: Option<SpaceName>,
     #[schema(format = DateTime)]
     created_at: String,
     created_by: String,
@@ -63,6 +69,7 @@ impl From<Webhook> for WebhookItem {
             id: webhook.id.to_string(),
             url: webhook.url,
             events: webhook.events.into_iter().map(EventKind::name).collect(),
+            space: webhook.space,
             created_at: timestamp(webhook.created_at),
             created_by: webhook.created_by,
         }

@@ -41,6 +41,7 @@ async fn document_is_accepted_ingested_read_and_deleted() {
             "kind",
             "progress",
             "result",
+            "space",
             "stage",
             "status",
             "task_id",

@@ -22,7 +22,7 @@ async fn evaluation_task_measures_flat_and_layered_searches() {
     let accepted = api.post(EVAL, &admin, gold).await;
     assert_eq!((accepted.status.as_u16(), accepted.data()["status"].as_str()), (202, Some("pending")));
     let task_id = accepted.data()["task_id"].as_str().unwrap().to_owned();
-    let task = api.ended("", &task_id).await;
+    let task = api.ended(&admin, &task_id).await;
     assert_eq!((task["kind"].as_str(), task["status"].as_str()), (Some("evaluate"), Some("done")), "{task}");
     assert_eq!((&task["doc_id"], &task["progress"]), (&Value::Null, &json!({ "done": 3, "total": 3 })));
     // The first query finds its document at rank 1, the second at rank 2 behind the chunk about cats, the third not at all.
@@ -84,7 +84,7 @@ async fn failed_evaluation_can_be_retried_and_cancelled_one_cannot() {
     let accepted = api.post(EVAL, &admin, gold.clone()).await.data();
     let task_id = accepted["task_id"].as_str().unwrap().to_owned();
     let path = format!("/api/v1/documents/tasks/{task_id}");
-    let task = api.ended("", &task_id).await;
+    let task = api.ended(&admin, &task_id).await;
     assert_eq!(
         (task["status"].as_str(), task["error"]["code"].as_u64()),
         (Some("failed"), Some(2000)),
@@ -93,7 +93,7 @@ async fn failed_evaluation_can_be_retried_and_cancelled_one_cannot() {
     assert_eq!((&task["error"]["stage"], &task["doc_id"]), (&json!("evaluate"), &Value::Null));
     api.faults.clear();
     assert_eq!(api.post(&format!("{path}/retry"), &admin, json!({})).await.status.as_u16(), 202);
-    let task = api.ended("", &task_id).await;
+    let task = api.ended(&admin, &task_id).await;
     assert_eq!(
         (&task["status"], &task["result"]["layered"]["ndcg_at_10"]),
         (&json!("done"), &json!(1.0)),
@@ -107,7 +107,7 @@ async fn failed_evaluation_can_be_retried_and_cancelled_one_cannot() {
     let path = format!("/api/v1/documents/tasks/{task_id}");
     assert_eq!(api.post(&format!("{path}/cancel"), &admin, json!({})).await.status.as_u16(), 202);
     api.faults.clear();
-    let task = api.ended("", &task_id).await;
+    let task = api.ended(&admin, &task_id).await;
     assert_eq!(
         (task["error"]["code"].as_u64(), &task["error"]["message"]),
         (Some(1003), &json!("cancelled"))

@@ -95,7 +95,7 @@ async fn reclassify_runs_as_a_task() {
     api.add(&admin, json!({ "text": TEXT })).await;
     let accepted = api.post("/api/v1/knowledge/reclassify", &admin, json!({})).await;
     assert_eq!((accepted.status.as_u16(), accepted.data()["status"].as_str()), (202, Some("pending")));
-    let task = api.ended("", accepted.data()["task_id"].as_str().unwrap()).await;
+    let task = api.ended(&admin, accepted.data()["task_id"].as_str().unwrap()).await;
     assert_eq!((task["kind"].as_str(), task["status"].as_str()), (Some("reclassify"), Some("done")));
     assert_eq!((&task["doc_id"], task["created_by"].as_str()), (&Value::Null, Some("admin")));
     let result = &task["result"];

@@ -14,7 +14,8 @@ async fn set_model(api: &Api<impl App>, admin: &str, provider: &str, model: &str
 
 /// The re-embedding tasks, newest first.
 async fn changes(api: &Api<impl App>) -> Vec<Value> {
-    let tasks = api.get("/api/v1/documents/tasks").await.data();
+    let admin = api.admin().await;
+    let tasks = api.call(Method::GET, "/api/v1/documents/tasks", &admin, None).await.data();
     let tasks = tasks["items"].as_array().unwrap().clone();
     tasks.into_iter().filter(|task| task["kind"] == "reembed").collect()
 }
@@ -37,7 +38,7 @@ async fn embedding_model_change_reembeds_all_documents() {
         let model = format!("memory-{dims}");
         set_model(&api, &admin, "local_llm", &model).await;
         let tasks = changes(&api).await;
-        let task = api.ended("", tasks[0]["task_id"].as_str().unwrap()).await;
+        let task = api.ended(&admin, tasks[0]["task_id"].as_str().unwrap()).await;
         assert_eq!((task["status"].as_str(), task["created_by"].as_str()), (Some("done"), Some("admin")));
         assert_eq!(task["doc_id"], Value::Null);
         let result = &task["result"];
@@ -61,7 +62,7 @@ async fn unreachable_embedding_model_keeps_the_earlier_one() {
     api.add(&admin, json!({ "text": "Io has volcanoes." })).await;
     set_model(&api, &admin, "local_llm", "memory-32").await;
     let first = changes(&api).await;
-    api.ended("", first[0]["task_id"].as_str().unwrap()).await;
+    api.ended(&admin, first[0]["task_id"].as_str().unwrap()).await;
     set_model(&api, &admin, "remote_compatible", "nowhere").await;
     assert_eq!(changes(&api).await.len(), 1);
     let found = search(&api).await;
@@ -86,7 +87,7 @@ async fn misbehaving_embedding_provider_fails_tasks_and_degrades_searches_to_key
     assert_eq!(embedding(&api).await["wanted"], "vectors");
     let doc_id = api.add(&admin, json!({ "text": "Io has volcanoes. They never rest." })).await;
     for task in changes(&api).await {
-        api.ended("", task["task_id"].as_str().unwrap()).await;
+        api.ended(&admin, task["task_id"].as_str().unwrap()).await;
     }
     let found = search(&api).await;
     assert_eq!((&found["results"][0]["doc_id"], &found["warnings"]), (&json!(doc_id), &json!([])));

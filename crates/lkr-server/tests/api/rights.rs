@@ -168,6 +168,8 @@ impl CallerKind {
             _ if self.is_restricted() => match access {
                 Reader | PendingPassword => None,
                 Access::Authenticated if !self.is_read_only() => None,
+                // The document and the task are in a space that the key is not for.
+                Owner | TaskOwner if matches!(self, Self::SpaceKeyOfManager) => None,
                 _ => Some(1006),
             },
             Self::Admin | Self::KeyOfAdmin => None,

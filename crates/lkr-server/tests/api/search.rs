@@ -40,6 +40,7 @@ async fn search_results_have_all_keys_and_correct_offsets() {
             "score",
             "scores",
             "source",
+            "space",
             "text",
             "title"
         ]

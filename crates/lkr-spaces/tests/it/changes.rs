@@ -111,10 +111,27 @@ async fn adding_a_document_conflicts_with_a_deletion_of_its_space() {
     let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     let spaces = Spaces::new(Arc::clone(&state));
     spaces.create(closed_space("a"), vec![]).await.unwrap();
-    let add = || vec![Spaces::check_open(&name("a")), Write::put("document", Expect::Any, "1")];
+    let add =
+        || Spaces::admit(&name("a")).into_iter().chain([Write::put("document", Expect::Any, "1")]).collect();
     state.apply(add()).await.unwrap();
     spaces.begin_delete(&name("a"), TaskId::new(), vec![]).await.unwrap();
     assert_eq!(state.apply(add()).await.unwrap_err().kind(), StateErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn empty_space_is_not_deleted_if_a_document_came_after_the_count() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
+    let spaces = Spaces::new(Arc::clone(&state));
+    spaces.create(closed_space("a"), vec![]).await.unwrap();
+    for _ in 0..2 {
+        let unchanged = spaces.check_no_admission(&name("a")).await.unwrap();
+        state.apply(Spaces::admit(&name("a")).into()).await.unwrap();
+        let deleted = spaces.delete_empty(&name("a"), vec![unchanged]).await;
+        assert_eq!(kind_of(deleted), ErrorKind::Contention);
+    }
+    let unchanged = spaces.check_no_admission(&name("a")).await.unwrap();
+    spaces.delete_empty(&name("a"), vec![unchanged]).await.unwrap();
+    assert!(spaces.directory().await.unwrap().space(&name("a")).is_none());
 }
 
 #[tokio::test]

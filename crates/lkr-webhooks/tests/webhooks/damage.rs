@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lkr_catalog::Outbox;
-use lkr_domain::{DocId, EventId, WebhookId};
+use lkr_domain::{DocId, EventId, SpaceName, WebhookId};
 use lkr_sealing::SealingKey;
 use lkr_state::{Expect, ScanOrder, StateStore, Write};
 use lkr_webhooks::{DeliveryOutcome, ErrorKind};
@@ -80,7 +80,11 @@ async fn lesson_14_damaged_webhooks_record_turns_webhooks_off() {
     state.damage("webhook/hooks".to_owned());
     let fixture = before.reopen(fast_options()).await;
     let deliverer = fixture.start();
-    assert_eq!(fixture.outbox.document_deleted(DocId::new()), [], "no events pile up while webhooks are off");
+    assert_eq!(
+        fixture.outbox.document_deleted(DocId::new(), &SpaceName::default()),
+        [],
+        "no events pile up while webhooks are off"
+    );
     assert_eq!(fixture.webhooks.list().await.unwrap_err().kind(), ErrorKind::Corrupt);
     let refused = fixture.webhooks.create(new_webhook(&receiver.url), vec![]).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Corrupt);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use lkr_catalog::Outbox;
-use lkr_domain::{DocId, EventId, WebhookId};
+use lkr_domain::{DocId, EventId, SpaceName, WebhookId};
 use lkr_outgoing::{Outgoing, Policy};
 use lkr_sealing::{SealingKey, Secret};
 use lkr_state::{Expect, Key, MemoryState, ScanOrder, StateStore, Write};
@@ -109,7 +109,7 @@ impl Fixture {
     /// Writes the event of a deleted document.
     pub(crate) async fn delete_document(&self) -> DocId {
         let doc_id = DocId::new();
-        self.state.apply(self.outbox.document_deleted(doc_id)).await.unwrap();
+        self.state.apply(self.outbox.document_deleted(doc_id, &SpaceName::default())).await.unwrap();
         doc_id
     }
 
@@ -143,6 +143,7 @@ pub(crate) fn new_webhook(url: &str) -> NewWebhook {
         url: url.to_owned(),
         secret: Secret::new(SECRET),
         events: vec![EventKind::DocumentDeleted],
+        space: None,
         created_by: "admin".to_owned(),
     }
 }

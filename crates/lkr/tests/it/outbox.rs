@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lkr::{
-    Creator, DocId, DocumentChange, KnowledgeBase, NewDocument, Submission, Task,
+    Creator, DocId, DocumentChange, KnowledgeBase, NewDocument, SpaceName, Submission, Task,
     ports::{
         Outbox,
         state::{Expect, MemoryState, ScanOrder, StateStore, Write},
@@ -20,7 +20,7 @@ impl Outbox for OnceOutbox {
         vec![Write::put(key, Expect::Absent, "")]
     }
 
-    fn document_deleted(&self, doc_id: DocId) -> Vec<Write> {
+    fn document_deleted(&self, doc_id: DocId, _: &SpaceName) -> Vec<Write> {
         vec![Write::put(format!("event/{doc_id}/deleted"), Expect::Absent, "")]
     }
 }
