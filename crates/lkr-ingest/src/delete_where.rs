@@ -1,7 +1,7 @@
 //! The task that deletes the documents that match a filter.
 
 use lkr_catalog::{ActiveTask, DeleteResult, ListFilter, Progress, Stage, Task, TaskResult};
-use lkr_domain::{DocId, Document, FilterExpr, Scope, SpaceName};
+use lkr_domain::{Creator, DocId, Document, FilterExpr, Scope, SpaceName};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result, lifecycle, report::Report, state::IngestState};
@@ -16,6 +16,8 @@ pub struct BulkDelete {
     pub filter_expr: FilterExpr,
     /// The spaces in which they are. Rights are looked at again for each document.
     pub scope: Scope,
+    /// Whether only documents that the task's creator added are deleted.
+    pub own_only: bool,
 }
 
 /// The stored form of a bulk delete.
@@ -26,6 +28,8 @@ struct BulkDeleteV1 {
     /// All spaces if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spaces: Option<Vec<SpaceName>>,
+    #[serde(default)]
+    own_only: bool,
     /// Documents with greater ids came after the task.
     newest: DocId,
 }
@@ -36,7 +40,12 @@ pub(crate) fn encode(delete: &BulkDelete) -> Result<Vec<u8>> {
         Scope::All => None,
         Scope::Spaces(spaces) => Some(spaces.iter().cloned().collect()),
     };
-    let input = BulkDeleteV1 { filter_expr: delete.filter_expr.to_json(), spaces, newest: DocId::new() };
+    let input = BulkDeleteV1 {
+        filter_expr: delete.filter_expr.to_json(),
+        spaces,
+        own_only: delete.own_only,
+        newest: DocId::new(),
+    };
     serde_json::to_vec(&input).map_err(|error| Error::new(ErrorKind::Internal, "delete documents", error))
 }
 
@@ -81,11 +90,14 @@ struct Selection {
     scope: Scope,
     filter: ListFilter,
     newest: DocId,
+    /// The only account whose documents are deleted.
+    owner: Option<Creator>,
 }
 
 impl Selection {
     fn is_met(&self, document: &Document) -> bool {
-        document.doc_id <= self.newest
+        let is_owned = |owner: &Creator| document.created_by.is(&owner.id);
+        document.doc_id <= self.newest && self.owner.as_ref().is_none_or(is_owned)
     }
 }
 
@@ -99,6 +111,7 @@ async fn read_input(state: &IngestState, task: &Task) -> Result<Selection> {
         scope: input.spaces.map_or(Scope::All, Scope::from_iter),
         filter: ListFilter { filter_expr: Some(expr), ..ListFilter::default() },
         newest: input.newest,
+        owner: input.own_only.then(|| task.created_by.clone()),
     })
 }
 

@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use crate::{
     Directory, Error, NewSpace, Result, Space, SpaceChange, Spaces,
-    records::{admissions_key, closed_key, encode_closed, member_key, space_key},
+    records::{closed_key, encode_closed, member_key, space_key},
     spaces::put_space,
 };
 
@@ -109,6 +109,6 @@ fn close(name: &SpaceName) -> Result<Write> {
 /// The writes that remove a space and its memberships.
 fn removal(directory: &Directory, space: &Space) -> Vec<Write> {
     let members = directory.member_ids(&space.name).map(|id| member_key(&space.name, id));
-    let keys = [space_key(&space.name), admissions_key(&space.name)].into_iter().chain(members);
+    let keys = [space_key(&space.name)].into_iter().chain(members);
     keys.map(|key| Write::delete(key, Expect::Any)).collect()
 }

@@ -2,6 +2,7 @@
 
 use actix_web::http::{Method, StatusCode};
 use lkr::{BulkDelete, ListFilter};
+use lkr_auth::KeyScope;
 
 use crate::{
     error::KbResultExt,
@@ -36,7 +37,9 @@ async fn delete(Authenticated(caller): Authenticated, mut cx: RequestContext) ->
     let (expr, dry_run) = cx.json::<BulkDeleteInput>(BODY_BYTES).await?.check()?;
     if !dry_run {
         let scope = cx.rights_to_write(Some(&caller)).await?.readable();
-        let delete = BulkDelete { filter_expr: expr, scope };
+        // A restricted key manages nothing, so it deletes what its owner added.
+        let own_only = caller.credential.key_scope().is_some_and(KeyScope::is_restricted);
+        let delete = BulkDelete { filter_expr: expr, scope, own_only };
         let task = cx.services()?.kb.delete_where(&delete, &caller.creator()).await.for_write()?;
         return ApiResponse::accepted(&Accepted::from(&task));
     }

@@ -88,6 +88,7 @@ async fn document_is_accepted_ingested_read_and_deleted() {
             "language",
             "metadata",
             "source",
+            "space",
             "summary",
             "title",
             "updated_at"

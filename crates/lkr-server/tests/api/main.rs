@@ -20,6 +20,7 @@ mod rights;
 mod search;
 mod settings;
 mod snapshots;
+mod space_documents;
 mod spaces;
 mod streams;
 mod support;

@@ -20,6 +20,25 @@ fn webhook() -> Value {
 }
 
 #[actix_web::test]
+async fn webhook_of_an_unknown_space_is_refused() {
+    let api = api().await;
+    let admin = api.admin().await;
+    let with_space = |space: &str| {
+        let mut body = webhook();
+        body["space"] = json!(space);
+        body
+    };
+    for unknown in ["legal", "No Name"] {
+        let message = create(&api, &admin, with_space(unknown)).await.expect_error(1004, 404);
+        assert!(message.contains(unknown), "{message}");
+    }
+    let created = create(&api, &admin, with_space("default")).await.data();
+    assert_eq!(created["space"], "default");
+    let listed = api.call(Method::GET, "/api/v1/webhooks", &admin, None).await.data();
+    assert_eq!(listed["items"][0]["space"], "default");
+}
+
+#[actix_web::test]
 async fn generated_webhook_secret_is_shown_once() {
     let api = api().await;
     let admin = api.admin().await;
@@ -27,7 +46,7 @@ async fn generated_webhook_secret_is_shown_once() {
     assert_eq!(created.status.as_u16(), 201);
     let created = created.data();
     let keys: Vec<_> = created.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys, ["created_at", "created_by", "events", "id", "secret", "url"]);
+    assert_eq!(keys, ["created_at", "created_by", "events", "id", "secret", "space", "url"]);
     assert_eq!(
         (&created["url"], &created["created_by"]),
         (&json!("http://127.0.0.1:9/hook"), &json!("admin"))
